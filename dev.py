@@ -466,6 +466,12 @@ LONG_FORMS = {
         ("-m", "pytest", "-q", "tests/core/datasets/test_foreign_parquet.py"),
         needs="LAMELLA_CORPUS",
     ),
+    "hdfs": LongForm(
+        "files of HDFS on Hadoop's own servers, which Maven fetches once",
+        3,
+        ("-m", "pytest", "-q", "tests/core/remote/test_hdfs.py"),
+        {"LAMELLA_LONG_RUNS": "1"},
+    ),
     "packages": LongForm(
         "the packages for Linux in a clean Debian, and the wheel; as root", 8, ("packaging/bundle_test",)
     ),

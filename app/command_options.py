@@ -560,38 +560,9 @@ def store(parser: argparse.ArgumentParser) -> None:
 
 
 def connections(parser: argparse.ArgumentParser) -> None:
-    from lamella.core.remote.connections import REFERENCES
-    from lamella.core.remote.kinds import KINDS
+    from lamella.app.commands.connections import add_options
 
-    secrets = "; ".join(
-        f"{kind.name}: {', '.join(secret.name for secret in kind.secrets)}" for kind in KINDS if kind.secrets
-    )
-    parser.add_argument(
-        "act", nargs="?", choices=("list", "add", "remove", "test"), help="list, when left out"
-    )
-    parser.add_argument("name", nargs="?", metavar="NAME", help="of the connection")
-    parser.add_argument("address", nargs="?", metavar="ADDRESS", help="with test: what to ask for")
-    parser.add_argument("--json", action="store_true", help="with list: as JSON, an object a line")
-    added = parser.add_argument_group("with add")
-    added.add_argument("--kind", metavar="KIND", help=", ".join(kind.name for kind in KINDS))
-    added.add_argument("--endpoint", metavar="URL", help="of the server, where it is not the kind's own")
-    added.add_argument("--region", metavar="NAME", help="of S3")
-    added.add_argument("--profile", metavar="NAME", help="of AWS's profile files; of gs, the key file")
-    added.add_argument("--account", metavar="NAME", help="the storage account of az, or the user")
-    added.add_argument("--anonymous", action="store_true", help="read what everybody may read")
-    added.add_argument(
-        "--places",
-        type=names,
-        metavar="NAME,NAME,…",
-        help="the buckets, containers or hosts it serves",
-    )
-    added.add_argument(
-        "--secret",
-        action="append",
-        metavar="NAME=REFERENCE",
-        help=f"where a secret is: {REFERENCES}; may be repeated. Names are of {secrets}",
-    )
-    added.add_argument("--replace", action="store_true", help="in the place of one of this name")
+    add_options(parser)
 
 
 def _store_and_table(parser: argparse.ArgumentParser) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import os
+import json
 import shutil
 import subprocess
 import tempfile
+import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -28,18 +29,20 @@ POM = f"""<project xmlns="http://maven.apache.org/POM/4.0.0">
       <artifactId>hadoop-client-minicluster</artifactId>
       <version>{VERSION}</version>
     </dependency>
+    <dependency>
+      <groupId>javax.xml.bind</groupId>
+      <artifactId>jaxb-api</artifactId>
+      <version>2.3.1</version>
+    </dependency>
   </dependencies>
 </project>
 """
-LONG = "LAMELLA_LONG_RUNS"
 
 
 @contextmanager
 def hdfs_server() -> Iterator[str]:
     """The web address of a namenode, such as `http://localhost:34567`. Skips the test, with the reason, where
-    it cannot be: it is large, so it is started by the long form alone."""
-    if LONG not in os.environ:
-        pytest.skip("HDFS is started by the long form: python3 dev.py test --long hdfs")
+    it cannot be. It takes 100 MB, which Maven fetches once, and ten seconds to start."""
     with tempfile.TemporaryDirectory() as folder:
         process = subprocess.Popen(
             [*_command(), folder],
@@ -53,11 +56,25 @@ def hdfs_server() -> Iterator[str]:
         try:
             ready = next((line for line in process.stdout if line.startswith("READY ")), "")
             assert ready, "the cluster did not start"
-            yield ready.split()[1]
+            address = ready.split()[1]
+            _warm_up(address)
+            yield address
         finally:
             process.stdin.close()
             process.wait(timeout=60)
             process.stdout.close()
+
+
+def _warm_up(address: str) -> None:
+    """Java compiles what is called first for seconds, and the product waits no longer than that."""
+    url = f"{address}/webhdfs/v1/tmp/first?user.name=ann&op="
+    with urllib.request.urlopen(
+        urllib.request.Request(f"{url}CREATE&noredirect=true", method="PUT")
+    ) as answer:
+        target = json.load(answer)["Location"]
+    urllib.request.urlopen(urllib.request.Request(target, b"first", method="PUT")).close()
+    for act in ("OPEN", "GETFILESTATUS", "LISTSTATUS_BATCH"):
+        urllib.request.urlopen(f"{url}{act}").close()
 
 
 def _command() -> list[str]:

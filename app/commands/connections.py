@@ -6,9 +6,10 @@ import argparse
 import json
 import sys
 
+from lamella.app.command_options import names
 from lamella.app.commands import OK, terminal
 from lamella.core.errors import LamellaError
-from lamella.core.remote.connections import Connection, Connections
+from lamella.core.remote.connections import REFERENCES, Connection, Connections
 from lamella.core.remote.kinds import KINDS
 from lamella.core.remote.trial import try_connection
 
@@ -90,3 +91,35 @@ def _one_name(arguments: argparse.Namespace) -> str:
     if arguments.name is None:
         raise LamellaError("Nothing says which connection is meant", fix="Give its name")
     return str(arguments.name)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    secrets = "; ".join(
+        f"{kind.name}: {', '.join(secret.name for secret in kind.secrets)}" for kind in KINDS if kind.secrets
+    )
+    parser.add_argument(
+        "act", nargs="?", choices=("list", "add", "remove", "test"), help="list, when left out"
+    )
+    parser.add_argument("name", nargs="?", metavar="NAME", help="of the connection")
+    parser.add_argument("address", nargs="?", metavar="ADDRESS", help="with test: what to ask for")
+    parser.add_argument("--json", action="store_true", help="with list: as JSON, an object a line")
+    added = parser.add_argument_group("with add")
+    added.add_argument("--kind", metavar="KIND", help=", ".join(kind.name for kind in KINDS))
+    added.add_argument("--endpoint", metavar="URL", help="of the server, where it is not the kind's own")
+    added.add_argument("--region", metavar="NAME", help="of S3")
+    added.add_argument("--profile", metavar="NAME", help="of AWS's profile files; of gs, the key file")
+    added.add_argument("--account", metavar="NAME", help="the storage account of az, or the user")
+    added.add_argument("--anonymous", action="store_true", help="read what everybody may read")
+    added.add_argument(
+        "--places",
+        type=names,
+        metavar="NAME,NAME,…",
+        help="the buckets, containers or hosts it serves",
+    )
+    added.add_argument(
+        "--secret",
+        action="append",
+        metavar="NAME=REFERENCE",
+        help=f"where a secret is: {REFERENCES}; may be repeated. Names are of {secrets}",
+    )
+    added.add_argument("--replace", action="store_true", help="in the place of one of this name")

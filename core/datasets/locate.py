@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
@@ -74,7 +75,10 @@ def _elsewhere(root: RemotePath, job: Job) -> Location:
             files.known(address, fresh=True)
             return Location(root, root.stem, (root,))
     except MissingFile as problem:
-        found = _data_files(address, pages(address, True, job)) if address.kind.name != "http" else ()
+        found = ()
+        if address.kind.name != "http":
+            with suppress(MissingFile):  # of a file system, where an object store has nothing to list
+                found = _data_files(address, pages(address, True, job))
         if not found:
             raise problem from None
         return Location(root, root.name.removesuffix(".parquet"), found)

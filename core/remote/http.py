@@ -32,7 +32,7 @@ class HttpClient:
         self._pool = urllib3.PoolManager(
             maxsize=MOST_CONNECTIONS,
             timeout=timeout,
-            retries=False,
+            retries=_redirects(),
             headers={"Accept-Encoding": "identity", **headers},
             ssl_context=_trust(),
         )
@@ -53,8 +53,9 @@ class HttpClient:
         for tries_left in reversed(range(TRIES if method in ("GET", "HEAD") else 1)):
             try:
                 return self._pool.request(method, url, headers=whole, **options)
-            except urllib3.exceptions.HTTPError as error:
-                # What is not there is not there a moment later, and what was silent was so for long.
+            except urllib3.exceptions.HTTPError as raised:
+                error = (isinstance(raised, urllib3.exceptions.MaxRetryError) and raised.reason) or raised
+                # Nothing listens a moment later either, and what was silent was so for long.
                 final = isinstance(
                     error, (urllib3.exceptions.TimeoutError, urllib3.exceptions.NewConnectionError)
                 )
@@ -62,6 +63,15 @@ class HttpClient:
                     raise broken(address, error) from None
                 time.sleep(PAUSE_SECONDS)
         raise AssertionError("unreachable")
+
+
+def _redirects() -> urllib3.Retry:
+    """They are followed, to another host without the credentials; nothing else is tried again."""
+    import urllib3
+
+    return urllib3.Retry(
+        total=None, connect=0, read=0, redirect=5, status=0, other=0, respect_retry_after_header=False
+    )
 
 
 def broken(address: Address, error: Exception) -> Unreachable:

@@ -12,6 +12,7 @@ import os
 import sys
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
+from importlib import import_module
 from pathlib import Path, PurePath
 from typing import IO, Any, Protocol
 
@@ -37,6 +38,12 @@ _openers: list[Opener] = []
 
 def use(opener: Opener) -> None:
     _openers[:] = [opener]
+
+
+def _opener() -> Opener:
+    if not _openers:
+        import_module("lamella.core.remote.files")  # it calls `use`
+    return _openers[0]
 
 
 class RemotePath(type(Path())):  # type: ignore[misc] # PosixPath or WindowsPath
@@ -65,7 +72,7 @@ class RemotePath(type(Path())):  # type: ignore[misc] # PosixPath or WindowsPath
 
     def __fspath__(self) -> str:
         """Of a whole copy on this machine."""
-        return str(_openers[0].local_copy(self))
+        return str(_opener().local_copy(self))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, RemotePath) and self.address == other.address
@@ -165,7 +172,7 @@ class RemotePath(type(Path())):  # type: ignore[misc] # PosixPath or WindowsPath
         """For reading alone."""
         if mode not in ("rb", "br"):
             raise ValueError(f"{self}: files elsewhere are opened for reading bytes")
-        return _openers[0].open(self, buffering)
+        return _opener().open(self, buffering)
 
     def read_bytes(self) -> bytes:
         with self.open("rb") as file:
@@ -174,19 +181,19 @@ class RemotePath(type(Path())):  # type: ignore[misc] # PosixPath or WindowsPath
     def stat(self, *, follow_symlinks: bool = True) -> os.stat_result:
         """Its size, when it changed, and as inode a number that tells its content from others. The fraction
         of the second is of that number, too, so that what remembers size and time notices every change."""
-        return _openers[0].status(self)
+        return _opener().status(self)
 
     def lstat(self) -> os.stat_result:
         return self.stat()
 
     def exists(self, **options: Any) -> bool:
-        return _openers[0].is_there(self)
+        return _opener().is_there(self)
 
     def is_file(self) -> bool:
-        return _openers[0].is_there(self) and not self.is_dir()
+        return _opener().is_there(self) and not self.is_dir()
 
     def is_dir(self) -> bool:
-        return _openers[0].is_folder(self)
+        return _opener().is_folder(self)
 
     def is_symlink(self) -> bool:
         return False

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -30,6 +31,7 @@ from lamella.core.remote.server import Entry, Status
 
 DEFAULT_PORT, DEFAULT_TLS_PORT = 9870, 9871
 PIECE_BYTES = 1 << 20
+REMOVAL_PAUSES = (0.0, 0.3, 1.0)
 _MISSING = ("FileNotFoundException",)
 _DENIED = ("AccessControlException", "SecurityException")
 
@@ -80,7 +82,7 @@ class WebHdfs:
         while folders:
             current = folders.pop()
             for page in self._pages(current):
-                entries = [_entry(current, item) for item in page]
+                entries = [_entry(current, item) for item in page if item["pathSuffix"]]  # else it is a file
                 inside = [entry.address for entry in entries if entry.is_folder]
                 yield [entry for entry in entries if not entry.is_folder] if recursive else entries
                 folders += inside if recursive else []
@@ -132,10 +134,13 @@ class WebHdfs:
         job.report(total, total)
 
     def _remove_quietly(self, draft: Address) -> None:
-        try:
-            self.delete(draft)
-        except RemoteProblem:
-            return  # the first problem is the one to tell; the server is likely gone
+        """More than once: the datanode may make the file a moment after it was told no more."""
+        for pause in REMOVAL_PAUSES:
+            time.sleep(pause)
+            try:
+                self.delete(draft)
+            except RemoteProblem:
+                return  # the first problem is the one to tell; the server is likely gone
 
     def delete(self, address: Address) -> None:
         self._json("DELETE", address, "DELETE")
@@ -193,7 +198,7 @@ def _status(item: Any) -> Status:
 
 
 def _entry(folder: Address, item: Any) -> Entry:
-    address = folder.child(item["pathSuffix"]) if item["pathSuffix"] else folder
+    address = folder.child(item["pathSuffix"])
     return Entry(address, None if item["type"] == "DIRECTORY" else _status(item))
 
 

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from lamella.core.errors import DamagedStore, StoreProblem
+from lamella.core.remote.paths import RemotePath
 
 CATALOG = "catalog.sqlite"
 DATA_FOLDER, STAGING_FOLDER, INDEX_FOLDER, READERS_FOLDER = "data", "tmp", "index", "readers"
@@ -118,7 +119,9 @@ def new_folder_name(table: str) -> str:
 
 
 def is_store(folder: Path) -> bool:
-    """Whether a store is there; False, too, for a path that no file can have."""
+    """Whether a store is there; False, too, for a path that no file can have, and for a folder elsewhere."""
+    if isinstance(folder, RemotePath):
+        return False
     return os.path.exists(folder / CATALOG)  # noqa: PTH110 -- Path.exists() raises for a name that is too long
 
 

@@ -4,6 +4,12 @@
 
 writes 256 MB into the bucket, and takes medians of a size, of a range of 64 KB, of 24 ranges of 2 MB by eight
 threads (as a page of a Parquet file needs), and of the whole. Libraries that are not installed are left out.
+
+    python -m tests.bench.remote_bench http://127.0.0.1:7070 KEY SECRET BUCKET --first-rows 20000000
+
+writes a Parquet file of so many rows of 20 columns into the bucket, and takes medians of opening it and
+reading the first 200 rows of 12 columns, as a window shows them: in new processes, with an empty cache and
+with a full one.
 """
 
 from __future__ import annotations
@@ -12,10 +18,14 @@ import argparse
 import os
 import random
 import statistics
+import subprocess
+import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 SIZE, REPEATS, THREADS = 256 << 20, 7, 8
@@ -80,11 +90,51 @@ def median(work: Callable[[], object], repeats: int = REPEATS) -> float:
     return statistics.median(times) * 1000
 
 
+FIRST_ROWS = """
+import sys, time
+from lamella import open_dataset
+from lamella.core.remote.connections import Connection, Connections
+Connections().save(Connection("bench", "s3", endpoint=sys.argv[1],
+    secrets={"access_key": "env:BENCH_KEY", "secret_key": "env:BENCH_SECRET"}), replace=True)
+import lamella.core.remote.object_store, obstore.store
+begun = time.perf_counter()
+rows = open_dataset(sys.argv[2])
+rows.read(columns=rows.schema.names[:12], limit=200)
+print(time.perf_counter() - begun)
+"""
+
+
+def first_rows(rows: int, endpoint: str, key: str, secret: str, bucket: str) -> None:
+    from lamella.core.transfer.generate import make
+
+    with tempfile.TemporaryDirectory() as scratch:
+        path = Path(scratch, "rows.parquet")
+        make("mixed", rows, path)
+        opened(endpoint, key, secret, bucket).put("rows.parquet", path)
+        print(f"{path.stat().st_size / 1e9:.2f} GB")
+        path.unlink()
+        environment = {**os.environ, "BENCH_KEY": key, "BENCH_SECRET": secret}
+        command = [sys.executable, "-c", FIRST_ROWS, endpoint, f"s3://{bucket}/rows.parquet"]
+        times: dict[str, list[float]] = {"empty cache": [], "full cache": []}
+        for number in range(REPEATS):
+            environment["LAMELLA_HOME"] = str(Path(scratch, str(number)))
+            for samples in times.values():
+                done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+                samples.append(float(done.stdout))
+        for name, samples in times.items():
+            print(f"{name}: {statistics.median(samples) * 1000:.0f} ms of {sorted(samples)}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     for name in ("endpoint", "key", "secret", "bucket"):
         parser.add_argument(name)
+    parser.add_argument("--first-rows", type=int, metavar="ROWS")
     options = vars(parser.parse_args())
+    rows = options.pop("first_rows")
+    if rows:
+        first_rows(rows, **options)
+        return
     opened(**options).put(KEY, os.urandom(SIZE))
     chance = random.Random(1)
     starts = [chance.randrange(SIZE - (2 << 20)) for _ in range(24)]

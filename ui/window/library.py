@@ -17,6 +17,7 @@ from lamella.core.datasets.tables import SeveralTables
 from lamella.core.datasets.text.delimited import RaggedRow
 from lamella.core.errors import DamagedFile, LamellaError, StoreProblem
 from lamella.core.jobs import Job
+from lamella.core.remote.paths import path_or_address
 from lamella.core.scan.file_checks import checks
 from lamella.core.store.importing import import_dataset
 from lamella.core.store.paths import CATALOG, is_store
@@ -229,7 +230,7 @@ class Library(QObject):
         elif table_of_file(key) is not None:
             self._open_file(key)
         else:
-            self.open_path(Path(key[0]))
+            self.open_path(path_or_address(key[0]))
 
     def import_dataset(
         self, dataset: Dataset, done: Callable[[Key], None], stopped: Callable[[], object]

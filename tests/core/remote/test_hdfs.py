@@ -27,6 +27,8 @@ ROWS = 100_000
 
 @pytest.fixture(scope="module")
 def namenode() -> Iterator[str]:
+    if not os.environ.get("LAMELLA_LONG_RUNS"):
+        pytest.skip("HDFS is started by the long form: python3 dev.py test --long hdfs")
     with hdfs_server() as address:
         yield address
 
