@@ -5,7 +5,6 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
@@ -75,10 +74,10 @@ def _elsewhere(root: RemotePath, job: Job) -> Location:
             files.known(address, fresh=True)
             return Location(root, root.stem, (root,))
     except MissingFile as problem:
-        found = ()
-        if address.kind.name != "http":
-            with suppress(MissingFile):  # of a file system, where an object store has nothing to list
-                found = _data_files(address, pages(address, True, job))
+        try:
+            found = _data_files(address, pages(address, True, job)) if address.kind.name != "http" else ()
+        except MissingFile as listed:  # of a file system, where an object store has nothing to list
+            found, problem = (), listed if listed.why else problem
         if not found:
             raise problem from None
         return Location(root, root.name.removesuffix(".parquet"), found)
