@@ -33,6 +33,9 @@ PACKAGE = ROOT / "packaging" / "lamella"
 ROOMS = ("app", "core", "ui", "resources")
 """The folders that `packaging/lamella` links to, so that they are found as `lamella.core` and so on."""
 
+LINKED = (*ROOMS, "docs")
+"""With the pages that the program shows as its help."""
+
 WINDOWS = os.name == "nt"
 TRIED_PYTHONS = ((3, 11), (3, 12), (3, 13))
 """The whole suite passes on these; `requires-python` in pyproject.toml says the same to pip."""
@@ -189,7 +192,7 @@ def prepare_environment(extras: set[str]) -> None:
 
 def link_rooms(package: Path = PACKAGE, root: Path = ROOT) -> None:
     """Put a junction where git wrote a link out as a file of text, as it does on Windows by default."""
-    for name in ROOMS:
+    for name in LINKED:
         link = package / name
         if link.is_dir():
             continue

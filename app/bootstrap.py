@@ -31,7 +31,12 @@ def application() -> QApplication:
     return made
 
 
-def run(named: Sequence[Path | str], with_sample: bool = False, new_window: bool = False) -> int:
+def run(
+    named: Sequence[Path | str],
+    with_sample: bool = False,
+    new_window: bool = False,
+    chosen: Sequence[str] = (),
+) -> int:
     """The exit code of the event loop. Raises LamellaError, once it was shown, when the window cannot be."""
     files = [path_or_address(each) for each in named]
     qt = application()
@@ -40,10 +45,10 @@ def run(named: Sequence[Path | str], with_sample: bool = False, new_window: bool
     logs.install()
     on_interrupt = signal.signal(signal.SIGINT, signal.SIG_DFL)  # Qt's loop would not let Python handle it
     try:
-        own_window = with_sample or new_window
+        own_window = with_sample or new_window or bool(chosen)
         if not own_window and launch.hand_over(files, server):
             return 0
-        return _show(qt, server, files, with_sample)
+        return _show(qt, server, files, with_sample, chosen)
     finally:
         server.close()
         signal.signal(signal.SIGINT, on_interrupt)
@@ -51,7 +56,9 @@ def run(named: Sequence[Path | str], with_sample: bool = False, new_window: bool
         logs.stop(handler)
 
 
-def _show(qt: QApplication, server: LaunchServer, files: Sequence[Path], with_sample: bool) -> int:
+def _show(
+    qt: QApplication, server: LaunchServer, files: Sequence[Path], with_sample: bool, chosen: Sequence[str]
+) -> int:
     # A launch that hands its files over needs none of this.
     from lamella.app import crash
     from lamella.app.program import Program
@@ -59,7 +66,7 @@ def _show(qt: QApplication, server: LaunchServer, files: Sequence[Path], with_sa
 
     try:
         macos_files = FileOpenEvents(qt) if sys.platform == "darwin" else None  # it sees every event of Qt
-        program = Program(restores=True)
+        program = Program(restores=True, chosen=chosen)
         program.restore(opens_current=not files and not with_sample)
     except LamellaError as problem:
         ErrorDialog(problem).exec()

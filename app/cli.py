@@ -15,7 +15,7 @@ from lamella.app.commands.terminal import visible_controls
 
 SETTLE_SECONDS = 1.0
 ABOUT = "Look at, filter and edit data files of any size, with undo."
-WINDOW_USAGE = "lamella [--sample] [--new-window] [FILE ...]   or   lamella COMMAND ..."
+WINDOW_USAGE = "lamella [--sample] [--new-window] [--set NAME=VALUE] [FILE ...]   or   lamella COMMAND ..."
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -132,7 +132,7 @@ def _run_without_command(arguments: argparse.Namespace) -> int:
     _need_display()
     from lamella.app import bootstrap
 
-    return bootstrap.run(arguments.files, arguments.sample, arguments.new_window)
+    return bootstrap.run(arguments.files, arguments.sample, arguments.new_window, arguments.set)
 
 
 def _need_display() -> None:
@@ -290,6 +290,9 @@ def window_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--sample", action="store_true", help="open the sample data, ready to edit")
     parser.add_argument("--new-window", action="store_true", help="even where a window is open already")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="NAME=VALUE", help="a setting for this run alone"
+    )
     parser.add_argument("--version", action="version", version=f"lamella {__version__}")
     parser.add_argument("--tour", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--screens", type=Path, help=argparse.SUPPRESS)

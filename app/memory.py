@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from lamella.app import paths
-from lamella.app.settings import WRITABLE, read_object, save, settings_path, use, write_object
+from lamella.app.settings import WRITABLE, apply_limits, read_object, save, settings_path, use, write_object
 from lamella.app.workspace_files import WindowEntry, WorkspaceFiles
 from lamella.core.errors import FileProblem
 from lamella.core.settings import Settings, Value
@@ -206,8 +206,20 @@ class Memory:
     def add_window(self) -> WindowEntry:
         return self.windows.add()
 
+    @property
+    def settings(self) -> Settings:
+        return self._settings
+
+    def change(self, name: str, value: Value) -> None:
+        """Save a setting, and apply what the window does not. Raises BadSetting."""
+        self._set(name, value)
+        if name == "mongodb_uri":
+            use(str(value))
+        elif name.endswith("_mb"):
+            apply_limits(self._settings)
+
     def _set(self, name: str, value: Value) -> None:
-        if self._settings[name] != value:
+        if self._settings.values[name] != value:
             self._settings[name] = value
             self._save(lambda: save(self._settings, settings_path()))
 

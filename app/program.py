@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -94,9 +95,12 @@ class Program:
     window is shown already; without one to import into, files can be looked at all the same.
     """
 
-    def __init__(self, restores: bool = False) -> None:
-        """`restores` what was open when the program ended, by `restore`, and saves what is open."""
-        settings, problems = settings_file.load(settings_file.settings_path())
+    def __init__(self, restores: bool = False, chosen: Sequence[str] = ()) -> None:
+        """`restores` what was open when the program ended, by `restore`, and saves what is open. `chosen` are
+        settings for this run, as the command line has them."""
+        settings, unread = settings_file.load(settings_file.settings_path())
+        problems: list[LamellaError] = [*unread, *settings_file.take_environment(settings, os.environ)]
+        settings_file.take_command_line(settings, chosen)
         limits.apply_limits(settings)
         servers.apply_servers(settings)
         look = theme.current()

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from lamella.app import paths
-from lamella.core.errors import FileProblem
-from lamella.core.settings import Settings, setting_named
+from lamella.core.errors import FileProblem, LamellaError
+from lamella.core.settings import SETTINGS, BadSetting, Origin, Settings, setting_named
 
 Migration = Callable[[dict[str, Any]], dict[str, Any]]
 MIGRATIONS: Sequence[Migration] = ()  # the first brings version 1 to version 2, and so on
@@ -38,6 +38,29 @@ def load(path: Path) -> tuple[Settings, list[FileProblem]]:
         FileProblem(path, problem.what, problem.why, f"{problem.fix}. Until then it is not used")
         for problem in settings.take(items.items())
     ]
+
+
+def take_environment(settings: Settings, environment: Mapping[str, str]) -> list[LamellaError]:
+    """For this run. A value that does not fit is not used, and is returned as an error."""
+    problems: list[LamellaError] = []
+    for setting in SETTINGS:
+        text = environment.get(setting.variable)
+        if text and text != _exported.get(setting.variable):
+            try:
+                settings.override(Origin.ENVIRONMENT, setting.name, text)
+            except BadSetting as problem:
+                where = f"The environment variable {setting.variable} says so"
+                problems.append(BadSetting(problem.what, where, problem.fix))
+    return problems
+
+
+def take_command_line(settings: Settings, words: Sequence[str]) -> None:
+    """`NAME=VALUE` each, for this run. Raises UnknownSetting and BadSetting."""
+    for word in words:
+        name, sign, text = word.partition("=")
+        if not sign:
+            raise BadSetting(f"{word!r} sets nothing", fix="Write NAME=VALUE, such as theme=dark")
+        settings.override(Origin.COMMAND_LINE, name.strip(), text)
 
 
 def save(settings: Settings, path: Path) -> None:
@@ -137,12 +160,16 @@ def apply_limits(settings: Settings) -> None:
 MONGODB_URI = "LAMELLA_MONGODB_URI"
 """What the engine reads it from."""
 
+_exported: dict[str, str] = {}
+"""What this process put into its own environment."""
+
 
 def apply_servers(settings: Settings) -> None:
     """For this process and those it starts. What the environment says already is left as it is."""
-    os.environ.setdefault(MONGODB_URI, settings["mongodb_uri"])
+    if MONGODB_URI not in os.environ:
+        use(settings["mongodb_uri"])
 
 
 def use(uri: str) -> None:
     """Another server, for what is started from now on."""
-    os.environ[MONGODB_URI] = uri
+    os.environ[MONGODB_URI] = _exported[MONGODB_URI] = uri

@@ -26,7 +26,6 @@ from lamella.core.store.table import Table
 from lamella.ui import theme
 from lamella.ui.dialogs.command_palette import CommandPalette
 from lamella.ui.dialogs.open_import import ImportDialog
-from lamella.ui.dialogs.shortcuts import ShortcutsDialog
 from lamella.ui.tasks import Handle
 from lamella.ui.window.dataset_tab import DatasetTab
 
@@ -34,7 +33,7 @@ D = TypeVar("D", bound=QDialog)
 LATE = (col("dep_delay") > 60) & Predicate("carrier", "in", ("AA", "UA"))
 LATE_ROWS = 5_827  # counted with another program
 CHANGED_COLUMN, NEW_VALUE = "arr_delay", "60"
-DIALOGS = (("palette", CommandPalette, "commands"), ("shortcuts", ShortcutsDialog, "keys"))
+DIALOGS = (("palette", CommandPalette, "commands"),)
 BENCHMARK_ROWS = (1, 10, 100, 1000)
 
 

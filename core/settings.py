@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any
 
 from lamella.core.errors import LamellaError, UnknownName
@@ -19,9 +21,23 @@ class BadSetting(LamellaError):
     """A value that a setting cannot have."""
 
 
+ENVIRONMENT_PREFIX = "LAMELLA_"
+
+
+class Origin(StrEnum):
+    """Where the value in force comes from; a later one goes before an earlier one."""
+
+    DEFAULT = "default"
+    FILE = "file"
+    ENVIRONMENT = "environment"
+    COMMAND_LINE = "command line"
+
+
 @dataclass(frozen=True)
 class Setting:
-    """Its type is that of its default. `choices` or `low` and `high` say what it may be."""
+    """Its type is that of its default. What it may be is said by `choices`, by `low` and `high`, or by a
+    `pattern` that whole texts match, with `form` for the same in words. `title` and `group` are for the
+    screen; one that needs a `restart` is in force from the next start on."""
 
     name: str
     default: Value
@@ -29,6 +45,17 @@ class Setting:
     choices: tuple[Value, ...] = ()
     low: float | None = None
     high: float | None = None
+    title: str = ""
+    group: str = "General"
+    pattern: str = ""
+    form: str = "text"
+    is_folder: bool = False
+    restart: bool = False
+
+    @property
+    def variable(self) -> str:
+        """Of the environment, from which it is taken before the settings file."""
+        return ENVIRONMENT_PREFIX + self.name.upper()
 
     @property
     def expects(self) -> str:
@@ -38,7 +65,7 @@ class Setting:
         if self.low is not None:
             kind, form = ("a whole number", ",") if isinstance(self.default, int) else ("a number", "g")
             return f"{kind} from {self.low:{form}} to {self.high:{form}}"
-        return "true or false" if isinstance(self.default, bool) else "text"
+        return "true or false" if isinstance(self.default, bool) else self.form
 
     def checked(self, value: Any) -> Value:
         """`value` as this setting's type; raises BadSetting when it cannot be that."""
@@ -47,37 +74,73 @@ class Setting:
         fits = same and (not self.choices or value in self.choices)
         if fits and self.low is not None and self.high is not None:
             fits = self.low <= value <= self.high
+        if fits and self.pattern:
+            fits = re.fullmatch(self.pattern, value) is not None
         if not fits:
             raise BadSetting(f"'{self.name}' cannot be {value!r}", fix=f"It must be {self.expects}")
         return wanted(value)
 
+    def read(self, text: str) -> Value:
+        """The value that a text says, as the environment and the command line have it. Raises BadSetting."""
+        value: Value = text
+        try:
+            if isinstance(self.default, bool):
+                value = {"true": True, "false": False}[text.strip().lower()]
+            elif isinstance(self.default, int | float):
+                value = type(self.default)(text)
+        except (KeyError, ValueError) as error:
+            raise BadSetting(f"'{self.name}' cannot be {text!r}", fix=f"It must be {self.expects}") from error
+        return self.checked(value)
+
 
 SETTINGS = (
-    Setting("theme", "system", "Light, dark, or whatever the system uses", ("system", "light", "dark")),
-    Setting("text_scale", 1.0, "How large text is, against the system's size", low=0.8, high=2.0),
-    Setting("restore_workspace", True, "Open again at the start what was open when the program ended"),
-    Setting("page_cache_mb", 0, "Memory for data already read, in MB; 0 is a quarter of what the machine "
-            "has, at most 2 GB", low=0, high=1_048_576),
-    Setting("query_memory_mb", 0, "Memory a query may use before it spills to disk, in MB; 0 is half of what "
-            "the machine has", low=0, high=1_048_576),
-    Setting("remote_cache_mb", 10_240, "Disk for what was read of files elsewhere, in MB; 0 keeps nothing",
-            low=0, high=104_857_600),
+    Setting("theme", "system", "Light, dark, or whatever the system uses", ("system", "light", "dark"),
+            group="Appearance"),
+    Setting("text_scale", 1.0, "How large text is, against the system's size", low=0.8, high=2.0,
+            title="Text size", group="Appearance"),
+    Setting("restore_workspace", True, "Open again at the start what was open when the program ended",
+            title="Restore what was open", group="Start"),
     Setting("default_store", "", "The folder of the store that imports go to; empty is 'My tables' in the "
-            "user's data folder"),
-    Setting("mongodb_uri", "mongodb://localhost:27017", "The MongoDB server that a benchmark may ask"),
+            "user's data folder", title="Store for imports", group="Start", is_folder=True, restart=True),
+    Setting("page_cache_mb", 0, "Memory for data already read, in MB; 0 is a quarter of what the machine "
+            "has, at most 2 GB", low=0, high=1_048_576, title="Memory for data", group="Memory and disk",
+            restart=True),
+    Setting("query_memory_mb", 0, "Memory a query may use before it spills to disk, in MB; 0 is half of what "
+            "the machine has", low=0, high=1_048_576, title="Memory for a query", group="Memory and disk",
+            restart=True),
+    Setting("remote_cache_mb", 10_240, "Disk for what was read of files elsewhere, in MB; 0 keeps nothing",
+            low=0, high=104_857_600, title="Disk for remote files", group="Memory and disk", restart=True),
+    Setting("mongodb_uri", "mongodb://localhost:27017", "The MongoDB server that a benchmark may ask",
+            title="MongoDB server", group="Benchmark", pattern=r"mongodb(\+srv)?://\S+",
+            form="an address that begins with mongodb:// or mongodb+srv://"),
 )  # fmt: skip
 BY_NAME = {setting.name: setting for setting in SETTINGS}
 
 
 @dataclass
 class Settings:
-    """The values in force. `unknown` holds what a settings file said beyond them, so that saving keeps it."""
+    """The values that are saved, and those of this run alone, which go before them. `unknown` holds what a
+    settings file said beyond them, so that saving keeps it."""
 
     values: dict[str, Value] = field(default_factory=lambda: {s.name: s.default for s in SETTINGS})
     unknown: dict[str, Any] = field(default_factory=dict)
+    of_this_run: dict[str, tuple[Origin, Value]] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> Any:
-        return self.values[setting_named(name).name]
+        """The value in force."""
+        name = setting_named(name).name
+        return self.of_this_run[name][1] if name in self.of_this_run else self.values[name]
+
+    def origin(self, name: str) -> Origin:
+        setting = setting_named(name)
+        if name in self.of_this_run:
+            return self.of_this_run[name][0]
+        return Origin.DEFAULT if self.values[name] == setting.default else Origin.FILE
+
+    def override(self, origin: Origin, name: str, text: str) -> None:
+        """For this run. Raises UnknownSetting and BadSetting."""
+        setting = setting_named(name)
+        self.of_this_run[name] = (origin, setting.read(text))
 
     def __setitem__(self, name: str, value: Any) -> None:
         self.values[name] = setting_named(name).checked(value)

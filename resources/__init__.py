@@ -19,6 +19,14 @@ def path(*parts: str) -> Path:
     return found
 
 
+def docs() -> Path:
+    """The folder of the documentation's pages; `FileNotFoundError` when it is not there."""
+    found = Path(str(files("lamella").joinpath("docs")))
+    if not found.is_dir():
+        raise FileNotFoundError(f"The installation lacks {found}: install Lamella again.")
+    return found
+
+
 def sample(table: str) -> Path:
     """The Parquet file of one of `SAMPLE_TABLES`."""
     return path("sample", f"{table}.parquet")

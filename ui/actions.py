@@ -332,10 +332,14 @@ ACTIONS: tuple[Action, ...] = (
     Action("indexes", "Indexes…", "Tools", 2, "Ctrl+Shift+I", context=("column",),
            tip="The indexes of this table: what they take, when they were used, new ones",
            when=lambda s: s.table),
+    Action("settings", "Settings", "Tools", 2, "Ctrl+,", "settings",
+           tip="Everything that can be set, where it comes from, and what it is for"),
     Action("palette", "Commands…", "Tools", 2, "Ctrl+K", "search",
            tip="Find a command, step, column, table, view, tab or file"),
 
-    Action("shortcuts", "Keyboard shortcuts", "Help", 1, "F1", "keyboard"),
+    Action("help", "Help", "Help", 1, "F1", "info",
+           tip="The page on what has the keyboard; the others are there, too, with a search"),
+    Action("shortcuts", "Keyboard shortcuts", "Help", 1, "Ctrl+F1", "keyboard"),
     Action("about", "About Lamella", "Help", 1),
 )  # fmt: skip
 MENUS = ("File", "Edit", "View", "Tools", "Help")

@@ -43,6 +43,7 @@ from lamella.ui.window.diagrams import Diagrams
 from lamella.ui.window.drag_source import file_data, remove_dragged_files, run_drag
 from lamella.ui.window.file_readings import FileReadings
 from lamella.ui.window.file_watch import Key, entry_key, is_file
+from lamella.ui.window.help import Help
 from lamella.ui.window.library import IdleFlush, Library, ask_fill_up, ask_open_anyway, ask_tables
 from lamella.ui.window.memory import Memory, WindowEntry
 from lamella.ui.window.opening import Opening
@@ -87,6 +88,7 @@ class MainWindow(QMainWindow):
         self.commits = Commits(tasks, self)
         self.at_rest = IdleFlush(tasks, self.commits, lambda: self.library.stores)
         self.appearance = Appearance(memory, self)
+        self.help = Help(tasks, self)
         self.sidebar = Sidebar(self)
         self.status = StatusBar(tasks, self)
         self.benchmark: BenchmarkPanel | None = None
@@ -191,6 +193,10 @@ class MainWindow(QMainWindow):
         self.benchmark.status_changed.connect(self.update_state)
         self.benchmark.destroyed.connect(self._benchmark_closed)
         return self.benchmark
+
+    def save_workspace(self, on: bool) -> None:
+        """Whether what is open is saved from now on."""
+        self.workspace.turn(on)
 
     def reopen_tab(self) -> None:
         if self.tabs.closed:
@@ -493,6 +499,7 @@ class MainWindow(QMainWindow):
             console.keep_draft()
         self.memory.save_geometry(self.saveGeometry().data())
         self.workspace.close(is_restored=True)
+        self.help.close()
         self.tasks.shutdown()
         self.library.close()
         remove_dragged_files()

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from lamella.app import settings as settings_file
-from lamella.core.errors import FileProblem
-from lamella.core.settings import SETTINGS, BadSetting, Settings, UnknownSetting, setting_named
+from lamella.core.errors import FileProblem, LamellaError
+from lamella.core.settings import SETTINGS, BadSetting, Origin, Settings, UnknownSetting, setting_named
 from tests.mounts import filled, small_disk
 
 PATH = "settings.json"
@@ -138,3 +138,37 @@ def test_migrations_run_in_order_from_the_version_of_the_file(tmp_path):
 def test_bounds_are_written_out():
     assert setting_named("page_cache_mb").expects == "a whole number from 0 to 1,048,576"
     assert setting_named("text_scale").expects == "a number from 0.8 to 2"
+
+
+def test_environment_and_command_line_hold_for_this_run_alone(tmp_path):
+    settings = Settings()
+    settings["theme"] = "light"
+    environment = {"LAMELLA_THEME": "dark", "LAMELLA_TEXT_SCALE": "1.5", "LAMELLA_RESTORE_WORKSPACE": "false"}
+    assert settings_file.take_environment(settings, environment) == []
+    settings_file.take_command_line(settings, ["text_scale=2", "query_memory_mb=64"])
+    names = ("theme", "text_scale", "restore_workspace", "query_memory_mb", "page_cache_mb")
+    assert [settings[name] for name in names] == ["dark", 2.0, False, 64, 0]
+    origins = ["environment", "command line", "environment", "command line", "default"]
+    assert [settings.origin(name).value for name in names] == origins
+    settings_file.save(settings, tmp_path / PATH)
+    loaded, _ = settings_file.load(tmp_path / PATH)
+    assert loaded["theme"] == "light" and loaded.origin("theme") is Origin.FILE
+    assert loaded["text_scale"] == 1.0 and loaded["restore_workspace"] is True
+
+
+def test_environment_that_does_not_fit_is_said_and_not_used():
+    settings = Settings()
+    (problem,) = settings_file.take_environment(settings, {"LAMELLA_TEXT_SCALE": "huge"})
+    assert "LAMELLA_TEXT_SCALE" in str(problem) and settings["text_scale"] == 1.0
+
+
+@pytest.mark.parametrize("word", ["theme", "theme=blue", "text_scale=x", "page_cache_mb=1.5", "them=dark"])
+def test_command_line_that_does_not_fit_is_refused(word):
+    with pytest.raises(LamellaError):
+        settings_file.take_command_line(Settings(), [word])
+
+
+@pytest.mark.parametrize("uri", ["", "localhost", "mongodb:/x", "http://mongodb"])
+def test_server_is_an_address_of_mongodb(uri):
+    with pytest.raises(BadSetting, match="mongodb://"):
+        Settings()["mongodb_uri"] = uri

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from lamella.core.settings import Settings, Value
+
 
 class FakeEntry:
     def __init__(self, state: Mapping[str, Any] | None = None) -> None:
@@ -31,6 +33,7 @@ class FakeMemory:
         self.saved_views = saved_runs.with_name("views.json")
         self.recent: list[Path] = []
         self.geometry = b""
+        self.settings = Settings()
         self.entries: list[FakeEntry] = []
         self.layouts: dict[tuple[str, ...], dict[str, Any]] = {}
 
@@ -39,6 +42,9 @@ class FakeMemory:
 
     def forget(self, path: Path) -> None:
         self.recent = [other for other in self.recent if other != path]
+
+    def change(self, name: str, value: Value) -> None:
+        self.settings[name] = value
 
     def add_window(self) -> FakeEntry:
         self.entries.append(FakeEntry())

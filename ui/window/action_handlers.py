@@ -25,9 +25,9 @@ from lamella.core.query.steps import Compute, Group, Join, Select, Sort, Step
 from lamella.core.scan.snapshot import SortKey
 from lamella.ui.dialogs.about import AboutDialog
 from lamella.ui.dialogs.go_to_row import GoToRow
-from lamella.ui.dialogs.shortcuts import ShortcutsDialog
 from lamella.ui.editing.edit_target import COMPUTED
 from lamella.ui.grid.tree import TreeRows
+from lamella.ui.help.pages import SHORTCUTS
 from lamella.ui.widgets.controls import without_mnemonic
 from lamella.ui.window import table_columns
 from lamella.ui.window.action_state import current_column
@@ -37,6 +37,7 @@ from lamella.ui.window.destinations import column_finder, palette
 from lamella.ui.window.file_watch import table_of_file
 from lamella.ui.window.group_rows import OF_A_SUBTOTAL
 from lamella.ui.window.searches import manage_indexes
+from lamella.ui.window.settings_tab import show_settings
 from lamella.ui.window.window import Window
 
 if TYPE_CHECKING:
@@ -384,7 +385,9 @@ def _window_handlers(window: Window, on: OnTab) -> dict[str, Handler]:
         "find_everywhere": window.searches.show,
         "indexes": on(manage_indexes),
         "palette": lambda: palette(window).open(),
-        "shortcuts": lambda: ShortcutsDialog(window).open(),
+        "settings": lambda: show_settings(window),
+        "help": window.help.show,
+        "shortcuts": lambda: window.help.show(SHORTCUTS),
         "about": lambda: AboutDialog(window).open(),
     }
 

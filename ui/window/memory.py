@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
+from lamella.core.settings import Settings, Value
+
 
 class WindowEntry(Protocol):
     """What one window had open; `state` as it was saved last, empty for a new window."""
@@ -51,6 +53,13 @@ class Memory(Protocol):
         """Size and place of the window, as `save_geometry` was given them; empty at the first start."""
 
     def save_geometry(self, geometry: bytes) -> None: ...
+
+    @property
+    def settings(self) -> Settings:
+        """The values in force, and where they come from."""
+
+    def change(self, name: str, value: Value) -> None:
+        """Save a setting, and apply it as far as the window does not. Raises `BadSetting`."""
 
     def add_window(self) -> WindowEntry:
         """For a window that is new."""

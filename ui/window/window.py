@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from lamella.ui.window.commits import Commits
     from lamella.ui.window.dataset_tab import DatasetTab
     from lamella.ui.window.diagrams import Diagrams
+    from lamella.ui.window.help import Help
     from lamella.ui.window.library import Library
     from lamella.ui.window.memory import Memory
     from lamella.ui.window.opening import Opening
@@ -59,6 +60,7 @@ class Window(Protocol):
     appearance: Appearance
     commands: ActionSet
     library: Library
+    help: Help
     memory: Memory
     benchmark: BenchmarkPanel | None
     saved_runs: SavedRuns
@@ -66,6 +68,8 @@ class Window(Protocol):
     sample_requested: SignalInstance
 
     def show_benchmark(self) -> None: ...
+
+    def save_workspace(self, on: bool) -> None: ...
 
     def make_benchmark(self) -> BenchmarkPanel: ...
 

@@ -22,6 +22,7 @@ from lamella.core.jobs import Job
 from lamella.ui.window.memory import WindowEntry
 from lamella.ui.window.pending_tab import PendingTab
 from lamella.ui.window.restored_tabs import restore_benchmark, restore_console, restore_dataset
+from lamella.ui.window.settings_tab import restore_settings
 from lamella.ui.window.window import Window
 
 Restore = Callable[[Window, Mapping[str, Any], PendingTab], object]
@@ -32,6 +33,7 @@ KINDS: dict[str, Restore] = {
     "dataset": restore_dataset,
     "benchmark": restore_benchmark,
     "sql": restore_console,
+    "settings": restore_settings,
 }
 """By `workspace_kind`. A kind whose code is not needed at the start is imported by its function."""
 

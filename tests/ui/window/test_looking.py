@@ -8,7 +8,7 @@ import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QDialog, QLabel, QScrollArea
+from PySide6.QtWidgets import QApplication, QDialog, QLabel
 
 from lamella import col
 from lamella.core.errors import LamellaError
@@ -19,7 +19,6 @@ from lamella.core.scan.snapshot import SortKey
 from lamella.ui import theme
 from lamella.ui.dialogs.command_palette import CommandPalette
 from lamella.ui.dialogs.go_to_row import GoToRow
-from lamella.ui.dialogs.shortcuts import ShortcutsDialog
 from lamella.ui.filters.condition_row import ConditionRow
 from lamella.ui.grid.selection import CellRange
 from lamella.ui.tasks import READERS
@@ -275,15 +274,6 @@ def test_commands_are_found_by_a_part_of_their_name(window, file_tab, settled) -
     assert settled().sort == (SortKey("delay", True),)
 
 
-def test_the_shortcut_page_lists_every_key(window) -> None:
-    from lamella.ui.actions import ACTIONS
-    from lamella.ui.dialogs.shortcuts import keys_of
-
-    window.commands["shortcuts"].trigger()
-    texts = {label.text() for label in window.findChild(ShortcutsDialog).findChildren(QLabel)}
-    assert all(keys_of(action) in texts for action in ACTIONS if action.keys)
-
-
 def test_a_tab_behind_another_is_laid_out_for_other_text_when_it_is_shown(
     window, file_tab, table_tab, qtbot
 ) -> None:
@@ -298,23 +288,10 @@ def test_a_tab_behind_another_is_laid_out_for_other_text_when_it_is_shown(
     assert (file_tab.grid.column_header.height(), file_tab.grid.viewport().y()) == (height, top)
 
 
-@pytest.mark.parametrize("text_scale", [1.0, 1.5])
-def test_the_shortcut_page_cuts_no_key(window, text_scale: float) -> None:
-    theme.current().set_text_scale(text_scale)
-    window.commands["shortcuts"].trigger()
-    QApplication.processEvents()
-    dialog = window.findChild(ShortcutsDialog)
-    area = dialog.findChild(QScrollArea)
-    keys = [label for label in dialog.findChildren(QLabel) if label.property("variant") == "key"]
-    assert len(keys) > 40
-    assert {label.text() for label in keys if label.geometry().right() > area.viewport().width()} == set()
-    assert {label.text() for label in keys if label.width() < label.sizeHint().width()} == set()
-
-
 def test_dialogs_open_without_blocking(window, file_tab) -> None:
-    for action in ("about", "shortcuts", "palette", "go_to_row"):
+    for action in ("about", "palette", "go_to_row"):
         window.commands[action].trigger()
-    assert len([d for d in window.findChildren(QDialog) if d.isVisible()]) >= 4
+    assert len([d for d in window.findChildren(QDialog) if d.isVisible()]) >= 3
 
 
 def test_stop_leaves_what_was_shown_and_says_so(window, file_tab, settled, qtbot) -> None:

@@ -1,0 +1,310 @@
+"""A window that shows the pages of the help, offline: a list, a search, and links that work."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from PySide6.QtCore import Qt, QUrl, Signal
+from PySide6.QtGui import (
+    QDesktopServices,
+    QImage,
+    QKeyEvent,
+    QKeySequence,
+    QPalette,
+    QShortcut,
+    QTextBlock,
+    QTextBlockFormat,
+    QTextCharFormat,
+    QTextCursor,
+    QTextDocument,
+    QTextFormat,
+    QTextFrameFormat,
+    QTextLength,
+    QTextTable,
+)
+from PySide6.QtWidgets import (
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QListWidget,
+    QListWidgetItem,
+    QSplitter,
+    QTextBrowser,
+    QVBoxLayout,
+    QWidget,
+)
+
+from lamella.ui import theme
+from lamella.ui.help.pages import FIRST, Page, anchor_of, search
+from lamella.ui.widgets.controls import IconButton
+
+SIZE, LIST_WIDTH = (980, 720), 260
+PICTURE_WIDTH = 640
+ADDRESS = Qt.ItemDataRole.UserRole
+CELL_PADDING = 6
+
+
+class PageView(QTextBrowser):
+    """A page of Markdown, in the colours and type of the window. `followed` has the target of a link."""
+
+    followed = Signal(str)
+
+    def __init__(self, folder: Path, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._folder = folder
+        self.setOpenLinks(False)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setAccessibleName("Help page")
+        self.document().setDocumentMargin(theme.XL)
+        self.anchorClicked.connect(lambda url: self.followed.emit(url.toString()))
+
+    def loadResource(self, kind: int, url: QUrl) -> object:
+        """Pictures of the folder, no wider than a page."""
+        if kind != QTextDocument.ResourceType.ImageResource.value:
+            return super().loadResource(kind, url)
+        image = QImage(str(self._folder / url.toString()))
+        wide = round(PICTURE_WIDTH * self.devicePixelRatioF())
+        if image.width() > wide:
+            image = image.scaledToWidth(wide, Qt.TransformationMode.SmoothTransformation)
+        image.setDevicePixelRatio(self.devicePixelRatioF())
+        return image
+
+    def show_page(self, page: Page) -> None:
+        look = theme.current()
+        self.document().setDefaultFont(look.font("body"))
+        palette = self.palette()
+        palette.setColor(QPalette.ColorRole.Link, look.color("accent"))
+        palette.setColor(QPalette.ColorRole.Base, look.color("surface"))
+        self.setPalette(palette)
+        self.document().setMarkdown(page.text, QTextDocument.MarkdownFeature.MarkdownDialectGitHub)
+        for frame in self.document().rootFrame().childFrames():
+            if isinstance(frame, QTextTable):
+                _style_table(frame)
+        block = self.document().begin()
+        while block.isValid():
+            _style_block(block)
+            block = block.next()
+        self.moveCursor(QTextCursor.MoveOperation.Start)
+
+    def go_to(self, anchor: str) -> bool:
+        """Whether there is such a heading, which is put at the top."""
+        block = self.document().begin()
+        while block.isValid():
+            if block.blockFormat().headingLevel() and anchor_of(block.text()) == anchor:
+                top = self.document().documentLayout().blockBoundingRect(block).top()
+                self.verticalScrollBar().setValue(round(top) - theme.M)
+                return True
+            block = block.next()
+        return False
+
+
+def _style_table(table: QTextTable) -> None:
+    look, form = theme.current(), table.format()
+    form.setBorder(1)
+    form.setBorderStyle(QTextFrameFormat.BorderStyle.BorderStyle_Solid)
+    form.setBorderBrush(look.color("border"))
+    form.setBorderCollapse(True)
+    form.setCellPadding(CELL_PADDING)
+    form.setCellSpacing(0)
+    form.setTopMargin(theme.S)
+    form.setBottomMargin(theme.M)
+    form.setWidth(QTextLength(QTextLength.Type.PercentageLength, 100))
+    table.setFormat(form)
+    for column in range(table.columns()):
+        cell = table.cellAt(0, column)
+        head = cell.format().toTableCellFormat()
+        head.setBackground(look.color("sunken"))
+        cell.setFormat(head)
+
+
+def _style_block(block: QTextBlock) -> None:
+    look, cursor, form = theme.current(), QTextCursor(block), QTextBlockFormat()
+    level = block.blockFormat().headingLevel()
+    is_code = block.blockFormat().hasProperty(QTextFormat.Property.BlockCodeLanguage) or (
+        block.blockFormat().nonBreakableLines()
+    )
+    if level:
+        form.setTopMargin(theme.XL if level > 1 else 0)
+        form.setBottomMargin(theme.S)
+    elif is_code:
+        form.setBackground(look.color("sunken"))
+        form.setNonBreakableLines(False)
+    cursor.mergeBlockFormat(form)
+    fragments = [entry.fragment() for entry in block]
+    for fragment in fragments:
+        form_of_text = fragment.charFormat()
+        made = QTextCharFormat()
+        if form_of_text.isAnchor():
+            made.setForeground(look.color("accent"))
+        if form_of_text.fontFixedPitch():
+            made.setFont(look.mono_font("body"))
+            if not is_code:
+                made.setBackground(look.color("sunken"))
+        if made.propertyCount():
+            cursor.setPosition(fragment.position())
+            cursor.setPosition(fragment.position() + fragment.length(), QTextCursor.MoveMode.KeepAnchor)
+            cursor.mergeCharFormat(made)
+
+
+class HelpViewer(QWidget):
+    """Pages by their names; a `shown` page is `name` or `name#anchor`."""
+
+    def __init__(self, pages: Mapping[str, Page], folder: Path) -> None:
+        super().__init__(None, Qt.WindowType.Window)
+        self.pages = pages
+        self.setWindowTitle("Help · Lamella")
+        self.resize(*SIZE)
+        self.search = QLineEdit(placeholderText="Search the help", clearButtonEnabled=True)
+        self.search.setAccessibleName("Search the help")
+        self.list, self.view = QListWidget(), PageView(folder)
+        self.list.setAccessibleName("Pages")
+        self.list.setWordWrap(True)
+        self.list.setFrameShape(QFrame.Shape.NoFrame)
+        self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.title = QLabel()
+        theme.variant(self.title, "heading")
+        self.back = IconButton("arrow-left", "Back (Alt+Left)")
+        self.forward = IconButton("arrow-right", "Forward (Alt+Right)")
+        self._visits, self._place = list[str](), -1
+        self._lay_out()
+        self._connect()
+        self._list_pages()
+
+    @property
+    def shown(self) -> str:
+        return self._visits[self._place] if self._visits else ""
+
+    def show_page(self, address: str) -> None:
+        """What was gone back from is dropped. An address that there is not shows the first page."""
+        if address.partition("#")[0] not in self.pages:
+            address = FIRST if FIRST in self.pages else next(iter(self.pages))
+        if address != self.shown:
+            self._visits[self._place + 1 :] = [address]
+            self._place = len(self._visits) - 1
+        self._draw()
+
+    def follow(self, target: str) -> None:
+        """A link: in the page, to another page, or to the web, which the browser opens."""
+        if target.startswith(("http://", "https://")):
+            QDesktopServices.openUrl(QUrl(target))
+        elif target.startswith("#"):
+            self.show_page(self.shown.partition("#")[0] + target)
+        else:
+            self.show_page(target)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() == Qt.Key.Key_Escape:
+            self.close()
+        else:
+            super().keyPressEvent(event)
+
+    def _step(self, by: int) -> None:
+        if 0 <= self._place + by < len(self._visits):
+            self._place += by
+            self._draw()
+
+    def _draw(self) -> None:
+        name, _, anchor = self.shown.partition("#")
+        page = self.pages[name]
+        self.view.show_page(page)
+        self.title.setText(page.title)
+        self.back.setEnabled(self._place > 0)
+        self.forward.setEnabled(self._place + 1 < len(self._visits))
+        if anchor:
+            self.view.document().adjustSize()
+            self.view.document().setTextWidth(self.view.viewport().width())
+            self.view.go_to(anchor)
+        self._mark_shown()
+
+    def _mark_shown(self) -> None:
+        """In the list of pages; a search has another."""
+        rows = [] if self.search.text() else range(self.list.count())
+        self.list.blockSignals(True)
+        for row in rows:
+            if self.list.item(row).data(ADDRESS) == self.shown.partition("#")[0]:
+                self.list.setCurrentRow(row)
+        self.list.blockSignals(False)
+
+    def _list_pages(self) -> None:
+        text = self.search.text()
+        self.list.blockSignals(True)
+        self.list.clear()
+        if not text.strip():
+            for name, page in self.pages.items():
+                self._add(page.title, name)
+        else:
+            for hit in search(self.pages, text):
+                where = [hit.page.title] if hit.section.title != hit.page.title else []
+                self._add(
+                    "\n".join([" › ".join([*where, hit.section.title]), hit.snippet]),
+                    f"{hit.page.name}#{hit.section.anchor}",
+                )
+            if not self.list.count():
+                item = QListWidgetItem("No page has all these words.")
+                item.setFlags(Qt.ItemFlag.NoItemFlags)
+                self.list.addItem(item)
+        self.list.blockSignals(False)
+        self._mark_shown()
+
+    def _add(self, text: str, address: str) -> None:
+        item = QListWidgetItem(text)
+        item.setData(ADDRESS, address)
+        self.list.addItem(item)
+
+    def _open(self, item: QListWidgetItem | None) -> None:
+        address = None if item is None else item.data(ADDRESS)
+        if address:
+            self.show_page(address)
+
+    def _open_first(self) -> None:
+        if self.list.count():
+            self.list.setCurrentRow(0)
+
+    def _lay_out(self) -> None:
+        left, right = QWidget(), QWidget()
+        inside = QVBoxLayout(left)
+        inside.setContentsMargins(theme.S, theme.S, 0, theme.S)
+        inside.addWidget(self.search)
+        inside.addWidget(self.list, 1)
+        bar = QHBoxLayout()
+        bar.setContentsMargins(theme.S, theme.S, theme.S, 0)
+        for widget in (self.back, self.forward, self.title):
+            bar.addWidget(widget)
+        bar.addStretch(1)
+        beside = QVBoxLayout(right)
+        beside.setContentsMargins(0, 0, 0, 0)
+        beside.addLayout(bar)
+        beside.addWidget(self.view, 1)
+        splitter = QSplitter()
+        splitter.addWidget(left)
+        splitter.addWidget(right)
+        splitter.setStretchFactor(1, 1)
+        splitter.setSizes([LIST_WIDTH, SIZE[0] - LIST_WIDTH])
+        splitter.setHandleWidth(1)
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(splitter)
+
+    def _connect(self) -> None:
+        self.search.textChanged.connect(self._list_pages)
+        self.search.returnPressed.connect(self._open_first)
+        self.list.currentItemChanged.connect(lambda item, _: self._open(item))
+        self.list.itemClicked.connect(self._open)
+        self.view.followed.connect(self.follow)
+        self.back.clicked.connect(lambda: self._step(-1))
+        self.forward.clicked.connect(lambda: self._step(1))
+        for keys, act in (
+            (QKeySequence.StandardKey.Back, lambda: self._step(-1)),
+            (QKeySequence.StandardKey.Forward, lambda: self._step(1)),
+            (QKeySequence.StandardKey.Find, self.search.setFocus),
+        ):
+            QShortcut(QKeySequence(keys), self).activated.connect(act)
+        theme.current().changed.connect(self._redraw)
+
+    def _redraw(self) -> None:
+        if self._visits:
+            place = self.view.verticalScrollBar().value()
+            self._draw()
+            self.view.verticalScrollBar().setValue(place)

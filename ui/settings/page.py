@@ -1,0 +1,315 @@
+"""The settings, by groups and searchable: each with an editor of its type, where its value comes from, and a
+way back to its default."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QShowEvent
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QDoubleSpinBox,
+    QFileDialog,
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QPushButton,
+    QScrollArea,
+    QSpinBox,
+    QVBoxLayout,
+    QWidget,
+)
+
+from lamella.core.errors import LamellaError
+from lamella.core.settings import SETTINGS, Origin, Setting, Settings, Value
+from lamella.ui import theme
+from lamella.ui.widgets.controls import IconButton, Reason
+
+WIDTH, EDITOR_WIDTH = 720, 260
+STEP = 0.1
+Change = Callable[[str, Value], object]
+
+
+class SettingsPage(QWidget):
+    """`change` saves a setting and applies it. A value that cannot be is said beside its editor, and nothing
+    is changed."""
+
+    state_changed = Signal()
+    workspace_kind = "settings"
+
+    def __init__(self, settings: Settings, change: Change, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.search = QLineEdit(placeholderText="Search settings", clearButtonEnabled=True)
+        self.search.setAccessibleName("Search settings")
+        self.search.setFixedWidth(WIDTH)
+        self.nothing = QLabel("No setting has this in its name or its description.")
+        theme.variant(self.nothing, "muted")
+        self.nothing.hide()
+        self.rows = {setting.name: SettingRow(setting, settings, change) for setting in SETTINGS}
+        self._headings: dict[str, QLabel] = {}
+        self._build()
+        self.search.textChanged.connect(self._filter)
+        self.search.textChanged.connect(self.state_changed)
+        self.setFocusProxy(self.search)
+        theme.current().changed.connect(self.refresh)
+
+    def state(self) -> dict[str, str]:
+        return {"search": self.search.text()}
+
+    def refresh(self) -> None:
+        """Show the values in force: a setting may have been changed elsewhere."""
+        for row in self.rows.values():
+            row.refresh()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self.refresh()
+
+    def _filter(self, text: str) -> None:
+        words = text.casefold().split()
+        shown = {name for name, row in self.rows.items() if all(word in row.words for word in words)}
+        for name, row in self.rows.items():
+            row.setVisible(name in shown)
+        for group, heading in self._headings.items():
+            heading.setVisible(any(row.setting.group == group for n, row in self.rows.items() if n in shown))
+        self.nothing.setVisible(not shown)
+
+    def _build(self) -> None:
+        column = QWidget()
+        column.setFixedWidth(WIDTH)
+        inside = QVBoxLayout(column)
+        inside.setContentsMargins(0, 0, 0, theme.XL)
+        inside.setSpacing(0)
+        for group in dict.fromkeys(setting.group for setting in SETTINGS):
+            heading = QLabel(group)
+            theme.variant(heading, "heading")
+            heading.setContentsMargins(0, theme.L, 0, theme.XS)
+            self._headings[group] = heading
+            inside.addWidget(heading)
+            for row in self.rows.values():
+                if row.setting.group == group:
+                    inside.addWidget(row)
+        inside.addWidget(self.nothing)
+        inside.addStretch(1)
+        body = QWidget()
+        centred = QHBoxLayout(body)
+        centred.setContentsMargins(theme.L, 0, theme.L, 0)
+        centred.addStretch(1)
+        centred.addWidget(column)
+        centred.addStretch(1)
+        scroll = QScrollArea(widgetResizable=True, frameShape=QFrame.Shape.NoFrame)
+        scroll.setWidget(body)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, theme.L, 0, 0)
+        layout.setSpacing(theme.S)
+        layout.addWidget(self.search, alignment=Qt.AlignmentFlag.AlignHCenter)
+        layout.addWidget(scroll, 1)
+
+
+class SettingRow(QWidget):
+    """A setting's name, what it is for, where its value comes from, its editor, and the way back."""
+
+    def __init__(self, setting: Setting, settings: Settings, change: Change) -> None:
+        super().__init__()
+        self.setting = setting
+        self._settings, self._change = settings, change
+        self.title = QLabel(setting.title or setting.name.replace("_", " ").capitalize())
+        self.about, self.origin, self.reason = QLabel(f"{setting.help}."), QLabel(), Reason()
+        self.reset = IconButton("undo", f"Back to the default of {self.title.text()}")
+        self.reset.clicked.connect(lambda: self._take(setting.default))
+        self.editor = editor_of(setting, self._take, self._say)
+        self.editor.setAccessibleName(self.title.text())
+        self.editor.setAccessibleDescription(self.about.text())
+        self.title.setBuddy(self.editor)
+        self._build()
+        self.refresh()
+
+    @property
+    def words(self) -> str:
+        """What a search looks through."""
+        return f"{self.title.text()} {self.setting.name} {self.about.text()} {self.setting.group}".casefold()
+
+    def refresh(self) -> None:
+        """As the value is now."""
+        name, setting = self.setting.name, self.setting
+        origin, value = self._settings.origin(name), self._settings[name]
+        self.editor.show_value(value)
+        free = origin in (Origin.DEFAULT, Origin.FILE)
+        self.editor.setEnabled(free)
+        self.reset.setVisible(origin is Origin.FILE)
+        said = {
+            Origin.DEFAULT: "Default",
+            Origin.FILE: "From the settings file",
+            Origin.ENVIRONMENT: f"From the environment: {setting.variable}. It cannot be changed in this run",
+            Origin.COMMAND_LINE: "From the command line. It cannot be changed in this run",
+        }[origin]
+        restart = " · in force from the next start on" if setting.restart and free else ""
+        self.origin.setText(f"{said}{restart} · {name}")
+
+    def _take(self, value: Value) -> None:
+        if value != self._settings[self.setting.name]:
+            try:
+                self._change(self.setting.name, value)
+            except LamellaError as error:
+                self._say(error.fix or str(error))
+                return
+        self._say("")
+        self.refresh()
+
+    def _say(self, reason: str) -> None:
+        self.reason.say(f"{reason}." if reason else "")
+
+    def _build(self) -> None:
+        theme.variant(self.origin, "caption")
+        theme.variant(self.about, "muted")
+        self.about.setWordWrap(True)
+        self.origin.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.title.setFont(theme.current().font("body", bold=True))
+        words = QVBoxLayout()
+        words.setSpacing(theme.XS // 2)
+        for widget in (self.title, self.about, self.origin, self.reason):
+            words.addWidget(widget)
+        editing = QHBoxLayout()
+        editing.setSpacing(theme.XS)
+        editing.addWidget(self.editor, 1)
+        policy = self.reset.sizePolicy()
+        policy.setRetainSizeWhenHidden(True)
+        self.reset.setSizePolicy(policy)
+        editing.addWidget(self.reset)
+        right = QWidget()
+        right.setLayout(editing)
+        right.setFixedWidth(EDITOR_WIDTH)
+        editing.setContentsMargins(0, 0, 0, 0)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, theme.S, 0, theme.S)
+        row.setSpacing(theme.L)
+        row.addLayout(words, 1)
+        row.addWidget(right, alignment=Qt.AlignmentFlag.AlignTop)
+
+
+Take = Callable[[Value], object]
+Say = Callable[[str], object]
+
+
+class Editor(QWidget):
+    """Shows a value; a subclass takes others."""
+
+    def show_value(self, value: Value) -> None:
+        raise NotImplementedError
+
+
+def editor_of(setting: Setting, take: Take, say: Say) -> Editor:
+    """The one for the type of a setting."""
+    if setting.choices:
+        return ChoiceEditor(setting, take)
+    if isinstance(setting.default, bool):
+        return SwitchEditor(take)
+    if isinstance(setting.default, int | float):
+        return NumberEditor(setting, take)
+    return TextEditor(setting, take, say)
+
+
+class ChoiceEditor(Editor):
+    def __init__(self, setting: Setting, take: Take) -> None:
+        super().__init__()
+        self.box = QComboBox()
+        for choice in setting.choices:
+            self.box.addItem(str(choice).capitalize(), choice)
+        self.box.activated.connect(lambda place: take(self.box.itemData(place)))
+        _fill(self, self.box)
+
+    def show_value(self, value: Value) -> None:
+        self.box.setCurrentIndex(self.box.findData(value))
+
+
+class SwitchEditor(Editor):
+    def __init__(self, take: Take) -> None:
+        super().__init__()
+        self.box = QCheckBox("On")
+        self.box.clicked.connect(take)
+        _fill(self, self.box)
+
+    def show_value(self, value: Value) -> None:
+        self.box.setChecked(bool(value))
+        self.box.setText("On" if value else "Off")
+
+
+class NumberEditor(Editor):
+    """Takes a number once it was typed or stepped to."""
+
+    def __init__(self, setting: Setting, take: Take) -> None:
+        super().__init__()
+        self.box: QSpinBox | QDoubleSpinBox
+        if isinstance(setting.default, int):
+            self.box = QSpinBox()
+            self.box.setRange(int(setting.low or 0), int(setting.high or 0))
+            self.box.setGroupSeparatorShown(True)
+        else:
+            self.box = QDoubleSpinBox(decimals=2, singleStep=STEP)
+            self.box.setRange(setting.low or 0.0, setting.high or 0.0)
+        self.box.setKeyboardTracking(False)
+        self.box.valueChanged.connect(take)
+        _fill(self, self.box)
+
+    def show_value(self, value: Value) -> None:
+        if self.box.value() != value:
+            self.box.blockSignals(True)
+            self.box.setValue(value)  # type: ignore[arg-type]
+            self.box.blockSignals(False)
+
+
+class TextEditor(Editor):
+    """Says at every key what is wrong with a text, and takes it once it is finished."""
+
+    def __init__(self, setting: Setting, take: Take, say: Say) -> None:
+        super().__init__()
+        self._setting, self._take, self._say = setting, take, say
+        self._shown = ""
+        self.box = QLineEdit()
+        self.box.textEdited.connect(self._check)
+        self.box.editingFinished.connect(self._finish)
+        self.browse = QPushButton("Browse…")
+        self.browse.setVisible(setting.is_folder)
+        self.browse.clicked.connect(self._browse)
+        _fill(self, self.box, self.browse)
+
+    def show_value(self, value: Value) -> None:
+        self._shown = str(value)
+        if self.box.text() != self._shown:
+            self.box.setText(self._shown)
+            self.box.setCursorPosition(0)
+
+    def _check(self, text: str) -> bool:
+        try:
+            self._setting.checked(text)
+        except LamellaError as error:
+            self._say(error.fix)
+            theme.variant(self.box, "invalid")
+            return False
+        self._say("")
+        theme.variant(self.box, "")
+        return True
+
+    def _finish(self) -> None:
+        """What cannot be stays in sight, and the value what it was."""
+        text = self.box.text()
+        if text != self._shown and self._check(text):
+            self._take(text)
+
+    def _browse(self) -> None:
+        folder = QFileDialog.getExistingDirectory(self, "Choose a folder", self.box.text())
+        if folder:
+            self.box.setText(folder)
+            self._finish()
+
+
+def _fill(editor: Editor, *widgets: QWidget) -> None:
+    layout = QHBoxLayout(editor)
+    layout.setContentsMargins(0, 0, 0, 0)
+    layout.setSpacing(theme.XS)
+    for widget in widgets:
+        layout.addWidget(widget)
+    editor.setFocusProxy(widgets[0])

@@ -1,0 +1,105 @@
+"""F1: the help, opened at the page on what has the keyboard, in the window and in its dialogs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import shiboken6
+from PySide6.QtCore import QObject
+from PySide6.QtGui import QKeySequence, QShortcut
+from PySide6.QtWidgets import QApplication, QDialog, QWidget
+
+from lamella import resources
+from lamella.core.jobs import Job
+from lamella.ui.help.pages import FIRST, Page, read_pages
+from lamella.ui.tasks import Tasks
+
+if TYPE_CHECKING:
+    from lamella.ui.help.viewer import HelpViewer
+
+PAGES = {
+    "lamella.ui.steps.where_editor.WhereEditor": "filters.md",
+    "lamella.ui.filters.filter_row.FilterRow": "filters.md",
+    "lamella.ui.filters.value_picker.ValuePicker": "filters.md",
+    "lamella.ui.steps.editors.StepEditor": "queries.md",
+    "lamella.ui.steps.editors.SqlEditor": "sql.md",
+    "lamella.ui.steps.join_editor.JoinEditor": "relations.md",
+    "lamella.ui.charts.view.ChartView": "charts.md",
+    "lamella.ui.bench.benchmark_panel.BenchmarkPanel": "benchmark.md",
+    "lamella.ui.bench.saved_runs.ResultsBrowser": "benchmark.md",
+    "lamella.ui.editing.change_dialog.ChangeDialog": "changes.md",
+    "lamella.ui.editing.replace_dialog.ReplaceDialog": "changes.md",
+    "lamella.ui.dialogs.export_dialog.ExportDialog": "export.md",
+    "lamella.ui.dialogs.file_import.FileImportDialog": "text-files.md",
+    "lamella.ui.dialogs.file_import.ReadingDialog": "text-files.md",
+    "lamella.ui.dialogs.open_import.ImportDialog": "files.md",
+    "lamella.ui.settings.page.SettingsPage": "command-line.md#settings",
+    "lamella.ui.window.pending_tab.PendingTab": "window.md",
+}
+"""By the widget that has the keyboard, or that one stands in; a subclass goes before what it is made of."""
+
+
+def page_of(widget: QWidget | None, otherwise: str = FIRST) -> str:
+    """The page on a widget, or on the nearest around it."""
+    while widget is not None:
+        for kind in type(widget).__mro__:
+            if page := PAGES.get(f"{kind.__module__}.{kind.__qualname__}"):
+                return page
+        widget = widget.parentWidget()
+    return otherwise
+
+
+class Help(QObject):
+    """Of one window. Nothing is read before it is wanted."""
+
+    def __init__(self, tasks: Tasks, window: QWidget) -> None:
+        super().__init__(window)
+        self.viewer: HelpViewer | None = None
+        self._tasks, self._wanted = tasks, ""
+        app = QApplication.instance()
+        assert isinstance(app, QApplication)
+        app.focusChanged.connect(self._give_key)
+
+    def show(self, page: str = "") -> None:
+        """A page; without a name that on what has the keyboard."""
+        self._wanted = page or page_of(QApplication.focusWidget())
+        if self.viewer is not None and shiboken6.isValid(self.viewer):
+            self._show(self.viewer)
+            return
+
+        def read(job: Job) -> Mapping[str, Page]:
+            return read_pages(resources.docs())
+
+        self._tasks.read(read, self._make, owner=self, quiet=True)
+
+    def close(self) -> None:
+        if self.viewer is not None and shiboken6.isValid(self.viewer):
+            self.viewer.close()
+            self.viewer.deleteLater()
+        self.viewer = None
+
+    def _make(self, pages: Mapping[str, Page]) -> None:
+        from lamella.ui.help.viewer import HelpViewer
+
+        if self.viewer is None:
+            self.viewer = HelpViewer(pages, resources.docs())
+        self._show(self.viewer)
+
+    def _show(self, viewer: HelpViewer) -> None:
+        viewer.show_page(self._wanted)
+        viewer.show()
+        viewer.raise_()
+        viewer.activateWindow()
+        viewer.view.setFocus()
+
+    def _give_key(self, _before: QWidget | None, now: QWidget | None) -> None:
+        """The key of a window does not work in its dialogs: each gets one of its own."""
+        dialog = now.window() if now is not None else None
+        if not isinstance(dialog, QDialog) or dialog.findChild(QShortcut, "help"):
+            return
+        top = dialog.parentWidget().window() if dialog.parentWidget() is not None else None
+        if top is self.parent():
+            key = QShortcut(QKeySequence(QKeySequence.StandardKey.HelpContents), dialog)
+            key.setObjectName("help")
+            key.activated.connect(self.show)
