@@ -234,6 +234,8 @@ ACTIONS: tuple[Action, ...] = (
            tip="Together with the rows of another dataset"),
     Action("chart", "Chart", "View", 0, "Ctrl+Shift+V", "chart", "Chart", context=("column",),
            tip="Draw the selected columns, or show the table again", when=_on_dataset, checkable=True),
+    Action("all_columns", "All columns", "View", 0, "Ctrl+Alt+L", "columns", when=_on_dataset, checkable=True,
+           tip="A table of all columns with their figures, to search, sort and export"),
     Action("sql", "SQL console", "View", 0, "Ctrl+Shift+Q", "sql", "SQL", checkable=True,
            tip="Statements over everything that is open; again for another console"),
     Action("sql_steps", "Open the steps in a SQL console", "View", 0, "", "sql", when=lambda s: s.dataset,

@@ -27,16 +27,10 @@ from lamella.ui.widgets.drop_overlay import DropOverlay
 from lamella.ui.widgets.sidebar import Entry, Sidebar
 from lamella.ui.widgets.start_page import StartPage
 from lamella.ui.widgets.status_bar import StatusBar
-from lamella.ui.window.action_handlers import (
-    ask_benchmark_file,
-    ask_change,
-    benchmark_open_table,
-    handlers,
-    show_saved_runs,
-    try_out,
-)
+from lamella.ui.window.action_handlers import ask_change, handlers, try_out
 from lamella.ui.window.action_state import ActionBar, ActionSet, current_column, situation
 from lamella.ui.window.appearance import Appearance
+from lamella.ui.window.benchmarking import ask_benchmark_file, benchmark_open_table, show_saved_runs
 from lamella.ui.window.commits import Commits, commit_text, is_version
 from lamella.ui.window.dataset_tab import DatasetTab
 from lamella.ui.window.diagrams import Diagrams
@@ -309,6 +303,7 @@ class MainWindow(QMainWindow):
         group = tab.groups.step if tab else None
         self.commands["review_edits"].setChecked(tab is not None and tab.review.on)
         self.commands["chart"].setChecked(tab is not None and tab.charting.shown)
+        self.commands["all_columns"].setChecked(tab is not None and tab.profiling.shown)
         self.commands["totals_row"].setChecked(group is not None and group.totals)
         self.commands["subtotals"].setChecked(group is not None and group.subtotals)
         console = self.consoles.current

@@ -47,13 +47,14 @@ def situation(
     if tab is None:
         return around
     shown = tab.shown
+    rows_shown = not (tab.charting.shown or tab.profiling.shown or tab.comparing.shown)
     return Situation(
         dataset=True,
         console=around.console,
         table=tab.table is not None,
         read_otherwise=takes_types(tab.dataset),
         versions=isinstance(tab.dataset, DeltaDataset),
-        cell=tab.grid.selection.current is not None and not tab.charting.shown and not tab.comparing.shown,
+        cell=tab.grid.selection.current is not None and rows_shown,
         selection=_has_selection(tab),
         compared=tab.comparing.shown,
         several_rows=sum(block.num_rows for block in tab.grid.selection.blocks) > 1,
@@ -86,7 +87,7 @@ def situation(
 def _has_selection(tab: DatasetTab) -> bool:
     if tab.comparing.shown and tab.comparing.view is not None:
         return bool(tab.comparing.view.grid.selection.blocks)
-    return bool(tab.grid.selection.blocks) and not tab.charting.shown
+    return bool(tab.grid.selection.blocks) and not (tab.charting.shown or tab.profiling.shown)
 
 
 def current_column(tab: DatasetTab) -> str | None:

@@ -55,6 +55,7 @@ from lamella.ui.window.group_rows import OF_A_SUBTOTAL, OF_ROWS_INSIDE, GroupRow
 from lamella.ui.window.line_actions import LineActions
 from lamella.ui.window.loader import Loaded, Loader, TableCells, status_text
 from lamella.ui.window.nested_values import NestedValues
+from lamella.ui.window.profiling import Profiling
 from lamella.ui.window.review import Review
 from lamella.ui.window.selection_figures import SelectionFigures
 from lamella.ui.window.tab_relations import TabRelations
@@ -83,15 +84,9 @@ class DatasetTab(QWidget):
     workspace_kind, statement = "dataset", ""  # the latter is of SQL, where the dataset is its result
 
     def __init__(
-        self,
-        dataset: Dataset,
-        key: tuple[str, ...],
-        tasks: Tasks,
-        commits: Commits,
-        saved_views: Path,
-        line: Line | None = None,
-        parent: QWidget | None = None,
-    ) -> None:
+        self, dataset: Dataset, key: tuple[str, ...], tasks: Tasks, commits: Commits, saved_views: Path,
+        line: Line | None = None, parent: QWidget | None = None,
+    ) -> None:  # fmt: skip
         super().__init__(parent)
         self.dataset, self.key, self.tasks, self.commits = dataset, key, tasks, commits
         self.shown: Loaded | None = None
@@ -122,6 +117,7 @@ class DatasetTab(QWidget):
         self._lay_out()
         exports = saved_views.with_name("exports.json")
         self.charting = Charting(self, self._beside, exports)
+        self.profiling = Profiling(self, self._beside, exports)
         self.comparing = Comparing(self, self._beside, exports)
         self.finding = Finding(self, self._beside)
         self._connect()
@@ -368,7 +364,7 @@ class DatasetTab(QWidget):
         self.column_layout.save()
         self.loader.cancel()
         parts = (self.file_watch, self.filling, self.counts, self.groups, self.grid.cards)
-        for part in (*parts, self.charting, self.finding, self.comparing):
+        for part in (*parts, self.charting, self.profiling, self.finding, self.comparing):
             part.stop()
         self.grid.grid_model.pages.cancel()
 

@@ -34,6 +34,7 @@ PAGES = {
     "lamella.ui.dialogs.file_import.FileImportDialog": "text-files.md",
     "lamella.ui.dialogs.file_import.ReadingDialog": "text-files.md",
     "lamella.ui.dialogs.open_import.ImportDialog": "files.md",
+    "lamella.ui.profiles.view.ProfilesView": "window.md#all-columns",
     "lamella.ui.settings.page.SettingsPage": "command-line.md#settings",
     "lamella.ui.window.pending_tab.PendingTab": "window.md",
 }

@@ -16,7 +16,7 @@ from lamella.core.jobs import Job
 from lamella.core.store.store import Store
 from lamella.ui import theme
 from lamella.ui.widgets.sidebar import Entry
-from lamella.ui.window.action_handlers import benchmark_table
+from lamella.ui.window.benchmarking import benchmark_table
 from lamella.ui.window.dataset_tab import DatasetTab
 from lamella.ui.window.file_watch import entry_key, is_file
 from lamella.ui.window.searches import manage_indexes

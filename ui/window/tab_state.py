@@ -16,12 +16,14 @@ from lamella.ui.window.failures import Reopening
 from lamella.ui.window.file_readings import FileReading
 from lamella.ui.window.file_watch import Key, is_file, key_of
 from lamella.ui.window.loader import Tab
+from lamella.ui.window.profiling import Profiling
 
 if TYPE_CHECKING:
     from lamella.ui.inspector.inspector import Inspector
 
 KEY, READING, STAMP, LINE, LAYOUT = "key", "reading", "stamp", "line", "layout"
 CELL, TOP, LEFT, INSPECTOR, FILTER_ROW = "cell", "top", "left", "inspector", "filter_row"
+PROFILES = "profiles"
 
 
 def stamp_of(key: Key) -> list[int] | None:
@@ -40,6 +42,7 @@ class StatefulTab(Tab, Protocol):
     changed: SignalInstance
     state_changed: SignalInstance
     charting: Charting
+    profiling: Profiling
     column_filters: ColumnFilters
     reopening: Reopening
     inspector: Inspector
@@ -84,6 +87,7 @@ class TabState(QObject):
             TOP: grid.top_row(),
             LEFT: grid.horizontalScrollBar().value(),
             INSPECTOR: tab.inspector.page if tab.is_inspector_open else "",
+            PROFILES: tab.profiling.shown,
             FILTER_ROW: grid.filter_row.is_shown,
         }
         if self._wanted:  # rows that are not there yet cannot be gone to
@@ -107,6 +111,8 @@ class TabState(QObject):
         page = state.get(INSPECTOR)
         if page in ("row", "column"):
             tab.inspector.show_page(page)
+        if state.get(PROFILES):
+            tab.profiling.show()
         self._go()
         if self._wanted:
             tab.loader.loaded.connect(self._go_once_read)

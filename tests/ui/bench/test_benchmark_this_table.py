@@ -22,7 +22,7 @@ from lamella.ui.bench.benchmark_controls import TABLE
 from lamella.ui.bench.user_benchmark_dialogs import UserScriptDialog, UserTableDialog
 from lamella.ui.main_window import MainWindow
 from lamella.ui.tasks import Tasks
-from lamella.ui.window.action_handlers import benchmark_file, benchmark_table
+from lamella.ui.window.benchmarking import benchmark_file, benchmark_table
 from tests.bench.made_records import USER_SCRIPT
 from tests.bench.processes import workers
 from tests.ui.fake_memory import FakeMemory

@@ -20,7 +20,7 @@ from lamella.core.store.catalog import access as catalog_access
 from lamella.core.store.catalog import queries as catalog
 from lamella.ui.dialogs.export_dialog import ExportDialog
 from lamella.ui.editing.change_dialog import ChangeDialog
-from lamella.ui.window.action_handlers import source_of
+from lamella.ui.window.benchmarking import source_of
 
 
 @pytest.fixture

@@ -1,0 +1,156 @@
+"""The figures of columns as rows of a table: their texts, their order, and the table to export."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import IntEnum
+from typing import Any
+
+import pyarrow as pa
+
+from lamella.core.errors import visible
+from lamella.core.query.profile import ColumnProfile
+from lamella.ui.cards.words import ABOUT, percent, value_text
+
+MEDIAN = 0.5
+MEAN_DIGITS = 6
+Key = tuple[int, Any]
+
+
+class Figure(IntEnum):
+    """The columns of the table, in their order."""
+
+    NAME = 0
+    TYPE = 1
+    SPREAD = 2
+    NULLS = 3
+    DISTINCT = 4
+    MIN = 5
+    MAX = 6
+    MEAN = 7
+    MEDIAN = 8
+    TOP = 9
+
+
+TITLES = (
+    "Column", "Type", "Distribution", "Nulls", "Distinct", "Min", "Max", "Mean", "Median", "Most frequent"
+)  # fmt: skip
+NUMBERS = frozenset({Figure.NULLS, Figure.DISTINCT, Figure.MIN, Figure.MAX, Figure.MEAN, Figure.MEDIAN})
+"""These stand at the right."""
+
+
+@dataclass(frozen=True)
+class ProfileRow:
+    """A column, its profile once it is there, or why there is none."""
+
+    name: str
+    type: pa.DataType
+    profile: ColumnProfile | None = None
+    error: str = ""
+
+    def value(self, figure: Figure) -> Any:
+        """None where there is none, or none yet."""
+        if figure is Figure.NAME:
+            return self.name
+        if figure is Figure.TYPE:
+            return str(self.type)
+        one = self.profile
+        if one is None:
+            return None
+        if figure is Figure.NULLS:
+            return one.nulls / one.rows if one.rows else 0.0
+        if figure is Figure.MEDIAN:
+            return None if one.quantiles is None else one.quantiles.get(MEDIAN)
+        if figure is Figure.TOP:
+            return one.top_values[0][0] if one.top_values else None
+        if figure is Figure.SPREAD:
+            return None
+        return getattr(one, figure.name.lower())
+
+    def text(self, figure: Figure) -> str:
+        """On one line; empty for what there is not."""
+        value, one = self.value(figure), self.profile
+        if figure in (Figure.NAME, Figure.TYPE):
+            return visible(value)
+        if one is None or figure is Figure.SPREAD:
+            return ""
+        if figure is Figure.NULLS:
+            return percent(one.nulls, one.rows)
+        if figure is Figure.DISTINCT:
+            return f"{ABOUT if one.approximate else ''}{value:,}"
+        if figure is Figure.TOP:
+            shown = f" · {percent(one.top_values[0][1], one.rows)}" if one.top_values else ""
+            return f"{value_text(value, self.type)}{shown}" if one.top_values else ""
+        if value is None:
+            return ""
+        if figure is Figure.MEAN and isinstance(value, float):
+            value = float(f"{value:.{MEAN_DIGITS}g}")
+        type_ = pa.float64() if isinstance(value, float) else self.type
+        return f"{ABOUT if figure is Figure.MEDIAN and one.approximate else ''}{value_text(value, type_)}"
+
+    def key(self, figure: Figure) -> Key:
+        """By which rows are ordered: numbers, times, then texts; what there is not comes last."""
+        return _key(self.value(figure))
+
+
+def _key(value: Any) -> Key:
+    if value is None or value != value:
+        return (9, 0)
+    if isinstance(value, bool | int | float | Decimal):
+        return (0, float(value))
+    if isinstance(value, dt.timedelta):
+        return (1, value.total_seconds())
+    if isinstance(value, dt.datetime):
+        moment = value if value.tzinfo is None else value.astimezone(dt.UTC)
+        return (2, moment.replace(tzinfo=None))
+    if isinstance(value, dt.date):
+        return (2, dt.datetime(value.year, value.month, value.day))
+    return (3, str(value).casefold())
+
+
+def ordered(rows: Sequence[ProfileRow], figure: Figure | None, descending: bool) -> list[ProfileRow]:
+    """By a figure; equal ones stay in their order, and what there is not, or not yet, comes last always."""
+    if figure is None:
+        return list(rows)
+    known = [row for row in rows if row.key(figure)[0] < 9]
+    rest = [row for row in rows if row.key(figure)[0] == 9]
+    return [*sorted(known, key=lambda row: row.key(figure), reverse=descending), *rest]
+
+
+def matches(row: ProfileRow, words: Sequence[str]) -> bool:
+    """Whether name and type have all the words, in any case."""
+    text = f"{row.name} {row.type}".casefold()
+    return all(word in text for word in words)
+
+
+def export_table(rows: Sequence[ProfileRow]) -> pa.Table:
+    """A row for each column whose figures are there. Values of several types are texts, as on screen."""
+    known = [(row, row.profile) for row in rows if row.profile is not None]
+
+    def number(value: Any) -> float | None:
+        return float(value) if isinstance(value, int | float | Decimal) and value == value else None
+
+    def text(row: ProfileRow, value: Any) -> str | None:
+        return value if value is None or isinstance(value, str) else value_text(value, row.type)
+
+    columns: Mapping[str, tuple[list[Any], pa.DataType]] = {
+        "column": ([row.name for row, _ in known], pa.string()),
+        "type": ([str(row.type) for row, _ in known], pa.string()),
+        "rows": ([one.rows for _, one in known], pa.int64()),
+        "nulls": ([one.nulls for _, one in known], pa.int64()),
+        "nans": ([one.nans for _, one in known], pa.int64()),
+        "distinct": ([one.distinct for _, one in known], pa.int64()),
+        "estimated": ([one.approximate for _, one in known], pa.bool_()),
+        "min": ([text(row, one.min) for row, one in known], pa.string()),
+        "max": ([text(row, one.max) for row, one in known], pa.string()),
+        "mean": ([number(one.mean) for _, one in known], pa.float64()),
+        "median": ([text(row, row.value(Figure.MEDIAN)) for row, _ in known], pa.string()),
+        "most_frequent": ([text(row, row.value(Figure.TOP)) for row, _ in known], pa.string()),
+        "most_frequent_rows": (
+            [one.top_values[0][1] if one.top_values else None for _, one in known], pa.int64()
+        ),
+    }  # fmt: skip
+    return pa.table({name: pa.array(values, type_) for name, (values, type_) in columns.items()})

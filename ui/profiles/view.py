@@ -1,0 +1,272 @@
+"""All columns of a dataset as a table of their figures: searched, sorted by any, filled as it is seen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, QRectF, Qt, QTimer, Signal
+from PySide6.QtGui import QKeyEvent, QPainter, QShowEvent
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QHBoxLayout,
+    QHeaderView,
+    QLabel,
+    QLineEdit,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QTableView,
+    QVBoxLayout,
+    QWidget,
+)
+
+from lamella.core.filters import Filter
+from lamella.core.query.computed_view import ComputedView
+from lamella.core.scan.snapshot import Snapshot
+from lamella.ui import theme
+from lamella.ui.cards.painter import paint_heights
+from lamella.ui.profiles.figures import NUMBERS, TITLES, Figure, ProfileRow, matches, ordered
+from lamella.ui.profiles.loader import ProfileLoader
+from lamella.ui.tasks import Tasks
+from lamella.ui.widgets.controls import IconButton
+
+WIDTHS = (150, 92, 112, 60, 76, 92, 92, 84, 92, 170)
+SORT_AFTER_MS = 300
+Index = QModelIndex | QPersistentModelIndex
+NOWHERE = QModelIndex()
+
+
+class ProfilesModel(QAbstractTableModel):
+    """The rows that the search leaves, in the order by a figure."""
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.rows: list[ProfileRow] = []
+
+    def rowCount(self, parent: Index = NOWHERE) -> int:
+        return 0 if parent.isValid() else len(self.rows)
+
+    def columnCount(self, parent: Index = NOWHERE) -> int:
+        return 0 if parent.isValid() else len(TITLES)
+
+    def headerData(self, section: int, orientation: Qt.Orientation, role: int = 0) -> Any:
+        if orientation == Qt.Orientation.Horizontal and role == Qt.ItemDataRole.DisplayRole:
+            return TITLES[section]
+        return None
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        row, figure = self.rows[index.row()], Figure(index.column())
+        if role == Qt.ItemDataRole.DisplayRole:
+            return row.text(figure)
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return row.error or row.text(figure)
+        if role == Qt.ItemDataRole.AccessibleTextRole:
+            return f"{TITLES[figure]}: {row.text(figure) or row.error or 'none'}"
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            side = Qt.AlignmentFlag.AlignRight if figure in NUMBERS else Qt.AlignmentFlag.AlignLeft
+            return side | Qt.AlignmentFlag.AlignVCenter
+        if role == Qt.ItemDataRole.ForegroundRole and figure is Figure.TYPE:
+            return theme.current().color("muted")
+        return None
+
+    def show_rows(self, rows: list[ProfileRow]) -> None:
+        self.layoutAboutToBeChanged.emit()
+        self.rows = rows
+        self.layoutChanged.emit()
+
+    def put(self, row: ProfileRow) -> None:
+        """The figures of a column that is shown."""
+        for place, known in enumerate(self.rows):
+            if known.name == row.name:
+                self.rows[place] = row
+                self.dataChanged.emit(self.index(place, 0), self.index(place, len(TITLES) - 1))
+                return
+
+
+class SpreadDelegate(QStyledItemDelegate):
+    """Draws the histogram of a column, or the share of its most frequent value."""
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        super().paint(painter, option, index)
+        model = index.model()
+        one = model.rows[index.row()].profile if isinstance(model, ProfilesModel) else None
+        if one is None:
+            return
+        look, rect = theme.current(), option.rect
+        area = QRectF(rect.x() + theme.S, rect.y() + theme.XS, rect.width() - 2 * theme.S, rect.height() - 6)
+        if one.histogram is not None and one.histogram.counts:
+            counts = one.histogram.counts
+            paint_heights(painter, counts, 1.0, area, area.width() / len(counts), look.color("card_met"))
+        elif one.top_values and one.rows:
+            area.setTop(area.center().y() - 2)
+            area.setHeight(4)
+            painter.fillRect(area, look.color("card"))
+            area.setWidth(max(1.0, area.width() * one.top_values[0][1] / one.rows))
+            painter.fillRect(area, look.color("card_met"))
+
+
+class ProfilesView(QWidget):
+    """`column_chosen` has the name of a column to go to; `export_requested` wants the figures written."""
+
+    column_chosen = Signal(str)
+    export_requested = Signal()
+    closed = Signal()
+
+    def __init__(self, tasks: Tasks, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.loader = ProfileLoader(tasks, self)
+        self.model, self.table = ProfilesModel(self), QTableView()
+        self.search = QLineEdit(placeholderText="Columns by name or type", clearButtonEnabled=True)
+        self.search.setAccessibleName("Search columns by name or type")
+        self.count = QLabel()
+        self.count.setAccessibleName("How many columns are shown")
+        theme.variant(self.count, "muted")
+        self.export = IconButton("export", "Export these figures")
+        self.close_button = IconButton("close", "Back to the rows (Esc)")
+        self.sorted_by: tuple[Figure, bool] | None = None
+        self._rows: dict[str, ProfileRow] = {}
+        self._again = QTimer(self, singleShot=True, interval=SORT_AFTER_MS)
+        self._again.timeout.connect(self._arrange)
+        self._build()
+        self._connect()
+
+    @property
+    def rows(self) -> Sequence[ProfileRow]:
+        """Of all columns, in the order of the dataset."""
+        return list(self._rows.values())
+
+    def show_rows(
+        self, snapshot: Snapshot, where: Filter | None, computed: ComputedView | None, schema: pa.Schema
+    ) -> None:
+        """The columns of other rows, whose figures come in."""
+        self._rows = {field.name: ProfileRow(field.name, field.type) for field in schema}
+        self.loader.set_rows(snapshot, where, computed, list(self._rows))
+        self._arrange()
+
+    def _arrange(self) -> None:
+        self._again.stop()
+        current = self._current()
+        words = self.search.text().casefold().split()
+        rows = [row for row in self._rows.values() if matches(row, words)]
+        figure, descending = self.sorted_by or (None, False)
+        self.model.show_rows(ordered(rows, figure, descending))
+        place = next((n for n, row in enumerate(self.model.rows) if row.name == current), 0)
+        if self.model.rows:
+            self.table.setCurrentIndex(self.model.index(place, max(0, self.table.currentIndex().column())))
+        self._say_count()
+        self._want()
+
+    def _say_count(self) -> None:
+        all_, shown = len(self._rows), len(self.model.rows)
+        said = f"{shown:,} of {all_:,} columns" if shown != all_ else f"{all_:,} columns"
+        known = self.loader.num_known
+        self.count.setText(said if known == all_ else f"{said} · figures of {known:,}")
+
+    def _current(self) -> str | None:
+        row = self.table.currentIndex().row()
+        return self.model.rows[row].name if 0 <= row < len(self.model.rows) else None
+
+    def _want(self) -> None:
+        """Those on screen, from the top."""
+        if not self.isVisible():
+            return
+        first = max(0, self.table.rowAt(0))
+        last = self.table.rowAt(self.table.viewport().height() - 1)
+        last = len(self.model.rows) - 1 if last < 0 else last
+        self.loader.want([row.name for row in self.model.rows[first : last + 1]])
+
+    def _take(self, name: str) -> None:
+        known = self._rows.get(name)
+        if known is None:
+            return
+        loader = self.loader
+        row = ProfileRow(name, known.type, loader.profiles.get(name), loader.errors.get(name, ""))
+        self._rows[name] = row
+        self.model.put(row)
+        self._say_count()
+        if self.sorted_by is not None and self.sorted_by[0] > Figure.TYPE and not self._again.isActive():
+            self._again.start()
+
+    def _sort(self, section: int) -> None:
+        """Ascending, descending, as in the dataset."""
+        figure = Figure(section)
+        if figure is Figure.SPREAD:
+            return
+        if self.sorted_by is None or self.sorted_by[0] is not figure:
+            self.sorted_by = (figure, False)
+        else:
+            self.sorted_by = None if self.sorted_by[1] else (figure, True)
+        header = self.table.horizontalHeader()
+        header.setSortIndicatorShown(self.sorted_by is not None)
+        if self.sorted_by is not None:
+            order = Qt.SortOrder.DescendingOrder if self.sorted_by[1] else Qt.SortOrder.AscendingOrder
+            header.setSortIndicator(section, order)
+        self._arrange()
+
+    def _choose(self, index: QModelIndex) -> None:
+        if index.isValid():
+            self.column_chosen.emit(self.model.rows[index.row()].name)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() == Qt.Key.Key_Escape:
+            self.closed.emit()
+        elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            self._choose(self.table.currentIndex())
+        else:
+            super().keyPressEvent(event)
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        QTimer.singleShot(0, self, self._want)
+
+    def _build(self) -> None:
+        theme.variant(self.table, "figures")
+        self.table.setModel(self.model)
+        self.table.setAccessibleName("All columns with their figures")
+        self.table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        self.table.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+        self.table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        self.table.setTabKeyNavigation(False)
+        self.table.setWordWrap(False)
+        self.table.setItemDelegateForColumn(Figure.SPREAD, SpreadDelegate(self.table))
+        self.table.verticalHeader().hide()
+        header = self.table.horizontalHeader()
+        header.setSectionsClickable(True)
+        header.setHighlightSections(False)
+        header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+        header.setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
+        header.setStretchLastSection(True)
+        bar = QHBoxLayout()
+        bar.setContentsMargins(theme.S, theme.XS, theme.S, theme.XS)
+        bar.setSpacing(theme.M)
+        bar.addWidget(self.search, 1)
+        bar.addWidget(self.count)
+        bar.addStretch(1)
+        bar.addWidget(self.export)
+        bar.addWidget(self.close_button)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addLayout(bar)
+        layout.addWidget(self.table, 1)
+        self.setFocusProxy(self.table)
+        self._restyle()
+
+    def _restyle(self) -> None:
+        look = theme.current()
+        self.table.setFont(look.tabular_font("body"))
+        self.table.verticalHeader().setDefaultSectionSize(look.px(24))
+        for section, width in enumerate(WIDTHS):
+            self.table.setColumnWidth(section, look.px(width))
+
+    def _connect(self) -> None:
+        self.loader.arrived.connect(self._take)
+        self.loader.finished.connect(self._arrange)
+        self.search.textChanged.connect(lambda _: self._arrange())
+        self.table.horizontalHeader().sectionClicked.connect(self._sort)
+        self.table.verticalScrollBar().valueChanged.connect(lambda _: self._want())
+        self.table.doubleClicked.connect(self._choose)
+        self.export.clicked.connect(self.export_requested)
+        self.close_button.clicked.connect(self.closed)
+        theme.current().changed.connect(self._restyle)
