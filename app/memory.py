@@ -14,6 +14,7 @@ from lamella.app import paths
 from lamella.app.settings import WRITABLE, apply_limits, read_object, save, settings_path, use, write_object
 from lamella.app.workspace_files import WindowEntry, WorkspaceFiles
 from lamella.core.errors import FileProblem
+from lamella.core.remote.paths import path_or_address
 from lamella.core.settings import Settings, Value
 
 log = logging.getLogger(__name__)
@@ -34,7 +35,8 @@ class State:
     def recent(self) -> list[Path]:
         """Newest first."""
         value = self._items.get("recent", [])
-        return [Path(item) for item in value if isinstance(item, str)] if isinstance(value, list) else []
+        items = value if isinstance(value, list) else []
+        return [path_or_address(item) for item in items if isinstance(item, str)]
 
     def remember(self, path: Path) -> None:
         path = path.absolute()

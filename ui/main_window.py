@@ -16,6 +16,8 @@ from lamella.core.datasets.base import Dataset
 from lamella.core.errors import Cancelled
 from lamella.core.query.line import Line
 from lamella.core.query.source import Source
+from lamella.core.remote.addresses import is_address
+from lamella.core.remote.paths import path_or_address
 from lamella.core.scan.parallel import end_threads
 from lamella.core.store.commit import Commit
 from lamella.core.store.table import Table
@@ -42,6 +44,7 @@ from lamella.ui.window.library import IdleFlush, Library, ask_fill_up, ask_open_
 from lamella.ui.window.memory import Memory, WindowEntry
 from lamella.ui.window.opening import Opening
 from lamella.ui.window.searches import Searches
+from lamella.ui.window.servers import ServerFiles
 from lamella.ui.window.sidebar_actions import SidebarActions
 from lamella.ui.window.sql_consoles import SqlConsoles
 from lamella.ui.window.store_actions import StoreActions
@@ -110,7 +113,7 @@ class MainWindow(QMainWindow):
             tab, tab.name, "file" if is_file(key) else "table", " / ".join(part for part in key if part)
         )
         if is_file(key):
-            self.memory.remember(Path(key[0]))
+            self.memory.remember(path_or_address(key[0]))
         self.opening.do_wanted()
         self.show_files()
 
@@ -323,7 +326,9 @@ class MainWindow(QMainWindow):
 
     def show_files(self) -> None:
         """In the sidebar, as they are open and remembered now."""
-        files = list(dict.fromkeys(Path(key[0]) for key in open_keys(self.tabs.widgets) if is_file(key)))
+        files = list(
+            dict.fromkeys(path_or_address(key[0]) for key in open_keys(self.tabs.widgets) if is_file(key))
+        )
         self.sidebar.show_files(files)
         self.sidebar.show_recent([path for path in self.memory.recent if path not in files])
         self.sidebar_actions.follow_files(files)
@@ -356,11 +361,11 @@ class MainWindow(QMainWindow):
 
     def _drag_tab(self) -> None:
         tab = self.tabs.dataset_tab
-        if tab is not None and len(tab.key) == 1:
+        if tab is not None and len(tab.key) == 1 and not is_address(tab.key[0]):
             run_drag(self.tabs, file_data([Path(tab.key[0])]))
 
     def _drag_entry(self, entry: Entry) -> None:
-        if entry.kind in ("file", "recent"):
+        if entry.kind in ("file", "recent") and not is_address(entry.key[0]):
             run_drag(self.sidebar, file_data([Path(entry.key[0])]))
 
     def _take_server(self, uri: str) -> None:
@@ -375,6 +380,7 @@ class MainWindow(QMainWindow):
         self.tabs = TabSet(QWidget(), self)
         self.tabs.may_close = self._may_close
         self.opening = Opening(self.library, self.tabs, self.tasks, self.memory, self)
+        self.servers = ServerFiles(self.opening, self.tasks, self)
         self.sidebar_actions = SidebarActions(self)
         self.trail = Trail(self.opening)
         self.trail.changed.connect(self.update_state)

@@ -27,6 +27,8 @@ from PySide6.QtWidgets import (
 
 from lamella.core.errors import FileProblem, LamellaError, visible
 from lamella.core.jobs import Job, Progress
+from lamella.core.remote.addresses import is_address
+from lamella.core.remote.paths import RemotePath, path_or_address
 from lamella.core.transfer.exporting import Export, Preview, preview
 from lamella.core.transfer.formats import FORMATS, Format
 from lamella.ui import theme
@@ -198,6 +200,8 @@ class ExportDialog(WorkDialog):
     @property
     def path(self) -> Path:
         text = self.path_edit.text().strip()
+        if is_address(text):
+            return path_or_address(text)
         return self._folder / Path(text).expanduser() if text else self._folder
 
     @property
@@ -222,19 +226,21 @@ class ExportDialog(WorkDialog):
 
     def _put_suffix(self) -> None:
         text = self.path_edit.text().strip()
-        path = Path(text) if text else self._folder / Path(self._name).stem
+        path = path_or_address(text) if text else self._folder / Path(self._name).stem
         known = any(path.suffix.casefold() in each.suffixes for each in FORMATS)
         self._propose(path.with_suffix("") if known else path)
 
     def _propose(self, path: Path) -> None:
         """A path without its suffix."""
         suffix = self.format.suffixes[0]
-        beside = " export" if self._is_source(Path(f"{path}{suffix}")) else ""
+        beside = " export" if self._is_source(path.with_name(f"{path.name}{suffix}")) else ""
         self.path_edit.setText(f"{path}{beside}{suffix}")
 
     def _is_source(self, path: Path) -> bool:
         source = self._source
-        return source is not None and source.exists() and path.exists() and path.samefile(source)
+        if source is None or isinstance(path, RemotePath):
+            return False
+        return source.exists() and path.exists() and path.samefile(source)
 
     def _follow_suffix(self, text: str) -> None:
         """What is typed chooses the format, too."""
@@ -253,12 +259,14 @@ class ExportDialog(WorkDialog):
         self._pause.start()
 
     def _browse(self) -> None:
-        dialog = QFileDialog(self, "Export to", str(self.path.parent))
+        path = self.path
+        folder = self._folder if isinstance(path, RemotePath) else path.parent
+        dialog = QFileDialog(self, "Export to", str(folder))
         dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
         dialog.setOption(QFileDialog.Option.DontConfirmOverwrite)  # it is asked once, when it is written
         dialog.setNameFilters([f"{f.label} (*{' *'.join(f.suffixes)})" for f in FORMATS])
         dialog.selectNameFilter(dialog.nameFilters()[self.format_box.currentIndex()])
-        dialog.selectFile(self.path.name)
+        dialog.selectFile(path.name)
         dialog.fileSelected.connect(lambda path: self._take(path, dialog.selectedNameFilter()))
         dialog.finished.connect(dialog.deleteLater)
         dialog.open()
@@ -341,12 +349,13 @@ class ExportDialog(WorkDialog):
                 f"{path.name} is the file that is shown. Choose another name", kind=DANGER, stays=True
             )
             return
-        if path.exists() and not overwrite and not adds:
+        elsewhere = isinstance(path, RemotePath)  # whether something is there, the export finds out
+        if not elsewhere and path.exists() and not overwrite and not adds:
             self.message.say(
                 f"{path.name} is there already", ("Replace it", lambda: self.start(True)), stays=True
             )
             return
-        self._choices.save(known, path.parent, self.options.lasting())
+        self._choices.save(known, self._folder if elsewhere else path.parent, self.options.lasting())
         self.message.clear()
         self._run(
             self._tasks.read,
@@ -369,8 +378,9 @@ class ExportDialog(WorkDialog):
         files = "" if made.files == 1 else f" in {made.files:,} files"
         self.status.setText(f"Exported {rows}, {size_text(made.bytes)}{files}")
         self.cancel_button.setText("Close")
-        self.show_button.show()
-        self.show_button.setFocus()
+        if not isinstance(made.path, RemotePath):
+            self.show_button.show()
+            self.show_button.setFocus()
         self.exported.emit(made)
 
     def _fail(self, error: Exception) -> None:

@@ -22,6 +22,7 @@ from PySide6.QtWidgets import (
 from lamella.core.datasets.formats import openable_formats
 from lamella.core.errors import visible
 from lamella.core.jobs import Job
+from lamella.core.remote.paths import RemotePath
 from lamella.ui import theme
 from lamella.ui.tasks import Tasks
 
@@ -272,7 +273,9 @@ def _figures(paths: Sequence[Path], job: Job) -> list[str]:
 
 
 def _figures_of(path: Path) -> str:
-    """How large a file is and the day when it was written."""
+    """How large a file is and the day when it was written. Servers are not asked before a file is opened."""
+    if isinstance(path, RemotePath):
+        return path.address.kind.label
     try:
         status = path.stat()
     except OSError:

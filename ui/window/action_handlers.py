@@ -117,6 +117,8 @@ def _file_handlers(window: Window) -> dict[str, Handler]:
     return {
         "open": window.opening.ask_files,
         "open_folder": window.opening.ask_folder,
+        "open_server": window.servers.ask_address,
+        "connections": window.servers.ask_connections,
         "open_sample": lambda: window.sample_requested.emit(None),
         "import": window.opening.import_current,
         "paste_table": window.opening.import_clipboard,

@@ -14,6 +14,7 @@ from lamella.core.errors import BadQuery, LamellaError, visible
 from lamella.core.filters.expr import Filter, columns_read
 from lamella.ui.grid.pane import GridPane
 from lamella.ui.steps.step_line import StepLine
+from lamella.ui.window.file_watch import folder_of
 from lamella.ui.window.loader import Loaded, Tab, duration
 
 if TYPE_CHECKING:
@@ -179,7 +180,7 @@ class Charting(QObject):
         from lamella.ui.charts.figures import PICTURES
 
         suffix = f".{kind}"
-        name = self._folder() / f"{Path(self._tab.name).stem} chart{suffix}"
+        name = folder_of(self._tab.key) / f"{Path(self._tab.name).stem} chart{suffix}"
         chosen, _ = QFileDialog.getSaveFileName(
             self._tab.window(), "Export the chart", str(name), PICTURES[suffix]
         )
@@ -218,7 +219,7 @@ class Charting(QObject):
         rows = [export_rows(view.data)]
         choices = ExportChoices(self._choices)
         name = f"{Path(tab.name).stem} chart"
-        dialog = ExportDialog(name, rows, self._folder(), choices, tab.tasks, tab.window())
+        dialog = ExportDialog(name, rows, folder_of(tab.key), choices, tab.tasks, tab.window())
         dialog.exported.connect(self._say_exported)
         dialog.show()
 
@@ -226,9 +227,6 @@ class Charting(QObject):
         self._tab.messages.say(
             f"Exported {made.rows:,} figures to {visible(made.path.name)}", kind="message-success"
         )
-
-    def _folder(self) -> Path:
-        return Path(self._tab.key[0]).parent if len(self._tab.key) == 1 else Path.home()
 
     # ------------------------------------------------------------------- set-up
 

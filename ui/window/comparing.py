@@ -24,6 +24,7 @@ from lamella.ui.grid.pane import GridPane
 from lamella.ui.steps.step_line import StepLine
 from lamella.ui.window.charting import Charting
 from lamella.ui.window.copying import Copying
+from lamella.ui.window.file_watch import folder_of
 from lamella.ui.window.line_actions import LineActions
 from lamella.ui.window.loader import Tab
 
@@ -228,11 +229,10 @@ class Comparing(QObject):
         view, tab = self.view, self._tab
         if view is None or view.comparison is None:
             return
-        folder = Path(tab.key[0]).parent if len(tab.key) == 1 else Path.home()
         choices = ExportChoices(self._exports)
         rows = [export_rows(view.comparison)]
         name = f"{Path(tab.name).stem} differences"
-        dialog = ExportDialog(name, rows, folder, choices, tab.tasks, tab.window())
+        dialog = ExportDialog(name, rows, folder_of(tab.key), choices, tab.tasks, tab.window())
         dialog.exported.connect(self._say_exported)
         dialog.show()
 

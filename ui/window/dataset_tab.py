@@ -23,6 +23,7 @@ from lamella.core.query.computed_view import ComputedView
 from lamella.core.query.line import Line, LineVisits, fitting_line, split_steps
 from lamella.core.query.steps import Step, Where
 from lamella.core.query.view import View
+from lamella.core.remote.paths import path_or_address
 from lamella.core.scan.snapshot import FileSegment, SortKey
 from lamella.core.store.table import Table
 from lamella.ui.dialogs.bad_lines import show_problems
@@ -138,7 +139,7 @@ class DatasetTab(QWidget):
         if not is_file(self.key):
             return self.key[1] + (f" · version {self.key[2]}" if len(self.key) > 2 else "")
         table = table_of_file(self.key)
-        return Path(self.key[0]).name + (f" · {table}" if table else "")
+        return path_or_address(self.key[0]).name + (f" · {table}" if table else "")
 
     @property
     def status(self) -> str:

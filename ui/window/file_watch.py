@@ -15,6 +15,7 @@ from lamella.core.datasets.cached import CachedDataset
 from lamella.core.errors import BadQuery, LamellaError, StoreProblem
 from lamella.core.jobs import Job
 from lamella.core.query.source import Source
+from lamella.core.remote.addresses import is_address
 from lamella.core.store.table import Table
 from lamella.ui.dialogs.error_dialog import message
 from lamella.ui.window.file_readings import FileReading
@@ -37,6 +38,11 @@ def file_key(path: Path | str, table: str | None = None) -> Key:
 
 def is_file(key: Key) -> bool:
     return len(key) == 1 or key[1] == ""
+
+
+def folder_of(key: Key) -> Path:
+    """Where what is written of a tab is proposed to go: beside its file, or else to the home folder."""
+    return Path(key[0]).parent if len(key) == 1 and not is_address(key[0]) else Path.home()
 
 
 def table_of_file(key: Key) -> str | None:
@@ -173,8 +179,8 @@ class FileWatch(QObject):
     def _arm(self) -> None:
         """Watch the files there are now; one that was replaced is watched no longer by itself."""
         tab = self._tab
-        if not is_file(tab.key):
-            return
+        if not is_file(tab.key) or is_address(tab.key[0]):
+            return  # servers tell of no changes: reading a file that changed does
         wanted = {tab.key[0], *files_of(tab.dataset)[:MOST_FILES]}
         watched = {*self._watcher.files(), *self._watcher.directories()}
         if missing := sorted(wanted - watched):

@@ -162,7 +162,7 @@ class Library(QObject):
     def _open_file(
         self, key: Key, chosen: FileReading | None = None, then: Callable[[], object] = lambda: None
     ) -> None:
-        name = table_of_file(key) or Path(key[0]).name
+        name = table_of_file(key) or path_or_address(key[0]).name
         reading = chosen or FileReading(options=self.readings.of(key).options)
 
         def done(dataset: Dataset) -> None:
@@ -363,7 +363,7 @@ def ask_tables(
     """Which tables of a file to open, each in a tab of its own."""
     from lamella.ui.dialogs.table_choice import TableChoice
 
-    dialog = TableChoice(Path(key[0]).name, error.tables, window)
+    dialog = TableChoice(path_or_address(key[0]).name, error.tables, window)
     dialog.chosen.connect(lambda names: open_keys([file_key(key[0], name) for name in names]))
     dialog.open()
 

@@ -21,6 +21,8 @@ from lamella.core.query.computed_view import ComputedView
 from lamella.core.query.line import Line, query_of_line
 from lamella.core.query.source import Source
 from lamella.core.query.steps import Select
+from lamella.core.remote.addresses import is_address
+from lamella.core.remote.paths import RemotePath, path_or_address
 from lamella.ui import theme
 from lamella.ui.editing.paste_dialog import counted
 from lamella.ui.steps.step_line import StepLine
@@ -28,7 +30,7 @@ from lamella.ui.widgets.message_bar import Choice
 from lamella.ui.widgets.popover import Popover
 from lamella.ui.window.charting import Charting
 from lamella.ui.window.column_layout import layout_of, show_layout
-from lamella.ui.window.file_watch import is_file, table_of_file, version_of
+from lamella.ui.window.file_watch import folder_of, is_file, table_of_file, version_of
 from lamella.ui.window.loader import Tab
 
 if TYPE_CHECKING:
@@ -159,7 +161,7 @@ class LineActions(QObject):
             else:
                 from lamella.core.store.views import FileViews
 
-                FileViews(self._saved_views).save(name, query, [Path(tab.key[0])], replace, layout)
+                FileViews(self._saved_views).save(name, query, [path_or_address(tab.key[0])], replace, layout)
 
         def done(_: None) -> None:
             tab.messages.say(f"Saved as “{visible(name)}”. It is listed under {visible(tab.name)}.",
@@ -186,7 +188,7 @@ class LineActions(QObject):
                 return tab.table.store.views[name], tab.table.store.views.layout(name)
             from lamella.core.store.views import FileViews
 
-            views, files = FileViews(self._saved_views), [Path(tab.key[0])]
+            views, files = FileViews(self._saved_views), [path_or_address(tab.key[0])]
             return views.query(name, files, lambda _: tab.dataset), views.layout(name, files)
 
         def show(found: tuple[Query, dict[str, Any]]) -> None:
@@ -211,10 +213,9 @@ class LineActions(QObject):
         if tab.view is None:
             return
         choices = ExportChoices(self._saved_views.with_name("exports.json"))
-        folder = Path(tab.key[0]).parent if len(tab.key) == 1 else Path.home()
         rows = [self.shown_rows(), *self._all_rows()]
-        source = Path(tab.key[0]) if is_file(tab.key) else None
-        dialog = ExportDialog(tab.name, rows, folder, choices, tab.tasks, tab.window(), source)
+        source = Path(tab.key[0]) if is_file(tab.key) and not is_address(tab.key[0]) else None
+        dialog = ExportDialog(tab.name, rows, folder_of(tab.key), choices, tab.tasks, tab.window(), source)
         dialog.exported.connect(self._say_exported)
         dialog.show()
 
@@ -298,9 +299,11 @@ class LineActions(QObject):
         )  # fmt: skip
 
     def _say_exported(self, made: Export) -> None:
-        show = ("Show in folder", lambda: QDesktopServices.openUrl(QUrl.fromLocalFile(str(made.path.parent))))
+        folder = QUrl.fromLocalFile(str(made.path.parent))
+        show = ("Show in folder", lambda: QDesktopServices.openUrl(folder))
         text = f"Exported {counted(made.rows, 'row')} to {visible(made.path.name)}"
-        self._tab.messages.say(text, show, kind="message-success")
+        ways = () if isinstance(made.path, RemotePath) else (show,)
+        self._tab.messages.say(text, *ways, kind="message-success")
 
     def _say(self, what: str, error: Exception, *ways: Choice) -> None:
         reason = str(error) if isinstance(error, LamellaError) else f"{type(error).__name__}: {error}"

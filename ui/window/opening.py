@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 from lamella.core.datasets.formats import usual_suffixes
 from lamella.core.datasets.text.html_tables import table_text
 from lamella.core.errors import BadData
+from lamella.core.remote.paths import RemotePath, path_or_address
 from lamella.core.store.paths import is_store
 from lamella.ui.dialogs.open_import import ImportDialog
 from lamella.ui.tasks import Tasks
@@ -171,7 +172,7 @@ class Opening(QObject):
         """Ask how the file of a tab is to be read."""
         from lamella.ui.dialogs.file_import import ReadingDialog
 
-        path, table = Path(tab.key[0]), table_of_file(tab.key)
+        path, table = path_or_address(tab.key[0]), table_of_file(tab.key)
         dialog = ReadingDialog(path, table, tab.reopening.reading, self._tasks, self._window)
         dialog.chosen.connect(tab.reopening.reopen)
         dialog.open()
@@ -186,7 +187,7 @@ class Opening(QObject):
         """The file of the current tab, or one that is asked for."""
         tab = self._tabs.dataset_tab
         if tab is not None and is_file(tab.key):
-            self.import_paths([Path(tab.key[0])], table_of_file(tab.key))
+            self.import_paths([path_or_address(tab.key[0])], table_of_file(tab.key))
         else:
             self._ask("Import files", QFileDialog.FileMode.ExistingFiles, self.import_paths)
 
@@ -204,5 +205,5 @@ class Opening(QObject):
         dialog.open()
 
     def _start_folder(self) -> str:
-        recent = self._memory.recent
+        recent = [path for path in self._memory.recent if not isinstance(path, RemotePath)]
         return str(recent[0].parent if recent else Path.home())

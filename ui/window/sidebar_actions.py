@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QInputDialog, QMenu, QMessageBox
 
 from lamella.core.errors import StoreProblem, visible
 from lamella.core.jobs import Job
+from lamella.core.remote.paths import RemotePath, path_or_address
 from lamella.core.store.store import Store
 from lamella.ui import theme
 from lamella.ui.widgets.sidebar import Entry
@@ -53,13 +54,19 @@ class SidebarActions(QObject):
         menu.popup(point)
 
     def choices(self, entry: Entry) -> list[Choice]:
-        window, path = self._window, Path(entry.key[0])
+        window, path = self._window, path_or_address(entry.key[0])
         show: Choice = ("open", "Open", partial(window.opening.open_entry, entry))
         copy_name: Choice = ("copy", "Copy name", partial(_copy, entry.text))
         in_folder: list[Choice] = [
             ("copy", "Copy path", partial(_copy, str(path))),
             ("folder", "Show in folder", partial(show_in_folder, path)),
         ]
+        if isinstance(path, RemotePath):
+            server = partial(window.servers.ask_address, str(path.parent))
+            in_folder = [
+                ("copy", "Copy address", partial(_copy, str(path))),
+                ("folder", "Show the folder on the server…", server),
+            ]
         compare: Choice = ("compare", "Compare with…", partial(window.opening.open_key, entry.key, _compare))
         if entry.kind == "store":
             return [*window.store_actions.choices(path), LINE, *in_folder]
@@ -134,13 +141,13 @@ class SidebarActions(QObject):
             return
 
         def rename_file_view() -> None:
-            self._file_views().rename(entry.text, name, [Path(entry.key[0])])
+            self._file_views().rename(entry.text, name, [path_or_address(entry.key[0])])
 
         self._change(entry, lambda store: store.views.rename(entry.text, name), rename_file_view)
 
     def _delete(self, entry: Entry) -> None:
         def delete_file_view() -> None:
-            self._file_views().delete(entry.text, [Path(entry.key[0])])
+            self._file_views().delete(entry.text, [path_or_address(entry.key[0])])
 
         self._change(entry, lambda store: store.views.delete(entry.text), delete_file_view)
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from lamella.ui.window.memory import Memory
     from lamella.ui.window.opening import Opening
     from lamella.ui.window.searches import Searches
+    from lamella.ui.window.servers import ServerFiles
     from lamella.ui.window.store_actions import StoreActions
     from lamella.ui.window.tab_set import TabSet
     from lamella.ui.window.trail import Trail
@@ -52,6 +53,7 @@ class Window(Protocol):
     tasks: Tasks
     commits: Commits
     opening: Opening
+    servers: ServerFiles
     trail: Trail
     diagrams: Diagrams
     store_actions: StoreActions

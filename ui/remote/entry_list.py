@@ -1,0 +1,144 @@
+"""The files and folders of a place on a server, as they are listed: page after page."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+from typing import Any
+
+from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, QSortFilterProxyModel, Qt
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTreeView, QWidget
+
+from lamella.core.errors import visible
+from lamella.core.remote.server import Entry
+from lamella.core.store.summary import size_text
+from lamella.ui import theme
+
+Index = QModelIndex | QPersistentModelIndex
+NAME, SIZE, CHANGED = range(3)
+HEADS = ("Name", "Size", "Changed")
+SORT_ROLE = Qt.ItemDataRole.UserRole
+
+
+class EntryModel(QAbstractTableModel):
+    """Grows at its end; nothing moves that was shown."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.entries: list[Entry] = []
+
+    def clear(self) -> None:
+        self.beginResetModel()
+        self.entries = []
+        self.endResetModel()
+
+    def append(self, page: Sequence[Entry]) -> None:
+        if page:
+            self.beginInsertRows(QModelIndex(), len(self.entries), len(self.entries) + len(page) - 1)
+            self.entries += page
+            self.endInsertRows()
+
+    def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008 -- as Qt has it
+        return 0 if parent.isValid() else len(self.entries)
+
+    def columnCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
+        return 0 if parent.isValid() else len(HEADS)
+
+    def headerData(self, section: int, orientation: Qt.Orientation, role: int = 0) -> Any:
+        if orientation is Qt.Orientation.Horizontal and role == Qt.ItemDataRole.DisplayRole:
+            return HEADS[section]
+        if role == Qt.ItemDataRole.TextAlignmentRole and section == SIZE:
+            return Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+        return None
+
+    def data(self, index: Index, role: int = 0) -> Any:
+        entry, column = self.entries[index.row()], index.column()
+        if role == Qt.ItemDataRole.DisplayRole:
+            return _text(entry, column)
+        if role == SORT_ROLE:
+            return _sort_key(entry, column)
+        if role == Qt.ItemDataRole.DecorationRole and column == NAME:
+            return theme.current().icon("folder" if entry.is_folder else "file", "muted")
+        if role == Qt.ItemDataRole.TextAlignmentRole and column == SIZE:
+            return Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+        if role == Qt.ItemDataRole.ToolTipRole and column == NAME:
+            return visible(str(entry.address))
+        if role == Qt.ItemDataRole.AccessibleTextRole and column == NAME:
+            return f"{'Folder' if entry.is_folder else 'File'} {visible(entry.address.name)}"
+        return None
+
+
+def _text(entry: Entry, column: int) -> str:
+    if column == NAME:
+        return visible(entry.address.name)
+    if entry.status is None:
+        return ""
+    if column == SIZE:
+        return size_text(entry.status.size)
+    changed = dt.datetime.fromtimestamp(entry.status.modified_ns / 1e9)
+    return f"{changed:%Y-%m-%d %H:%M}" if entry.status.modified_ns else ""
+
+
+def _sort_key(entry: Entry, column: int) -> Any:
+    if column == NAME or entry.status is None:
+        return entry.address.name.casefold()
+    return float(entry.status.size if column == SIZE else entry.status.modified_ns)
+
+
+class FoldersFirst(QSortFilterProxyModel):
+    """Folders stand before files, however these are sorted; what is typed narrows both by name."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setSortRole(SORT_ROLE)
+        self.setFilterCaseSensitivity(Qt.CaseSensitivity.CaseInsensitive)
+        self.setFilterKeyColumn(NAME)
+
+    def entry(self, index: Index) -> Entry:
+        return self._model.entries[self.mapToSource(index).row()]
+
+    def lessThan(self, left: Index, right: Index) -> bool:
+        one, other = self._model.entries[left.row()], self._model.entries[right.row()]
+        if one.is_folder != other.is_folder:
+            return one.is_folder == (self.sortOrder() is Qt.SortOrder.AscendingOrder)
+        return super().lessThan(left, right)
+
+    @property
+    def _model(self) -> EntryModel:
+        model = self.sourceModel()
+        assert isinstance(model, EntryModel)
+        return model
+
+
+class EntryList(QTreeView):
+    """Enter does what a double click does, Backspace goes up: the browser connects both."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.entries = EntryModel(self)
+        self.shown = FoldersFirst(self)
+        self.shown.setSourceModel(self.entries)
+        self.setModel(self.shown)
+        self.setAccessibleName("Files and folders")
+        self.setRootIsDecorated(False)
+        self.setUniformRowHeights(True)
+        self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
+        self.setSortingEnabled(True)
+        self.sortByColumn(NAME, Qt.SortOrder.AscendingOrder)
+        self.header().setStretchLastSection(False)
+        self.header().setSectionResizeMode(NAME, QHeaderView.ResizeMode.Stretch)
+        for column, letters in ((SIZE, "1,000.0 MB  "), (CHANGED, "2026-12-28 22:22    ")):
+            self.setColumnWidth(column, self.fontMetrics().horizontalAdvance(letters) + 2 * theme.S)
+
+    @property
+    def selected(self) -> list[Entry]:
+        """In the order in which they are shown."""
+        rows = sorted(self.selectionModel().selectedRows(NAME), key=QModelIndex.row)
+        return [self.shown.entry(index) for index in rows]
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self.currentIndex().isValid():
+            self.doubleClicked.emit(self.currentIndex())
+        else:
+            super().keyPressEvent(event)
