@@ -25,6 +25,8 @@ SIGN = 9.0
 """How long the sign of an end is, and half as wide."""
 LABEL = (88, 20)
 """About what the label of a line takes."""
+SHARES = (0.5, 0.3, 0.7, 0.12, 0.88)
+"""How far along a part of a line that may stand, the best first."""
 ROOM = 140.0
 """Around a line, for what is written at it."""
 
@@ -78,9 +80,13 @@ class ConnectionLine(QGraphicsItem):
             self._path.lineTo(x + length, max(heights))
 
     def _find_middle(self, boxes: np.ndarray) -> None:
-        """Of its longest part that has room beside it: what is written at it stands there."""
+        """Of its longest part that has room beside it, or near that: what is written at it stands there."""
         parts = sorted(pairwise(self._way), key=lambda part: -_far(*part))
-        middles = [((one[0] + other[0]) / 2, (one[1] + other[1]) / 2) for one, other in parts]
+        middles = [
+            (one[0] + (other[0] - one[0]) * share, one[1] + (other[1] - one[1]) * share)
+            for one, other in parts
+            for share in SHARES
+        ]
         width, height = (theme.current().px(side) for side in LABEL)
         for x, y in middles:
             across = (boxes[:, 0] < x + width / 2) & (boxes[:, 2] > x - width / 2)
