@@ -309,6 +309,69 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         """Nothing: `log` has the requests."""
 
 
+class ListingServer(http.server.ThreadingHTTPServer):
+    """S3 with a bucket that holds more files than anybody counts, all in one folder: of each page there is a
+    next."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _ListingHandler)
+        self.pages = 0
+        self.most_pages = 1 << 30
+        self._thread = threading.Thread(target=self.serve_forever, args=(0.01,), name="listing server")
+        self._thread.start()
+
+    @property
+    def endpoint(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}"
+
+    def close(self) -> None:
+        self.shutdown()
+        self.server_close()
+        self._thread.join()
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Clients leave in the middle of a listing."""
+
+
+class _ListingHandler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: ListingServer
+
+    def do_GET(self) -> None:
+        first = self.server.pages * 1000
+        self.server.pages += 1
+        files = "".join(
+            f"<Contents><Key>flat/{number:09}.csv</Key><LastModified>2026-11-28T10:00:00.000Z</LastModified>"
+            f'<ETag>"{number}"</ETag><Size>5</Size><StorageClass>STANDARD</StorageClass></Contents>'
+            for number in range(first, first + 1000)
+        )
+        more = self.server.pages < self.server.most_pages
+        token = f"<NextContinuationToken>{first}</NextContinuationToken>" if more else ""
+        answer = (
+            '<?xml version="1.0" encoding="UTF-8"?><ListBucketResult><Name>large</Name>'
+            f"<IsTruncated>{str(more).lower()}</IsTruncated>{token}{files}</ListBucketResult>"
+        ).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/xml")
+        self.send_header("Content-Length", str(len(answer)))
+        self.end_headers()
+        self.wfile.write(answer)
+
+    def log_message(self, *_: object) -> None:
+        """Nothing."""
+
+
+@contextlib.contextmanager
+def listing_server() -> Iterator[ListingServer]:
+    server = ListingServer()
+    try:
+        yield server
+    finally:
+        server.close()
+
+
 @contextlib.contextmanager
 def web_server() -> Iterator[WebServer]:
     server = WebServer()

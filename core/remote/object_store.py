@@ -35,13 +35,16 @@ _STATUS = re.compile(r"status code: (\d{3})")
 _CODE = re.compile(r"<Code>(\w+)</Code>")
 _REASONS = (
     ("dns error", "Its name is not known"),
-    ("refused", "Nothing listens there"),
-    ("timed out", "It did not answer in time"),
     ("certificate", "Its certificate is not trusted here"),
-    ("connection closed", "It closed the connection"),
-    ("incomplete", "It closed the connection"),
+    ("kind: timeout", "It did not answer in time"),
+    ("tcp connect error", "Nothing listens there"),
+    ("kind: connect", "No secure connection to it could be made"),
+    ("incompletemessage", "It closed the connection"),
+    ("kind: request", "It closed the connection"),
+    ("kind: decode", "It broke off in the middle of its answer"),
     ("body", "It broke off in the middle of its answer"),
 )
+"""By what `obstore` says of the error of the library below it."""
 _RETRIES = {
     "max_retries": 2,
     "retry_timeout": timedelta(seconds=CONNECT_SECONDS),
@@ -162,7 +165,7 @@ class ObjectStore:
             return MissingFile(address, "is not there", fix="Check the address")
         if isinstance(error, InvalidPathError):
             return RemoteProblem(address, "cannot be opened", "Parts of its key are empty, '.' or '..'")
-        lower = text.partition("Debug source")[0].casefold()
+        lower = text.casefold()
         why = next((reason for sign, reason in _REASONS if sign in lower), "It does not answer as expected")
         return unreachable(address, why)
 

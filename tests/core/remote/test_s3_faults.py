@@ -27,7 +27,7 @@ from lamella.core.remote.problems import AccessDenied, MissingFile, Unreachable
 from lamella.core.remote.servers import servers
 from lamella.core.remote.trial import try_connection
 from tests.core.remote.conftest import s3_connection
-from tests.remote_servers import Proxy, S3Server
+from tests.remote_servers import Proxy, S3Server, listing_server
 
 ROWS = 50_000
 
@@ -119,12 +119,20 @@ def test_an_address_can_name_its_connection(s3: S3Server, address: str):
     assert open_dataset(f"s3://other@{bucket}/data/trips.parquet").num_rows == ROWS
 
 
-@pytest.mark.parametrize("fault", ["drops_after", "stalls_after"])
-def test_a_server_gone_in_the_middle_is_an_error_within_five_seconds(proxy: Proxy, address: str, fault: str):
+@pytest.mark.parametrize(
+    ("fault", "why"),
+    [
+        ("drops_after", "closed the connection|broke off"),
+        ("stalls_after", "did not answer in time|broke off"),
+    ],
+)
+def test_a_server_gone_in_the_middle_is_an_error_within_five_seconds(
+    proxy: Proxy, address: str, fault: str, why: str
+):
     dataset = open_dataset(address)
     setattr(proxy, fault, proxy.sent_bytes + 3000)
     begun = time.monotonic()
-    with pytest.raises(Unreachable, match="could not be reached"):
+    with pytest.raises(Unreachable, match=f"could not be reached. It ({why})"):
         dataset.read()
     assert time.monotonic() - begun < 3 * 5  # one read; this machine may have much else to do
     setattr(proxy, fault, None)
@@ -151,6 +159,24 @@ def test_a_listing_is_paged_and_cancelled_at_once(s3: S3Server, bucket: str):
         for _ in pages:
             pass
         job.check()
+
+
+def test_a_listing_without_an_end_takes_no_memory_and_ends_when_it_is_cancelled():
+    """Each page of the server says that there is another one; pages of a folder's folders are skipped."""
+    with listing_server() as server:
+        Connections().save(Connection("large", "s3", endpoint=server.endpoint, anonymous=True))
+        job = Job()
+        pages = listing.pages(Address.parse("s3://large/flat"), job=job)
+        seen = [len(next(pages)) for _ in range(5)]
+        assert seen == [1000] * 5
+        job.cancel()
+        with pytest.raises(Cancelled):
+            next(pages)
+        pages.close()
+        assert server.pages <= 7
+        nested = listing.pages(Address.parse("s3://large/"))
+        assert [entry.address.name for entry in next(nested)] == ["flat"]
+        nested.close()
 
 
 def test_a_cache_that_cannot_be_written_is_done_without(
