@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
-from lamella.core.arrow.arrays import from_numpy, take
+from lamella.core.arrow.arrays import take
 from lamella.core.errors import BadData, shown
 from lamella.core.jobs import Job
 from lamella.core.query.builder import Query
@@ -30,6 +30,9 @@ from lamella.core.validation import names_of
 
 ROWS_A_BLOCK = 1 << 18
 CELLS_A_BLOCK = 1 << 22
+SCATTERED_ROWS = 1 << 22
+"""Rows of a side that come in another order than the other's are read in larger blocks: each decodes most of
+its row groups."""
 EXAMPLES = 3
 
 
@@ -167,7 +170,7 @@ def compare(
     chosen = None if columns is None else names_of(columns, "compare: columns")
     pairs = pair_columns(*sides, chosen)
     keys = suggest_key(*sides, work) if key is None else tuple(names_of(key, "compare: key") if key else ())
-    return compare_snapshots(*sides, pairs, keys, rule, work, started)
+    return compare_snapshots(*sides, pairs, keys, rule, work, started, is_unique=key is None)
 
 
 def compare_snapshots(
@@ -178,15 +181,19 @@ def compare_snapshots(
     rule: CellRule,
     job: Job,
     started: float | None = None,
+    is_unique: bool = False,
 ) -> Comparison:
-    """As `compare`, of rows that are frozen already."""
+    """As `compare`, of rows that are frozen already. `is_unique`: the key is known to be, on both sides."""
     started = time.perf_counter() if started is None else started
     none = np.empty(0, np.int64)
     if before.token == after.token:
         columns = tuple(ColumnDifferences(pair.name, 0) for pair in pairs if pair.is_common)
         return Comparison(before, after, pairs, key, rule, none, none, none, none, none, columns)
     job.report(0, None, "Pairing rows")
-    rows = pair_by_key(before, after, key, rule, job) if key else pair_by_order(before, after)
+    if key:
+        rows = pair_by_key(before, after, key, rule, job, is_unique and not rule.is_about_text)
+    else:
+        rows = pair_by_order(before, after)
     tally = Tally([p for p in pairs if p.is_common], rule)
     changed = _changed_rows(before, after, rows, tally, job)
     before_rows, after_rows = row_numbers(before, rows.before), row_numbers(after, rows.after)
@@ -253,8 +260,9 @@ class Tally:
 def _changed_rows(before: Snapshot, after: Snapshot, rows: RowPairs, tally: Tally, job: Job) -> np.ndarray:
     """Whether each pair of rows differs in a column. Some rows and some columns are read at a time."""
     count, changed = len(rows.after), np.zeros(len(rows.after), bool)
-    for first in range(0, count, ROWS_A_BLOCK):
-        stop = min(first + ROWS_A_BLOCK, count)
+    block = ROWS_A_BLOCK if bool(np.all(rows.before[1:] > rows.before[:-1])) else SCATTERED_ROWS
+    for first in range(0, count, block):
+        stop = min(first + block, count)
         job.report(first, count, f"{first:,} of {count:,} rows compared")
         ours, theirs = rows.before[first:stop], rows.after[first:stop]
         numbers = row_numbers(before, ours), row_numbers(after, theirs)
@@ -279,17 +287,16 @@ def _column_groups(columns: int, rows: int) -> Iterator[range]:
 def rows_at(
     snapshot: Snapshot, positions: np.ndarray, columns: Sequence[Column], job: Job | None = None
 ) -> pa.Table:
-    """The rows at live positions, in their order. Those that follow each other, or nearly, are read as a
-    range."""
-    if len(positions) and bool(np.all(positions[1:] > positions[:-1])):
-        low, high = int(positions[0]), int(positions[-1]) + 1
-        low_row, high_row = (int(n) for n in row_numbers(snapshot, np.array([low, high - 1])))
-        if high_row - low_row < 2 * len(positions):
-            table = read_range(snapshot, low, high, columns)
-            if table.num_rows == len(positions):
-                return table
-            return table.take(from_numpy(row_numbers(snapshot, positions) - low_row))
-    return fetch(snapshot, positions, columns, job)
+    """The rows at live positions, in their order. Where those are most of a range, all of it is read."""
+    if not len(positions):
+        return fetch(snapshot, positions, columns, job)
+    low, high = int(positions.min()), int(positions.max()) + 1
+    low_row, high_row = (int(n) for n in row_numbers(snapshot, np.array([low, high - 1])))
+    if high_row - low_row >= 2 * len(positions):
+        return fetch(snapshot, positions, columns, job)
+    table = read_range(snapshot, low, high, columns)
+    is_whole = table.num_rows == len(positions) and bool(np.all(positions[1:] > positions[:-1]))
+    return table if is_whole else take(table, row_numbers(snapshot, positions) - low_row)
 
 
 def rows_of(snapshot: Snapshot, rows: np.ndarray, columns: Sequence[Column]) -> pa.Table:

@@ -50,9 +50,16 @@ def all_positions(snapshot: Snapshot) -> np.ndarray:
     return live_positions(snapshot, np.arange(snapshot.num_rows, dtype=np.int64))
 
 
-def pair_by_key(before: Snapshot, after: Snapshot, key: Sequence[str], rule: CellRule, job: Job) -> RowPairs:
+def pair_by_key(
+    before: Snapshot,
+    after: Snapshot,
+    key: Sequence[str],
+    rule: CellRule,
+    job: Job,
+    is_unique: bool = False,
+) -> RowPairs:
     """Null is a key like any other, and NaN. Rows that share a key are paired in the order they come, which a
-    note says.
+    note says; where the key `is_unique`, nobody looks for them.
 
     Raises `UnknownColumn`, and `BadData` for a key that cannot be compared.
     """
@@ -65,7 +72,7 @@ def pair_by_key(before: Snapshot, after: Snapshot, key: Sequence[str], rule: Cel
         ]
         notes, repeated = [], False
         for side, own, text in zip(sides, columns, rows, strict=True):
-            if side.ids is not None and len(own) == 1 and own[0].key == side.ids.key:
+            if is_unique or (side.ids is not None and len(own) == 1 and own[0].key == side.ids.key):
                 continue
             job.check()
             shared, nulls = _key_faults(cursor, text, len(key))
