@@ -34,7 +34,7 @@ from lamella.ui.window.commits import row_ids
 from lamella.ui.window.dataset_tab import DatasetTab
 from lamella.ui.window.destinations import column_finder, palette
 from lamella.ui.window.group_rows import OF_A_SUBTOTAL
-from lamella.ui.window.searches import manage_indexes
+from lamella.ui.window.searches import search_handlers
 from lamella.ui.window.settings_tab import show_settings
 from lamella.ui.window.window import Window
 
@@ -110,6 +110,7 @@ def handlers(window: Window) -> dict[str, Handler]:
         **_step_handlers(window, on),
         **_column_handlers(window, on),
         **_window_handlers(window, on),
+        **search_handlers(window, on),
     }
 
 
@@ -181,10 +182,6 @@ def _edit_handlers(window: Window, on: OnTab) -> dict[str, Handler]:
         "copy_headers": on(lambda tab: tab.comparing.front_copying.copy(headers=True)),
         "copy_as": on(lambda tab: tab.comparing.front_copying.ask_format()),
         "review_edits": on(lambda tab: tab.review.toggle()),
-        "find": on(lambda tab: tab.finding.open()),
-        "find_next": on(lambda tab: tab.finding.step(1)),
-        "find_previous": on(lambda tab: tab.finding.step(-1)),
-        "replace": on(lambda tab: tab.finding.replace()),
         "paste": on(lambda tab: tab.blocks.paste()),
     }
 
@@ -289,8 +286,6 @@ def _window_handlers(window: Window, on: OnTab) -> dict[str, Handler]:
         "benchmark_table": on(partial(benchmark_table, window)),
         "benchmark_file": lambda: ask_benchmark_file(window),
         "saved_runs": lambda: show_saved_runs(window),
-        "find_everywhere": window.searches.show,
-        "indexes": on(manage_indexes),
         "palette": lambda: palette(window).open(),
         "settings": lambda: show_settings(window),
         "help": window.help.show,

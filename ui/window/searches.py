@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -128,6 +129,20 @@ class Searches(QObject):
             tab.grid.go_to_column(names.index(result.column))
         if self.tab is not None and not self.tab.words.isChecked():
             tab.finding.look_for(self.tab.pattern)
+
+
+def search_handlers(
+    window: Window, on: Callable[[Callable[[DatasetTab], object]], Callable[[], object]]
+) -> dict[str, Callable[[], object]]:
+    """What the actions of finding do, by their ids; `on` makes one of what is done with the tab in front."""
+    return {
+        "find": on(lambda tab: tab.finding.open()),
+        "find_next": on(lambda tab: tab.finding.step(1)),
+        "find_previous": on(lambda tab: tab.finding.step(-1)),
+        "find_everywhere": window.searches.show,
+        "replace": on(lambda tab: tab.finding.replace()),
+        "indexes": on(manage_indexes),
+    }
 
 
 def manage_indexes(tab: DatasetTab) -> IndexesDialog | None:
