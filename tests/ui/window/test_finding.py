@@ -49,7 +49,8 @@ def find(window, qtbot, settled):
 
 
 def cursor(tab) -> tuple[int, str]:
-    return tab.grid.selection.current[0], tab.grid.current_name
+    current = tab.grid.selection.current
+    return (-1, "") if current is None else (current[0], tab.grid.current_name)
 
 
 def press(window, key, modifier=Qt.KeyboardModifier.NoModifier) -> None:

@@ -53,7 +53,8 @@ def words(window, qtbot, settled):
 
 
 def cursor(tab) -> tuple[int, str]:
-    return tab.grid.selection.current[0], tab.grid.current_name
+    current = tab.grid.selection.current
+    return (-1, "") if current is None else (current[0], tab.grid.current_name)
 
 
 def test_words_are_ranked_with_snippets_and_a_click_goes_to_the_row(
