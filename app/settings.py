@@ -11,7 +11,7 @@ from typing import Any
 
 from lamella.app import paths
 from lamella.core.errors import FileProblem, LamellaError
-from lamella.core.settings import SETTINGS, BadSetting, Origin, Settings, setting_named
+from lamella.core.settings import BY_NAME, SETTINGS, BadSetting, Origin, Settings, setting_named
 
 Migration = Callable[[dict[str, Any]], dict[str, Any]]
 MIGRATIONS: Sequence[Migration] = ()  # the first brings version 1 to version 2, and so on
@@ -155,6 +155,10 @@ def apply_limits(settings: Settings) -> None:
         from lamella.core.query.engine import limit_memory
 
         limit_memory(settings["query_memory_mb"] * MEGABYTE)
+    if settings["spark_rows"] != BY_NAME["spark_rows"].default:
+        from lamella.core.query.spark import spill
+
+        spill.limit_rows(settings["spark_rows"])
 
 
 MONGODB_URI = "LAMELLA_MONGODB_URI"

@@ -20,6 +20,7 @@ class Situation:
     console: bool = False
     table: bool = False
     versions: bool = False  # a Delta table that is open in place
+    remote: bool = False  # a table of a server, whose steps run there
     read_otherwise: bool = False  # a file that is open in place, whose columns can have other types
     cell: bool = False
     selection: bool = False
@@ -115,6 +116,11 @@ ACTIONS: tuple[Action, ...] = (
            tip="Files on S3, Google Cloud Storage, Azure, HDFS and the web, where they are"),
     Action("connections", "Connections…", "File", 1,
            tip="How servers are reached, and with which credentials"),
+    Action("open_on_server", "Open a Spark table…", "File", 1, icon="database",
+           tip="A table of a Spark server: steps run there, and answers alone travel"),
+    Action("compare_with_local", "Compare with local…", "File", 1,
+           tip="Run the steps here, too, on open rows that are the same, and show where the answers differ",
+           when=lambda s: s.remote),
     Action("open_sample", "Open the sample", "File", 1,
            tip="All flights from New York in 2013, with airlines, airports, planes and weather"),
     Action("import", "Import into My tables…", "File", 1, "Ctrl+I", "import", "Import",

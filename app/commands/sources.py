@@ -23,8 +23,10 @@ from lamella.core.datasets.text.delimited import RaggedRow
 from lamella.core.errors import DamagedFile, LamellaError, UnknownTable
 from lamella.core.jobs import Job
 from lamella.core.query.builder import Query
+from lamella.core.query.sql.step import sql_step
 from lamella.core.remote.addresses import is_file_address
 from lamella.core.remote.paths import path_or_address
+from lamella.core.remote.spark_connect import is_server_address
 from lamella.core.store.paths import is_store
 from lamella.core.store.store import Store
 from lamella.core.store.table import Table
@@ -69,6 +71,8 @@ def open_source(
                 shutil.copyfileobj(sys.stdin.buffer, file)
             with offering_options(reading is not None):
                 yield from _files(str(path), {**options, "cache_dir": Path(folder) / "cache"})
+    elif is_server_address(where):
+        yield ServerSource(open_dataset(where, job=job))
     elif not is_file_address(where) and is_store(path_of(where, "the store or file")):
         if reading:
             option = next(iter(reading)).replace("_", "-")
@@ -156,6 +160,18 @@ class FileSource:
         refuse_of_stores(options)
         named = {self._dataset.name: self._dataset}
         return sql_over(text, named, parameters, seconds=options.seconds, files=options.files, job=job)
+
+
+class ServerSource(FileSource):
+    """A table of a Spark server: statements run there."""
+
+    def sql(self, text: str, parameters: Parameters, options: SQLOptions, job: Job) -> pa.Table:
+        refuse_of_stores(options)
+        if parameters:
+            raise LamellaError("--param is of SQL that runs here", fix="Write the values into the statement")
+        name = self._dataset.name
+        step, _ = sql_step(text, name, lambda other: None)
+        return self._dataset.query().then(step).read(job)
 
 
 class TablesSource(Mapping[str, Dataset]):

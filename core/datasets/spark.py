@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from lamella.core.arrow.interchange import sized_batches
 from lamella.core.datasets.base import Dataset
-from lamella.core.errors import BadData, UnknownColumn
+from lamella.core.errors import BadData, BadQuery, UnknownColumn
 from lamella.core.filters.condition import Condition, condition_of
 from lamella.core.jobs import Job
 from lamella.core.query.builder import Query, query_of
@@ -19,6 +20,9 @@ from lamella.core.query.spark.plan import shown_schema
 from lamella.core.query.steps import Limit, Select, Sort, Step, Where
 from lamella.core.remote.spark_connect import ServerTable, SparkServer, parse_address, server_at
 from lamella.core.scan.snapshot import NOTE, Column, Snapshot
+
+if TYPE_CHECKING:
+    from lamella.core.query.profile import ColumnProfile
 
 
 class SparkTable(Dataset):
@@ -90,6 +94,12 @@ class SparkTable(Dataset):
     ) -> pa.RecordBatchReader:
         reader = self._rows(columns, where, sort, None, 0, flatten).batches(job)
         return reader if batch_size is None else sized_batches(reader, batch_size, self.name)
+
+    def profile(self, column: str, where: Condition | None = None, job: Job | None = None) -> ColumnProfile:
+        raise BadQuery(
+            f"{self.name}: a profile of a column is not computed on a Spark server",
+            fix="Group the rows by the column, or aggregate it: count, count_distinct, min, max, quantile",
+        )
 
     def head(self, count: int = 5) -> pa.Table:
         return self._rows(None, None, None, count, 0, False).read()

@@ -23,7 +23,7 @@ from lamella.core.query.group_levels import (
     without_totals,
 )
 from lamella.core.query.scan_query import ScanQuery, as_scan
-from lamella.core.query.source import SnapshotSource, Source, whole_snapshot
+from lamella.core.query.source import Fetched, Remote, SnapshotSource, Source, whole_snapshot
 from lamella.core.query.steps import Compute, Limit, Pipeline, Sample, Select, Sort, Step, Where
 from lamella.core.query.view import View
 from lamella.core.scan.snapshot import Snapshot, SortKey, snapshot_of_rows
@@ -223,10 +223,13 @@ class LineAnswers:
         self._answers: dict[tuple[object, ...], Snapshot] = {}
         self._totals: dict[tuple[object, ...], Snapshot] = {}
         self._levels: dict[Snapshot, GroupLevels] = {}
+        self._fetched: dict[tuple[object, ...], Fetched] = {}
 
     def view(self, line: Line, source: Source, job: Job) -> LineView:
         """Blocks. Raises like `Query.read`."""
         start = time.perf_counter()
+        if isinstance(source, Remote):
+            return self._remote_view(line, source, job)
         snapshot = source.snapshot()
         runnable = check_line(line, source, snapshot.schema, job)
         computed_steps, scan = split_steps(runnable.steps)
@@ -243,10 +246,34 @@ class LineAnswers:
         levels = self._levels_of(view, runnable, query, job) if tree_problem(view, runnable) == "" else None
         return LineView(view, runnable, True, snapshot, time.perf_counter() - start, levels)
 
+    def _remote_view(self, line: Line, source: Remote, job: Job) -> LineView:
+        """All steps are computed where the rows are, and the answer lies here as far as a limit goes."""
+        start = time.perf_counter()
+        columns = source.snapshot()
+        runnable = check_line(line, source, columns.schema, job)
+        query = query_of_line(line, source, without_totals(runnable.steps))
+        key = (source, query.pipeline, repr(query.pipeline))
+        fetched = self._fetched.pop(key, None) or source.engine.fetch(query, job)
+        self._fetched[key] = fetched
+        for old in list(self._fetched)[:-MOST_ANSWERS]:
+            self._fetched.pop(old, None)
+        view = View(fetched.snapshot)
+        levels = None
+        if fetched.is_whole and tree_problem(view, runnable) == "":
+            levels = self._levels_of(view, runnable, query, job)
+        seconds = time.perf_counter() - start
+        return LineView(view, runnable, True, columns, seconds, levels, fetched, query)
+
+    def forget(self) -> None:
+        """Ask again next time for rows that lie elsewhere."""
+        self._fetched.clear()
+
     def totals(self, line: Line, source: Source, steps: tuple[Step, ...], job: Job) -> pa.Table:
         """One row: the totals of the groups that the steps give. Blocks."""
         totals = totals_steps(steps)
         assert totals is not None
+        if isinstance(source, Remote):
+            return source.engine.read(query_of_line(line, source, totals), job)
         rows = self._answer(self._totals, self._frozen(line, source, totals, job), job)
         return View(rows).page(0, 1)
 
@@ -293,10 +320,15 @@ class LineView:
     source: Snapshot
     seconds: float
     levels: GroupLevels | None = None
+    fetched: Fetched | None = None
+    remote: Query | None = None
+    """The rows as the engine that holds them is asked for them."""
 
     @property
     def rows(self) -> Query:
-        """Those that are shown, as a query to go on with."""
+        """Those that are shown, as a query to go on with; of an answer that was not fetched whole, all."""
+        if self.remote is not None and self.fetched is not None:
+            return query_of(SnapshotSource(self.view.snapshot)) if self.fetched.is_whole else self.remote
         computed_steps, _ = split_steps(self.checked.steps)
         answered = self.is_computed and not isinstance(self.view, ComputedView)
         steps = self.checked.steps[len(computed_steps) :] if answered else self.checked.steps

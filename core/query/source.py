@@ -76,6 +76,23 @@ class Engine(Protocol):
 
     def count(self, query: Question, job: Job) -> int: ...
 
+    def fetch(self, query: Question, job: Job) -> Fetched:
+        """The answer as rows that lie here, as far as a limit goes."""
+        ...
+
+
+@dataclass(frozen=True)
+class Fetched:
+    """`total` is how many rows the answer has; `snapshot` holds the first of them, or all."""
+
+    snapshot: Snapshot
+    total: int
+    engine: str
+
+    @property
+    def is_whole(self) -> bool:
+        return self.snapshot.num_rows == self.total
+
 
 class Question(Protocol):
     """A query, as engines take it."""
@@ -88,8 +105,8 @@ class Question(Protocol):
 
 
 @runtime_checkable
-class Remote(Protocol):
-    """Rows that lie elsewhere."""
+class Remote(Source, Protocol):
+    """Rows that lie elsewhere; a snapshot of them has the columns alone."""
 
     @property
     def engine(self) -> Engine: ...

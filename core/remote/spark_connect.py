@@ -68,7 +68,8 @@ class ServerTable:
     @property
     def name(self) -> str:
         """What a tab is called."""
-        return self.parts[-1] if self.parts else self.path.rstrip("/").rpartition("/")[2] or self.path
+        last = self.path.rstrip("/").rpartition("/")[2].removesuffix(f".{self.format}")
+        return self.parts[-1] if self.parts else last or self.path
 
     @property
     def sql(self) -> str:

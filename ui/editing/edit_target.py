@@ -15,7 +15,7 @@ from lamella.core.arrow.types import ID
 from lamella.core.datasets.base import Dataset
 from lamella.core.errors import FileProblem
 from lamella.core.query.line import split_steps
-from lamella.core.query.source import Pinned
+from lamella.core.query.source import Pinned, Remote
 from lamella.core.query.view import View
 from lamella.core.scan.read import take_rows
 from lamella.core.scan.snapshot import Snapshot
@@ -129,6 +129,8 @@ class Standing:
             return f"Table in {tab.table.store.name}"
         if self._version is not None:
             return f"Version {self._version}, read-only"
+        if isinstance(tab.dataset, Remote):
+            return "Table on a server, read-only"
         if tab.review.count:
             return f"File, {tab.review.count:,} unsaved"
         return "File, read-only" if self.wants_copy else "File"

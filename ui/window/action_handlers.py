@@ -33,6 +33,7 @@ from lamella.ui.window.benchmarking import (
 from lamella.ui.window.commits import row_ids
 from lamella.ui.window.dataset_tab import DatasetTab
 from lamella.ui.window.destinations import column_finder, palette
+from lamella.ui.window.engine_comparison import compare_with_local
 from lamella.ui.window.group_rows import OF_A_SUBTOTAL
 from lamella.ui.window.searches import search_handlers
 from lamella.ui.window.settings_tab import show_settings
@@ -120,6 +121,8 @@ def _file_handlers(window: Window) -> dict[str, Handler]:
         "open_folder": window.opening.ask_folder,
         "open_server": window.servers.ask_address,
         "connections": window.servers.ask_connections,
+        "open_on_server": window.opening.ask_server,
+        "compare_with_local": partial(compare_with_local, window),
         "open_sample": lambda: window.sample_requested.emit(None),
         "import": window.opening.import_current,
         "paste_table": window.opening.import_clipboard,

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QMenu, QPushButton, QSizePolicy, QToolBar, QToolBu
 from lamella.core.datasets.delta import DeltaDataset
 from lamella.core.datasets.preview import takes_types
 from lamella.core.errors import LamellaError
+from lamella.core.query.source import Remote
 from lamella.core.query.steps import Where
 from lamella.ui import theme
 from lamella.ui.actions import (
@@ -54,6 +55,7 @@ def situation(
         table=tab.table is not None,
         read_otherwise=takes_types(tab.dataset),
         versions=isinstance(tab.dataset, DeltaDataset),
+        remote=isinstance(tab.dataset, Remote),
         cell=tab.grid.selection.current is not None and rows_shown,
         selection=_has_selection(tab),
         compared=tab.comparing.shown,

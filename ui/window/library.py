@@ -18,6 +18,7 @@ from lamella.core.datasets.text.delimited import RaggedRow
 from lamella.core.errors import DamagedFile, LamellaError, StoreProblem
 from lamella.core.jobs import Job
 from lamella.core.remote.paths import path_or_address
+from lamella.core.remote.spark_connect import is_server_address
 from lamella.core.scan.file_checks import checks
 from lamella.core.store.importing import import_dataset
 from lamella.core.store.paths import CATALOG, is_store
@@ -227,7 +228,7 @@ class Library(QObject):
     def open_key(self, key: Key) -> None:
         if not is_file(key):
             self.when_ready(lambda: self.open_table(key))
-        elif table_of_file(key) is not None:
+        elif table_of_file(key) is not None or is_server_address(key[0]):
             self._open_file(key)
         else:
             self.open_path(path_or_address(key[0]))

@@ -393,9 +393,12 @@ def status_text(shown: Loaded | None, counting: bool) -> str:
     if counting:
         return f"counting… of {shown.total_rows:,} rows"
     parts = [_rows(shown)]
-    explain = shown.view.explain
-    if shown.line.active:
+    explain, fetched = shown.view.explain, shown.lines.fetched
+    if shown.line.active or fetched is not None:
         parts.append(duration(shown.lines.seconds))
+    if fetched is not None:
+        part = [] if fetched.is_whole else ["cards and search are of these"]
+        return " · ".join([parts[0], *part, *parts[1:], fetched.engine])
     if explain.row_groups_total:
         parts.append(f"{explain.row_groups_read:,} of {explain.row_groups_total:,} row groups read")
     return " · ".join(parts)
@@ -403,7 +406,10 @@ def status_text(shown: Loaded | None, counting: bool) -> str:
 
 def _rows(shown: Loaded) -> str:
     so_far = "" if shown.complete else " so far"
-    count = shown.num_matching
+    count, fetched = shown.num_matching, shown.lines.fetched
+    if fetched is not None:
+        noun = "groups" if shown.line.grouping is not None else "rows"
+        return f"{count:,} {noun}" if fetched.is_whole else f"the first {count:,} of {fetched.total:,} {noun}"
     if shown.where is not None:
         return f"{count:,} of {shown.total_rows:,} {'rows' if shown.tree is None else 'groups'}{so_far}"
     if shown.tree is not None:

@@ -7,7 +7,8 @@ import pyarrow as pa
 from lamella.core.jobs import Job
 from lamella.core.query.engine import not_too_deep
 from lamella.core.query.plan import Node, select_count
-from lamella.core.query.source import Question
+from lamella.core.query.source import Fetched, Question
+from lamella.core.query.spark import spill
 from lamella.core.query.spark.plan import SparkCompiler
 from lamella.core.remote.spark_connect import SparkServer
 
@@ -47,6 +48,19 @@ class SparkEngine:
         compiler, node = self._plan(query, job)
         sql = compiler.translated(select_count(node, compiler.query_context))
         return int(self.server.read(sql, job).column(0)[0].as_py())
+
+    def fetch(self, query: Question, job: Job) -> Fetched:
+        """At most `spill.most_rows`. The server is asked for no more, and counts the rest."""
+        compiler, node = self._plan(query, job)
+        most = spill.most_rows()
+        pieces = compiler.pieces(node, most + 1)
+        try:
+            name, schema = query.pipeline.source, node.fields.schema_with_notes
+            snapshot, more = spill.spill(pieces, schema, name, most, job)
+        finally:
+            pieces.close()
+        total = self.count(query, job) if more else snapshot.num_rows
+        return Fetched(snapshot, total, self.title)
 
     def _plan(self, query: Question, job: Job) -> tuple[SparkCompiler, Node]:
         compiler = SparkCompiler(self.server, query.sources.__getitem__, job)

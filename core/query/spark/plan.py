@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import pyarrow as pa
@@ -200,7 +200,7 @@ class SparkCompiler(Compiler):
                 )
         return pa.concat_tables(pieces) if pieces else node.fields.schema.empty_table()
 
-    def pieces(self, node: Node, most: int | None = None) -> Iterator[pa.Table]:
+    def pieces(self, node: Node, most: int | None = None) -> Generator[pa.Table]:
         """The rows as they come, with the types that the query has."""
         for piece in self.server.stream(self.statement(node, most), self.job):
             yield from_duckdb(piece, node.fields.schema)

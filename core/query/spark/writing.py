@@ -46,6 +46,11 @@ class Context:
             )
         if isinstance(value, (exp.Coalesce, exp.Min, exp.Max, exp.Abs, exp.Neg)):
             return self.type_of(value.this)
+        if isinstance(value, exp.Div):
+            return pa.float64()
+        if isinstance(value, (exp.Add, exp.Sub, exp.Mul, exp.Mod)):
+            kinds = [self.type_of(value.this), self.type_of(value.expression)]
+            return pa.float64() if any(kind is not None and is_.is_floating(kind) for kind in kinds) else None
         return cast_kind(value)
 
 

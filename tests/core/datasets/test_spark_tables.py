@@ -42,7 +42,7 @@ def table(spark_address: str, path: Path) -> SparkTable:
 def test_open_dataset_takes_the_address(spark_address: str, path: Path) -> None:
     opened = lamella.open_dataset(f"{spark_address}/parquet:{path}")
     assert isinstance(opened, SparkTable)
-    assert opened.name == "rows.parquet" and opened.count() == 4
+    assert opened.name == "rows" and opened.count() == 4
     assert opened.address == f"{spark_address}/parquet:{path}"
 
 

@@ -1,0 +1,114 @@
+"""Two answers to one question, from two engines: whether they are the same, and where they differ."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from itertools import islice
+from typing import Any
+
+import pyarrow as pa
+
+from lamella.core.arrow.nested import python_values
+from lamella.core.jobs import Job
+from lamella.core.query.source import Engine
+
+MOST_DIFFERENCES = 200
+DIGITS = 9
+"""Of floats: sums come in another order on each engine, so that their last digits are not told."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """In a row of the answers, counted from 1; where one has no such row, of all columns."""
+
+    row: int
+    column: str
+    here: Any
+    there: Any
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """`problem` says why the answers cannot be compared row by row."""
+
+    rows_here: int
+    rows_there: int
+    differences: tuple[Difference, ...]
+    problem: str = ""
+    more: bool = False
+
+    @property
+    def is_same(self) -> bool:
+        return not self.problem and not self.differences and self.rows_here == self.rows_there
+
+
+def compare_answers(here: pa.Table, there: pa.Table, in_order: bool) -> Comparison:
+    """Where they are not `in_order`, rows are compared however they are ordered. Nulls equal each other, as
+    do NaNs, and floats that differ in their last digits."""
+    counts = (here.num_rows, there.num_rows)
+    if here.schema.names != there.schema.names:
+        columns = sorted(set(here.schema.names) ^ set(there.schema.names))
+        return Comparison(*counts, (), f"The columns differ: {', '.join(columns) or 'in their order'}")
+    rows = [list(zip(*map(python_values, one.columns), strict=True)) for one in (here, there)]
+    if not in_order:
+        rows = _paired(*rows)
+    found = list(islice(_differences(rows[0], rows[1], here.schema.names), MOST_DIFFERENCES + 1))
+    return Comparison(*counts, tuple(found[:MOST_DIFFERENCES]), more=len(found) > MOST_DIFFERENCES)
+
+
+Row = tuple[Any, ...]
+
+
+def _paired(here: Sequence[Row], there: Sequence[Row]) -> list[list[Row]]:
+    """Without the rows that both have; the rest in one order, so that rows that nearly agree meet."""
+    ours, theirs = Counter(map(_plain, here)), Counter(map(_plain, there))
+    rest = []
+    for rows, others in ((here, theirs.copy()), (there, ours.copy())):
+        left = []
+        for row in rows:
+            key = _plain(row)
+            if others[key] > 0:
+                others[key] -= 1
+            else:
+                left.append(row)
+        rest.append(sorted(left, key=_plain))
+    return rest
+
+
+def _plain(row: Row) -> str:
+    return repr(tuple(_rounded(value) for value in row))
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, float):
+        return float(f"{value:.{DIGITS}g}") + 0.0 if math.isfinite(value) else str(value)
+    if isinstance(value, list):
+        return [_rounded(one) for one in value]
+    if isinstance(value, dict):
+        return {name: _rounded(one) for name, one in value.items()}
+    return value.normalize() if isinstance(value, Decimal) and value.is_finite() else value
+
+
+def _differences(here: Sequence[Row], there: Sequence[Row], names: Sequence[str]) -> Iterator[Difference]:
+    for number in range(max(len(here), len(there))):
+        ours = here[number] if number < len(here) else None
+        theirs = there[number] if number < len(there) else None
+        if ours is None or theirs is None:
+            whole = [None if one is None else dict(zip(names, one, strict=True)) for one in (ours, theirs)]
+            yield Difference(number + 1, "", *whole)
+            continue
+        for name, one, other in zip(names, ours, theirs, strict=True):
+            if _rounded(one) != _rounded(other):
+                yield Difference(number + 1, name, one, other)
+
+
+def compare_line(line_here: Any, line_there: Any, engine: Engine, in_order: bool, job: Job) -> Comparison:
+    """Of two queries: one of rows that are here, one of rows that lie with the engine. Blocks."""
+    job.report(0, 2, f"Asking {engine.title}")
+    there = engine.read(line_there, job)
+    job.report(1, 2, "Asking DuckDB")
+    return compare_answers(line_here.read(job), there, in_order)

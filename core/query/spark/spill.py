@@ -1,0 +1,147 @@
+"""The answer of a server as rows that can be paged: a cluster has no cheap way to the thousandth row, so its
+answer comes once, as far as a limit goes, and lies here meanwhile."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import threading
+import weakref
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+
+import psutil
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from lamella.core.errors import NoRoom
+from lamella.core.jobs import Job
+from lamella.core.scan.snapshot import Column, FileSegment, Snapshot, snapshot_of_rows
+
+FOLDER = "lamella-spark-"
+"""What the folder of a process is called in the temporary one, with its number behind."""
+IN_MEMORY_BYTES = 32 << 20
+"""Smaller answers are not written to the disk."""
+DEFAULT_ROWS = 1_000_000
+
+_numbers = count()
+_lock = threading.Lock()
+_most_rows = DEFAULT_ROWS
+
+
+def limit_rows(rows: int) -> None:
+    """So many rows of an answer are fetched at most, from the next one on."""
+    global _most_rows  # noqa: PLW0603 -- a setting of the process
+    _most_rows = rows
+
+
+def most_rows() -> int:
+    return _most_rows
+
+
+def spill(
+    pieces: Iterator[pa.Table], schema: pa.Schema, name: str, most: int, job: Job
+) -> tuple[Snapshot, bool]:
+    """The first `most` rows of an answer, and whether there are more. No piece behind them is asked for.
+    Raises `NoRoom` where the disk is full."""
+    kept, size, rows, more = list[pa.Table](), 0, 0, False
+    file: _File | None = None
+    try:
+        for piece in pieces:
+            more = rows + piece.num_rows > most
+            taken = piece.slice(0, most - rows)
+            rows += taken.num_rows
+            job.report(rows, None, f"Received {rows:,} rows")
+            if file is None:
+                kept.append(taken)
+                size += taken.nbytes
+                if size > IN_MEMORY_BYTES:
+                    file = _File(schema)
+                    for one in kept:
+                        file.write(one)
+                    kept.clear()
+            else:
+                file.write(taken)
+            if more:
+                break
+    except BaseException:
+        if file is not None:
+            file.discard()
+        raise
+    if file is None:
+        table = pa.concat_tables(kept) if kept else schema.empty_table()
+        return snapshot_of_rows(table, name), more
+    return file.snapshot(name, rows), more
+
+
+class _File:
+    """A Parquet file that is gone with the last who reads it."""
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self._schema = schema
+        stored = pa.schema([field.with_name(str(key)) for key, field in enumerate(schema)])
+        self.path = _folder() / f"{next(_numbers)}.parquet"
+        self._stored = stored
+        try:
+            self._writer = pq.ParquetWriter(self.path, stored, compression="lz4")
+        except OSError as error:
+            raise _no_room(error) from error
+
+    def write(self, rows: pa.Table) -> None:
+        try:
+            self._writer.write_table(rows.rename_columns(self._stored.names))
+        except OSError as error:
+            raise _no_room(error) from error
+
+    def discard(self) -> None:
+        try:
+            self._writer.close()
+        finally:
+            self.path.unlink(missing_ok=True)
+
+    def snapshot(self, name: str, rows: int) -> Snapshot:
+        self._writer.close()
+        columns = tuple(Column(one.name, one.type, key) for key, one in enumerate(self._schema))
+        stat = self.path.stat()
+        segment = FileSegment(
+            self.path,
+            rows,
+            {column.key: str(column.key) for column in columns},
+            (stat.st_size, stat.st_mtime_ns),
+        )
+        keeps = _Keeps()
+        weakref.finalize(keeps, self.path.unlink, missing_ok=True)
+        return Snapshot(name, columns, (segment,), ("spill", str(self.path), stat.st_mtime_ns), keeps=keeps)
+
+
+class _Keeps:
+    """Lives as long as the snapshots of a file."""
+
+
+def _no_room(error: OSError) -> NoRoom:
+    return NoRoom(
+        "the rows of a Spark server find no room on the disk",
+        error.strerror or str(error),
+        f"Make room in {tempfile.gettempdir()}, or fetch fewer: the setting spark_rows",
+    )
+
+
+def _folder() -> Path:
+    """Of this process. What processes that are gone have left there is removed."""
+    folder = Path(tempfile.gettempdir(), f"{FOLDER}{os.getpid()}")
+    with _lock:
+        if not folder.is_dir():
+            remove_leftovers()
+            folder.mkdir(0o700, exist_ok=True)
+            weakref.finalize(_Keeps, shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+def remove_leftovers() -> None:
+    """The files of processes that ended without removing them."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{FOLDER}*"):
+        number = folder.name.removeprefix(FOLDER)
+        if number.isdecimal() and int(number) != os.getpid() and not psutil.pid_exists(int(number)):
+            shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,141 @@
+"""A table of a Spark server in the window: chosen in a dialog, and its line of steps run there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from PySide6.QtCore import Qt
+from pytestqt.qtbot import QtBot
+
+from lamella import agg, col
+from lamella.core.datasets.spark import SparkTable
+from lamella.core.query.spark import spill
+from lamella.core.query.steps import Compute, Group, Sql, Where
+from lamella.core.scan.snapshot import FileSegment, SortKey
+from lamella.ui.dialogs.server_tables import ServerTables
+from lamella.ui.main_window import MainWindow
+from lamella.ui.window.dataset_tab import DatasetTab
+from tests import spark_servers
+
+ROWS = 5_000
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    rows = {"id": range(ROWS), "k": [f"k{n % 7}" for n in range(ROWS)], "n": [n % 100 for n in range(ROWS)]}
+    pq.write_table(pa.table(rows), tmp_path / "trips.parquet")
+    return tmp_path / "trips.parquet"
+
+
+@pytest.fixture
+def tab(window: MainWindow, spark_address: str, path: Path, settled: Callable[[], DatasetTab]) -> DatasetTab:
+    window.opening.open_key((f"{spark_address}/parquet:{path}",))
+    return settled()
+
+
+def test_a_path_is_opened_by_the_dialog(
+    qtbot: QtBot, window: MainWindow, spark_address: str, path: Path, settled: Callable[[], DatasetTab]
+) -> None:
+    window.commands["open_on_server"].trigger()
+    dialog = window.findChildren(ServerTables)[-1]
+    assert not dialog.open_button.isEnabled()
+    dialog.server.setCurrentText(spark_address.removeprefix("sc://"))
+    qtbot.mouseClick(dialog.connect_button, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(dialog.connect_button.isEnabled)
+    dialog.path.setText(str(path))
+    qtbot.mouseClick(dialog.open_button, Qt.MouseButton.LeftButton)
+    shown = settled()
+    assert isinstance(shown.dataset, SparkTable) and shown.view.num_rows == ROWS
+    assert shown.name == "trips.parquet"
+
+
+def test_tables_are_listed_searched_and_opened(
+    qtbot: QtBot, window: MainWindow, tab: DatasetTab, path: Path, settled: Callable[[], DatasetTab]
+) -> None:
+    server = tab.dataset.server
+    for name in ("rides", "rides_2024", "zones"):
+        server.read(f"CREATE TABLE IF NOT EXISTS default.{name} USING parquet LOCATION '{path}'")
+    window.commands["open_on_server"].trigger()
+    dialog = window.findChildren(ServerTables)[-1]
+    dialog.server.setCurrentText(str(server.address))
+    dialog.connect_to_server()
+    qtbot.waitUntil(lambda: dialog.list.count() >= 3)
+    qtbot.keyClicks(dialog.search, "2024 ride")
+    seen = [
+        dialog.list.item(row).text()
+        for row in range(dialog.list.count())
+        if not dialog.list.item(row).isHidden()
+    ]
+    assert [text.rpartition(".")[2] for text in seen] == ["rides_2024"]
+    qtbot.keyClick(dialog.search, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: window.tabs.dataset_tab is not tab)
+    assert settled().name.endswith("rides_2024")
+    for name in ("rides", "rides_2024", "zones"):
+        server.read(f"DROP TABLE default.{name}")
+
+
+def test_the_dialog_says_what_a_server_that_is_not_there_says(qtbot: QtBot, window: MainWindow) -> None:
+    window.commands["open_on_server"].trigger()
+    dialog = window.findChildren(ServerTables)[-1]
+    dialog.server.setCurrentText("sc://127.0.0.1:1")
+    dialog.connect_to_server()
+    qtbot.waitUntil(lambda: "does not answer" in dialog.note.text())
+    assert not dialog.open_button.isEnabled() and dialog.connect_button.isEnabled()
+    dialog.reject()
+
+
+def test_a_line_of_steps_runs_there(tab: DatasetTab, settled: Callable[[], DatasetTab]) -> None:
+    tab.add_filter(col("n") >= 50)
+    assert settled().view.num_rows == ROWS // 2
+    tab.add_step(Group(("k",), (("rows", agg.count()), ("mean", agg.mean("n")))))
+    tab.set_sort([SortKey("rows", True), SortKey("k")])
+    shown = settled()
+    counts = shown.view.page(0, 9)["rows"].to_pylist()
+    assert len(counts) == 7 and sum(counts) == ROWS // 2 and counts == sorted(counts, reverse=True)
+    assert "7 groups · " in shown.status and "Spark Connect · 127.0.0.1" in shown.status
+    tab.add_step(Sql("SELECT k, rows * 2 AS twice FROM t LIMIT 3", "t"))
+    assert settled().view.schema.names == ["k", "twice"]
+    tab.go_back()
+    assert settled().view.num_rows == 7
+
+
+def test_a_step_that_cannot_run_there_says_so_and_the_others_run(
+    tab: DatasetTab, settled: Callable[[], DatasetTab]
+) -> None:
+    tab.add_step(Where(col("n") < 10))
+    tab.add_step(Compute((("text", (col("n") / 2).cast("string")),)))
+    shown = settled()
+    assert shown.view.num_rows == ROWS // 10
+    assert "cannot run on Spark Connect" in shown.shown.lines.checked.problems[1]
+
+
+def test_more_rows_than_the_limit_lie_in_a_file_and_are_counted_there(
+    window: MainWindow, spark_address: str, path: Path, settled: Callable[[], DatasetTab],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setattr(spill, "_most_rows", 1_200)
+    monkeypatch.setattr(spill, "IN_MEMORY_BYTES", 1_000)
+    window.opening.open_key((f"{spark_address}/parquet:{path}",))
+    shown = settled()
+    assert shown.view.num_rows == 1_200
+    assert f"the first 1,200 of {ROWS:,} rows" in shown.status
+    (segment,) = shown.view.snapshot.segments
+    assert isinstance(segment, FileSegment) and segment.path.is_file()
+    assert shown.shown.lines.rows.count() == ROWS, "what goes on with the rows has all of them"
+    assert shown.view.page(1_100, 5).num_rows == 5
+
+
+def test_a_server_that_is_gone_is_told_in_the_message_bar(
+    qtbot: QtBot, window: MainWindow, path: Path, settled: Callable[[], DatasetTab]
+) -> None:
+    with spark_servers.sail() as running:
+        window.opening.open_key((f"{running.address}/parquet:{path}",))
+        shown = settled()
+        running.kill()
+        shown.add_filter(col("n") == 1)
+        qtbot.waitUntil(lambda: "does not answer" in shown.messages.label.text())
+        assert shown.view.num_rows == ROWS, "what was shown stays"

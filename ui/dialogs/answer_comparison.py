@@ -1,0 +1,74 @@
+"""The answers of two engines to one line of steps, side by side where they differ."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from PySide6.QtWidgets import (
+    QDialog,
+    QHeaderView,
+    QLabel,
+    QPushButton,
+    QTreeWidget,
+    QTreeWidgetItem,
+    QVBoxLayout,
+    QWidget,
+)
+
+from lamella.core.errors import visible
+from lamella.core.query.answer_comparison import Comparison
+from lamella.ui import theme
+
+SIZE = 640, 420
+LONGEST = 200
+HINT = (
+    "A sample draws other rows on each engine, and a limit of rows that are not sorted gives any rows of a"
+    " server."
+)
+
+
+class AnswerComparison(QDialog):
+    def __init__(self, comparison: Comparison, here: str, there: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setWindowTitle("Compare with local")
+        self.title = QLabel(verdict(comparison), wordWrap=True)
+        theme.variant(self.title, "title")
+        self.about = QLabel(
+            f"{visible(here)}, DuckDB: {comparison.rows_here:,} rows. {there}: {comparison.rows_there:,} rows.",
+            wordWrap=True,
+        )
+        theme.variant(self.about, "muted")
+        self.list = QTreeWidget(rootIsDecorated=False, accessibleName="Where the answers differ")
+        self.list.setHeaderLabels(["Row", "Column", "DuckDB", "Spark"])
+        self.list.header().setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
+        for one in comparison.differences:
+            texts = [f"{one.row:,}", visible(one.column), _text(one.here), _text(one.there)]
+            self.list.addTopLevelItem(QTreeWidgetItem(texts))
+        hint = QLabel(HINT, wordWrap=True)
+        theme.variant(hint, "muted")
+        close = QPushButton("Close")
+        close.clicked.connect(self.accept)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(theme.XL, theme.XL, theme.XL, theme.L)
+        layout.setSpacing(theme.M)
+        for part in (self.title, self.about, self.list, hint, close):
+            layout.addWidget(part)
+        self.list.setVisible(bool(comparison.differences))
+        hint.setVisible(not comparison.is_same)
+        if comparison.differences:
+            self.resize(*SIZE)
+
+
+def verdict(comparison: Comparison) -> str:
+    if comparison.is_same:
+        return "The answers are the same"
+    if comparison.problem:
+        return comparison.problem
+    count = len(comparison.differences)
+    more = "more than " if comparison.more else ""
+    return f"The answers differ in {more}{count:,} {'place' if count == 1 else 'places'}"
+
+
+def _text(value: Any) -> str:
+    text = "null" if value is None else visible(str(value))
+    return text if len(text) <= LONGEST else text[:LONGEST] + "…"

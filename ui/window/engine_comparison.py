@@ -1,0 +1,68 @@
+"""The line of a table on a server, run here as well on rows that somebody chooses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from PySide6.QtGui import QCursor
+from PySide6.QtWidgets import QMenu
+
+from lamella.core.errors import LamellaError, visible
+from lamella.core.jobs import Job
+from lamella.core.query.answer_comparison import Comparison, compare_line
+from lamella.core.query.line import query_of_line
+from lamella.core.query.source import Remote, Source
+from lamella.ui.widgets.controls import without_mnemonic
+from lamella.ui.window.dataset_tab import DatasetTab
+from lamella.ui.window.window import Window
+
+NOTHING_TO_COMPARE = "Nothing is open here to compare with. Open a file or table with the same rows first."
+
+
+def compare_with_local(window: Window) -> None:
+    """Asks by a menu which of the open tabs, and tables of the stores, has the same rows."""
+    tab = window.tabs.dataset_tab
+    if tab is None or not isinstance(tab.dataset, Remote):
+        return
+    local: list[tuple[str, Callable[[], Source]]] = [
+        (other.name, partial(getattr, other, "dataset"))
+        for other in window.tabs.dataset_tabs
+        if other is not tab and not isinstance(other.dataset, Remote)
+    ]
+    if not local:
+        tab.messages.say(NOTHING_TO_COMPARE)
+        return
+    menu = QMenu(window)
+    for name, find in local:
+        menu.addAction(without_mnemonic(visible(name)), partial(compare, tab, name, find))
+    menu.aboutToHide.connect(menu.deleteLater)
+    menu.popup(QCursor.pos())
+
+
+def compare(tab: DatasetTab, name: str, find: Callable[[], Source]) -> None:
+    """The answers of both are shown in a dialog where they differ."""
+    dataset, shown = tab.dataset, tab.shown
+    if shown is None or not isinstance(dataset, Remote):
+        return
+    steps, engine, in_order = shown.lines.checked.steps, dataset.engine, bool(tab.sort)
+
+    def work(job: Job) -> Comparison:
+        here = query_of_line(tab.line, find(), steps)
+        there = query_of_line(tab.line, dataset, steps)
+        return compare_line(here, there, engine, in_order, job)
+
+    def done(comparison: Comparison) -> None:
+        from lamella.ui.dialogs.answer_comparison import AnswerComparison
+
+        dialog = AnswerComparison(comparison, name, engine.title, tab.window())
+        dialog.finished.connect(dialog.deleteLater)
+        dialog.open()
+
+    def fail(error: Exception) -> None:
+        if not isinstance(error, LamellaError):
+            tab.failures.show(error)
+            return
+        tab.messages.say(f"The answers cannot be compared. {error}", kind="message-danger")
+
+    tab.tasks.read(work, done, fail, owner=tab, text="Comparing with local")
