@@ -34,7 +34,7 @@ class AnswerComparison(QDialog):
         self.title = QLabel(verdict(comparison), wordWrap=True)
         theme.variant(self.title, "title")
         self.about = QLabel(
-            f"{visible(here)}, DuckDB: {comparison.rows_here:,} rows. {there}: {comparison.rows_there:,} rows.",
+            f"{visible(here)}, here: {comparison.rows_here:,} rows. {there}: {comparison.rows_there:,} rows.",
             wordWrap=True,
         )
         theme.variant(self.about, "muted")

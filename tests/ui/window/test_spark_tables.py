@@ -11,14 +11,16 @@ import pytest
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
-from lamella import agg, col
+from lamella import agg, col, open_dataset
 from lamella.core.datasets.spark import SparkTable
 from lamella.core.query.spark import spill
 from lamella.core.query.steps import Compute, Group, Sql, Where
 from lamella.core.scan.snapshot import FileSegment, SortKey
+from lamella.ui.dialogs.answer_comparison import AnswerComparison
 from lamella.ui.dialogs.server_tables import ServerTables
 from lamella.ui.main_window import MainWindow
 from lamella.ui.window.dataset_tab import DatasetTab
+from lamella.ui.window.engine_comparison import compare, compare_with_local
 from tests import spark_servers
 
 ROWS = 5_000
@@ -139,3 +141,27 @@ def test_a_server_that_is_gone_is_told_in_the_message_bar(
         shown.add_filter(col("n") == 1)
         qtbot.waitUntil(lambda: "does not answer" in shown.messages.label.text())
         assert shown.view.num_rows == ROWS, "what was shown stays"
+
+
+def test_compare_with_local(
+    qtbot: QtBot, window: MainWindow, tab: DatasetTab, path: Path, settled: Callable[[], DatasetTab]
+) -> None:
+    compare_with_local(window)
+    assert "Nothing is open here" in tab.messages.label.text()
+    tab.add_step(Group(("k",), (("mean", agg.mean("n")),)))
+    settled()
+    same = open_dataset(path)
+    compare(tab, "trips", lambda: same)
+    qtbot.waitUntil(lambda: bool(window.findChildren(AnswerComparison)))
+    (dialog,) = window.findChildren(AnswerComparison)
+    assert dialog.title.text() == "The answers are the same" and dialog.list.isHidden()
+    dialog.accept()
+    other = pq.read_table(path).slice(7)
+    pq.write_table(other, path.with_name("other.parquet"))
+    fewer = open_dataset(path.with_name("other.parquet"))
+    compare(tab, "other", lambda: fewer)
+    qtbot.waitUntil(lambda: any(one.isVisible() for one in window.findChildren(AnswerComparison)))
+    dialog = next(one for one in window.findChildren(AnswerComparison) if one.isVisible())
+    assert dialog.title.text().startswith("The answers differ in ")
+    assert dialog.list.topLevelItem(0).text(1) == "mean"
+    dialog.accept()
