@@ -198,6 +198,9 @@ class SparkCompiler(Compiler):
                     "It is handed over whole",
                     "Ask for fewer rows or columns, or take it in batches()",
                 )
+        if not node.fields.all:  # tables without columns lose their rows where they are joined
+            rows = sum(piece.num_rows for piece in pieces)
+            return pa.table({"row": pa.nulls(rows)}).select([])
         return pa.concat_tables(pieces) if pieces else node.fields.schema.empty_table()
 
     def pieces(self, node: Node, most: int | None = None) -> Generator[pa.Table]:
