@@ -472,7 +472,7 @@ LONG_FORMS = {
     "hdfs": LongForm(
         "files of HDFS on Hadoop's own servers, which Maven fetches once",
         3,
-        ("-m", "pytest", "-q", "tests/core/remote/test_hdfs.py"),
+        ("-m", "pytest", "-q", "-k", "hdfs", "tests/core/remote/test_hdfs.py", "tests/bench/test_catalog.py"),
         {"LAMELLA_LONG_RUNS": "1"},
     ),
     "packages": LongForm(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -14,8 +16,10 @@ from lamella.core.bench.registry import FAMILIES
 from lamella.core.bench.results.published import published, published_lines
 from lamella.core.bench.systems.base import CatalogSystem
 from lamella.core.bench.systems.folder import Files
+from lamella.core.bench.systems.object_stores import HDFS_VARIABLE
 from lamella.core.bench.systems.sqlite_entities import SQLiteCatalog
 from lamella.core.bench.workloads.catalog import CALLS, CATALOG, FEWER_CALLS, OPENINGS, CatalogCycle, expected
+from tests.hdfs_server import hdfs_server
 
 ROWS = 60
 ASKED_OF_SERVERS = (
@@ -34,22 +38,30 @@ Ran = tuple[str, dict[str, Sample]]
 
 
 @pytest.fixture(scope="module", params=FAMILIES["catalog"].places)
-def ran(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Ran:
+def ran(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ran]:
     """Each step on an instance of its own, as processes of their own have them. Each collects garbage before
     it is timed, which need not look at what other tests left."""
-    entry = registry.ENTRIES[request.param]
+    with ExitStack() as servers:
+        if request.param == "hdfs":
+            namenode = servers.enter_context(hdfs_server()).removeprefix("http://")
+            patch = servers.enter_context(pytest.MonkeyPatch.context())
+            patch.setenv(HDFS_VARIABLE, f"webhdfs://ann@{namenode}/tmp")
+        yield _ran(request.param, tmp_path_factory.mktemp("catalog") / "db")
+
+
+def _ran(name: str, folder: Path) -> Ran:
+    entry = registry.ENTRIES[name]
     if reason := entry.missing or registry.unready_reason(entry):
         pytest.skip(reason)
     gc.freeze()
-    folder = tmp_path_factory.mktemp("catalog") / "db"
-    system = registry.load(request.param, "catalog")
+    system = registry.load(name, "catalog")
     found: dict[str, Sample] = {}
     for step in ASKED_OF_SERVERS if entry.server else CATALOG.steps:
         if step not in system.cannot:
             cycle = CatalogCycle(system(folder, CATALOG), CATALOG, ROWS)
             found |= {sample.operation: sample for sample in cycle.step(step)}
             assert list(cycle.settle()) == []
-    return request.param, found
+    return name, found
 
 
 def test_what_is_read_back_is_what_was_put(ran: Ran) -> None:
