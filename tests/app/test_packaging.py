@@ -53,6 +53,31 @@ def test_the_bundle_keeps_what_the_program_needs(place):
     assert bundle_contents.is_needed(place)
 
 
+WITHOUT = """
+import sys
+unused = tuple(sys.argv[1:])
+
+class Left:
+    def find_spec(self, name, path=None, target=None):
+        if any(name == module or name.startswith(f"{module}.") for module in unused):
+            raise ModuleNotFoundError(f"{name} is not in the bundle", name=name)
+
+sys.meta_path.insert(0, Left())
+import duckdb
+from obstore.store import S3Store
+from lamella.core.remote import duckdb_files, http, object_store, trial, web, webhdfs
+duckdb_files.register(duckdb.connect())
+http.HttpClient({})
+S3Store("bucket", region="us-east-1", skip_signature=True)
+"""
+
+
+def test_files_elsewhere_are_read_without_what_the_bundle_leaves_out():
+    command = [sys.executable, "-c", WITHOUT, *bundle_contents.UNUSED_MODULES]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.parametrize(
     "place",
     [
@@ -84,7 +109,7 @@ def test_libraries_of_the_desktop_are_the_systems_own(monkeypatch):
 def test_systems_that_are_left_out_say_what_they_lack():
     """Else the benchmark would offer them in the bundle and fail."""
     needed = {module.partition(".")[0] for entry in ENTRIES.values() for module, _ in entry.requires}
-    assert needed - {"apsw"} <= set(bundle_contents.BENCHMARK_ONLY)
+    assert needed - {"apsw", "fsspec", "obstore"} <= set(bundle_contents.BENCHMARK_ONLY)
 
 
 @pytest.mark.parametrize(
