@@ -206,8 +206,7 @@ class CacheEntry:
             return
         with self._lock:
             if self._ranges is not None:
-                self._ranges.append((start, start + len(data), name))
-                self._ranges.sort()
+                self._ranges = sorted([*self._ranges, (start, start + len(data), name)])
 
     def copy_path(self, name: str) -> Path:
         """Where a whole copy lies, called like the file, so that messages and suffixes are the same."""
@@ -233,7 +232,7 @@ class CacheEntry:
             if self._ranges is None:
                 names = (_RANGE.fullmatch(path.name) for path in _inside(self.folder))
                 self._ranges = sorted((int(m[1]), int(m[2]), m[0]) for m in names if m is not None)
-            return list(self._ranges)
+            return self._ranges  # which is replaced, never changed
 
     def _load(self, name: str, begin: int, end: int) -> bytes | None:
         """None, and forgotten, where the file is gone or holds other bytes than it should, which a process
