@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 from weakref import WeakKeyDictionary
@@ -62,7 +63,7 @@ def version_of(key: Key) -> int | None:
 
 
 _keys: WeakKeyDictionary[Dataset, Key] = WeakKeyDictionary()
-"""Of the files that are open."""
+"""Of the files that are open, and of tables as they were called last."""
 
 
 def open_file(key: Key, reading: FileReading, job: Job) -> Dataset:
@@ -75,8 +76,9 @@ def open_file(key: Key, reading: FileReading, job: Job) -> Dataset:
 def key_of(source: Source) -> list[str] | None:
     """Where what was opened in the window can be opened again; None for what has no place."""
     if isinstance(source, Table):
-        return [str(source.store.path), source.name]
-    key = _keys.get(source) if isinstance(source, Dataset) else None
+        with suppress(StoreProblem):  # its store is being moved, or its disk is away: it was called this
+            _keys[source] = (str(source.store.path), source.name)
+    key = _keys.get(source) if isinstance(source, Table | Dataset) else None
     return None if key is None else list(key)
 
 
