@@ -71,7 +71,7 @@ def _show(
     except LamellaError as problem:
         ErrorDialog(problem).exec()
         raise
-    uninstall = crash.install(crash.CrashReporter(program.window).tell)
+    uninstall = crash.install(crash.CrashReporter().tell)
     try:
         program.window.show()
         program.open(files, with_sample)

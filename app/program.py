@@ -21,6 +21,7 @@ from lamella.app import settings as servers
 from lamella.app import settings as settings_file
 from lamella.app.launch import raise_window
 from lamella.app.memory import Memory, State
+from lamella.app.windows import Windows
 from lamella.app.workspace_files import WindowEntry
 from lamella.core import libraries
 from lamella.core.errors import FileProblem, LamellaError, StoreProblem, UnknownName
@@ -114,24 +115,37 @@ class Program:
         if restores and self.memory.restores_workspace:
             self.entries, unreadable = self.memory.windows.claim()
             problems += unreadable
-        self.window = MainWindow(self.tasks, self.memory, self.entries[0] if self.entries else None)
-        self.window.workspace.failed.connect(self.memory.report)
-        if not (restores and self.memory.restores_workspace):
-            self.window.workspace.turn(False)
-        self.window.sample_requested.connect(self.open_sample)
-        self.window.before_benchmark = add_window_to_benchmark
-        self.tasks.failed.connect(_log_bug)
+        self._restores = restores
+        self.windows = Windows(self._make_window)
+        self.windows.adopt(self._make_window(self.entries[0] if self.entries else None, self.tasks))
         FirstPaint(self.window).done.connect(self._preload)
         self._log_first_rows = self.window.tabs.current_changed.connect(self._watch_first_tab)
-        self.tasks.read(
-            lambda job: open_stores(settings, job),
-            self._show_stores,
-            discard=lambda opened: _close(opened.stores),
-            quiet=True,
-        )
         self.memory.check_writable()
         for problem in problems:
             self._trouble(problem)
+
+    @property
+    def window(self) -> MainWindow:
+        """The one in front, or the only one."""
+        return self.windows.active
+
+    def _make_window(self, entry: WindowEntry | None = None, tasks: Tasks | None = None) -> MainWindow:
+        """Its stores are opened in the background."""
+        tasks = tasks or Tasks()
+        window = MainWindow(tasks, self.memory, entry)
+        window.workspace.failed.connect(self.memory.report)
+        if not (self._restores and self.memory.restores_workspace):
+            window.workspace.turn(False)
+        window.sample_requested.connect(partial(self._open_sample, window))
+        window.before_benchmark = add_window_to_benchmark
+        tasks.failed.connect(_log_bug)
+        tasks.read(
+            lambda job: open_stores(self.settings, job),
+            partial(self._show_stores, window),
+            discard=lambda opened: _close(opened.stores),
+            quiet=True,
+        )
+        return window
 
     def restore(self, opens_current: bool = True) -> None:
         """Bring back what was open when the program ended, before the window is shown; the tab in front is
@@ -148,6 +162,21 @@ class Program:
         workspace = self.window.workspace
         workspace.settled.connect(self.memory.windows.end_start)
         workspace.restore(opens_current)
+        if len(self.entries) > 1:
+            FirstPaint(self.window).done.connect(self._restore_others)
+
+    def _restore_others(self) -> None:
+        """The further windows that were open, once the first one is on screen."""
+        first = self.window
+        for entry in self.entries[1:]:
+            if not entry.state.get("tabs"):
+                entry.forget()
+                continue
+            window = self._make_window(entry)
+            self.windows.adopt(window)
+            window.workspace.restore()
+            window.show()
+        first.raise_()
 
     def _ask_to_restore(self) -> QMessageBox:
         box = QMessageBox(QMessageBox.Icon.Warning, paths.NAME, BROKEN_STARTS, parent=self.window)
@@ -180,7 +209,10 @@ class Program:
 
     def open_sample(self, then: TabWork | None = None) -> None:
         """`then` is done with the tab of its first table."""
-        self.window.library.when_ready(partial(self._import_sample, then))
+        self._open_sample(self.window, then)
+
+    def _open_sample(self, window: MainWindow, then: TabWork | None) -> None:
+        window.library.when_ready(partial(self._import_sample, window, then))
 
     def open_from_launch(self, files: Sequence[Path]) -> None:
         """What another launch handed over, as a drop would open it; the window comes to the front."""
@@ -205,17 +237,17 @@ class Program:
 
         watching = tab.grid.painted.connect(look)
 
-    def _import_sample(self, then: TabWork | None) -> None:
-        show = partial(self._show_sample, then)
-        self.tasks.write(_filled_sample, show, discard=Store.close, text="Importing the sample tables")
+    def _import_sample(self, window: MainWindow, then: TabWork | None) -> None:
+        show = partial(self._show_sample, window, then)
+        window.tasks.write(_filled_sample, show, discard=Store.close, text="Importing the sample tables")
 
-    def _show_sample(self, then: TabWork | None, store: Store) -> None:
+    def _show_sample(self, window: MainWindow, then: TabWork | None, store: Store) -> None:
         key = (str(store.path), FIRST_SHOWN)
-        self.window.library.add_store(store)
-        self.window.opening.open_key(key, then)
+        window.library.add_store(store)
+        window.opening.open_key(key, then)
 
-    def _show_stores(self, opened: FoundStores) -> None:
-        self.window.library.start(opened.stores, opened.no_home)
+    def _show_stores(self, window: MainWindow, opened: FoundStores) -> None:
+        window.library.start(opened.stores, opened.no_home)
         for problem in opened.problems:
             self._trouble(problem)
 

@@ -157,6 +157,10 @@ ACTIONS: tuple[Action, ...] = (
     Action("reopen_tab", "Reopen closed tab", "File", 2, "Ctrl+Shift+T", when=lambda s: s.closed_tabs),
     Action("next_tab", "Next tab", "File", 2, "Ctrl+Tab", when=lambda s: s.tab),
     Action("previous_tab", "Previous tab", "File", 2, "Ctrl+Shift+Tab", when=lambda s: s.tab),
+    Action("new_window", "New window", "File", 3, "Ctrl+Alt+N",
+           tip="A further window on the same stores and files"),
+    Action("move_tab", "Move tab to new window", "File", 3, "", when=lambda s: s.tab),
+    Action("close_window", "Close window", "File", 3),
     Action("quit", "Quit", "File", 3, "Ctrl+Q"),
 
     Action("undo", "Undo", "Edit", 1, "Ctrl+Z", "undo", "Undo", when=lambda s: bool(s.undo)),

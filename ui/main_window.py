@@ -72,6 +72,8 @@ class MainWindow(QMainWindow):
     """
 
     sample_requested = Signal(object)
+    window_requested = Signal(object)
+    closed = Signal()
 
     def __init__(
         self,
@@ -92,6 +94,9 @@ class MainWindow(QMainWindow):
         self.benchmark: BenchmarkPanel | None = None
         self.before_benchmark: Callable[[], None] = lambda: None
         """Called before anything of the benchmark is loaded: it may add to what can be measured."""
+        self.others: Callable[[], Sequence[MainWindow]] = list
+        """The other windows of this process."""
+        self.is_quitting = False
         self._make_tabs()
         self._lay_out()
         self.workspace = Workspace(self, self._splitter, entry or memory.add_window())
@@ -230,6 +235,31 @@ class MainWindow(QMainWindow):
                 choices = [undo] if new and commit.kind not in ("undo", "redo") else []
                 kind = "message-success" if new else "message"
                 tab.messages.say(commit_text(commit), *choices, kind=kind)
+
+    def follow_commit(self, key: Key, commit: Commit) -> None:
+        """Read a table again that was changed in another window, and say what happened."""
+        for tab in self.tabs.dataset_tabs:
+            if tab.key == key and tab.table is not None:
+                self.library.count(tab.table)
+                tab.reload()
+                tab.messages.say(f"In another window: {commit_text(commit)}")
+
+    def move_tab(self) -> None:
+        """The current tab to a new window, as it is."""
+        tab = self.tabs.current
+        item = None if tab is None else self.workspace.item_of(tab)
+        if tab is not None and item is not None and self._may_close(tab):
+            self.tabs.close_at(self.tabs.tabs.indexOf(tab))
+            self.window_requested.emit(item)
+
+    def quit(self) -> None:
+        """Close all windows, unless one of them is to stay: then those that are open stay open."""
+        windows = [*self.others(), self]
+        for window in windows:
+            window.is_quitting = True
+        if not all(window.close() for window in windows):
+            for window in (*self.others(), self):
+                window.is_quitting = False
 
     def _withdraw(self, path: Path) -> None:
         """Ask again what was answered from a file that turned out damaged since."""
@@ -499,13 +529,16 @@ class MainWindow(QMainWindow):
         for console in self.consoles.all:
             console.keep_draft()
         self.memory.save_geometry(self.saveGeometry().data())
-        self.workspace.close(is_restored=True)
+        is_last = not self.others()
+        self.workspace.close(is_restored=is_last or self.is_quitting)
         self.help.close()
         self.tasks.shutdown()
         self.library.close()
-        remove_dragged_files()
-        end_threads()
+        if is_last:
+            remove_dragged_files()
+            end_threads()
         event.accept()
+        self.closed.emit()
 
     def _may_close(self, widget: QWidget, again: Callable[[], object] | None = None) -> bool:
         """Of a tab: asks before a benchmark ends with it, or edits that are not saved are dropped. `again`

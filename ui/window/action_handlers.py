@@ -130,7 +130,10 @@ def _file_handlers(window: Window) -> dict[str, Handler]:
         "reopen_tab": window.reopen_tab,
         "next_tab": lambda: window.tabs.step(1),
         "previous_tab": lambda: window.tabs.step(-1),
-        "quit": window.close,
+        "new_window": lambda: window.window_requested.emit(None),
+        "move_tab": window.move_tab,
+        "close_window": window.close,
+        "quit": window.quit,
         **_store_handlers(window),
     }
 

@@ -108,6 +108,17 @@ class Workspace(QObject):
             self._not_saved(error)
         self.entry.release()
 
+    def item_of(self, widget: QWidget) -> dict[str, Any] | None:
+        """A tab as it is saved now; None for one that does not come back."""
+        if not isinstance(widget, WorkspaceTab):
+            return None
+        self._states[widget] = widget.state()
+        return self._item(widget)
+
+    def _item(self, widget: QWidget) -> dict[str, Any]:
+        named = {name: widget.property(name) for name in (TITLE, ICON, TIP)}
+        return {KIND: widget.workspace_kind, **named, STATE: self._states[widget]}  # type: ignore[attr-defined]
+
     def turn(self, on: bool) -> None:
         """Whether anything is saved from now on. What was saved before is removed."""
         if on and not self.is_on:
@@ -138,16 +149,7 @@ class Workspace(QObject):
             SIDEBAR: not window.sidebar.isHidden(),
             SPLITTER: self._splitter.sizes(),
             STORES: list(dict.fromkeys([*stores, *self._gone_stores])),
-            TABS: [
-                {
-                    KIND: widget.workspace_kind,
-                    TITLE: widget.property(TITLE),
-                    ICON: widget.property(ICON),
-                    TIP: widget.property(TIP),
-                    STATE: self._states[widget],
-                }
-                for widget in shown
-            ],
+            TABS: [self._item(widget) for widget in shown],
             CURRENT: shown.index(tabs.current) if tabs.current in shown else 0,
         }
 

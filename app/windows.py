@@ -1,0 +1,69 @@
+"""The windows of this process. Each has stores and tasks of its own, as another program would: what one
+commits is read again in the others, and closing one leaves them as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from PySide6.QtCore import QObject, QPoint
+from PySide6.QtWidgets import QApplication
+
+from lamella.core.store.commit import Commit
+from lamella.core.store.table import Table
+from lamella.ui.main_window import MainWindow
+
+STEP = QPoint(32, 32)
+"""From one window to the next, so that neither hides the other."""
+
+
+class Windows(QObject):
+    """`make` makes a further window, which opens its stores by itself."""
+
+    def __init__(self, make: Callable[[], MainWindow]) -> None:
+        super().__init__()
+        self.all: list[MainWindow] = []
+        self._make = make
+
+    @property
+    def active(self) -> MainWindow:
+        """The one in front, or the one that was opened last."""
+        front = QApplication.activeWindow()
+        return front if isinstance(front, MainWindow) and front in self.all else self.all[-1]
+
+    def adopt(self, window: MainWindow) -> None:
+        """Take a window among them."""
+        self.all.append(window)
+        window.others = partial(self._others, window)
+        window.window_requested.connect(partial(self.open_beside, window))
+        window.commits.committed.connect(partial(self._tell_others, window))
+        window.closed.connect(partial(self._drop, window))
+
+    def open_beside(self, window: MainWindow, tab: Mapping[str, Any] | None) -> MainWindow:
+        """A further window, with the tab whose state in the workspace is given, or empty."""
+        made = self._make()
+        self.adopt(made)
+        made.resize(window.size())
+        made.move(window.pos() + STEP)
+        made.show()
+        made.raise_()
+        made.activateWindow()
+        if tab is not None:
+            made.workspace.add_pending(tab)
+            made.tabs.current_changed.emit()
+        made.workspace.open_current()
+        return made
+
+    def _others(self, window: MainWindow) -> Sequence[MainWindow]:
+        return [other for other in self.all if other is not window]
+
+    def _tell_others(self, window: MainWindow, table: Table, commit: Commit) -> None:
+        key = (str(table.store.path), table.name)
+        for other in self._others(window):
+            other.follow_commit(key, commit)
+
+    def _drop(self, window: MainWindow) -> None:
+        if len(self.all) > 1:
+            self.all.remove(window)
+            window.deleteLater()

@@ -1,0 +1,124 @@
+"""Several windows of one program: what one changes the others show, and each closes by itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+import shiboken6
+
+from lamella import Store, col, resources
+from lamella.app import paths
+from lamella.app.bootstrap import application
+from lamella.app.program import Program
+from lamella.ui.main_window import MainWindow
+from lamella.ui.window.dataset_tab import DatasetTab
+from tests.e2e.test_start import end
+
+
+@pytest.fixture
+def program(qtbot):
+    with Store.open(paths.default_store()) as store:
+        store.create_table("t", pa.table({"x": [1, 2, 3]}))
+    application()
+    made = Program(restores=True)
+    made.window.show()
+    yield made
+    end_all(made)
+
+
+def end_all(program: Program) -> None:
+    windows = list(program.windows.all)
+    program.window.quit()
+    for window in windows:
+        if shiboken6.isValid(window):
+            end(window)
+
+
+def shown(qtbot, window: MainWindow) -> DatasetTab:
+    def ready() -> bool:
+        tab = window.tabs.dataset_tab
+        return (
+            tab is not None and tab.view is not None and not tab.loader.running and not window.tasks.running
+        )
+
+    qtbot.waitUntil(ready)
+    return window.tabs.dataset_tab
+
+
+def open_table(qtbot, window: MainWindow) -> DatasetTab:
+    window.opening.open_key((str(paths.default_store()), "t"))
+    return shown(qtbot, window)
+
+
+@pytest.fixture
+def pair(qtbot, program) -> tuple[MainWindow, MainWindow]:
+    """Two windows that show the same table."""
+    first = program.window
+    open_table(qtbot, first)
+    first.commands["new_window"].trigger()
+    second = next(window for window in program.windows.all if window is not first)
+    open_table(qtbot, second)
+    return first, second
+
+
+def values(tab: DatasetTab) -> list[int]:
+    return tab.view.page(0, tab.view.num_rows, ["x"]).column(0).to_pylist()
+
+
+def test_commit_in_one_window_is_shown_and_undone_in_the_other(qtbot, pair):
+    first, second = pair
+    one, other = shown(qtbot, first), shown(qtbot, second)
+    first.commits.run(
+        one.table, lambda table, job: table.update_where(col("x") == 1, {"$set": {"x": 10}}), "Changing"
+    )
+    qtbot.waitUntil(lambda: other.view is not None and values(other) == [10, 2, 3])
+    assert "In another window" in other.messages.label.text()
+    qtbot.waitUntil(second.commands["undo"].isEnabled)
+    second.tabs.show_tab(other)
+    second.commands["undo"].trigger()
+    qtbot.waitUntil(lambda: values(one) == [1, 2, 3] and values(other) == [1, 2, 3])
+
+
+def test_closing_one_window_leaves_the_other_at_work(qtbot, program, pair):
+    first, second = pair
+    first.close()
+    qtbot.waitUntil(lambda: program.windows.all == [second])
+    tab = shown(qtbot, second)
+    tab.set_filter(col("x") > 1)
+    qtbot.waitUntil(lambda: tab.view.num_rows == 2)
+    assert program.window is second
+
+
+def test_tab_moves_to_a_new_window_as_it_is(qtbot, program, tmp_path: Path):
+    first = program.window
+    first.open_paths([resources.sample("airlines")])
+    tab = shown(qtbot, first)
+    tab.set_filter(col("carrier") == "AA")
+    qtbot.waitUntil(lambda: tab.view.num_rows == 1)
+    first.commands["move_tab"].trigger()
+    second = next(window for window in program.windows.all if window is not first)
+    moved = shown(qtbot, second)
+    assert moved.where == (col("carrier") == "AA") and first.tabs.tabs.count() == 0
+
+
+def test_quitting_keeps_all_windows_for_the_next_start_and_closing_one_forgets_it(
+    qtbot, program, pair, lamella_home
+):
+    first, _ = pair
+    folder = lamella_home / "config" / "workspace"
+    first.commands["new_window"].trigger()
+    third = program.windows.all[-1]
+    qtbot.waitUntil(lambda: len(list(folder.glob("*.json"))) == 3)
+    third.close()
+    assert len(list(folder.glob("*.json"))) == 2
+    first.quit()
+    assert not first.isVisible() and len(list(folder.glob("*.json"))) == 2
+    again = Program(restores=True)
+    again.restore()
+    again.window.show()
+    qtbot.waitUntil(lambda: len(again.windows.all) == 2)
+    for window in again.windows.all:
+        assert values(shown(qtbot, window)) == [1, 2, 3]
+    end_all(again)
