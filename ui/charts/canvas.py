@@ -64,6 +64,14 @@ class Panel:
     labels: EndLabels | None = None
 
 
+def map_stretch(south: float, north: float) -> float | None:
+    """How long a degree to the east is against one to the north, in the middle between two latitudes; None
+    where there is no map of them."""
+    if not -90 <= south <= north <= 90:
+        return None
+    return max(0.05, math.cos(math.radians((south + north) / 2)))
+
+
 class ChartCanvas(pg.GraphicsLayoutWidget):
     """`brushed` has what a stretch of an axis stands for, None for nothing; `clicked` what a figure does."""
 
@@ -218,7 +226,9 @@ class ChartCanvas(pg.GraphicsLayoutWidget):
             from_zero = low == 0 and data.spec.kind not in (LINE, BOX)
             low, high = low if from_zero else low - room, high + room
         self._view = left, right
+        stretch = map_stretch(low, high) if data.spec.is_map and self.display.map else None
         for panel in self.panels:
+            panel.plot.vb.setAspectLocked(stretch is not None, stretch)
             panel.plot.setRange(xRange=(left, right), yRange=(low, high), padding=0)
         self._name_lines()
 

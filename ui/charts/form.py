@@ -50,16 +50,23 @@ ICONS = {
     LINE: "chart-line", BAR: "chart", AREA: "chart-area", SCATTER: "chart-scatter", HISTOGRAM: "histogram",
     BOX: "chart-box", HEAT_MAP: "chart-heat",
 }  # fmt: skip
-ROLES = {"x": "X", "y": "Y", "measure": "Figure", "color": "Colour", "panels": "Panels"}
-OPTIONAL = ("color", "panels")
+ROLES = {"x": "X", "y": "Y", "measure": "Figure", "color": "Colour", "size": "Size", "panels": "Panels"}
+OPTIONAL = ("color", "size", "panels")
 UNITS = {"": "fitting", **{unit: unit for unit in UNIT_SECONDS}}
 DISPLAY = {
     "band": "Band: 95% confidence",
     "markers": "Markers",
     "labels": "Labels at the lines",
     "zero": "Start Y at zero",
+    "map": "Map proportions",
 }
-SHOWN_FOR = {"band": (LINE, BAR), "markers": (LINE, AREA), "labels": (LINE, AREA), "zero": (LINE,)}
+SHOWN_FOR = {
+    "band": (LINE, BAR),
+    "markers": (LINE, AREA),
+    "labels": (LINE, AREA),
+    "zero": (LINE,),
+    "map": (SCATTER,),
+}
 
 
 class ChartForm(QFrame):
@@ -144,7 +151,8 @@ class ChartForm(QFrame):
         spec, kind = self.spec, self._types.get(self.spec.x)
         titles = {"measure": "Cells" if spec.kind == HEAT_MAP else "Y"}
         shown = {
-            "x": True, "y": spec.has_y, "measure": spec.has_measure, "color": spec.has_color, "panels": True,
+            "x": True, "y": spec.has_y, "measure": spec.has_measure, "color": spec.has_color,
+            "size": spec.has_size, "panels": True,
             "unit": kind is not None and is_moment(kind) and spec.kind != SCATTER,
         }  # fmt: skip
         for role, (label, field) in self._rows.items():
@@ -159,7 +167,8 @@ class ChartForm(QFrame):
         )
         self.log_y.setVisible(log_y)
         for name, check in self.checks.items():
-            check.setVisible(spec.kind in SHOWN_FOR[name] and (name != "band" or spec.aggregate == "mean"))
+            fits_chart = {"band": spec.aggregate == "mean", "map": spec.is_map}.get(name, True)
+            check.setVisible(spec.kind in SHOWN_FOR[name] and fits_chart)
 
     # ------------------------------------------------------------------- choosing
 
@@ -284,7 +293,7 @@ class ChartForm(QFrame):
         grid.setHorizontalSpacing(theme.S)
         grid.setVerticalSpacing(theme.S)
         grid.setColumnStretch(1, 1)
-        order = ("x", "unit", "y", "measure", "color", "panels")
+        order = ("x", "unit", "y", "measure", "color", "size", "panels")
         for row, role in enumerate(order):
             label = QLabel(ROLES.get(role, "By"))
             theme.variant(label, "muted")
@@ -297,7 +306,10 @@ class ChartForm(QFrame):
     def _column_field(self, role: str) -> QWidget:
         model = self._models[role] = QStringListModel(self)
         box = self.boxes[role] = ColumnBox(model, "")
-        says = {"x": "Column along X", "y": "Column along Y", "measure": "Column of the figures"}
+        says = {
+            "x": "Column along X", "y": "Column along Y", "measure": "Column of the figures",
+            "size": "Column of the size of the points",
+        }  # fmt: skip
         box.setAccessibleName(
             says.get(role, f"Column of the {ROLES[role].lower()}s".replace("panelss", "panels"))
         )

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import pyarrow.compute as pc
 import pyqtgraph as pg
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QBrush, QColor, QFontMetrics, QPainter, QPaintEvent, QPen, QTransform
@@ -23,6 +24,8 @@ from lamella.ui.widgets.plotting import HATCHES, MARKERS
 Row = Mapping[str, Any]
 LINE_WIDTH, OUTLINE_WIDTH = 2.0, 1.2
 MARKER_SIZE, POINT_SIZE = 8, 6
+LEAST_POINT, MOST_POINT = 4, 28
+"""Pixels across, of points whose size a column says."""
 MOST_MARKED = 120
 """Points of a line that still have markers."""
 BAND_ALPHA, AREA_ALPHA = 36, 110
@@ -47,6 +50,8 @@ class Display:
     markers: bool = True
     labels: bool = True
     zero: bool = False
+    map: bool = True
+    """Whether a degree is as long to the east as to the north."""
 
 
 @dataclass(frozen=True)
@@ -412,10 +417,24 @@ class Marks:
             fill = QColor(look.color)
             fill.setAlpha(150)
             spots = Shapes()
-            spots.mark(look.marker, fill, POINT_SIZE, x, y)
+            for size, among in self._sizes(own):
+                spots.mark(look.marker, fill, size, x[among], y[among])
             made.items.append(spots)
             made.marks += [Mark(row, None, QPointF(a, b)) for a, b, row in zip(x, y, own, strict=True)]
             made.reach(float(y.min()), float(y.max()))
+
+    def _sizes(self, rows: Sequence[Row]) -> Iterator[tuple[float, Any]]:
+        """Diameters in pixels, and which rows have them, the largest first: the area goes with the number.
+        What is 0, negative or missing has the least."""
+        if "size" not in self._data.table.column_names:
+            yield POINT_SIZE, slice(None)
+            return
+        greatest = pc.max(self._data.table["size"]).as_py() or 0.0
+        numbers = np.array([row["size"] or 0.0 for row in rows], np.float64)
+        share = np.clip(np.nan_to_num(numbers / greatest if greatest > 0 else numbers * 0), 0, 1)
+        sizes = np.maximum(LEAST_POINT, np.round(MOST_POINT * np.sqrt(share)))
+        for size in sorted(set(sizes.tolist()), reverse=True):
+            yield size, sizes == size
 
     def _boxes(self, made: PanelMarks, rows: Sequence[Row]) -> None:
         shapes, look = Shapes(), self._looks[0]

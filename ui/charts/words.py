@@ -139,6 +139,12 @@ def hover_text(data: ChartData, row: Mapping[str, Any]) -> str:
             place = dimension.place(row[name])
             lines.append(f"{visible(dimension.column)}: {place_text(dimension, place)}")
     if data.shows_points:
+        size = row.get("size")
+        lines += (
+            [f"{visible(spec.size)}: {'null' if size is None else figure_text(size)}"]
+            if "size" in row
+            else []
+        )
         return "\n".join([*point_lines(data, row), *lines])
     if spec.kind == BOX:
         return "\n".join([*lines, *_box_lines(row), _rows(row["rows"])])

@@ -14,7 +14,7 @@ from lamella.core.filters.kinds import Kind, kind_of, value_type
 from lamella.core.query.charts.dimensions import OTHERS, Dimension, Place
 from lamella.core.query.charts.spec import BOX, ChartSpec
 
-X, Y, MEASURE, COLOR, PANELS = "x", "y", "m", "c", "p"
+X, Y, MEASURE, COLOR, PANELS, SIZE = "x", "y", "m", "c", "p", "s"
 """What columns are to a chart."""
 
 
@@ -23,7 +23,7 @@ class ChartData:
     """`table` has a row for each figure: the keys of its place in `x`, `y`, `color` and `panels`, as far as
     there are these, the `value`, and of how many `rows` it is; means have the ends of their band as `low` and
     `high`. Boxes have `least`, `low`, `q1`, `value`, `q3`, `high`, `greatest` and `outliers`. A scatter plot
-    of few rows has a row for each, with its places as `at_x` and `at_y`.
+    of few rows has a row for each, with its places as `at_x` and `at_y`, and its `size` by a column.
 
     `used` of all `rows` are in it; `left_out` says why others are not.
     """
@@ -53,6 +53,7 @@ class ChartData:
         """The figures with their values instead of keys, as people export and read them."""
         if self.shows_points:
             named = {"at_x": self.spec.x, "at_y": self.spec.y}
+            named |= {"size": self.spec.size} if "size" in self.table.column_names else {}
             return self.table.select(list(named)).rename_columns(_distinct_names(list(named.values())))
         names, columns = list[str](), list[Any]()
         for role, name in (("panels", PANELS), ("color", COLOR), ("x", X), ("y", Y)):

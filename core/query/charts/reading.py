@@ -36,7 +36,7 @@ from lamella.core.query.charts.dimensions import (
     unit_count,
     values_dimension,
 )
-from lamella.core.query.charts.figures import COLOR, MEASURE, PANELS, ChartData, X, Y
+from lamella.core.query.charts.figures import COLOR, MEASURE, PANELS, SIZE, ChartData, X, Y
 from lamella.core.query.charts.spec import (
     AREA,
     BAR,
@@ -139,6 +139,7 @@ class _ChartQuery:
         named |= {Y: spec.y} if spec.has_y else {}
         named |= {MEASURE: spec.measure} if spec.has_measure else {}
         named |= {COLOR: spec.color} if spec.has_color else {}
+        named |= {SIZE: spec.size} if spec.has_size else {}
         self._names = {role: name for role, name in named.items() if name}
         self._values = {
             role: (reached[name][0].identifier, reached[name][2].sql("duckdb"))
@@ -245,7 +246,7 @@ class _ChartQuery:
         return self._spec.aggregate not in ("count", "distinct")
 
     def _has_extent(self, role: str) -> bool:
-        return role in self._names and role != MEASURE and is_on_line(self._type(role))
+        return role in self._names and role not in (MEASURE, SIZE) and is_on_line(self._type(role))
 
     def _may_be_few(self, role: str) -> bool:
         fraction = kind_of(self._type(role)) in (Kind.FLOAT, Kind.DECIMAL)
@@ -467,22 +468,24 @@ class _ChartQuery:
         values = ", ".join([*raw, f"{self._number(Y)} AS v"])
         by = "".join(f"{name}, " for name in names)
         grouped = f"SELECT {by}quantile_cont(v, [0.25, 0.5, 0.75]) AS q FROM b GROUP BY ALL"
-        equal = " AND ".join(f"b.{name} IS NOT DISTINCT FROM g.{name}" for name in names) or "true"
         reach = f"{WHISKERS} * (q[3] - q[1])"
-        own = "".join(f"b.{name}, " for name in names)
+        fences = f"SELECT {by}q[1] - {reach} AS below, q[3] + {reach} AS above FROM g"  # once for each box
         figures = (
-            f"{own}q, count(*) AS rows, min(v) AS least, max(v) AS greatest,"
-            f" min(v) FILTER (v >= q[1] - {reach}) AS low, max(v) FILTER (v <= q[3] + {reach}) AS high,"
-            f" count(*) FILTER (v < q[1] - {reach} OR v > q[3] + {reach}) AS outliers"
+            "count(*) AS rows, min(v) AS least, max(v) AS greatest,"
+            " min(v) FILTER (v >= below) AS low, max(v) FILTER (v <= above) AS high,"
+            " count(*) FILTER (v < below OR v > above) AS outliers"
         )
+        own = "".join(f"b.{name}, " for name in names)
+        spread = f"SELECT {own}{figures} FROM b JOIN f ON {_equal('b', 'f', names)} GROUP BY ALL"
         outer = self._made(
             keys,
             "least, low, q[1] AS q1, q[2] AS value, q[3] AS q3, high, greatest,"
             " outliers::BIGINT AS outliers, rows::BIGINT AS rows",
         )
         return self._query(
-            f"WITH b AS (SELECT {values} FROM {self._used_rows()}), g AS ({grouped})"
-            f" {outer} FROM (SELECT {figures} FROM b JOIN g ON {equal} GROUP BY ALL)"
+            f"WITH b AS NOT MATERIALIZED (SELECT {values} FROM {self._used_rows()}), g AS ({grouped}),"
+            f" f AS ({fences}), s AS ({spread})"
+            f" {outer} FROM (SELECT s.*, q FROM s JOIN g ON {_equal('s', 'g', names)})"
         )
 
     def _scatter(self) -> ChartData:
@@ -491,6 +494,9 @@ class _ChartQuery:
         if not points and COLOR in self._names:
             self._remarks.append(f"No colours of {self._spec.color}: so many points are drawn as densities")
             del self._names[COLOR], self._values[COLOR]
+        if not points and SIZE in self._names:
+            self._remarks.append(f"No sizes by {self._spec.size}: so many points are drawn as densities")
+            del self._names[SIZE], self._values[SIZE]
         ranges = {role: self._net(role) for role in (X, Y)}
         keys = {role: self._keys(role) for role in (COLOR, PANELS) if role in self._names}
         self._job.report(2, 3, "Putting rows together")
@@ -504,8 +510,12 @@ class _ChartQuery:
             for sql, name in zip(one.raw, one.columns, strict=True)
         ]
         places = [f"{self._place(role)} AS at_{role}" for role in (X, Y)]
+        columns = "at_x, at_y"
+        if SIZE in self._names:
+            places.append(f"{self._number(SIZE)} AS size")
+            columns += ", size"
         inner = f"SELECT {', '.join([*raw, *places])} FROM {self._used_rows()}"
-        answer = self._query(f"{self._made(every, 'at_x, at_y')} FROM ({inner})")
+        answer = self._query(f"{self._made(every, columns)} FROM ({inner})")
         return self._data(answer, every)
 
     def _net(self, role: str) -> Ranges:
@@ -555,6 +565,10 @@ class _ChartQuery:
         values = [float(place) / seconds_of(kind) for place in places.to_pylist()]
         log = self._is_log(role)
         return from_numpy(np.array([math.log10(value) for value in values] if log else values, np.float64))
+
+
+def _equal(one: str, other: str, names: Sequence[str]) -> str:
+    return " AND ".join(f"{one}.{name} IS NOT DISTINCT FROM {other}.{name}" for name in names) or "true"
 
 
 _COLUMN_OF = {X: "x", Y: "y", COLOR: "color", PANELS: "panels"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
@@ -48,7 +49,8 @@ Types = Mapping[str, pa.DataType]
 class ChartSpec:
     """`x` and `y` are the columns along the axes; only scatter plots, box plots and heat maps have a `y`. The
     others, and the cells of a heat map, have the `aggregate` of the column `measure`, or count rows where
-    there is none. Rows are told apart by `color`, and drawn side by side by `panels`.
+    there is none. Rows are told apart by `color`, and drawn side by side by `panels`; the points of a scatter
+    plot have areas by the column `size`.
 
     `unit` is the unit of time by which moments along `x` are put together; empty for one that fits. `log_x`
     and `log_y` are axes by powers of ten.
@@ -61,6 +63,7 @@ class ChartSpec:
     aggregate: str = "count"
     color: str = ""
     panels: str = ""
+    size: str = ""
     unit: str = ""
     log_x: bool = False
     log_y: bool = False
@@ -70,12 +73,23 @@ class ChartSpec:
         """Those that it reads, each once."""
         measure = self.measure if self.has_measure else ""
         y = self.y if self.has_y else ""
-        named = (self.x, y, measure, self.color if self.has_color else "", self.panels)
+        size = self.size if self.has_size else ""
+        named = (self.x, y, measure, self.color if self.has_color else "", self.panels, size)
         return tuple(dict.fromkeys(name for name in named if name))
 
     @property
     def has_y(self) -> bool:
         return self.kind in (SCATTER, BOX, HEAT_MAP)
+
+    @property
+    def has_size(self) -> bool:
+        return self.kind == SCATTER
+
+    @property
+    def is_map(self) -> bool:
+        """Whether its axes are longitude and latitude, by their names."""
+        plain = self.kind == SCATTER and not (self.log_x or self.log_y)
+        return plain and _is_called(self.x, _LONGITUDES) and _is_called(self.y, _LATITUDES)
 
     @property
     def has_measure(self) -> bool:
@@ -160,7 +174,7 @@ class ChartSpec:
 
     def problem(self, types: Types) -> str:
         """What it lacks to be drawn from columns of these types; empty where nothing."""
-        for role in ("x", "y", "measure", "color", "panels"):
+        for role in ("x", "y", "measure", "color", "panels", "size"):
             name = getattr(self, role)
             if name and name in self.columns and name not in types:
                 return f"The column '{name}' is gone. Choose another."
@@ -173,6 +187,8 @@ class ChartSpec:
             if name and not fits(self.kind, role, types[name]):
                 wants = f"{word} of a {TITLES[self.kind].lower()} {_WANTS[self.kind, role]}"
                 return f"{wants}, and '{name}' is {types[name]}."
+        if self.has_size and self.size and not fits(self.kind, "size", types[self.size]):
+            return f"The size of a point takes numbers, and '{self.size}' is {types[self.size]}."
         return self._measure_problem(types)
 
     def _measure_problem(self, types: Types) -> str:
@@ -201,6 +217,15 @@ for _kind in TITLES:
         _WANTS.setdefault((_kind, _role), _WANTS_SINGLE)
 
 
+_LONGITUDES, _LATITUDES = ("longitude", "long", "lon", "lng"), ("latitude", "lat")
+_WORDS = re.compile(r"[a-z]+")
+
+
+def _is_called(name: str, words: Sequence[str]) -> bool:
+    """Whether one of the words of a name is among these, as in `start_lon`."""
+    return not set(words).isdisjoint(_WORDS.findall(name.casefold()))
+
+
 def is_on_line(kind: pa.DataType) -> bool:
     """Whether values lie on a line, with distances between them."""
     return kind_of(kind) in _LINE_TYPES and not is_.is_decimal256(value_type(kind))
@@ -226,7 +251,7 @@ def fits(kind: str, role: str, type: pa.DataType | None) -> bool:
         return False
     if (kind, role) in ((HISTOGRAM, "x"), (SCATTER, "x"), (SCATTER, "y")):
         return is_on_line(type)
-    if (kind, role) == (BOX, "y"):
+    if (kind, role) == (BOX, "y") or role == "size":
         return is_number(type) and is_on_line(type)
     return is_number(type) if role == "measure" else True
 
@@ -245,7 +270,8 @@ def suggest(names: Sequence[str], types: Types) -> ChartSpec:
             LINE, moments[0], measure=measure, aggregate="mean" if measure else "count", color=color
         )
     if len(numbers) > 1:
-        return ChartSpec(SCATTER, numbers[0], numbers[1], color=color)
+        there = ChartSpec(SCATTER, numbers[1], numbers[0], color=color)
+        return there if there.is_map else ChartSpec(SCATTER, numbers[0], numbers[1], color=color)
     if numbers and others:
         if not is_number(types[numbers[0]]):
             return ChartSpec(HISTOGRAM, numbers[0], color=color)

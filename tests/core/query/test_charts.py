@@ -486,3 +486,43 @@ def test_nulls_of_a_colour_are_one_of_its_values(rows, frame):
 def test_days_have_no_hours():
     day = pa.table({"d": pa.array([dt.date(2024, 1, 1), dt.date(2024, 1, 2)])})
     assert chart(day, "line", x="d", unit="hour").x.unit == "day"
+
+
+def test_size_of_points_is_a_column_of_numbers():
+    rows = pa.table(
+        {"lon": [1.0, 2.0, None], "lat": [50.0, 51.0, 52.0], "n": [4, None, 9], "t": ["a", "b", "c"]}
+    )
+    query = query_of(SnapshotSource(snapshot_of_rows(rows, "places")))
+    data = read_chart(query, ChartSpec("scatter", "lon", "lat", size="n"))
+    assert data.figures().to_pylist() == [
+        {"lon": 1.0, "lat": 50.0, "n": 4.0},
+        {"lon": 2.0, "lat": 51.0, "n": None},
+    ]
+    with pytest.raises(BadQuery, match="size of a point takes numbers"):
+        read_chart(query, ChartSpec("scatter", "lon", "lat", size="t"))
+    assert "size" not in ChartSpec("bar", "t", size="n").columns
+    many = pa.table({"lon": list(range(6000)), "lat": list(range(6000)), "n": list(range(6000))})
+    dense = read_chart(
+        query_of(SnapshotSource(snapshot_of_rows(many, "m"))), ChartSpec("scatter", "lon", "lat", size="n")
+    )
+    assert "No sizes by n" in dense.remarks[0] and not dense.shows_points
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "is_map"),
+    [
+        ("lon", "lat", True),
+        ("start_Longitude", "start_latitude", True),
+        ("lat", "lon", False),
+        ("slat", "lat", False),
+    ],
+)
+def test_longitude_and_latitude_are_a_map(x, y, is_map):
+    assert ChartSpec("scatter", x, y).is_map == is_map
+    assert not ChartSpec("scatter", x, y, log_x=True).is_map
+    assert not ChartSpec("heat_map", x, y).is_map
+
+
+def test_suggest_turns_latitude_and_longitude_into_a_map():
+    spec = suggest(["lat", "lon"], {"lat": pa.float64(), "lon": pa.float64()})
+    assert (spec.x, spec.y) == ("lon", "lat")

@@ -22,6 +22,7 @@ from lamella.core.query.line import Line
 from lamella.core.query.steps import Group, Where
 from lamella.ui import theme
 from lamella.ui.charts.marks import Display, looks_of
+from lamella.ui.charts.words import hover_text
 from lamella.ui.dialogs.export_dialog import ExportDialog
 
 
@@ -444,3 +445,26 @@ def test_charts_are_made_of_files_too(qtbot, window, settled, file: Path):
     view = tab.charting.view
     qtbot.waitUntil(lambda: view.data is not None)
     assert view.data.used == 1000
+
+
+def test_points_have_sizes_and_a_map_its_proportions(qtbot, window, settled, tmp_path):
+    path = tmp_path / "airports.parquet"
+    pq.write_table(
+        pa.table({"lon": [-74.0, -73.0, -72.0], "lat": [40.0, 41.0, 42.0], "n": [1, 100, None]}), path
+    )
+    window.open_paths([path])
+    tab = settled()
+    tab.charting.show()
+    view = tab.charting.view
+    view.show_spec(ChartSpec("scatter", "lon", "lat", size="n"))
+    qtbot.waitUntil(lambda: not view.running and view.data is not None)
+    (panel,) = view.canvas.panels
+    assert view.form.boxes["size"].isVisible() and len(panel.made.marks) == 3
+    assert "n: 100" in hover_text(view.data, panel.made.marks[1].row)
+    check = view.form.checks["map"]
+    assert check.isVisible() and check.isChecked()
+    wide, high = panel.plot.vb.viewPixelSize()
+    assert math.isclose(wide / high, 1 / math.cos(math.radians(41)), rel_tol=0.02)
+    check.click()
+    qtbot.waitUntil(lambda: not view.canvas.panels[0].plot.vb.state["aspectLocked"])
+    assert view.spec.to_json()["size"] == "n"
