@@ -226,6 +226,12 @@ def _index(arguments: argparse.Namespace) -> int:
     return store.index(arguments)
 
 
+def _connection_options(parser: argparse.ArgumentParser) -> None:
+    from lamella.app.commands import connections
+
+    connections.add_options(parser)
+
+
 def _connections(arguments: argparse.Namespace) -> int:
     from lamella.app.commands import connections
 
@@ -331,6 +337,6 @@ COMMANDS = {
     "versions": ("the versions of a Delta table", options.versions, _run_on_store),
     "store": ("measure, move, vacuum, expire and restore a store", options.store, _store),
     "relations": ("how the tables of a store belong together", options.relations, _relations),
-    "connections": ("list, add, try and remove connections to servers", options.connections, _connections),
+    "connections": ("list, add, try and remove connections to servers", _connection_options, _connections),
     "make-data": ("write a Parquet file of made data", options.make_data, _make_data),
 }

@@ -559,12 +559,6 @@ def store(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def connections(parser: argparse.ArgumentParser) -> None:
-    from lamella.app.commands.connections import add_options
-
-    add_options(parser)
-
-
 def _store_and_table(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("store", type=Path, metavar="STORE")
     parser.add_argument("table", metavar="TABLE", nargs="?", help="one table instead of all")

@@ -26,6 +26,7 @@ from lamella.core.bench.results.records import read_json, to_json
 from lamella.core.bench.results.store import SavedRuns
 from lamella.core.query.builder import Query
 from lamella.core.query.expressions import col
+from lamella.core.settings import Settings
 from lamella.core.store.store import Store
 
 PACKED = Path(__file__).resolve().parents[1] / "fixtures" / "before_package.tar.xz"
@@ -192,12 +193,11 @@ def test_settings_and_the_window_are_as_left(qtbot: Any) -> None:
     settings, problems = settings_file.load(settings_file.settings_path())
     assert len(problems) == 1 and "of_a_later_version" in str(problems[0])
     assert settings.values == {
+        **Settings().values,
         "theme": "dark",
         "text_scale": 1.25,
         "page_cache_mb": 300,
-        "query_memory_mb": 0,
         "default_store": "/home/ada/tables",
-        "mongodb_uri": "mongodb://localhost:27017",
     }
     settings["theme"] = "light"
     settings_file.save(settings, settings_file.settings_path())

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from lamella.ui.window.library import Library
     from lamella.ui.window.memory import Memory
     from lamella.ui.window.opening import Opening
-    from lamella.ui.window.searches import Searches
     from lamella.ui.window.servers import ServerFiles
     from lamella.ui.window.store_actions import StoreActions
     from lamella.ui.window.tab_set import TabSet
@@ -46,6 +45,12 @@ class Consoles(Protocol):
     def open_for_steps(self, tab: DatasetTab) -> None: ...
 
 
+class EverythingSearch(Protocol):
+    """The search in all that is open, as actions know it."""
+
+    def show(self) -> QWidget: ...
+
+
 class Window(Protocol):
     """A widget, too: the parent of the dialogs of its parts."""
 
@@ -57,7 +62,7 @@ class Window(Protocol):
     trail: Trail
     diagrams: Diagrams
     store_actions: StoreActions
-    searches: Searches
+    searches: EverythingSearch
     sidebar: Sidebar
     appearance: Appearance
     commands: ActionSet
