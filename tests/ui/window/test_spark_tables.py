@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -115,11 +115,19 @@ def test_a_step_that_cannot_run_there_says_so_and_the_others_run(
     assert "cannot run on Spark Connect" in shown.shown.lines.checked.problems[1]
 
 
+@pytest.fixture
+def few_rows() -> Iterator[None]:
+    """Fewer rows than the table has are fetched of it."""
+    before = spill.most_rows()
+    spill.limit_rows(1_200)
+    yield
+    spill.limit_rows(before)
+
+
 def test_more_rows_than_the_limit_lie_in_a_file_and_are_counted_there(
     window: MainWindow, spark_address: str, path: Path, settled: Callable[[], DatasetTab],
-    monkeypatch: pytest.MonkeyPatch,
+    few_rows: None, monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
-    monkeypatch.setattr(spill, "_most_rows", 1_200)
     monkeypatch.setattr(spill, "IN_MEMORY_BYTES", 1_000)
     window.opening.open_key((f"{spark_address}/parquet:{path}",))
     shown = settled()
