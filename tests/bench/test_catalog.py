@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -42,7 +43,7 @@ def ran(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
     """Each step on an instance of its own, as processes of their own have them. Each collects garbage before
     it is timed, which need not look at what other tests left."""
     with ExitStack() as servers:
-        if request.param == "hdfs":
+        if request.param == "hdfs" and os.environ.get("LAMELLA_LONG_RUNS"):
             namenode = servers.enter_context(hdfs_server()).removeprefix("http://")
             patch = servers.enter_context(pytest.MonkeyPatch.context())
             patch.setenv(HDFS_VARIABLE, f"webhdfs://ann@{namenode}/tmp")
