@@ -22,7 +22,7 @@ from lamella.core.datasets.spark import SparkTable, open_spark_table
 from lamella.core.errors import BadQuery, LamellaError
 from lamella.core.query.answer_comparison import compare_answers
 from lamella.core.query.builder import Query
-from lamella.core.query.steps import Buckets, Group, Pivot, Step, Unpivot, Unwind
+from lamella.core.query.steps import Buckets, Group, Join, Limit, Pivot, Step, Unpivot, Unwind
 from lamella.core.remote.spark_connect import ServerRefusal
 from tests.property import query_cases
 from tests.property.query_cases import rows
@@ -95,6 +95,7 @@ def test_queries_have_the_same_answer_on_spark(
     if not (IS_SAIL and loses_filters(here.pipeline.steps)):
         assert there.count() == wanted.num_rows
     if IS_SAIL and forgets_order(here.pipeline.steps):
+        assume(not any(isinstance(one, Limit) for one in here.pipeline.steps))  # of other rows then
         comparison = compare_answers(wanted, found, in_order=False)
         assert comparison.is_same, comparison.differences
     else:
@@ -107,7 +108,10 @@ def loses_filters(steps: tuple[Step, ...]) -> bool:
 
 
 def forgets_order(steps: tuple[Step, ...]) -> bool:
-    """Sail 0.7 takes the keys of groups for keys of the rows made of them, and sorts by them alone."""
+    """Sail 0.7 takes the keys of groups for keys of the rows made of them, and sorts by them alone; and what
+    is constant on one side of an outer join for constant behind it."""
+    if any(isinstance(one, Join) and one.how in ("right", "full") for one in steps):
+        return True
     made = [place for place, one in enumerate(steps) if isinstance(one, Group | Pivot | Buckets)]
     return bool(made) and any(isinstance(one, Unpivot | Unwind) for one in steps[made[0] :])
 
