@@ -51,8 +51,10 @@ TOLD = 30
 REST_EVERY = 25
 TABLES = ("airlines", "airports", "planes")
 ELSEWHERE = ("open", "open_folder", "import", "export", "quit", "about", "benchmark", "benchmark_table",
-             "benchmark_file", "saved_runs")  # fmt: skip
-"""They open dialogs of the system, other windows, or end the program."""
+             "benchmark_file", "saved_runs", "open_server", "open_on_server", "connections", "new_store",
+             "open_store", "move_store", "backup_store", "restore_backup", "new_window", "move_tab",
+             "close_window")  # fmt: skip
+"""They open dialogs of the system, other windows, ask servers, or end the program."""
 
 Key, Modifier = Qt.Key, Qt.KeyboardModifier
 BEHIND = "behind its line"
