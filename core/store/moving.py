@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from lamella.core.errors import FileProblem, StoreProblem
+from lamella.core.errors import FileProblem, StoreBusy, StoreProblem
 from lamella.core.jobs import Job
 from lamella.core.store.backup import refuse_open, restore
 from lamella.core.store.folder import sync
@@ -76,9 +76,17 @@ def _refuse_target(source: Path, target: Path) -> None:
 def _move_to_other_disk(source: Path, target: Path, job: Job) -> Move:
     """The old files are removed only when the new ones are there and whole; indexes are made anew when they
     are needed."""
+    before = _catalog_stamp(source)
     done = restore(source, target, False, job)
     with _disk_problems(target):
         sync(target.parent)
+    try:
+        refuse_open(source, OPEN)
+        if _catalog_stamp(source) != before:
+            raise StoreBusy(f"{source}: it was changed while it was copied", fix="Move it again")
+    except StoreBusy:
+        shutil.rmtree(target)  # the old folder has more than the copy
+        raise
     with _disk_problems(source):
         for entry in list(source.iterdir()):
             if entry.name in OWN_NAMES or entry.name.startswith(CATALOG):
@@ -87,6 +95,12 @@ def _move_to_other_disk(source: Path, target: Path, job: Job) -> Move:
         if not left:
             source.rmdir()
     return Move(target, done.bytes, left)
+
+
+def _catalog_stamp(store: Path) -> tuple[int, int]:
+    """Of a store that nobody has open: another one after every commit."""
+    status = (store / CATALOG).stat()
+    return status.st_size, status.st_mtime_ns
 
 
 @contextmanager

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from lamella import Store
 from lamella.core.errors import FileProblem, StoreBusy, StoreProblem
+from lamella.core.store import moving
 from tests.mounts import filled, small_disk
 
 
@@ -96,3 +98,24 @@ def test_damaged_files_are_not_moved_to_another_disk(path: Path) -> None:
         with pytest.raises(FileProblem, match="holds other bytes than were written"):
             Store.move(path, disk / "shop")
         assert not (disk / "shop").exists() and file.read_bytes() == content
+
+
+def test_a_store_that_is_changed_while_it_is_copied_stays_where_it_is(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another program may open it once the copying has begun."""
+    copy = moving.restore
+
+    def change_meanwhile(source: Path, *rest: Any) -> Any:
+        done = copy(source, *rest)
+        with Store.open(source) as store:
+            store["t"].insert({"n": 77})
+        return done
+
+    monkeypatch.setattr(moving, "restore", change_meanwhile)
+    with small_disk(8_000) as disk:
+        with pytest.raises(StoreBusy, match="changed while it was copied"):
+            Store.move(path, disk / "shop")
+        assert not (disk / "shop").exists()
+    with Store.open(path) as store:
+        assert 77 in store["t"].read()["n"].to_pylist()
