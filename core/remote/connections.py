@@ -184,7 +184,8 @@ def _refuse_odd_endpoint(connection: Connection, where: str, kind: Kind) -> None
                 field="endpoint",
             )
         schemes = kind.schemes if kind.name == "spark" else ("http", "https")
-        if parts.scheme in schemes and _HOST.fullmatch(parts.netloc) and not (parts.query or parts.fragment):
+        is_host = _HOST.fullmatch(parts.netloc) and parts.port != 0  # ValueError for one above 65535
+        if parts.scheme in schemes and is_host and not (parts.query or parts.fragment):
             return
     raise BadConnection(
         f"{where}: the endpoint is no URL of a server", fix=f"Such as {kind.endpoint}", field="endpoint"
@@ -270,8 +271,13 @@ def profile_values(name: str) -> dict[str, str]:
 
 def _is_at(place: str, endpoint: str, any_port: bool) -> bool:
     """`place` may leave the port out. `any_port`: that of HDFS itself is another than that of WebHDFS."""
-    server, host = urlsplit(endpoint), urlsplit(f"//{place}")
-    if any_port or host.port is None:
+    server = urlsplit(endpoint)
+    try:
+        host = urlsplit(f"//{place}")
+        port = host.port
+    except ValueError:  # no name of a host, and no port
+        return False
+    if any_port or port is None:
         return host.hostname == server.hostname
     return host.netloc.casefold() == server.netloc.casefold()
 

@@ -203,3 +203,13 @@ def test_each_kind_has_schemes_of_its_own_and_an_example_that_fits():
     assert len(schemes) == len(set(schemes))
     for kind in KINDS:
         Connection("x", kind.name, endpoint=kind.endpoint)
+
+
+@pytest.mark.parametrize("place", ["nn:abc", "nn:99999", "[bad"])
+def test_a_place_that_is_no_host_is_served_by_no_endpoint(place: str) -> None:
+    assert Connection("lab", "hdfs", endpoint="http://nn:9870").rank(f"webhdfs://{place}/file") == 0
+
+
+def test_an_endpoint_has_a_port_that_there_can_be() -> None:
+    with pytest.raises(BadConnection, match="is no URL of a server"):
+        Connection("lab", "s3", endpoint="http://minio:99999")
