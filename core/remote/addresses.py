@@ -13,8 +13,9 @@ from lamella.core.remote.kinds import Kind, kind_of_scheme
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 _AZURE_HOST = re.compile(r"([a-z0-9]+)\.(?:dfs|blob)\.core\.windows\.net")
 _SECRET_PARAMETERS = re.compile(
-    r"(?i)(?:(?<=[?&])|(?<!.))(x-amz-(?:signature|credential|security-token)|x-goog-(?:signature|credential)|signature"
-    r"|sig|awsaccesskeyid|token|access_token|api_?key|key|password|delegation)=([^&#\s]+)"
+    r"(?i)(?:(?<=[?&])|(?<!.))(x-(?:amz|goog)-(?:signature|credential|security-token)|signature|sig|policy|auth"
+    r"|awsaccesskeyid|key-pair-id|jwt|delegation|(?:[a-z]+[-_]?)?(?:token|secret|key|password|passwd|pwd))"
+    r"=([^&#\s]+)"
 )
 HIDDEN = "…"
 _ALIASES = {"s3a": "s3", "gcs": "gs", "abfs": "az", "abfss": "az"}

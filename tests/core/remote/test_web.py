@@ -11,6 +11,7 @@ import pytest
 
 from lamella import FileProblem, export, open_dataset
 from lamella.core.datasets.locate import is_changed_on_disk
+from lamella.core.remote.addresses import Address
 from lamella.core.remote.connections import Connection, Connections
 from lamella.core.remote.problems import AccessDenied, MissingFile, Unreachable
 from tests.remote_servers import WebServer
@@ -113,6 +114,15 @@ def test_secrets_in_addresses_are_not_shown(web: WebServer, parquet: bytes):
     with pytest.raises(FileProblem, match="password") as caught:
         open_dataset(f"http://ann:hunter2@{web.url[7:]}/trips.parquet")
     assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["client_secret", "access-token", "apikey", "auth", "pwd", "Key-Pair-Id", "Policy", "X-Goog-Signature"],
+)
+def test_parameters_that_may_be_secret_are_hidden(name: str):
+    shown = str(Address.parse(f"https://host/x.csv?page=2&{name}=abc123"))
+    assert shown == f"https://host/x.csv?page=2&{name}=…"
 
 
 def test_a_server_that_is_gone_is_an_error_and_writing_is_refused(web: WebServer, parquet: bytes):
