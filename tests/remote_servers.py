@@ -217,6 +217,7 @@ class WebServer(http.server.ThreadingHTTPServer):
         self.is_gone = False
         self.sent_bytes = 0
         self.log: list[str] = []
+        self._open: set[socket.socket] = set()
         self._thread = threading.Thread(target=self.serve_forever, args=(0.01,), name="web server")
         self._thread.start()
 
@@ -230,9 +231,24 @@ class WebServer(http.server.ThreadingHTTPServer):
         self.close()
 
     def close(self) -> None:
+        """Connections that clients keep open end, too: their threads close them."""
         self.shutdown()
         self.server_close()
         self._thread.join()
+        for connection in list(self._open):
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+        until = time.monotonic() + PATIENCE_SECONDS
+        while self._open and time.monotonic() < until:
+            time.sleep(0.001)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        self._open.add(request)
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        super().shutdown_request(request)
+        self._open.discard(request)
 
     def handle_error(self, request: object, client_address: object) -> None:
         """Clients may leave in the middle of an answer."""

@@ -6,11 +6,12 @@ import logging
 import queue
 import re
 import socket
+import sys
 import threading
 import time
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
@@ -277,7 +278,7 @@ class SparkServer:
 def _library() -> tuple[Any, Any]:
     """Raises `LamellaError` where it is not installed."""
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), _main_module_as_file():
             # It warns of pandas 3, through which no answer goes: they come as Arrow.
             warnings.simplefilter("ignore")
             from pyspark.sql.connect.client import DefaultChannelBuilder, SparkConnectClient
@@ -291,6 +292,21 @@ def _library() -> tuple[Any, Any]:
             "pip install 'lamella[remote]'",
         ) from error
     return SparkConnectClient, DefaultChannelBuilder
+
+
+@contextmanager
+def _main_module_as_file() -> Iterator[None]:
+    """While it is imported, pyspark 4.2 takes a program without a file, such as `python -c`, for a run of its
+    own doctests, and ends it."""
+    main = sys.modules["__main__"]
+    has_file = hasattr(main, "__file__")
+    if not has_file:
+        main.__file__ = ""
+    try:
+        yield
+    finally:
+        if not has_file:
+            del main.__file__
 
 
 def _errors() -> type[Exception]:

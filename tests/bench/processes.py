@@ -6,5 +6,13 @@ import psutil
 
 
 def workers() -> list[psutil.Process]:
-    """All children but the database server that tests share."""
-    return [child for child in psutil.Process().children() if child.name() != "java"]
+    """All children but the servers that tests share."""
+    return [child for child in psutil.Process().children() if not _is_shared(child)]
+
+
+def _is_shared(child: psutil.Process) -> bool:
+    try:
+        command = " ".join(child.cmdline())
+    except psutil.Error:  # it has just ended
+        return False
+    return child.name() == "java" or "moto.server" in command or "pysail" in command

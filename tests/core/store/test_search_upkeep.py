@@ -124,7 +124,7 @@ def test_processes_that_make_the_same_index_do_not_disturb_each_other(tmp_path: 
     assert [process.returncode for process in running] == [0, 0, 0]
     assert len(answers) == 1
     assert "'fox 2999'" in answers.pop()
-    assert len(list((tmp_path / "s" / "index").glob("*/*"))) == 1
+    assert len(list((tmp_path / "s" / "index").glob("*/*.fulltext-*"))) == 1
 
 
 def test_what_does_not_fit_one_part_makes_several(books: Table, monkeypatch: pytest.MonkeyPatch) -> None:
