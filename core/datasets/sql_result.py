@@ -35,7 +35,7 @@ class SqlResult(Dataset):
 
     def __init__(self, name: str, schema: pa.Schema, reads: tuple[TableRead, ...] = ()) -> None:
         self.name, self.reads = name, reads
-        names = _told_apart(schema.names)
+        names = _unique_names(schema.names)
         self._columns = tuple(
             Column(name, field.type, key) for key, (name, field) in enumerate(zip(names, schema, strict=True))
         )
@@ -139,7 +139,7 @@ class _Folder:
         weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
 
 
-def _told_apart(names: Sequence[str]) -> list[str]:
+def _unique_names(names: Sequence[str]) -> list[str]:
     """A name that stands twice gets a number; none is empty."""
     taken, made, times = set(names), list[str](), Counter[str]()
     for place, name in enumerate(names):

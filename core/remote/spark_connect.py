@@ -365,7 +365,7 @@ class _Answer:
                     raise Cancelled from None
             if self._tasks is not None:
                 self._job.report(*self._tasks)
-            if time.monotonic() - asked_at > SILENCE_SECONDS and probe.found_gone():
+            if time.monotonic() - asked_at > SILENCE_SECONDS and probe.has_vanished():
                 self._closed.set()
                 return ConnectionError("nothing listens there any more")
 
@@ -423,7 +423,7 @@ class _Probe:
         self._gone = False
         self._next_at = 0.0
 
-    def found_gone(self) -> bool:
+    def has_vanished(self) -> bool:
         """Returns at once."""
         idle = self._thread is None or not self._thread.is_alive()
         if self._server.watches and idle and time.monotonic() >= self._next_at:

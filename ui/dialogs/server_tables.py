@@ -39,7 +39,7 @@ NO_TABLES = "The server lists no tables. Open files there by their path."
 Listing = tuple[ServerAddress, list[ServerTable]]
 
 
-def listed_tables(address: ServerAddress, job: Job) -> Listing:
+def read_listing(address: ServerAddress, job: Job) -> Listing:
     """Of all databases of all catalogs; one that may not be listed is passed over. Blocks."""
     server, found = server_at(address), list[ServerTable]()
     problem: LamellaError | None = None
@@ -127,7 +127,7 @@ class ServerTables(QDialog):
         theme.variant(self.note, "muted")
         self.connect_button.setEnabled(False)
         self._handle = self._tasks.read(
-            lambda job: listed_tables(address, job),
+            lambda job: read_listing(address, job),
             self._show,
             self._fail,
             stopped=lambda: self._say("Stopped"),

@@ -147,8 +147,8 @@ class FindBar(QFrame):
         self.previous = IconButton("chevron-up", "Previous (Shift+F3)")
         self.next = IconButton("chevron-down", "Next (F3)")
         self.stop = IconButton("stop", "Stop looking (Ctrl+.)")
-        self.keep = _named_button("filter", "Keep only these", "Filter the rows by what is found")
-        self.replace = _named_button("edit", "Replace…", "Put another text in its place (Ctrl+H)")
+        self.keep = _text_button("filter", "Keep only these", "Filter the rows by what is found")
+        self.replace = _text_button("edit", "Replace…", "Put another text in its place (Ctrl+H)")
         self.close_button = IconButton("close", "Close (Esc)")
 
     def _lay_out(self) -> None:
@@ -287,7 +287,7 @@ def option_button(text: str, says: str) -> QToolButton:
     return button
 
 
-def _named_button(icon: str, text: str, says: str) -> IconButton:
+def _text_button(icon: str, text: str, says: str) -> IconButton:
     button = IconButton(icon, says)
     button.setText(text)
     button.setAccessibleName(text)

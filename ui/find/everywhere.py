@@ -115,7 +115,7 @@ class SearchEverywhere(QWidget):
     def _show_progress(self, tables: dict[Key, TableResults], progress: Progress) -> None:
         if tables is self.tables:
             self._show()
-            self._say(f"{self._found_text()} so far · looking in {visible(progress.text)}…")
+            self._say(f"{self._count_text()} so far · looking in {visible(progress.text)}…")
 
     def _finish(self, tables: dict[Key, TableResults]) -> None:
         if tables is self.tables:
@@ -126,18 +126,18 @@ class SearchEverywhere(QWidget):
                 return
             looked = f"{count:,} table{'' if count == 1 else 's'} and files" if count != 1 else "one table"
             some = any(one.count for one in tables.values())
-            self._say(f"{self._found_text()} in {looked}" if some else NOTHING.format(tables=looked))
+            self._say(f"{self._count_text()} in {looked}" if some else NOTHING.format(tables=looked))
 
     def _stopped(self, tables: dict[Key, TableResults]) -> None:
         if tables is self.tables:
             self._end()
             done = sum(one.complete for one in tables.values())
-            self._say(f"Stopped: {self._found_text()} in {done:,} of {len(self._wanted):,} tables and files")
+            self._say(f"Stopped: {self._count_text()} in {done:,} of {len(self._wanted):,} tables and files")
 
     def _fail(self, tables: dict[Key, TableResults], error: Exception) -> None:
         if tables is self.tables:
             self._end()
-            self._say(f"{self._found_text()} until the search failed", "danger")
+            self._say(f"{self._count_text()} until the search failed", "danger")
         self._tasks.failed.emit(error)
 
     def _end(self) -> None:
@@ -145,7 +145,7 @@ class SearchEverywhere(QWidget):
         self.stop.hide()
         self._show()
 
-    def _found_text(self) -> str:
+    def _count_text(self) -> str:
         count = sum(one.count for one in list(self.tables.values()))
         return f"{count:,} found"
 

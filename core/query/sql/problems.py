@@ -29,7 +29,7 @@ def place_of(message: str, text: str, lines_before: int = 0) -> Span | None:
     line."""
     excerpt = _EXCERPT.search(message)
     if excerpt is None:
-        return _named_place(message, text)
+        return _span_of_name(message, text)
     number, shown, indent, carets = int(excerpt[1]), excerpt[2], len(excerpt[3]), len(excerpt[4])
     column = indent - len(f"LINE {number}: ")
     cut = shown.startswith("...")
@@ -40,7 +40,7 @@ def place_of(message: str, text: str, lines_before: int = 0) -> Span | None:
     if found < 0:
         found = text.find(pieces)
     if found < 0 or column < 0:
-        return _named_place(message, text)
+        return _span_of_name(message, text)
     start = found + column
     stop = min(len(text), start + max(1, carets))
     named = _NAMES.search(message.partition("\n")[0])
@@ -59,7 +59,7 @@ def _start_of_line(text: str, number: int) -> int:
     return place
 
 
-def _named_place(message: str, text: str) -> Span | None:
+def _span_of_name(message: str, text: str) -> Span | None:
     """Of the first name in the message that the text has."""
     places = (place_of_name(name, text) for name in _NAMES.findall(message.partition("\n")[0]))
     return next((place for place in places if place is not None), None)
