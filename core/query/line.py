@@ -23,7 +23,7 @@ from lamella.core.query.group_levels import (
     without_totals,
 )
 from lamella.core.query.scan_query import ScanQuery, as_scan
-from lamella.core.query.source import Fetched, Remote, SnapshotSource, Source, whole_snapshot
+from lamella.core.query.source import Engine, Fetched, Remote, SnapshotSource, Source, whole_snapshot
 from lamella.core.query.steps import Compute, Limit, Pipeline, Sample, Select, Sort, Step, Where
 from lamella.core.query.view import View
 from lamella.core.scan.snapshot import Snapshot, SortKey, snapshot_of_rows
@@ -229,7 +229,7 @@ class LineAnswers:
         """Blocks. Raises like `Query.read`."""
         start = time.perf_counter()
         if isinstance(source, Remote):
-            return self._remote_view(line, source, job)
+            return self._remote_view(line, source, source.engine, job)
         snapshot = source.snapshot()
         runnable = check_line(line, source, snapshot.schema, job)
         computed_steps, scan = split_steps(runnable.steps)
@@ -246,14 +246,14 @@ class LineAnswers:
         levels = self._levels_of(view, runnable, query, job) if tree_problem(view, runnable) == "" else None
         return LineView(view, runnable, True, snapshot, time.perf_counter() - start, levels)
 
-    def _remote_view(self, line: Line, source: Remote, job: Job) -> LineView:
+    def _remote_view(self, line: Line, source: Source, engine: Engine, job: Job) -> LineView:
         """All steps are computed where the rows are, and the answer lies here as far as a limit goes."""
         start = time.perf_counter()
         columns = source.snapshot()
         runnable = check_line(line, source, columns.schema, job)
         query = query_of_line(line, source, without_totals(runnable.steps))
         key = (source, query.pipeline, repr(query.pipeline))
-        fetched = self._fetched.pop(key, None) or source.engine.fetch(query, job)
+        fetched = self._fetched.pop(key, None) or engine.fetch(query, job)
         self._fetched[key] = fetched
         for old in list(self._fetched)[:-MOST_ANSWERS]:
             self._fetched.pop(old, None)

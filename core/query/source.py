@@ -105,8 +105,10 @@ class Question(Protocol):
 
 
 @runtime_checkable
-class Remote(Source, Protocol):
-    """Rows that lie elsewhere; a snapshot of them has the columns alone."""
+class Remote(Protocol):
+    """A source whose rows lie elsewhere; a snapshot of it has the columns alone.
+
+    It has no other members, as each `isinstance` reads them all: the name of a table is in its catalog."""
 
     @property
     def engine(self) -> Engine: ...
