@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lamella.core.errors import Cancelled
 
@@ -63,6 +64,24 @@ class Job:
             self._listener(self.progress)
 
     @contextmanager
+    def notice(self, text: str) -> Iterator[None]:
+        """Show a text in the place of the job's own while the block runs: why nothing moves, say."""
+        before = self.progress.text
+        if before == text:
+            yield
+            return
+        self._show(text)
+        try:
+            yield
+        finally:
+            self._show(before)
+
+    def _show(self, text: str) -> None:
+        self.progress = replace(self.progress, text=text)
+        if self._listener:
+            self._listener(self.progress)
+
+    @contextmanager
     def interrupted_by(self, interrupt: Callable[[], None]) -> Iterator[None]:
         """Call `interrupt` when the job is cancelled while the block runs, on the thread that cancels.
 
@@ -98,6 +117,34 @@ class Unreported(Job):
         self.check()
 
     @contextmanager
+    def notice(self, text: str) -> Iterator[None]:
+        with self._outer.notice(text):
+            yield
+
+    @contextmanager
     def interrupted_by(self, interrupt: Callable[[], None]) -> Iterator[None]:
         with self._outer.interrupted_by(interrupt):
             yield
+
+
+class _OfThread(threading.local):
+    job: Job | None = None
+
+
+_of_thread = _OfThread()
+
+
+def current_job() -> Job | None:
+    """The job that this thread works for, as far as `on_behalf_of` says."""
+    return _of_thread.job
+
+
+@contextmanager
+def on_behalf_of(job: Job | None) -> Iterator[None]:
+    """What waits on this thread deep in the block, such as for a server, ends when the job is cancelled. Not
+    around a `yield`: the block has to end on the thread where it began."""
+    before, _of_thread.job = _of_thread.job, job
+    try:
+        yield
+    finally:
+        _of_thread.job = before

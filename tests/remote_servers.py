@@ -17,7 +17,7 @@ import sys
 import threading
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, ClassVar
@@ -200,7 +200,8 @@ def proxy_to(endpoint: str) -> Iterator[Proxy]:
 
 class WebServer(http.server.ThreadingHTTPServer):
     """Files in memory, with ranges and etags as web servers have them, and faults that a test asks for:
-    `throttles` requests are answered with 503 first, `has_ranges` and `answers_head` may be switched off."""
+    `throttles` requests are answered with 503 first, `has_ranges` and `answers_head` may be switched off.
+    `before_answer` is called with each request, on a thread of its own."""
 
     daemon_threads = True
     request_queue_size = 64
@@ -208,7 +209,8 @@ class WebServer(http.server.ThreadingHTTPServer):
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.files: dict[str, bytes] = {}
-        self.throttles = 0
+        self.throttles, self.retry_after = 0, "0"
+        self.before_answer: Callable[[], object] = bool
         self.has_ranges = self.answers_head = True
         self.etags: dict[str, str] = {}
         self.login = ""
@@ -271,12 +273,13 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     def _answer(self, sends: bool) -> None:
         server = self.server
         server.log.append(f"{self.command} {self.path} {self.headers.get('Range', '')}".strip())
+        server.before_answer()
         if server.is_gone:
             self.close_connection = True
             return
         if server.throttles:
             server.throttles -= 1
-            self._refuse(503, {"Retry-After": "0"})
+            self._refuse(503, {"Retry-After": server.retry_after})
             return
         if server.login and self.headers.get("Authorization") != server.login:
             self._refuse(401)
@@ -335,6 +338,7 @@ class ListingServer(http.server.ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _ListingHandler)
         self.pages = 0
         self.most_pages = 1 << 30
+        self.before_answer: Callable[[], object] = bool
         self._thread = threading.Thread(target=self.serve_forever, args=(0.01,), name="listing server")
         self._thread.start()
 
@@ -356,6 +360,7 @@ class _ListingHandler(http.server.BaseHTTPRequestHandler):
     server: ListingServer
 
     def do_GET(self) -> None:
+        self.server.before_answer()
         first = self.server.pages * 1000
         self.server.pages += 1
         files = "".join(

@@ -15,7 +15,7 @@ from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtWidgets import QWidget
 
 from lamella.core.errors import Cancelled
-from lamella.core.jobs import Job, Progress
+from lamella.core.jobs import Job, Progress, on_behalf_of
 
 T = TypeVar("T")
 READERS = 6  # enough that pages of the grid do not wait for long queries
@@ -180,7 +180,8 @@ class Tasks(QObject):
         error = None
         try:
             handle.job.check()
-            handle.result = work(handle.job)
+            with on_behalf_of(handle.job):
+                handle.result = work(handle.job)
         except Exception as caught:  # noqa: BLE001 -- handed to the GUI thread, where it is shown
             error = caught
         if not self._closed:

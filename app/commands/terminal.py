@@ -82,7 +82,7 @@ def redraw(line: str) -> None:
 @contextmanager
 def job(show: Callable[[Progress], None] | None = None) -> Iterator[Job]:
     """Main thread only. Progress is shown when standard error is a terminal, by `show` where it is given."""
-    from lamella.core.jobs import Job
+    from lamella.core.jobs import Job, on_behalf_of
 
     follow_settings()
     shown = sys.stderr.isatty()
@@ -93,7 +93,8 @@ def job(show: Callable[[Progress], None] | None = None) -> Iterator[Job]:
 
     before = signal.signal(signal.SIGINT, stop)
     try:
-        yield made
+        with on_behalf_of(made):
+            yield made
     finally:
         signal.signal(signal.SIGINT, before)
         if shown:

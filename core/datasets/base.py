@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from lamella.core.arrow.interchange import sized_batches
 from lamella.core.filters.condition import Condition, condition_of
-from lamella.core.jobs import Job
+from lamella.core.jobs import Job, current_job, on_behalf_of
 from lamella.core.query.builder import Fluent, Query, query_of
 from lamella.core.query.source import whole_snapshot
 from lamella.core.scan.snapshot import Snapshot
@@ -122,8 +122,9 @@ class Dataset(Fluent, ABC):
         """How many rows meet `where`; of all rows, so an unfinished cache is filled first."""
         from lamella.core.query.find import count_rows
 
-        snapshot = self._whole(job)
-        return count_rows(snapshot, condition_of(where, f"{snapshot.name}: where", snapshot), job)
+        with on_behalf_of(job or current_job()):
+            snapshot = self._whole(job)
+            return count_rows(snapshot, condition_of(where, f"{snapshot.name}: where", snapshot), job)
 
     def read(
         self,
@@ -145,8 +146,10 @@ class Dataset(Fluent, ABC):
         """
         from lamella.core.query.scan_query import read_scan, scan_query_of
 
-        snapshot = self._whole(job)
-        return read_scan(snapshot, scan_query_of(snapshot, columns, where, sort, limit, offset), job, flatten)
+        with on_behalf_of(job or current_job()):
+            snapshot = self._whole(job)
+            query = scan_query_of(snapshot, columns, where, sort, limit, offset)
+            return read_scan(snapshot, query, job, flatten)
 
     def batches(
         self,

@@ -35,7 +35,7 @@ from lamella.core.datasets.text.files import open_delimited, open_json_document,
 from lamella.core.datasets.text.json_document import ArraySource
 from lamella.core.datasets.text.source import ZIP
 from lamella.core.errors import FileProblem
-from lamella.core.jobs import Job
+from lamella.core.jobs import Job, current_job, on_behalf_of
 from lamella.core.remote.files import files as remote_files
 from lamella.core.remote.paths import RemotePath, path_or_address
 from lamella.core.remote.spark_connect import is_server_address
@@ -388,11 +388,12 @@ def open_dataset(  # noqa: PLR0913 -- each is a choice of its own
         from lamella.core.datasets.spark import open_spark_table
 
         return open_spark_table(str(path), job=job)
-    location = data_files(locate(path, job)) if isinstance(path, (str, Path)) else locate_several(path, job)
-    known = common_format(location)
-    for path_elsewhere in location.files if known.is_read_whole else ():
-        if isinstance(path_elsewhere, RemotePath):
-            remote_files.local_copy(path_elsewhere, job)
+    with on_behalf_of(job or current_job()):
+        location = _location(path, job)
+        known = common_format(location)
+        for path_elsewhere in location.files if known.is_read_whole else ():
+            if isinstance(path_elsewhere, RemotePath):
+                remote_files.local_copy(path_elsewhere, job)
     reading = read_options(
         {
             "encoding": encoding, "delimiter": delimiter, "quote": quote, "header": header,
@@ -410,7 +411,12 @@ def open_dataset(  # noqa: PLR0913 -- each is a choice of its own
     options = OpenOptions(
         cache, ragged, checksums=checksums, table=part, job=job, bad_lines=bad_lines, **reading
     )
-    return known.open(location, options)
+    with on_behalf_of(job or current_job()):
+        return known.open(location, options)
+
+
+def _location(path: str | Path | Sequence[str | Path], job: Job | None) -> Location:
+    return data_files(locate(path, job)) if isinstance(path, (str, Path)) else locate_several(path, job)
 
 
 def _refuse_useless(location: Location, known: Format, reading: Mapping[str, object]) -> None:

@@ -20,7 +20,7 @@ from lamella.core.errors import BadData, BadQuery, Cancelled, LamellaError, NoRo
 from lamella.core.jobs import Job
 from lamella.core.libraries import duckdb
 from lamella.core.processes import call_after_fork, never_finalize
-from lamella.core.remote.duckdb_files import problem_in, register
+from lamella.core.remote.duckdb_files import problem_in, queries, register
 from lamella.core.remote.files import files
 
 INTERRUPT_EVERY_SECONDS = 0.02
@@ -168,9 +168,11 @@ def interruptible(
     """
     stop = Stop(connection)
     try:
-        with job.interrupted_by(stop.ask):
+        with job.interrupted_by(stop.ask), queries.running(job):
             yield
     except duckdb.Error as error:
+        if job.cancelled:
+            raise Cancelled from error
         raise problem_in(error) or _problem(of, error, confined) from error
     except (OSError, pa.ArrowException) as error:  # also an interrupt, on its way through an Arrow stream
         if job.cancelled:

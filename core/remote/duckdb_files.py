@@ -7,12 +7,15 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections import OrderedDict, deque
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lamella.core.errors import LamellaError
+from lamella.core.errors import Cancelled, LamellaError
+from lamella.core.jobs import Job, current_job, on_behalf_of
 from lamella.core.remote.addresses import Address
 from lamella.core.remote.files import RemoteFile, RemoteFiles, files
 from lamella.core.remote.paths import RemotePath
@@ -55,6 +58,53 @@ def problem_in(error: Exception) -> LamellaError | None:
     return next((problem for problem in reversed(_problems) if str(problem) in text), None)
 
 
+class Queries(Job):
+    """The queries that DuckDB runs now, as one job: its threads do not say for which of them they read. It is
+    cancelled when all of them are."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._running: list[Job] = []
+
+    @property
+    def cancelled(self) -> bool:
+        running = list(self._running)
+        return bool(running) and all(job.cancelled for job in running)
+
+    def check(self) -> None:
+        if self.cancelled:
+            raise Cancelled
+
+    @contextmanager
+    def running(self, job: Job) -> Iterator[None]:
+        """Count a query among them during the block."""
+        self._running.append(job)
+        try:
+            with job.interrupted_by(self._interrupt):
+                yield
+        finally:
+            self._running.remove(job)
+            self._interrupt()
+
+    def _interrupt(self) -> None:
+        if self.cancelled:
+            self.cancel()
+
+
+queries = Queries()
+
+
+@contextmanager
+def _noted() -> Iterator[None]:
+    """Reads of DuckDB's threads: cancelled with the queries, and with problems that can be found again."""
+    try:
+        with on_behalf_of(current_job() or queries):
+            yield
+    except LamellaError as problem:
+        _problems.append(problem)
+        raise
+
+
 class ThreadPlaces(RemoteFile):
     """DuckDB reads one open file on several threads: each seeks, and then reads. A place that they shared
     would let one read where another one is."""
@@ -72,11 +122,8 @@ class ThreadPlaces(RemoteFile):
         self._places.place = place
 
     def read(self, size: int | None = -1) -> bytes:
-        try:
+        with _noted():
             return super().read(size)
-        except LamellaError as problem:
-            _problems.append(problem)
-            raise
 
 
 @cache
@@ -89,12 +136,8 @@ def _file_system() -> Any:
         protocol = PROTOCOL
 
         def open(self, path: str, mode: str = "rb", *args: Any, **options: Any) -> ThreadPlaces:
-            address = _names[path]
-            try:
-                return ThreadPlaces(files, address, files.known(address))
-            except LamellaError as problem:
-                _problems.append(problem)
-                raise
+            with _noted():
+                return ThreadPlaces(files, _names[path], files.known(_names[path]))
 
         def glob(self, path: str, *args: Any, **options: Any) -> list[str]:
             return [path]

@@ -13,15 +13,14 @@ import time
 import uuid
 from bisect import bisect_right
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import IO, Any
 
 from lamella.core.errors import CHANGED_ON_DISK, FileProblem
-from lamella.core.jobs import Job
+from lamella.core.jobs import Job, current_job
 from lamella.core.processes import call_after_fork
 from lamella.core.remote import paths
 from lamella.core.remote.addresses import Address
@@ -29,12 +28,14 @@ from lamella.core.remote.cache import CacheEntry, Range, cache
 from lamella.core.remote.listing import is_folder, missing
 from lamella.core.remote.paths import RemotePath
 from lamella.core.remote.problems import MissingFile, RemoteProblem
-from lamella.core.remote.server import Data, NoRanges, Server, Status, patiently
+from lamella.core.remote.requests import answer, answers
+from lamella.core.remote.server import Data, NoRanges, Server, Status
 from lamella.core.remote.servers import servers
 
 FRESH_SECONDS = 30.0
 """What is known of a file holds for so long without asking. Reading always tells when it changed."""
-PARALLEL_READS = 8
+PARTS_AT_ONCE = 8
+"""Of a whole copy: so much of it is in memory."""
 PART_BYTES = 8 << 20
 """Larger ranges are fetched in several parts at a time."""
 GAP_BYTES = 16 << 10
@@ -46,10 +47,6 @@ FIRST_AHEAD_BYTES, MOST_AHEAD_BYTES = 256 << 10, 16 << 20
 MOST_KNOWN = 100_000
 MOST_ENTRIES = 256
 BUFFER_BYTES = 64 << 10
-
-
-A = TypeVar("A")
-B = TypeVar("B")
 
 
 class RemoteFiles:
@@ -76,7 +73,7 @@ class RemoteFiles:
             return found[0]
         server = servers.server(address)
         try:
-            status = patiently(lambda: server.status(address))
+            status = answer(lambda: server.status(address))
         except MissingFile as problem:
             self.forget(address)
             raise missing(problem, address) from None
@@ -127,14 +124,14 @@ class RemoteFiles:
     def local_copy(self, path: RemotePath, job: Job | None = None) -> Path:
         """A whole copy on this machine, fetched where there is none. Blocks; raises `FileProblem`, and
         `Cancelled` when the job is."""
-        address = path.address
+        address, job = path.address, job or current_job() or Job()
         status = self.known(address)
         copy = self.entry(address, status).copy_path(address.name)
         if _is_whole(copy, status):
             with suppress(OSError):
                 os.utime(copy)
             return copy
-        return self._fetch_whole(address, status, copy, job or Job())
+        return self._fetch_whole(address, status, copy, job)
 
     # ------------------------------------------------------------------ reading
 
@@ -159,10 +156,10 @@ class RemoteFiles:
             return self._from_copy(address, status, gaps)
         server = servers.server(address)
         parts = [part for gap in gaps for part in _split(gap, ranges)]
-        read = partial(self._read_part, server, address, status)
+        reads = [partial(self._read_part, server, address, status, part) for part in parts]
         try:
-            found = _at_once(read, parts)
-            patiently(lambda: server.confirm(address, status))
+            found = answers(reads)
+            answer(lambda: server.confirm(address, status))
         except NoRanges:
             self._whole_alone.add((address, status))
             return self._from_copy(address, status, gaps)
@@ -172,12 +169,12 @@ class RemoteFiles:
             raise
         fetched = {start: data for (start, _), data in zip(parts, found, strict=True)}
         entry = self.entry(address, status)
-        _at_once(lambda start: entry.write(start, fetched[start]), list(fetched))
+        answers([partial(entry.write, start, data) for start, data in fetched.items()], patient=False)
         return fetched
 
     def _read_part(self, server: Server, address: Address, status: Status, part: Range) -> Data:
         start, stop = part
-        data = patiently(lambda: server.read(address, start, stop, status))
+        data = server.read(address, start, stop, status)
         if len(data) != stop - start:
             raise RemoteProblem(
                 address,
@@ -241,27 +238,35 @@ class RemoteFiles:
         """False where the server has no ranges. A few parts at a time, so that little is in memory."""
         server, entry = servers.server(address), self.entry(address, status)
         parts = _split((0, status.size))
-        for at in range(0, len(parts), PARALLEL_READS):
-            some = parts[at : at + PARALLEL_READS]
+        for at in range(0, len(parts), PARTS_AT_ONCE):
+            some = parts[at : at + PARTS_AT_ONCE]
             kept = [entry.read(start, stop) for start, stop in some]
             wanted = [part for part, data in zip(some, kept, strict=True) if data is None]
             try:
-                read = iter(_at_once(partial(self._read_part, server, address, status), wanted))
+                reads = [partial(self._read_part, server, address, status, part) for part in wanted]
+                read = iter(answers(reads, job))
                 for (_, stop), data in zip(some, kept, strict=True):
                     file.write(next(read) if data is None else data)
                     job.report(stop, status.size)
             except NoRanges:
                 self._whole_alone.add((address, status))
                 return False
-        patiently(lambda: server.confirm(address, status))
+        answer(lambda: server.confirm(address, status), job)
         return True
 
     def _write_stream(self, address: Address, file: IO[bytes], status: Status, job: Job) -> None:
-        done = 0
-        for piece in servers.server(address).stream(address):
+        server, done = servers.server(address), 0
+
+        def first() -> tuple[Iterator[bytes], bytes]:
+            pieces = server.stream(address, status)
+            return pieces, next(pieces, b"")
+
+        pieces, piece = answer(first, job)
+        while piece:
             file.write(piece)
             done += len(piece)
             job.report(done, status.size or None)
+            piece = answer(lambda: next(pieces, b""), job, patient=False)
         if status.size and done != status.size:
             raise RemoteProblem(
                 address,
@@ -296,14 +301,6 @@ def _joined(gaps: Sequence[Range]) -> list[Range]:
         else:
             joined.append((start, stop))
     return joined
-
-
-def _at_once(work: Callable[[A], B], items: Sequence[A]) -> list[B]:
-    """The answers in order, several of them made at a time."""
-    if len(items) < 2:
-        return [work(item) for item in items]
-    with ThreadPoolExecutor(min(PARALLEL_READS, len(items)), "remote reads") as threads:
-        return list(threads.map(work, items))
 
 
 def _split(gap: Range, ranges: Iterable[Range] = ()) -> list[Range]:
@@ -415,7 +412,7 @@ class RemoteFile(io.RawIOBase):
     def _fetched_anew(self, start: int, stop: int) -> Data:
         """Where the cache lost a part meanwhile."""
         server = servers.server(self.address)
-        return patiently(lambda: server.read(self.address, start, stop, self.status))
+        return answer(lambda: server.read(self.address, start, stop, self.status))
 
 
 def _assembled(start: int, stop: int, fetched: dict[int, Data], entry: CacheEntry) -> Data | None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from lamella.core.jobs import Job
+from lamella.core.jobs import Job, current_job
 from lamella.core.remote.addresses import GLOB_SIGNS, Address
 from lamella.core.remote.problems import MissingFile, RemoteProblem, with_guesses
-from lamella.core.remote.server import Entry, Server, patiently
+from lamella.core.remote.requests import answer
+from lamella.core.remote.server import Entry
 from lamella.core.remote.servers import servers
 
 MOST_SIBLINGS = 5000
@@ -18,28 +19,13 @@ MOST_SIBLINGS = 5000
 def pages(folder: Address, recursive: bool = False, job: Job | None = None) -> Iterator[list[Entry]]:
     """What lies in a folder: its files and folders, or all files below it. A million of them take no more
     memory than a page; cancelling the job ends it at the next. Raises `FileProblem` and `Cancelled`."""
-    job = job or Job()
+    job = job or current_job() or Job()
     count = 0
-    job.check()
-    for page in _patient_pages(servers.server(folder), folder, recursive, job):
+    following = servers.server(folder).entries(folder, recursive)
+    while (page := answer(lambda: next(following, None), job, patient=False)) is not None:
         count += len(page)
         job.report(count, text=f"Listing {folder}: {count:,}")
         yield page
-
-
-def _patient_pages(server: Server, folder: Address, recursive: bool, job: Job) -> Iterator[list[Entry]]:
-    """The first page may be throttled like any read. A later one ends the listing: it cannot go on there."""
-    first, others = patiently(lambda: _first(server, folder, recursive), job)
-    yield from first
-    yield from others
-
-
-def _first(
-    server: Server, folder: Address, recursive: bool
-) -> tuple[list[list[Entry]], Iterator[list[Entry]]]:
-    iterator = server.entries(folder, recursive)
-    first = next(iterator, None)
-    return ([] if first is None else [first]), iterator
 
 
 def matches(pattern: Address, job: Job | None = None) -> Iterator[list[Entry]]:

@@ -24,6 +24,7 @@ from lamella.core.remote.problems import (
     of_status,
     unreachable,
 )
+from lamella.core.remote.requests import patiently
 from lamella.core.remote.server import CONNECT_SECONDS, SILENT_SECONDS, Data, Entry, Status
 
 ENTRIES_A_PAGE = 1000
@@ -45,7 +46,7 @@ _REASONS = (
     ("body", "It broke off in the middle of its answer"),
 )
 """By what `obstore` says of the error of the library below it."""
-_RETRIES = {
+_RETRIES: dict[str, Any] = {
     "max_retries": 2,
     "retry_timeout": timedelta(seconds=CONNECT_SECONDS),
     "backoff": {"init_backoff": timedelta(milliseconds=100), "max_backoff": timedelta(seconds=1), "base": 2},
@@ -78,9 +79,10 @@ class ObjectStore:
     def confirm(self, address: Address, status: Status) -> None:
         """Each read says which content it wants."""
 
-    def stream(self, address: Address) -> Iterator[bytes]:
+    def stream(self, address: Address, status: Status) -> Iterator[bytes]:
+        options: Any = {"if_match": status.etag} if status.etag else {}
         with self._problems(address):
-            for piece in self._store.get(address.key).stream(min_chunk_size=1 << 20):
+            for piece in self._store.get(address.key, options=options).stream(min_chunk_size=1 << 20):
                 yield bytes(piece)
 
     def entries(self, folder: Address, recursive: bool = False) -> Iterator[list[Entry]]:
@@ -109,9 +111,25 @@ class ObjectStore:
             offset = f"{prefix}/{inside}/{LAST_CHARACTER}" if prefix else f"{inside}/{LAST_CHARACTER}"
 
     def _pages(self, folder: Address, prefix: str, offset: str) -> Iterator[list[Any]]:
-        with self._problems(folder):
-            pages = self._store.list(prefix or None, offset=offset or None, chunk_size=ENTRIES_A_PAGE)
-            yield from pages
+        """A listing that the server throttles goes on behind the last key that came."""
+        listing: Iterator[list[Any]] | None = None
+
+        def following() -> list[Any] | None:
+            nonlocal listing
+            with self._problems(folder):
+                if listing is None:
+                    listing = self._store.list(
+                        prefix or None, offset=offset or None, chunk_size=ENTRIES_A_PAGE
+                    )
+                try:
+                    return next(listing, None)
+                except Exception:
+                    listing = None
+                    raise
+
+        while (page := patiently(following)) is not None:
+            yield page
+            offset = page[-1]["path"] if page else offset
 
     def upload(self, address: Address, source: Path, job: Job) -> None:
         total = source.stat().st_size

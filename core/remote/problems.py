@@ -32,10 +32,12 @@ class Throttled(RemoteProblem):
 
     def __init__(self, address: Address | str, seconds: float | None = None) -> None:
         self.seconds = seconds
+        self.server = address.place if isinstance(address, Address) else address
         super().__init__(
             address,
             "could not be read for now",
-            "The server asks for fewer requests, and did so again each time",
+            "The server asks for fewer requests"
+            + (f", and to wait {seconds:,.0f} s" if seconds else ", and did so again each time"),
             "Wait a little, and try again",
         )
 

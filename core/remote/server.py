@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, Protocol
 
 from lamella.core.jobs import Job
 from lamella.core.remote.addresses import Address
-from lamella.core.remote.problems import Throttled
 
 CONNECT_SECONDS = 3.0
 SILENT_SECONDS = 4.0
 """A server that sends nothing for so long is gone; one that is slow sends something."""
-LONGEST_THROTTLE_SECONDS = 30.0
-FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.25, 8.0
 
-T = TypeVar("T")
 Data = bytes | memoryview
 """Bytes of a file; a view of memory that a library holds spares a copy."""
 
@@ -54,11 +48,11 @@ class Server(Protocol):
     def confirm(self, address: Address, status: Status) -> None:
         """After reading: raise `FileProblem` where the file changed meanwhile and `read` cannot tell."""
 
-    def stream(self, address: Address) -> Iterator[bytes]:
-        """The whole file, in pieces."""
+    def stream(self, address: Address, status: Status) -> Iterator[bytes]:
+        """The whole file as `status` knows it, in pieces."""
 
     def entries(self, folder: Address, recursive: bool = False) -> Iterator[list[Entry]]:
-        """What lies in a folder, a page at a time."""
+        """What lies in a folder, a page at a time. A page that is throttled is asked for again."""
 
     def upload(self, address: Address, source: Path, job: Job) -> None:
         """The file is there when it is whole, and before that what was there."""
@@ -68,27 +62,3 @@ class Server(Protocol):
 
 class NoRanges(Exception):
     """The server sends whole files alone."""
-
-
-def patiently(ask: Callable[[], T], job: Job | None = None) -> T:
-    """What `ask` answers, asked again with growing pauses while the server throttles, for half a minute."""
-    pause, until = FIRST_PAUSE_SECONDS, time.monotonic() + LONGEST_THROTTLE_SECONDS
-    while True:
-        try:
-            return ask()
-        except Throttled as problem:
-            wait = min(max(pause, problem.seconds or 0), LONGEST_THROTTLE_SECONDS)
-            if time.monotonic() + wait > until:
-                raise
-        _sleep(wait, job)
-        pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
-
-
-def _sleep(seconds: float, job: Job | None) -> None:
-    if job is None:
-        time.sleep(seconds)
-        return
-    woken = threading.Event()
-    with job.interrupted_by(woken.set):
-        woken.wait(seconds)
-    job.check()

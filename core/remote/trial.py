@@ -12,7 +12,8 @@ from lamella.core.remote.addresses import Address
 from lamella.core.remote.connections import BadConnection, Connection
 from lamella.core.remote.kinds import kind_of_scheme
 from lamella.core.remote.problems import unreachable
-from lamella.core.remote.server import CONNECT_SECONDS, Server, patiently
+from lamella.core.remote.requests import answer
+from lamella.core.remote.server import CONNECT_SECONDS, Server
 from lamella.core.remote.servers import new_server
 
 FIRST_ENTRIES = 20
@@ -50,7 +51,7 @@ def try_connection(connection: Connection, address: str = "", job: Job | None = 
             field="kind",
         )
     server = new_server(place, connection)
-    names = patiently(lambda: _names(server, place), job)
+    names = answer(lambda: _names(server, place), job)
     return Trial(text, names, time.monotonic() - begun)
 
 

@@ -51,7 +51,7 @@ class WebServer:
             answer.close()
         if not str(length).isdigit():
             return Status(
-                sum(map(len, self.stream(address))), time_of(answer.headers.get("Last-Modified")), ""
+                sum(map(len, self.stream(address, None))), time_of(answer.headers.get("Last-Modified")), ""
             )
         return _status(answer.headers, int(length))
 
@@ -78,14 +78,16 @@ class WebServer:
     def confirm(self, address: Address, status: Status) -> None:
         """Each answer says of which content it is."""
 
-    def stream(self, address: Address) -> Iterator[bytes]:
+    def stream(self, address: Address, status: Status | None) -> Iterator[bytes]:
+        """Whatever is there, where there is no status yet."""
         answer = self._client.ask("GET", address.url, address, preload_content=False)
-        if answer.status != OK:
-            answer.close()
-            raise of_status(address, answer.status, seconds=wait_of(answer))
         import urllib3
 
         try:
+            if answer.status != OK:
+                raise of_status(address, answer.status, seconds=wait_of(answer))
+            if status is not None and not _is_same(_status(answer.headers, status.size), status):
+                raise changed(address)
             yield from answer.stream(PIECE_BYTES, decode_content=False)
         except urllib3.exceptions.HTTPError as error:
             raise broken(address, error) from None

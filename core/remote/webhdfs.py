@@ -12,6 +12,7 @@ import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode, urljoin, urlsplit
@@ -27,6 +28,7 @@ from lamella.core.remote.problems import (
     changed,
     of_status,
 )
+from lamella.core.remote.requests import patiently
 from lamella.core.remote.server import Entry, Status
 
 DEFAULT_PORT, DEFAULT_TLS_PORT = 9870, 9871
@@ -69,13 +71,14 @@ class WebHdfs:
         if self.status(address) != status:
             raise changed(address)
 
-    def stream(self, address: Address) -> Iterator[bytes]:
+    def stream(self, address: Address, status: Status) -> Iterator[bytes]:
         answer = self._ask("GET", address, "OPEN", preload_content=False)
         with _answered(address):
             try:
                 yield from answer.stream(PIECE_BYTES, decode_content=False)
             finally:
                 answer.close()
+        self.confirm(address, status)
 
     def entries(self, folder: Address, recursive: bool = False) -> Iterator[list[Entry]]:
         folders = [folder]
@@ -91,7 +94,8 @@ class WebHdfs:
         after = ""
         while True:
             options = {"startAfter": after} if after else {}
-            listing = self._json("GET", folder, "LISTSTATUS_BATCH", options)["DirectoryListing"]
+            ask = partial(self._json, "GET", folder, "LISTSTATUS_BATCH", options)
+            listing = patiently(ask)["DirectoryListing"]
             page = listing["partialListing"]["FileStatuses"]["FileStatus"]
             yield page
             if not listing["remainingEntries"] or not page:

@@ -15,6 +15,7 @@ from typing import Generic, TypeVar
 
 import pyarrow as pa
 
+from lamella.core.jobs import current_job, on_behalf_of
 from lamella.core.processes import call_after_fork
 from lamella.core.scan.parquet_file import OpenFile
 
@@ -62,7 +63,7 @@ class _Walk(Generic[Task, Answer]):
     """The way of all threads through the tasks."""
 
     def __init__(self, work: Callable[[Task, OpenFile], Answer], tasks: Sequence[Task]) -> None:
-        self._work, self._tasks = work, tasks
+        self._work, self._tasks, self._job = work, tasks, current_job()
         self._left = iter(range(len(tasks)))
         self._changed = threading.Condition()
         self._helping = 0
@@ -80,7 +81,8 @@ class _Walk(Generic[Task, Answer]):
         with self._changed:
             self._helping += 1
         try:
-            self.run(lambda task: None, alone=False)
+            with on_behalf_of(self._job):
+                self.run(lambda task: None, alone=False)
         except BaseException as error:  # noqa: BLE001 -- raised by `answers`
             self._error = error
             self._stop()

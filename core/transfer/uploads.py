@@ -9,12 +9,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from lamella.core.errors import FileProblem
-from lamella.core.jobs import Job
+from lamella.core.jobs import Job, on_behalf_of
 from lamella.core.remote.addresses import Address
 from lamella.core.remote.files import files
 from lamella.core.remote.paths import RemotePath
 from lamella.core.remote.problems import RemoteProblem
-from lamella.core.remote.server import patiently
+from lamella.core.remote.requests import patiently
 from lamella.core.remote.servers import servers
 
 
@@ -43,7 +43,8 @@ def uploaded(target: RemotePath, job: Job) -> Iterator[Path]:
 def _send(draft: Path, address: Address, job: Job) -> None:
     server = servers.server(address)
     try:
-        patiently(lambda: server.upload(address, draft, job), job)
+        with on_behalf_of(job):
+            patiently(lambda: server.upload(address, draft, job))
     finally:
         files.forget(address)
 

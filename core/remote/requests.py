@@ -1,0 +1,141 @@
+"""Requests to servers on threads of their own, so that who waits for an answer hears a cancel at once.
+
+The libraries that make requests cannot break them off. One whose answer nobody waits for any more goes on
+until it is answered or its limit of time has passed, and what it answers is let go.
+"""
+
+from __future__ import annotations
+
+import atexit
+import threading
+import time
+from collections.abc import Callable, Iterable
+from functools import partial
+from queue import Empty, SimpleQueue
+from typing import Any, TypeVar
+
+from lamella.core.jobs import Job, current_job, on_behalf_of
+from lamella.core.processes import call_after_fork
+from lamella.core.remote.problems import Throttled
+
+LONGEST_THROTTLE_SECONDS = 30.0
+FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.25, 8.0
+MOST_AT_ONCE = 8
+MOST_IDLE = 16
+EXIT_SECONDS = 0.5
+"""Requests that nobody waits for have so long to end before the program does."""
+
+T = TypeVar("T")
+
+
+def answers(asks: Iterable[Callable[[], T]], job: Job | None = None, patient: bool = True) -> list[T]:
+    """What requests answer, in their order, several of them at a time; the first error ends it all.
+    `patient` ones are made again while the server throttles. Raises `Cancelled` as soon as the job is, or the
+    one that this thread works for."""
+    job = job or current_job() or Job()
+    left = enumerate(asks)
+    begun, found = 0, dict[int, T]()
+    events: SimpleQueue[tuple[int, T | None, BaseException | None] | None] = SimpleQueue()
+    with job.interrupted_by(partial(events.put, None)):
+        while True:
+            while begun - len(found) < MOST_AT_ONCE and (following := next(left, None)) is not None:
+                number, ask = following
+                work = partial(patiently, ask) if patient else ask
+                _threads.begin(partial(_answer, number, work, job, events))
+                begun += 1
+            if len(found) == begun:
+                return [found[number] for number in range(begun)]
+            event = events.get()
+            job.check()
+            if event is None:
+                continue
+            number, answer, error = event
+            if error is not None:
+                raise error
+            found[number] = answer  # type: ignore[assignment]
+
+
+def answer(ask: Callable[[], T], job: Job | None = None, patient: bool = True) -> T:
+    """The same of one request."""
+    return answers([ask], job, patient)[0]
+
+
+def _answer(number: int, work: Callable[[], T], job: Job, events: SimpleQueue[Any]) -> None:
+    try:
+        with on_behalf_of(job):
+            found = work()
+    except BaseException as error:  # noqa: BLE001 -- raised where the answer is waited for
+        events.put((number, None, error))
+    else:
+        events.put((number, found, None))
+
+
+def patiently(ask: Callable[[], T]) -> T:
+    """What `ask` answers, asked again with growing pauses while the server throttles, for half a minute. The
+    job that this thread works for says so meanwhile; raises `Cancelled` as soon as it is cancelled."""
+    pause, until = FIRST_PAUSE_SECONDS, time.monotonic() + LONGEST_THROTTLE_SECONDS
+    while True:
+        try:
+            return ask()
+        except Throttled as problem:
+            wait = max(pause, problem.seconds or 0)
+            if time.monotonic() + wait > until:
+                raise
+            notice = f"{problem.server} asks for fewer requests: trying again"
+        _sleep(wait, current_job() or Job(), notice)
+        pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
+
+
+def _sleep(seconds: float, job: Job, notice: str) -> None:
+    woken: SimpleQueue[None] = SimpleQueue()
+    with job.notice(notice), job.interrupted_by(partial(woken.put, None)):
+        try:
+            woken.get(timeout=seconds)
+        except Empty:
+            return
+    job.check()
+
+
+class _Threads:
+    """They stay for the next request. A server that is silent does not keep the program from ending."""
+
+    def __init__(self) -> None:
+        self.forked()
+        call_after_fork(self)
+
+    def forked(self) -> None:
+        """A child has none of its parent's threads."""
+        self._changed = threading.Condition()
+        self._busy = 0
+        self._idle: list[SimpleQueue[Callable[[], None]]] = []
+
+    def begin(self, work: Callable[[], None]) -> None:
+        with self._changed:
+            self._busy += 1
+            calls = self._idle.pop() if self._idle else None
+        if calls is None:
+            calls = SimpleQueue()
+            threading.Thread(target=self._serve, args=(calls,), name="request", daemon=True).start()
+        calls.put(work)
+
+    def _serve(self, calls: SimpleQueue[Callable[[], None]]) -> None:
+        while True:
+            work = calls.get()
+            work()
+            del work  # which keeps its answer
+            with self._changed:
+                self._busy -= 1
+                self._changed.notify_all()
+                if len(self._idle) >= MOST_IDLE:
+                    return
+                self._idle.append(calls)
+
+    def end(self) -> None:
+        """Have requests that are about to be answered end before the interpreter does: what they call would
+        end badly. One that a silent server leaves waiting goes with the process."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._busy == 0, EXIT_SECONDS)
+
+
+_threads = _Threads()
+atexit.register(_threads.end)
