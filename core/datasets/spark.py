@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from lamella.core.arrow.interchange import sized_batches
 from lamella.core.datasets.base import Dataset
-from lamella.core.errors import BadData, BadQuery, UnknownColumn
+from lamella.core.errors import BadData, UnknownColumn
 from lamella.core.filters.condition import Condition, condition_of
 from lamella.core.jobs import Job
 from lamella.core.query.builder import Query, query_of
@@ -96,10 +96,11 @@ class SparkTable(Dataset):
         return reader if batch_size is None else sized_batches(reader, batch_size, self.name)
 
     def profile(self, column: str, where: Condition | None = None, job: Job | None = None) -> ColumnProfile:
-        raise BadQuery(
-            f"{self.name}: a profile of a column is not computed on a Spark server",
-            fix="Group the rows by the column, or aggregate it: count, count_distinct, min, max, quantile",
-        )
+        from lamella.core.query.engine_figures import profile_of_query
+
+        condition = condition_of(where, f"{self.name}: where", self)
+        rows = self.query() if condition is None else self.query().where(condition)
+        return profile_of_query(rows, column, job or Job())
 
     def head(self, count: int = 5) -> pa.Table:
         return self._rows(None, None, None, count, 0, False).read()

@@ -257,8 +257,7 @@ class LineAnswers:
         self._fetched[key] = fetched
         for old in list(self._fetched)[:-MOST_ANSWERS]:
             self._fetched.pop(old, None)
-        view = View(fetched.snapshot)
-        levels = None
+        view, levels = _fetched_view(fetched, query), None
         if fetched.is_whole and tree_problem(view, runnable) == "":
             levels = self._levels_of(view, runnable, query, job)
         seconds = time.perf_counter() - start
@@ -343,6 +342,15 @@ class LineView:
     def tree_problem(self) -> str | None:
         """Why groups are not shown as a tree that are to be; None where they are not to be."""
         return tree_problem(self.view, self.checked)
+
+
+def _fetched_view(fetched: Fetched, query: Query) -> View:
+    if fetched.is_whole:
+        return View(fetched.snapshot)
+    from lamella.core.query.engine_figures import EngineRows, FetchedView
+
+    schema = fetched.snapshot.schema
+    return FetchedView(fetched.snapshot, EngineRows(query, fetched.total, schema, fetched.token))
 
 
 def tree_problem(view: View | ComputedView, runnable: RunnableLine) -> str | None:

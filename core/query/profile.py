@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import duckdb
 import pyarrow as pa
 from pyarrow import types as is_
 
@@ -14,7 +13,7 @@ from lamella.core.arrow.nested import python_value, python_values
 from lamella.core.filters.expr import Filter
 from lamella.core.filters.kinds import COMPARABLE, NUMBERS, Kind, kind_of, value_type
 from lamella.core.jobs import Job
-from lamella.core.libraries import exp
+from lamella.core.libraries import duckdb, exp
 from lamella.core.query.axis import Number, axis_of
 from lamella.core.query.duckdb_types import from_duckdb
 from lamella.core.query.engine import cursor

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import pyarrow as pa
 
 from lamella.core.errors import BadQuery
 from lamella.core.jobs import Job
 from lamella.core.scan.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from lamella.core.query.fields import Fields
 
 Keys = tuple[tuple[str, ...], tuple[str, ...]]
 """The columns of one source, and those of another that equal them."""
@@ -80,14 +83,51 @@ class Engine(Protocol):
         """The answer as rows that lie here, as far as a limit goes."""
         ...
 
+    def figure_rows(self, query: Question, job: Job) -> FigureRows:
+        """The rows of the answer, for statements that compute figures of all of them there."""
+        ...
+
+
+class FigureRows(Protocol):
+    """Rows that charts, cards and profiles are computed of, by statements in DuckDB's dialect. Used by one
+    thread, as long as it is open."""
+
+    @property
+    def fields(self) -> Fields: ...
+
+    @property
+    def token(self) -> Hashable:
+        """The same for the same rows; None where nobody can tell whether they changed."""
+        ...
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether quantiles of very many values are estimated: no machine of a cluster holds them all."""
+        ...
+
+    def relation(self, identifiers: frozenset[str]) -> str:
+        """A SELECT of at least the columns of these identifiers."""
+        ...
+
+    def read(self, statement: str, types: Mapping[str, pa.DataType]) -> pa.Table:
+        """The answer of a statement over `relation`; `types` are those of the columns that it names itself.
+        Raises `BadSql` for what the engine's dialect lacks."""
+        ...
+
+    def constants(self, name: str, values: pa.ChunkedArray) -> str:
+        """An expression of a list of these values; `name` tells several lists apart."""
+        ...
+
 
 @dataclass(frozen=True)
 class Fetched:
-    """`total` is how many rows the answer has; `snapshot` holds the first of them, or all."""
+    """`total` is how many rows the answer has; `snapshot` holds the first of them, or all. `token` is the
+    same as long as the answer is."""
 
     snapshot: Snapshot
     total: int
     engine: str
+    token: object = field(default_factory=object)
 
     @property
     def is_whole(self) -> bool:

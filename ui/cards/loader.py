@@ -14,6 +14,7 @@ from lamella.core.filters import Filter
 from lamella.core.jobs import Job
 from lamella.core.query.cards import LARGE_ROWS, ColumnCard, cached_card, card, saved_card
 from lamella.core.query.computed_view import ComputedView
+from lamella.core.query.engine_figures import EngineRows, card_of
 from lamella.core.query.steps import Compute
 from lamella.core.scan.snapshot import Snapshot
 from lamella.ui.cards.words import CardTexts, texts_of
@@ -51,7 +52,7 @@ class CardLoader(QObject):
     def __init__(self, tasks: Tasks, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._tasks = tasks
-        self._snapshot: Snapshot | None = None
+        self._rows: Snapshot | EngineRows | None = None
         self._computed: ComputedView | None = None
         self.where: Filter | None = None
         self._generation = 0
@@ -77,19 +78,19 @@ class CardLoader(QObject):
         return not self._running and all(name in self._final for name in self._wanted)
 
     def set_rows(
-        self, snapshot: Snapshot | None, where: Filter | None, computed: ComputedView | None = None
+        self, rows: Snapshot | EngineRows | None, where: Filter | None, computed: ComputedView | None = None
     ) -> None:
         """Other rows: the cards from before stay until theirs are there, where the columns are the same.
-        `computed` has the columns that the snapshot lacks."""
-        before, self._snapshot = self._snapshot, snapshot
+        `computed` has the columns that the rows lack."""
+        before, self._rows = self._rows, rows
         steps, self._computed = _steps_of(self._computed), computed
-        same = before is not None and snapshot is not None and before.token == snapshot.token
+        same = before is not None and rows is not None and before.token == rows.token
         same = same and steps == _steps_of(computed)
         if same and where == self.where:  # in another order
             return
         self.stop()
         self.where = where
-        alike = before is not None and snapshot is not None and before.schema.equals(snapshot.schema)
+        alike = before is not None and rows is not None and before.schema.equals(rows.schema)
         if not alike or steps != _steps_of(computed):
             self._faces.clear()
         self._final.clear()
@@ -122,12 +123,12 @@ class CardLoader(QObject):
         self._begin()
 
     def _take_cached(self, name: str) -> None:
-        if self._snapshot is None or name in self._looked_up:
+        if not isinstance(self._rows, Snapshot) or name in self._looked_up:
             return
         self._looked_up.add(name)
         if self._computed is not None and name in self._computed.computed:
             return
-        known = cached_card(self._snapshot, name, self.where)
+        known = cached_card(self._rows, name, self.where)
         if known is not None:
             self._keep(name, Face(known, texts_of(known)), final=True)
 
@@ -143,12 +144,12 @@ class CardLoader(QObject):
 
     def _next(self) -> _Request | None:
         """A sample of every column first, where there are very many rows, and beside them one exact card."""
-        snapshot = self._snapshot
-        if snapshot is None:
+        rows = self._rows
+        if rows is None:
             return None
         busy = {request.name for request in self._running}
         open_ = [name for name in self._wanted if name not in self._final and name not in busy]
-        if snapshot.num_rows > LARGE_ROWS:
+        if isinstance(rows, Snapshot) and rows.num_rows > LARGE_ROWS:
             none_exact = not self.num_exact and all(request.sampled for request in self._running)
             if none_exact:
                 first = next((name for name in open_ if name in self._sampled), None)
@@ -160,17 +161,17 @@ class CardLoader(QObject):
         return _Request(open_[0], False) if open_ else None
 
     def _ask(self, request: _Request) -> None:
-        snapshot, where, generation = self._snapshot, self.where, self._generation
+        rows, where, generation = self._rows, self.where, self._generation
         computed, name = self._computed, request.name
-        assert snapshot is not None
+        assert rows is not None
 
         def work(job: Job) -> Face:
             if computed is not None and name in computed.computed:
-                rows, condition = computed.rows_of(name, job)
-                made = card(rows, name, condition, job, request.sampled)
+                shown, condition = computed.rows_of(name, job)
+                made = card(shown, name, condition, job, request.sampled)
             else:
-                saved = saved_card(snapshot, name) if where is None else None
-                made = saved or card(snapshot, name, where, job, request.sampled)
+                saved = saved_card(rows, name) if where is None and isinstance(rows, Snapshot) else None
+                made = saved or card_of(rows, name, where, job, request.sampled)
             return Face(made, texts_of(made))
 
         def done(face: Face) -> None:

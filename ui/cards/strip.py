@@ -24,6 +24,7 @@ from PySide6.QtWidgets import QToolTip, QWidget
 from lamella.core.filters import And, Filter, Or, Predicate
 from lamella.core.query.cards import LARGE_ROWS, Bars, ColumnCard
 from lamella.core.query.computed_view import ComputedView
+from lamella.core.query.engine_figures import EngineRows
 from lamella.core.scan.snapshot import Snapshot
 from lamella.ui import theme
 from lamella.ui.cards.loader import CardLoader, Face
@@ -95,15 +96,15 @@ class CardStrip(QWidget):
     # --------------------------------------------------------------- what is shown
 
     def set_rows(
-        self, snapshot: Snapshot | None, where: Filter | None, computed: ComputedView | None = None
+        self, rows: Snapshot | EngineRows | None, where: Filter | None, computed: ComputedView | None = None
     ) -> None:
         """Show the columns of these rows, and beside them of those that meet the filter. `computed` has the
-        columns that the snapshot lacks."""
+        columns that the rows lack."""
         self._brush = self._gathered = self._item = self._hover = None
         self._waits = False
-        self._large = snapshot is not None and snapshot.num_rows > LARGE_ROWS
-        self.loader.set_rows(snapshot, where, computed)
-        if snapshot is not None and not self._has_rows:
+        self._large = rows is not None and (isinstance(rows, EngineRows) or rows.num_rows > LARGE_ROWS)
+        self.loader.set_rows(rows, where, computed)
+        if rows is not None and not self._has_rows:
             self._has_rows = True
             self._grid.updateGeometries()
         self._soon.start(AFTER_ROWS_MS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,11 +31,10 @@ from lamella.core.errors import visible
 from lamella.core.filters.expr import And, Filter, Predicate
 from lamella.core.filters.kinds import Kind, kind_of
 from lamella.core.jobs import Job
-from lamella.core.query.builder import query_of
-from lamella.core.query.cards import Bars, ColumnCard, card
+from lamella.core.query.cards import Bars, ColumnCard
+from lamella.core.query.engine_figures import EngineRows, card_of, profile_of, query_of_rows
 from lamella.core.query.expressions import col
-from lamella.core.query.profile import ColumnProfile, profile
-from lamella.core.query.source import SnapshotSource, Source
+from lamella.core.query.profile import ColumnProfile
 from lamella.core.query.steps import Aggregate, Compute, Group, Limit, Sort, Step, Where
 from lamella.core.scan.snapshot import Snapshot, SortKey
 from lamella.ui import theme
@@ -84,25 +84,26 @@ class ValueList:
 
 
 def read_figures(
-    snapshot: Snapshot, where: Filter | None, name: str, wanted: ValueList, job: Job
+    rows: Snapshot | EngineRows, where: Filter | None, name: str, wanted: ValueList, job: Job
 ) -> ColumnFigures:
     """Blocks."""
-    whole = profile(snapshot, name, None, job)
-    part = None if where is None else profile(snapshot, name, where, job)
+    whole = profile_of(rows, name, None, job)
+    part = None if where is None else profile_of(rows, name, where, job)
     is_on_line = whole.histogram is not None
-    bars = card(snapshot, name, where, job) if is_on_line else None
-    return ColumnFigures(whole, part, read_values(snapshot, where, name, wanted, job), bars)
+    bars = card_of(rows, name, where, job) if is_on_line else None
+    return ColumnFigures(whole, part, read_values(rows, where, name, wanted, job), bars)
 
 
-def read_values(snapshot: Snapshot, where: Filter | None, name: str, wanted: ValueList, job: Job) -> Values:
+def read_values(
+    rows: Snapshot | EngineRows, where: Filter | None, name: str, wanted: ValueList, job: Job
+) -> Values:
     """Blocks. The most frequent values of the rows that meet a filter, or the rows of each unit of time; none
     of nested columns."""
-    kind, words = snapshot.column(name).type, wanted.words
+    kind, words = rows.schema.field(name).type, wanted.words
     if pa.types.is_nested(kind) or pa.types.is_null(kind):
         return ()
     if wanted.unit in units_of(kind):
-        return _read_units(snapshot, name, where, wanted.unit, job)
-    source: Source = SnapshotSource(snapshot)
+        return _read_units(rows, name, where, wanted.unit, job)
     steps: list[Step] = [] if where is None else [Where(where)]
     if words and kind_of(kind) is Kind.TEXT:
         steps.append(Where(Predicate(name, "contains", (words,), True)))
@@ -111,7 +112,7 @@ def read_values(snapshot: Snapshot, where: Filter | None, name: str, wanted: Val
         Sort((SortKey(COUNT, True),)),
         Limit(MOST_VALUES),
     ]
-    answer = query_of(source).with_steps(tuple(steps)).read(job)
+    answer = _answer(rows, steps, job)
     texts = whole_texts(answer.column(name), 64)
     return tuple(zip(texts, answer.column(name), answer.column(COUNT).to_pylist(), strict=True))
 
@@ -123,7 +124,12 @@ def units_of(kind: pa.DataType) -> tuple[str, ...]:
     return tuple(UNITS) if kind_of(kind) is Kind.TIMESTAMP else ()
 
 
-def _read_units(snapshot: Snapshot, name: str, where: Filter | None, unit: str, job: Job) -> Values:
+def _answer(rows: Snapshot | EngineRows, steps: Sequence[Step], job: Job) -> pa.Table:
+    query = query_of_rows(rows)
+    return query.with_steps((*query.pipeline.steps, *steps)).read(job)
+
+
+def _read_units(rows: Snapshot | EngineRows, name: str, where: Filter | None, unit: str, job: Job) -> Values:
     value = col(name)
     part = value.weekday() if unit == "weekday" else value.hour() if unit == "hour" else value.truncate(unit)
     steps: list[Step] = [] if where is None else [Where(where)]
@@ -133,13 +139,13 @@ def _read_units(snapshot: Snapshot, name: str, where: Filter | None, unit: str, 
         Sort((SortKey(BEGIN),)),
         Limit(MOST_UNITS),
     ]
-    answer = query_of(SnapshotSource(snapshot)).with_steps(tuple(steps)).read(job)
+    answer = _answer(rows, steps, job)
     keys, counts = python_values(answer.column(BEGIN)), answer.column(COUNT).to_pylist()
     kind = answer.column(BEGIN).type
     ticks = kind.unit if pa.types.is_timestamp(kind) else "D"
     texts = [None if key is None else _unit_text(key, unit, ticks) for key in keys]
-    rows = [Predicate(name, "is_null") if key is None else _range(name, key, unit) for key in keys]
-    return tuple(zip(texts, rows, counts, strict=True))
+    inside = [Predicate(name, "is_null") if key is None else _range(name, key, unit) for key in keys]
+    return tuple(zip(texts, inside, counts, strict=True))
 
 
 def _unit_text(key: Any, unit: str, ticks: str) -> str:

@@ -33,6 +33,7 @@ from lamella.core.errors import LamellaError, visible
 from lamella.core.filters import Filter
 from lamella.core.jobs import Job
 from lamella.core.query.computed_view import ComputedView
+from lamella.core.query.engine_figures import EngineRows, all_rows
 from lamella.core.query.view import View
 from lamella.core.relations import Link
 from lamella.core.scan.snapshot import Snapshot
@@ -354,10 +355,12 @@ class Inspector(QFrame):
         self.column_page.values_requested.connect(self._read_values)
 
 
-def rows_of(view: View | ComputedView, name: str) -> Callable[[Job], tuple[Snapshot, Filter | None]] | None:
+def rows_of(
+    view: View | ComputedView, name: str
+) -> Callable[[Job], tuple[Snapshot | EngineRows, Filter | None]] | None:
     """Reads all rows with a column, and the filter on them; None where that would take too long."""
     if not isinstance(view, ComputedView):
-        return lambda job: (view.snapshot, view.query.where)
+        return lambda job: (all_rows(view), view.query.where)
     return partial(view.rows_of, name) if view.can_profile(name) else None
 
 

@@ -11,6 +11,7 @@ from lamella.core.errors import LamellaError
 from lamella.core.filters import Filter
 from lamella.core.jobs import Job
 from lamella.core.query.computed_view import ComputedView
+from lamella.core.query.engine_figures import EngineRows, profile_of
 from lamella.core.query.profile import ColumnProfile, profile
 from lamella.core.scan.snapshot import Snapshot
 from lamella.ui.tasks import Handle, Tasks
@@ -31,7 +32,7 @@ class ProfileLoader(QObject):
         self.profiles: dict[str, ColumnProfile] = {}
         self.errors: dict[str, str] = {}
         self._tasks = tasks
-        self._snapshot: Snapshot | None = None
+        self._rows: Snapshot | EngineRows | None = None
         self._where: Filter | None = None
         self._computed: ComputedView | None = None
         self._names: Sequence[str] = ()
@@ -48,11 +49,15 @@ class ProfileLoader(QObject):
         return bool(self._running)
 
     def set_rows(
-        self, snapshot: Snapshot, where: Filter | None, computed: ComputedView | None, names: Sequence[str]
+        self,
+        rows: Snapshot | EngineRows,
+        where: Filter | None,
+        computed: ComputedView | None,
+        names: Sequence[str],
     ) -> None:
         """Other rows or columns: what is known of those from before is forgotten."""
         self.stop()
-        self._snapshot, self._where, self._computed = snapshot, where, computed
+        self._rows, self._where, self._computed = rows, where, computed
         self._names, self._rest = names, list(names[::-1])
         self.profiles.clear()
         self.errors.clear()
@@ -79,7 +84,7 @@ class ProfileLoader(QObject):
         return self._rest[-1] if self._rest else None
 
     def _begin(self) -> None:
-        while self._snapshot is not None and len(self._running) < AT_ONCE:
+        while self._rows is not None and len(self._running) < AT_ONCE:
             name = self._next()
             if name is None:
                 return
@@ -90,14 +95,14 @@ class ProfileLoader(QObject):
                 self._ask(name)
 
     def _ask(self, name: str) -> None:
-        snapshot, where, computed = self._snapshot, self._where, self._computed
-        assert snapshot is not None
+        all_rows, where, computed = self._rows, self._where, self._computed
+        assert all_rows is not None
 
         def work(job: Job) -> ColumnProfile:
             if computed is not None and name in computed.computed:
                 rows, condition = computed.rows_of(name, job)
                 return profile(rows, name, condition, job)
-            return profile(snapshot, name, where, job)
+            return profile_of(all_rows, name, where, job)
 
         def done(made: ColumnProfile) -> None:
             if self._running.get(name) is handle:

@@ -23,6 +23,7 @@ from PySide6.QtWidgets import (
 
 from lamella.core.filters import Filter
 from lamella.core.query.computed_view import ComputedView
+from lamella.core.query.engine_figures import EngineRows
 from lamella.core.scan.snapshot import Snapshot
 from lamella.ui import theme
 from lamella.ui.cards.painter import paint_heights
@@ -137,11 +138,15 @@ class ProfilesView(QWidget):
         return list(self._rows.values())
 
     def show_rows(
-        self, snapshot: Snapshot, where: Filter | None, computed: ComputedView | None, schema: pa.Schema
+        self,
+        rows: Snapshot | EngineRows,
+        where: Filter | None,
+        computed: ComputedView | None,
+        schema: pa.Schema,
     ) -> None:
         """The columns of other rows, whose figures come in."""
         self._rows = {field.name: ProfileRow(field.name, field.type) for field in schema}
-        self.loader.set_rows(snapshot, where, computed, list(self._rows))
+        self.loader.set_rows(rows, where, computed, list(self._rows))
         self._arrange()
 
     def _arrange(self) -> None:

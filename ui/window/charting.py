@@ -64,7 +64,9 @@ class Charting(QObject):
             return "drawing…" if self.view is not None and self.view.running else ""
         count = data.table.num_rows
         figures = f"{count:,} {'figure' if count == 1 else 'figures'}"
-        return f"{figures} of {data.used:,} rows · {duration(data.seconds)}"
+        text = f"{figures} of {data.used:,} rows · {duration(data.seconds)}"
+        fetched = None if self._tab.shown is None else self._tab.shown.lines.fetched
+        return text if fetched is None or fetched.is_whole else f"{text} · {fetched.engine}"
 
     def is_drawn(self, spec: ChartSpec) -> bool:
         """Whether this chart is what is shown."""

@@ -20,6 +20,7 @@ from lamella.core.filters import fits
 from lamella.core.filters.expr import And, Filter, Predicate, all_of, columns_read
 from lamella.core.query.cards import know_count
 from lamella.core.query.computed_view import ComputedView
+from lamella.core.query.engine_figures import all_rows
 from lamella.core.query.line import Line, LineVisits, fitting_line, split_steps
 from lamella.core.query.steps import Step, Where
 from lamella.core.query.view import View
@@ -387,7 +388,7 @@ class DatasetTab(QWidget):
         if query.where is not None and query.limit is None and not query.offset and loaded.kept is None:
             know_count(loaded.view.snapshot, query.where, loaded.view.num_rows)
         computed = loaded.view if isinstance(loaded.view, ComputedView) else None
-        self.grid.cards.set_rows(loaded.view.snapshot, query.where, computed)
+        self.grid.cards.set_rows(all_rows(loaded.view), query.where, computed)
         columns = () if loaded.where is None else columns_read(loaded.where)
         self.grid.column_header.set_filtered(frozenset(columns))
         if from_top:

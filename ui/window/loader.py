@@ -85,8 +85,9 @@ class Loaded:
 
     @property
     def total_rows(self) -> int:
-        """Before the last filter."""
-        return self.view.snapshot.num_rows
+        """Before the last filter; of rows elsewhere all that are shown, or would be."""
+        fetched = self.lines.fetched
+        return self.view.snapshot.num_rows if fetched is None else fetched.total
 
     @property
     def complete(self) -> bool:
@@ -397,8 +398,7 @@ def status_text(shown: Loaded | None, counting: bool) -> str:
     if shown.line.active or fetched is not None:
         parts.append(duration(shown.lines.seconds))
     if fetched is not None:
-        part = [] if fetched.is_whole else ["cards and search are of these"]
-        return " · ".join([parts[0], *part, *parts[1:], fetched.engine])
+        return " · ".join([*parts, fetched.engine])
     if explain.row_groups_total:
         parts.append(f"{explain.row_groups_read:,} of {explain.row_groups_total:,} row groups read")
     return " · ".join(parts)

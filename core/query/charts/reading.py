@@ -49,11 +49,10 @@ from lamella.core.query.charts.spec import (
     is_moment,
     is_on_line,
 )
-from lamella.core.query.duckdb_source import Decodings
 from lamella.core.query.duckdb_types import from_duckdb
-from lamella.core.query.engine import CountedCache, query_cursor
-from lamella.core.query.plan import Node, QueryContext
-from lamella.core.query.source import whole_snapshot
+from lamella.core.query.engine import CountedCache
+from lamella.core.query.figure_rows import figure_rows
+from lamella.core.query.source import FigureRows
 
 MOST_POINTS = 5_000
 """Of more rows a scatter plot shows how dense they lie."""
@@ -88,7 +87,10 @@ def read_chart(query: Query, spec: ChartSpec, job: Job | None = None) -> ChartDa
     Raises `BadQuery` for a chart that cannot be drawn of these columns, saying what it lacks.
     """
     began = time.perf_counter()
-    data = _ChartQuery(query, spec, job or Job()).read()
+    spec.check()
+    job = job or Job()
+    with figure_rows(query, job) as rows:
+        data = _ChartQuery(rows, query.name, spec, job).read()
     return replace(data, seconds=time.perf_counter() - began)
 
 
@@ -120,21 +122,15 @@ _figures = CountedCache[tuple[object, ...], tuple[Any]](MOST_FIGURES)
 class _ChartQuery:
     """Three statements: how far columns reach, their most frequent values, and the figures."""
 
-    def __init__(self, query: Query, spec: ChartSpec, job: Job) -> None:
-        from lamella.core.query.compile import compile_pipeline
-
-        spec.check()
-        self._spec, self._job = spec, job
-        rows = {name: whole_snapshot(query.sources[name], job) for name in query.pipeline.sources()}
-        self._node: Node = compile_pipeline(query.pipeline, rows.__getitem__, job)
-        self._token = (repr(query.pipeline), *(one.token for one in rows.values()))
-        fields = self._node.fields
+    def __init__(self, rows: FigureRows, place: str, spec: ChartSpec, job: Job) -> None:
+        self._spec, self._job, self._source = spec, job, rows
+        fields = rows.fields
         known = {one.name: one.type for one in fields.all}
         reached = {name: fields.at_path(name) for name in spec.columns if name in known}
         self.types = known
         problem = spec.problem(known)
         if problem:
-            raise BadQuery(f"{query.name}: this chart cannot be drawn", problem)
+            raise BadQuery(f"{place}: this chart cannot be drawn", problem)
         named = {X: spec.x, PANELS: spec.panels}
         named |= {Y: spec.y} if spec.has_y else {}
         named |= {MEASURE: spec.measure} if spec.has_measure else {}
@@ -152,17 +148,15 @@ class _ChartQuery:
         self._remarks: list[str] = []
 
     def read(self) -> ChartData:
-        with query_cursor(self._node.fields.place, self._job) as connection:
-            self._connection = connection
-            self._job.report(0, 3, "Looking at the values")
-            self._measure_extents()
-            self._job.report(1, 3, "Looking at the values")
-            if self._spec.kind == SCATTER:
-                return self._scatter()
-            keys = {role: self._keys(role) for role in (X, Y, COLOR, PANELS) if self._is_dimension(role)}
-            self._job.report(2, 3, "Putting rows together")
-            answer = self._boxes(keys) if self._spec.kind == BOX else self._groups(keys)
-            return self._data(answer, keys)
+        self._job.report(0, 3, "Looking at the values")
+        self._measure_extents()
+        self._job.report(1, 3, "Looking at the values")
+        if self._spec.kind == SCATTER:
+            return self._scatter()
+        keys = {role: self._keys(role) for role in (X, Y, COLOR, PANELS) if self._is_dimension(role)}
+        self._job.report(2, 3, "Putting rows together")
+        answer = self._boxes(keys) if self._spec.kind == BOX else self._groups(keys)
+        return self._data(answer, keys)
 
     def _is_dimension(self, role: str) -> bool:
         return role in self._names and not (role == Y and self._spec.kind == BOX)
@@ -176,8 +170,7 @@ class _ChartQuery:
         """A relation with the columns of these roles, called like them; of all by default."""
         wanted = roles or tuple(self._names)
         identifiers = frozenset(self._values[role][0] for role in wanted)
-        context = QueryContext(self._connection, self._job, decodings=Decodings(), grouping=True)
-        inside = self._node.query(identifiers, context).sql("duckdb")
+        inside = self._source.relation(identifiers)
         columns = ", ".join(f"{self._values[role][1]} AS {role}" for role in wanted) or "1 AS one"
         return f"(SELECT {columns} FROM ({inside}) AS t)"
 
@@ -198,9 +191,12 @@ class _ChartQuery:
         assert axis is not None
         return axis.value.sql("duckdb")
 
-    def _query(self, statement: str) -> pa.Table:
-        self._job.check()
-        return self._connection.sql(statement).to_arrow_table()
+    def _query(self, statement: str, **types: pa.DataType) -> pa.Table:
+        """`types` are those of columns that are not called after a role."""
+        for role in self._names:
+            kind = self._type(role)
+            types |= {role: kind, f"{role}_low": kind, f"{role}_high": kind, f"k{role}": kind}
+        return self._source.read(statement, types)
 
     # ------------------------------------------------------------------ extents
 
@@ -230,7 +226,10 @@ class _ChartQuery:
                     wanted[f"{role}_distinct"] = inner, f"{role}_distinct", (name, "distinct")
             elif role == MEASURE and self._measures_numbers:
                 wanted["m_mean"] = f"avg({self._number(role)})", "m_mean", (name, "mean")
-        known = {one: _figures.get((*self._token, *key)) for one, (_, _, key) in wanted.items()}
+        token = self._source.token
+        known = {
+            one: None if token is None else _figures.get((token, *key)) for one, (_, _, key) in wanted.items()
+        }
         missing = {one: parts for one, parts in wanted.items() if known[one] is None}
         if missing:
             inner = ", ".join(f"{sql} AS {one}" for one, (sql, _, _) in missing.items())
@@ -238,7 +237,8 @@ class _ChartQuery:
             answer = self._query(f"SELECT {outer} FROM (SELECT {inner} FROM {self._rows()} AS r)")
             for one, value in answer.to_pylist()[0].items():
                 known[one] = (value,)
-                _figures.put((*self._token, *missing[one][2]), (value,))
+                if token is not None:
+                    _figures.put((token, *missing[one][2]), (value,))
         return {one: value[0] for one, value in known.items() if value is not None}
 
     @property
@@ -382,7 +382,8 @@ class _ChartQuery:
             f"WITH g AS MATERIALIZED (SELECT {role}, count(*) AS n FROM {self._rows()} AS r"
             f" WHERE {role} IS NOT NULL{conditions} GROUP BY {role})"
             f" SELECT {role} AS v, n, (SELECT count(*) FROM g) AS groups FROM g WHERE true{short}"
-            f" ORDER BY n DESC, v LIMIT {most}"
+            f" ORDER BY n DESC, v LIMIT {most}",
+            v=kind,
         )
         groups = answer["groups"][0].as_py() if len(answer) else 0
         shown = len(answer) if groups <= most else min(most - 1, len(answer))
@@ -397,10 +398,7 @@ class _ChartQuery:
         if others:
             self._say_others(role, shown, groups)
         dimension = values_dimension(self._names[role], kind, values, nulls, others)
-        self._connection.register(
-            f"top_{role}", pa.table({"v": answer["v"], "k": from_numpy(np.arange(shown))})
-        )
-        listed = f"(SELECT list(v ORDER BY k) FROM top_{role})"
+        listed = self._source.constants(f"top_{role}", answer["v"])
         if not others:
             return _Keys(
                 (role,), f"coalesce(list_position({listed}, {column}) - 1, {NULL})", (column,), dimension
@@ -420,12 +418,7 @@ class _ChartQuery:
     # ------------------------------------------------------------------ figures
 
     def _grouped(self, keys: Mapping[str, _Keys], figures: str) -> str:
-        raw = [
-            f"{sql} AS {name}"
-            for one in keys.values()
-            for sql, name in zip(one.raw, one.columns, strict=True)
-        ]
-        return f"SELECT {', '.join([*raw, figures])} FROM {self._used_rows()} GROUP BY ALL"
+        return f"SELECT {', '.join([*_raw_columns(keys), figures])} FROM {self._used_rows()} GROUP BY ALL"
 
     @staticmethod
     def _made(keys: Mapping[str, _Keys], figures: str) -> str:
@@ -455,25 +448,29 @@ class _ChartQuery:
             if estimated:
                 self._remarks.append(f"Distinct values of {self._spec.measure} are estimated")
             return "approx_count_distinct(m)" if estimated else "count(DISTINCT m)"
+        if self._spec.aggregate == "median":
+            return f"{self._quantile(MEASURE)}({self._number(MEASURE)}, 0.5)"
         function = {"mean": "avg"}.get(self._spec.aggregate, self._spec.aggregate)
         return f"{function}({self._number(MEASURE)})"
 
+    def _quantile(self, role: str) -> str:
+        """SQL's function: on a cluster no machine holds very many values."""
+        if not self._source.is_remote or self._counts["n"] <= ESTIMATED_ROWS:
+            return "quantile_cont"
+        self._remarks.append(f"Quantiles of {self._names[role]} are estimated")
+        return "approx_quantile"
+
     def _boxes(self, keys: Mapping[str, _Keys]) -> pa.Table:
         names = [name for one in keys.values() for name in one.columns]
-        raw = [
-            f"{sql} AS {name}"
-            for one in keys.values()
-            for sql, name in zip(one.raw, one.columns, strict=True)
-        ]
-        values = ", ".join([*raw, f"{self._number(Y)} AS v"])
+        values = ", ".join([*_raw_columns(keys), f"{self._number(Y)} AS v"])
         by = "".join(f"{name}, " for name in names)
-        grouped = f"SELECT {by}quantile_cont(v, [0.25, 0.5, 0.75]) AS q FROM b GROUP BY ALL"
+        grouped = f"SELECT {by}{self._quantile(Y)}(v, [0.25, 0.5, 0.75]) AS q FROM b GROUP BY ALL"
         reach = f"{WHISKERS} * (q[3] - q[1])"
         fences = f"SELECT {by}q[1] - {reach} AS below, q[3] + {reach} AS above FROM g"  # once for each box
         figures = (
             "count(*) AS rows, min(v) AS least, max(v) AS greatest,"
-            " min(v) FILTER (v >= below) AS low, max(v) FILTER (v <= above) AS high,"
-            " count(*) FILTER (v < below OR v > above) AS outliers"
+            " min(v) FILTER (WHERE v >= below) AS low, max(v) FILTER (WHERE v <= above) AS high,"
+            " count(*) FILTER (WHERE v < below OR v > above) AS outliers"
         )
         own = "".join(f"b.{name}, " for name in names)
         spread = f"SELECT {own}{figures} FROM b JOIN f ON {_equal('b', 'f', names)} GROUP BY ALL"
@@ -485,7 +482,8 @@ class _ChartQuery:
         return self._query(
             f"WITH b AS NOT MATERIALIZED (SELECT {values} FROM {self._used_rows()}), g AS ({grouped}),"
             f" f AS ({fences}), s AS ({spread})"
-            f" {outer} FROM (SELECT s.*, q FROM s JOIN g ON {_equal('s', 'g', names)})"
+            f" {outer} FROM (SELECT s.*, q FROM s JOIN g ON {_equal('s', 'g', names)})",
+            v=pa.float64(),
         )
 
     def _scatter(self) -> ChartData:
@@ -504,17 +502,12 @@ class _ChartQuery:
         if not points:
             return self._data(self._groups({**net, **keys}), {**net, **keys})
         every = {**net, **keys}
-        raw = [
-            f"{sql} AS {name}"
-            for one in every.values()
-            for sql, name in zip(one.raw, one.columns, strict=True)
-        ]
         places = [f"{self._place(role)} AS at_{role}" for role in (X, Y)]
         columns = "at_x, at_y"
         if SIZE in self._names:
             places.append(f"{self._number(SIZE)} AS size")
             columns += ", size"
-        inner = f"SELECT {', '.join([*raw, *places])} FROM {self._used_rows()}"
+        inner = f"SELECT {', '.join([*_raw_columns(every), *places])} FROM {self._used_rows()}"
         answer = self._query(f"{self._made(every, columns)} FROM ({inner})")
         return self._data(answer, every)
 
@@ -565,6 +558,12 @@ class _ChartQuery:
         values = [float(place) / seconds_of(kind) for place in places.to_pylist()]
         log = self._is_log(role)
         return from_numpy(np.array([math.log10(value) for value in values] if log else values, np.float64))
+
+
+def _raw_columns(keys: Mapping[str, _Keys]) -> list[str]:
+    """What rows are grouped by, with its names."""
+    every = (pair for one in keys.values() for pair in zip(one.raw, one.columns, strict=True))
+    return [f"{sql} AS {name}" for sql, name in every]
 
 
 def _equal(one: str, other: str, names: Sequence[str]) -> str:

@@ -3,6 +3,7 @@ it inside."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from pyarrow import types as is_
@@ -17,6 +18,7 @@ from lamella.core.query.spark.writing import (
     spark_cast,
     whole,
     with_type,
+    without_sign_of_zero,
 )
 
 
@@ -77,14 +79,50 @@ def first(name: str) -> Rule:
 def quantile(node: Any, context: Context) -> exp.Expr:
     """Between the two values around a place among all in order: Spark's own takes NaN and the infinities
     otherwise."""
-    values = call("array_sort", _collected("collect_list", node.this, node))
-    part = node.expression.sql("spark")
+    return _composed(_each_part(node.expression, lambda part: _between(node, part)))
+
+
+def median(node: exp.Median, context: Context) -> exp.Expr:
+    return _composed(_between(node, exp.Literal.number("0.5")))
+
+
+def approximate_quantile(node: exp.ApproxQuantile, context: Context) -> exp.Expr:
+    """One value after the other: Sail 0.7 takes no list of them."""
+    value = spark_cast(node.this, "DOUBLE")
+    if isinstance(node.parent, exp.Filter):
+        value = case(node.parent.expression.this.copy(), value)
+    return _composed(
+        _each_part(
+            node.args["quantile"],
+            lambda part: call("percentile_approx", value.copy(), spark_cast(part.copy(), "DOUBLE")),
+        )
+    )
+
+
+def approximate_distinct(node: exp.ApproxDistinct, context: Context) -> exp.Expr:
+    """Sail 0.7 counts floats as texts alone."""
+    value, known = node.this, context.type_of(node.this)
+    if known is not None and is_.is_floating(known):
+        value = spark_cast(without_sign_of_zero(value, context), "STRING")
+    return call("approx_count_distinct", value)
+
+
+def _each_part(parts: exp.Expr, make: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:
+    """A list of quantiles, where a list of them is wanted."""
+    if isinstance(parts, exp.Anonymous) and parts.this == "array":
+        return call("array", *map(make, parts.expressions))
+    return make(parts)
+
+
+def _between(node: exp.Expr, quantile: exp.Expr) -> exp.Expr:
+    values = call("array_sort", _collected("collect_list", node.this.copy(), node))
+    part = quantile.sql("spark")
     place = f"({part} * (array_size(a) - 1))"
     low, high = (f"get(a, CAST({name}({place}) AS INT))" for name in ("floor", "ceil"))
     between = f"{low} + ({high} - {low}) * ({place} - floor({place}))"
     body = exp.Var(this=f"CASE WHEN equal_null({low}, {high}) THEN {low} ELSE {between} END")
     once = exp.Lambda(this=body, expressions=[exp.to_identifier("a")])
-    return _composed(call("get", call("transform", call("array", values), once), whole(0)))
+    return call("get", call("transform", call("array", values), once), whole(0))
 
 
 def stddev_of_all(node: exp.StddevPop, _context: Context) -> exp.Expr:

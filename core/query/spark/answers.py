@@ -9,6 +9,7 @@ from lamella.core.query.engine import not_too_deep
 from lamella.core.query.plan import Node, select_count
 from lamella.core.query.source import Fetched, Question
 from lamella.core.query.spark import spill
+from lamella.core.query.spark.figures import SparkRows
 from lamella.core.query.spark.plan import SparkCompiler
 from lamella.core.remote.spark_connect import SparkServer
 
@@ -61,6 +62,9 @@ class SparkEngine:
             pieces.close()
         total = self.count(query, job) if more else snapshot.num_rows
         return Fetched(snapshot, total, self.title)
+
+    def figure_rows(self, query: Question, job: Job) -> SparkRows:
+        return SparkRows(*self._plan(query, job))
 
     def _plan(self, query: Question, job: Job) -> tuple[SparkCompiler, Node]:
         compiler = SparkCompiler(self.server, query.sources.__getitem__, job)

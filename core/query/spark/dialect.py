@@ -11,7 +11,7 @@ from functools import cache
 
 from lamella.core.libraries import exp, sqlglot
 from lamella.core.query.spark import aggregates, values
-from lamella.core.query.spark.reshaping import lift_unnests, limit_offsets, number_rows
+from lamella.core.query.spark.reshaping import lift_unnests, limit_offsets, name_keys, number_rows
 from lamella.core.query.spark.writing import Context, NotInDialect, Rule, as_it_is, call, renamed
 
 
@@ -22,6 +22,7 @@ def to_spark(statement: str, context: Context | None = None) -> str:
         tree = sqlglot.parse_one(statement, dialect="duckdb")
     except sqlglot.errors.SqlglotError as error:
         raise NotInDialect("the statement cannot be read", str(error).partition("\n")[0]) from error
+    name_keys(tree)
     lift_unnests(tree)
     number_rows(tree)
     limit_offsets(tree)
@@ -74,7 +75,7 @@ FUNCTIONS: dict[str, Rule] = {
     "list_extract": values.list_extract,
     "struct_extract_at": values.struct_field,
     "map_extract_value": values.value_of_map,
-    "list_position": renamed("array_position"),
+    "list_position": values.list_position,
     # aggregates
     "arg_min_null": renamed("min_by"),
     "arg_max_null": renamed("max_by"),
@@ -93,8 +94,22 @@ FUNCTIONS: dict[str, Rule] = {
 @cache
 def rules() -> Mapping[type, Rule]:
     """By what sqlglot makes of a function or an operator."""
+    tables = (_relations, _numbers, _comparisons, _times, _texts, _nested_values, _aggregates)
+    return {kind: rule for table in tables for kind, rule in table().items()}
+
+
+def _relations() -> dict[type, Rule]:
     return {
         exp.Table: values.table,
+        exp.CTE: values.subquery,
+        exp.Window: values.window,
+        exp.Ordered: values.ordered,
+        exp.Distinct: values.distinct,
+    }
+
+
+def _numbers() -> dict[type, Rule]:
+    return {
         exp.Cast: values.cast,
         exp.TryCast: values.cast,
         exp.Floor: values.floor("floor"),
@@ -105,19 +120,25 @@ def rules() -> Mapping[type, Rule]:
         exp.Div: values.divide,
         exp.Mod: values.modulo,
         exp.IsNan: values.nan_or_null,
-        exp.NullSafeNEQ: values.differ,
-        exp.NullSafeEQ: values.same,
+        exp.Pow: renamed("power"),
+        exp.Log: values.log,
+        exp.Ln: renamed("ln"),
+        exp.Nullif: renamed("nullif"),
+    }
+
+
+def _comparisons() -> dict[type, Rule]:
+    plain = (exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.In, exp.Between)
+    return {
         exp.EQ: values.equal,
-        exp.Distinct: values.distinct,
-        exp.NEQ: values.compared,
-        exp.LT: values.compared,
-        exp.LTE: values.compared,
-        exp.GT: values.compared,
-        exp.GTE: values.compared,
-        exp.In: values.compared,
-        exp.Between: values.compared,
-        exp.Window: values.window,
-        exp.Ordered: values.ordered,
+        exp.NullSafeEQ: values.same,
+        exp.NullSafeNEQ: values.differ,
+        **dict.fromkeys(plain, values.compared),
+    }
+
+
+def _times() -> dict[type, Rule]:
+    return {
         exp.Add: values.add_or_subtract,
         exp.Sub: values.add_or_subtract,
         exp.Extract: values.date_part,
@@ -125,45 +146,59 @@ def rules() -> Mapping[type, Rule]:
         exp.DateTrunc: values.date_trunc,
         exp.UnixToTime: values.unix_to_time,
         exp.DateDiff: values.date_diff,
-        exp.Bracket: values.list_extract,
-        exp.Struct: values.struct,
-        exp.Array: lambda node, _: call("array", *node.expressions),
-        exp.MapFromEntries: values.map_of_entries,
-        exp.Filter: aggregates.condition_inside,
-        exp.ArrayAgg: aggregates.array_agg,
-        exp.First: aggregates.first("min_by"),
-        exp.Last: aggregates.first("max_by"),
-        exp.PercentileCont: aggregates.quantile,
-        exp.PercentileDisc: aggregates.quantile_of_values,
-        exp.Mode: aggregates.mode,
-        exp.Avg: aggregates.avg,
-        exp.Min: aggregates.extreme,
-        exp.Max: aggregates.extreme,
+        exp.DateFromParts: values.make_date,
+    }
+
+
+def _texts() -> dict[type, Rule]:
+    return {
         exp.Concat: values.concat,
         exp.Trim: values.trim,
         exp.Length: values.length_of,
+        exp.ByteLength: renamed("octet_length"),
         exp.Contains: renamed("contains"),
         exp.StartsWith: renamed("startswith"),
         exp.EndsWith: renamed("endswith"),
         exp.RegexpLike: renamed("rlike"),
+        exp.Left: renamed("left"),
+        exp.Substring: renamed("substring"),
+        exp.Replace: renamed("replace"),
         exp.Unhex: renamed("unhex"),
-        exp.ByteLength: renamed("octet_length"),
+    }
+
+
+def _nested_values() -> dict[type, Rule]:
+    return {
+        exp.Bracket: values.list_extract,
+        exp.Struct: values.struct,
+        exp.Array: lambda node, _: call("array", *node.expressions),
         exp.ArraySize: renamed("array_size"),
         exp.Transform: renamed("transform"),
         exp.ArrayFilter: values.list_filter,
-        exp.Nullif: renamed("nullif"),
-        exp.Substring: renamed("substring"),
-        exp.Replace: renamed("replace"),
-        exp.Pow: renamed("power"),
-        exp.Log: values.log,
-        exp.DateFromParts: values.make_date,
-        exp.Ln: renamed("ln"),
+        exp.MapFromEntries: values.map_of_entries,
+    }
+
+
+def _aggregates() -> dict[type, Rule]:
+    return {
+        exp.Filter: aggregates.condition_inside,
+        exp.ArrayAgg: aggregates.array_agg,
+        exp.First: aggregates.first("min_by"),
+        exp.Last: aggregates.first("max_by"),
+        exp.Median: aggregates.median,
+        exp.PercentileCont: aggregates.quantile,
+        exp.PercentileDisc: aggregates.quantile_of_values,
+        exp.ApproxQuantile: aggregates.approximate_quantile,
+        exp.ApproxDistinct: aggregates.approximate_distinct,
+        exp.Mode: aggregates.mode,
+        exp.Avg: aggregates.avg,
+        exp.Min: aggregates.extreme,
+        exp.Max: aggregates.extreme,
         exp.Stddev: renamed("stddev_samp"),
         exp.StddevSamp: renamed("stddev_samp"),
         exp.StddevPop: aggregates.stddev_of_all,
         exp.Variance: renamed("var_samp"),
         exp.VariancePop: renamed("var_pop"),
-        exp.ApproxDistinct: renamed("approx_count_distinct"),
         exp.CountIf: renamed("count_if"),
     }
 

@@ -97,7 +97,9 @@ def shown_schema(stored: pa.Schema) -> pa.Schema:
             name, again = f"{one.name}#{again}", again + 1
         names.add(name)
         known = _is_known(one.type)
-        fields.append(noted_field(name, _plain(one.type) if known else pa.string(), "" if known else AS_TEXT))
+        fields.append(
+            noted_field(name, plain_type(one.type) if known else pa.string(), "" if known else AS_TEXT)
+        )
     return pa.schema(fields)
 
 
@@ -112,18 +114,18 @@ def _is_known(kind: pa.DataType) -> bool:
     )
 
 
-def _plain(kind: pa.DataType) -> pa.DataType:
+def plain_type(kind: pa.DataType) -> pa.DataType:
     """The same without what servers differ in: nullability, names of list items, wide offsets."""
     if is_.is_large_string(kind) or is_.is_string_view(kind):
         return pa.string()
     if is_.is_large_binary(kind) or is_.is_binary_view(kind):
         return pa.binary()
     if is_.is_list(kind) or is_.is_large_list(kind):
-        return pa.list_(_plain(kind.value_type))
+        return pa.list_(plain_type(kind.value_type))
     if is_.is_struct(kind):
-        return pa.struct([pa.field(one.name, _plain(one.type)) for one in kind])
+        return pa.struct([pa.field(one.name, plain_type(one.type)) for one in kind])
     if is_.is_map(kind):
-        return pa.map_(_plain(kind.key_type), _plain(kind.item_type))
+        return pa.map_(plain_type(kind.key_type), plain_type(kind.item_type))
     if is_.is_timestamp(kind):
         return pa.timestamp("us", None if kind.tz is None else "UTC")
     return kind

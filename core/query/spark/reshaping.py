@@ -62,6 +62,16 @@ def _some_of(values: exp.Expr) -> exp.Expr:
     return exp.Anonymous(this="array_repeat", expressions=[exp.Literal.number(1), count])
 
 
+def name_keys(tree: exp.Expr) -> None:
+    """Sail 0.7 takes no GROUP BY ALL: what is no aggregate is named."""
+    for select in list(tree.find_all(exp.Select)):
+        group = select.args.get("group")
+        if group is None or not group.args.get("all"):
+            continue
+        keys = [one.unalias() for one in select.expressions if not one.find(exp.AggFunc, exp.Filter)]
+        select.set("group", exp.Group(expressions=[key.copy() for key in keys]) if keys else None)
+
+
 MOST_LIMITED = 2**31 - 1
 """Spark counts the rows of a limit, with those of the offset, as a whole number of 32 bits."""
 

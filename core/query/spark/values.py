@@ -14,9 +14,9 @@ from lamella.core.query.spark.writing import (
     NotInDialect,
     Rule,
     arguments,
+    as_list,
     call,
     case,
-    listed,
     not_null,
     spark_cast,
     whole,
@@ -33,6 +33,12 @@ def table(node: exp.Table, context: Context) -> exp.Expr:
     sql = context.tables.get(node.name)
     if sql is not None and not node.db:
         node.set("this", exp.Var(this=sql))
+    return node
+
+
+def subquery(node: exp.CTE, _context: Context) -> exp.CTE:
+    """Spark has no words for whether it is computed once."""
+    node.set("materialized", None)
     return node
 
 
@@ -171,7 +177,7 @@ def distinct(node: exp.Distinct, context: Context) -> exp.Expr:
 
 def compared(node: Any, context: Context) -> Any:
     """A number beside floats is a float: as a decimal it would make decimals of them."""
-    parts = [node.this, *listed(node.args.get("expression")), *node.expressions]
+    parts = [node.this, *as_list(node.args.get("expression")), *node.expressions]
     kinds = [context.type_of(part) for part in parts if part is not None]
     if any(kind is not None and is_.is_floating(kind) for kind in kinds):
         for part in parts:
@@ -239,8 +245,12 @@ def date_part(node: Any, context: Context) -> exp.Expr:
 
 
 def date_trunc(node: Any, context: Context) -> exp.Expr:
-    unit = node.args["unit"].name
-    return call("date_trunc", exp.Literal.string(unit.casefold()), node.this)
+    """Spark's gives an instant, also of what clocks show."""
+    known = context.type_of(node.this)
+    made = call("date_trunc", exp.Literal.string(node.args["unit"].name.casefold()), node.this)
+    if known is None or not is_.is_timestamp(known):
+        return made
+    return with_type(made if known.tz is not None else spark_cast(made, "TIMESTAMP_NTZ"), known)
 
 
 def timezone(node: exp.Anonymous, context: Context) -> exp.Expr:
@@ -346,6 +356,11 @@ def list_extract(node: Any, _context: Context) -> exp.Expr:
     if isinstance(place, exp.Literal):
         return call("get", values, whole(int(place.name) - 1))
     return call("get", values, spark_cast(exp.Sub(this=exp.Paren(this=place), expression=whole(1)), "INT"))
+
+
+def list_position(node: exp.Anonymous, _context: Context) -> exp.Expr:
+    """Null for what is not in the list, where Spark has 0."""
+    return call("nullif", call("array_position", *node.expressions), whole(0))
 
 
 def list_filter(node: exp.ArrayFilter, context: Context) -> exp.Expr:

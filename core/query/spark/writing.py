@@ -93,11 +93,11 @@ def arguments(node: exp.Expr) -> list[exp.Expr]:
     if isinstance(node, exp.Anonymous):
         return list(node.expressions)
     return [
-        part for name in node.arg_types for part in listed(node.args.get(name)) if isinstance(part, exp.Expr)
+        part for name in node.arg_types for part in as_list(node.args.get(name)) if isinstance(part, exp.Expr)
     ]
 
 
-def listed(part: Any) -> list[Any]:
+def as_list(part: Any) -> list[Any]:
     return part if isinstance(part, list) else [part]
 
 

@@ -16,6 +16,7 @@ import pytest
 from lamella import Store
 from lamella.core.errors import BadQuery, Cancelled
 from lamella.core.jobs import Job
+from lamella.core.query import figure_rows
 from lamella.core.query.builder import Query, query_of
 from lamella.core.query.charts import ChartData, ChartSpec, read_chart, suggest
 from lamella.core.query.charts import reading as charts
@@ -375,14 +376,14 @@ class Noting:
 
 def test_another_chart_of_the_same_rows_does_not_measure_its_columns_again(rows, monkeypatch):
     query, statements = query_of_rows(rows), list[str]()
-    cursor = charts.query_cursor
+    cursor = figure_rows.query_cursor
 
     @contextmanager
     def noted(place: str, job: Job) -> Iterator[Noting]:
         with cursor(place, job) as connection:
             yield Noting(connection, statements)
 
-    monkeypatch.setattr(charts, "query_cursor", noted)
+    monkeypatch.setattr(figure_rows, "query_cursor", noted)
     read_chart(query, ChartSpec("histogram", "distance"))
     assert len(statements) == 2
     read_chart(query, ChartSpec("histogram", "distance", color="ok"))

@@ -13,6 +13,7 @@ from pytestqt.qtbot import QtBot
 
 from lamella import agg, col, open_dataset
 from lamella.core.datasets.spark import SparkTable
+from lamella.core.query.charts import ChartSpec
 from lamella.core.query.spark import spill
 from lamella.core.query.steps import Compute, Group, Sql, Where
 from lamella.core.scan.snapshot import FileSegment, SortKey
@@ -137,6 +138,36 @@ def test_more_rows_than_the_limit_lie_in_a_file_and_are_counted_there(
     assert isinstance(segment, FileSegment) and segment.path.is_file()
     assert shown.shown.lines.rows.count() == ROWS, "what goes on with the rows has all of them"
     assert shown.view.page(1_100, 5).num_rows == 5
+
+
+def test_figures_are_of_all_rows_not_of_those_that_were_fetched(
+    qtbot: QtBot, window: MainWindow, spark_address: str, path: Path, settled: Callable[[], DatasetTab],
+    few_rows: None,
+) -> None:  # fmt: skip
+    window.opening.open_key((f"{spark_address}/parquet:{path}",))
+    tab = settled()
+    assert tab.view.num_rows == 1_200
+    tab.grid.cards.set_shown(True)
+    cards = tab.grid.cards.loader
+    qtbot.waitUntil(lambda: cards.settled and cards.face("id") is not None)
+    assert (cards.face("id").card.all.rows, cards.face("id").card.all.max) == (ROWS, ROWS - 1)
+    assert sum(count for _, count in cards.face("k").card.all.top) == ROWS
+    tab.profiling.show()
+    profiles = tab.profiling.view
+    qtbot.waitUntil(lambda: profiles.loader.num_known == 3)
+    assert {row.name: row.profile.rows for row in profiles.rows} == dict.fromkeys(("id", "k", "n"), ROWS)
+    tab.profiling.hide()
+    tab.charting.show()
+    tab.charting.view.show_spec(ChartSpec("bar", "k"))
+    qtbot.waitUntil(lambda: tab.charting.is_drawn(ChartSpec("bar", "k")))
+    assert sum(tab.charting.view.data.table["value"].to_pylist()) == ROWS
+    assert f"7 figures of {ROWS:,} rows" in tab.status and "Spark Connect" in tab.status
+    tab.charting.hide()
+    tab.grid.go_to(0, 0)
+    tab.inspector.show_page("column")
+    page = tab.inspector.column_page
+    qtbot.waitUntil(lambda: page.values.topLevelItemCount() > 0)
+    assert page.values.topLevelItem(0).text(1) == "1", "each id once"
 
 
 def test_a_server_that_is_gone_is_told_in_the_message_bar(

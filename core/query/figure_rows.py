@@ -1,0 +1,59 @@
+"""Rows that charts, cards and profiles are computed of, by statements in DuckDB's dialect: DuckDB runs them
+on rows that are here, and an engine on those that it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping
+from contextlib import contextmanager
+
+import pyarrow as pa
+
+from lamella.core.jobs import Job
+from lamella.core.libraries import duckdb
+from lamella.core.query.builder import Query
+from lamella.core.query.duckdb_source import Decodings
+from lamella.core.query.engine import query_cursor
+from lamella.core.query.fields import Fields
+from lamella.core.query.plan import Identifiers, Node, QueryContext
+from lamella.core.query.source import FigureRows, engine_of, whole_snapshot
+
+Types = Mapping[str, pa.DataType]
+
+
+class LocalRows:
+    def __init__(self, node: Node, token: Hashable, connection: duckdb.DuckDBPyConnection, job: Job) -> None:
+        self._node, self.token, self._connection, self._job = node, token, connection, job
+        self.is_remote = False
+
+    @property
+    def fields(self) -> Fields:
+        return self._node.fields
+
+    def relation(self, identifiers: Identifiers) -> str:
+        context = QueryContext(self._connection, self._job, decodings=Decodings(), grouping=True)
+        return self._node.query(identifiers, context).sql("duckdb")
+
+    def read(self, statement: str, types: Types) -> pa.Table:
+        self._job.check()
+        return self._connection.sql(statement).to_arrow_table()
+
+    def constants(self, name: str, values: pa.ChunkedArray) -> str:
+        places = pa.array(range(len(values)), pa.int64())
+        self._connection.register(name, pa.table({"v": values, "k": places}))
+        return f"(SELECT list(v ORDER BY k) FROM {name})"
+
+
+@contextmanager
+def figure_rows(query: Query, job: Job) -> Iterator[FigureRows]:
+    """The rows of a query's answer. Blocks, while statements run. Raises as `Query.read`."""
+    from lamella.core.query.compile import compile_pipeline
+
+    engine = engine_of(query)
+    if engine is not None:
+        yield engine.figure_rows(query, job)
+        return
+    rows = {name: whole_snapshot(query.sources[name], job) for name in query.pipeline.sources()}
+    node = compile_pipeline(query.pipeline, rows.__getitem__, job)
+    token = (repr(query.pipeline), *(one.token for one in rows.values()))
+    with query_cursor(node.fields.place, job) as connection:
+        yield LocalRows(node, token, connection, job)

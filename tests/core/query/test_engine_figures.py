@@ -1,0 +1,138 @@
+"""Charts, cards and profiles of rows that a Spark server holds: the same as of the same rows here."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+import random
+from decimal import Decimal
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from lamella import col, open_dataset
+from lamella.core.datasets.base import Dataset
+from lamella.core.datasets.spark import SparkTable
+from lamella.core.errors import BadQuery
+from lamella.core.jobs import Job
+from lamella.core.query.answer_comparison import compare_answers
+from lamella.core.query.cards import card
+from lamella.core.query.charts import ChartSpec, read_chart
+from lamella.core.query.engine_figures import EngineRows
+from lamella.core.query.profile import profile
+
+ROWS = 5_500
+"""More than are drawn as single points."""
+START = dt.datetime(2020, 1, 1)
+
+
+def rows() -> pa.Table:
+    choose, odd = random.Random(7), [math.nan, math.inf, -math.inf, 0.0, -0.0]
+    numbers = range(ROWS)
+    columns = {
+        "id": pa.array(numbers),
+        "k": pa.array([f"k{n % 7}" if n % 11 else None for n in numbers]),
+        "many": pa.array([f"m{n % 53}" for n in numbers]),
+        "f": pa.array([choose.gauss(0, 10) if n % 50 else choose.choice(odd) for n in numbers]),
+        "few": pa.array([n % 5 / 2 for n in numbers]),
+        "price": pa.array([Decimal(n % 97) / 10 for n in numbers], pa.decimal128(10, 2)),
+        "day": pa.array([START.date() + dt.timedelta(days=n % 700) for n in numbers]),
+        "ts": pa.array([START + dt.timedelta(hours=n) for n in numbers], pa.timestamp("us")),
+        "tz": pa.array([START + dt.timedelta(hours=n) for n in numbers], pa.timestamp("us", "UTC")),
+        "flag": pa.array([n % 3 == 0 if n % 13 else None for n in numbers]),
+        "tags": pa.array([[n % 3] * (n % 3) for n in numbers]),
+        "bytes": pa.array([bytes([n % 5]) for n in numbers]),
+    }
+    return pa.table(columns)
+
+
+@pytest.fixture(scope="module")
+def pair(spark_address: str, tmp_path_factory: pytest.TempPathFactory) -> tuple[Dataset, SparkTable]:
+    path = tmp_path_factory.mktemp("figures") / "t.parquet"
+    pq.write_table(rows(), path)
+    return open_dataset(path), open_dataset(f"{spark_address}/parquet:{path}")
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        ChartSpec("histogram", "f", color="k"),
+        ChartSpec("histogram", "day"),
+        ChartSpec("histogram", "id", log_x=True),
+        ChartSpec("bar", "k"),
+        ChartSpec("bar", "many", measure="id", aggregate="mean"),
+        ChartSpec("bar", "few", measure="price", aggregate="sum"),
+        ChartSpec("bar", "flag", measure="f", aggregate="median", color="k"),
+        ChartSpec("bar", "bytes", measure="k", aggregate="distinct"),
+        ChartSpec("line", "ts", measure="id", aggregate="mean", unit="month"),
+        ChartSpec("line", "tz", measure="f", aggregate="max", color="many"),
+        ChartSpec("area", "day", panels="k"),
+        ChartSpec("scatter", "id", "f"),
+        ChartSpec("box", "few", "f", panels="flag"),
+        ChartSpec("box", "", "price"),
+        ChartSpec("heat_map", "k", "many"),
+    ],
+    ids=lambda spec: "-".join(map(str, spec.to_json().values())),
+)
+def test_a_chart_is_the_same(pair: tuple[Dataset, SparkTable], spec: ChartSpec) -> None:
+    here, there = (read_chart(one.query(), spec) for one in pair)
+    comparison = compare_answers(here.table, there.table, in_order=True)
+    assert comparison.is_same, (comparison.problem, comparison.differences[:3])
+    assert (there.x, there.y, there.color, there.panels) == (here.x, here.y, here.color, here.panels)
+    assert (there.rows, there.used, there.left_out) == (here.rows, here.used, here.left_out)
+    assert there.remarks == here.remarks
+
+
+def test_a_chart_of_a_line_of_steps_shows_points_of_few_rows(pair: tuple[Dataset, SparkTable]) -> None:
+    here, there = (
+        read_chart(one.query().where(col("id") < 60), ChartSpec("scatter", "id", "f", color="k"))
+        for one in pair
+    )
+    assert there.shows_points and compare_answers(here.table, there.table, in_order=False).is_same
+
+
+@pytest.mark.parametrize("name", [name for name in rows().column_names if name != "tz"])
+def test_cards_and_profiles_are_the_same(pair: tuple[Dataset, SparkTable], name: str) -> None:
+    table, there = pair[0].snapshot(), EngineRows(pair[1].query(), ROWS, pair[1].schema, "rows")
+    here, made = card(table, name), there.card(name, Job())
+    for figure in ("rows", "nulls", "nans", "min", "max", "top"):
+        assert getattr(made.all, figure) == getattr(here.all, figure), figure
+    assert made.all.distinct == pytest.approx(here.all.distinct, rel=0.1), "both are estimates"
+    assert sum(made.all.bins.values()) == sum(here.all.bins.values())
+    ours, theirs = profile(table, name), there.profile(name, Job())
+    for figure in ("rows", "nulls", "nans", "distinct", "min", "max", "quantiles", "histogram", "lengths"):
+        assert getattr(theirs, figure) == getattr(ours, figure), figure
+    assert (theirs.top_values, theirs.approximate) == (ours.top_values, ours.approximate)
+    assert theirs.mean == pytest.approx(ours.mean, nan_ok=True)
+
+
+def test_a_table_has_profiles_of_the_rows_that_meet_a_condition(pair: tuple[Dataset, SparkTable]) -> None:
+    found = pair[1].profile("id", col("id") < 10)
+    assert (found.rows, found.min, found.max, found.mean) == (10, 0, 9, 4.5)
+
+
+def test_of_very_many_values_quantiles_are_estimated(
+    pair: tuple[Dataset, SparkTable], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lamella.core.query.charts.reading.ESTIMATED_ROWS", 1_000)
+    monkeypatch.setattr("lamella.core.query.engine_figures.EXACT_ROWS", 1_000)
+    chart = read_chart(pair[1].query(), ChartSpec("bar", "flag", measure="id", aggregate="median"))
+    assert "Quantiles of id are estimated" in chart.remarks
+    assert chart.table["value"].to_pylist() == pytest.approx([ROWS / 2] * 2, rel=0.05)
+    found = pair[1].profile("day")
+    assert found.approximate and found.quantiles is not None
+    assert abs(found.quantiles[0.5] - dt.date(2020, 12, 1)) < dt.timedelta(days=40)
+
+
+def test_figures_that_the_dialect_lacks_are_refused_before_anything_runs(
+    pair: tuple[Dataset, SparkTable],
+) -> None:
+    from lamella.core.query.figure_rows import figure_rows
+
+    with (
+        figure_rows(pair[1].query(), Job()) as table,
+        pytest.raises(BadQuery, match="cannot be computed on Spark Connect") as caught,
+    ):
+        table.read("SELECT damerau_levenshtein('a', 'b') AS d", {})
+    assert "damerau_levenshtein" in str(caught.value)
