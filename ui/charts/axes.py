@@ -20,6 +20,7 @@ from lamella.ui.charts.words import LONGEST, tick_text
 Ticks = list[tuple[float, list[float]]]
 """Levels of ticks: how far they are apart, and where they are."""
 
+EVERYWHERE = (-math.inf, math.inf)
 TURNED_SHARE = 0.72
 """How high and wide a text is that is turned by 45 degrees, as a share of its length."""
 BETWEEN = [math.log10(step) for step in range(2, 10)]
@@ -31,16 +32,16 @@ MOMENT_PIXELS, SPAN_PIXELS = 84, 70
 
 class ChartAxis(pg.AxisItem):
     """An axis whose ticks may become others: PySide does not survive that axes come and go. There are none
-    behind the `limit`."""
+    outside the `span`."""
 
     def __init__(self, orientation: str) -> None:
         super().__init__(orientation)
         self.enableAutoSIPrefix(False)
         self.ticks: NumberTicks | LogTicks | MomentTicks | SpanTicks | NameTicks = NumberTicks()
-        self.limit = math.inf
+        self.span = EVERYWHERE
 
     def show_ticks(self, ticks: NumberTicks | LogTicks | MomentTicks | SpanTicks | NameTicks) -> None:
-        self.ticks, self.limit, self.picture = ticks, math.inf, None
+        self.ticks, self.span, self.picture = ticks, EVERYWHERE, None
         self.setWidth(None) if self.orientation == "left" else self.setHeight(None)
         self.update()
 
@@ -53,21 +54,51 @@ class ChartAxis(pg.AxisItem):
             else:
                 self.setHeight(room + self._label_height())
 
+    def reserve(self, low: float, high: float, pixels: float) -> None:
+        """Make exactly the room that names and title take, so that panels beside each other have the same."""
+        metrics = QFontMetrics(theme.current().font(theme.TextSize.CAPTION))
+        if self.orientation == "bottom":
+            self.setHeight(metrics.height() + theme.S + self._label_height())
+            return
+        texts = [
+            text
+            for spacing, values in self.tickValues(low, high, pixels)
+            for text in self.tickStrings(values, 1.0, spacing)
+        ]
+        self.setWidth(max(map(metrics.horizontalAdvance, texts), default=0) + theme.L + self._label_height())
+
+    @property
+    def overhang(self) -> int:
+        """Pixels that a turned name reaches to the left of its tick."""
+        return self.ticks.overhang if isinstance(self.ticks, NameTicks) and self._is_turned else 0
+
+    @property
+    def _is_turned(self) -> bool:
+        return isinstance(self.ticks, NameTicks) and self.ticks.turned and self.orientation == "bottom"
+
+    def boundingRect(self) -> QRectF:
+        """With room for names beyond its ends: pyqtgraph draws none that do not lie inside."""
+        beyond = theme.current().line_height(theme.TextSize.CAPTION)
+        if self.orientation == "left":
+            return super().boundingRect().adjusted(0, -beyond, 0, beyond)
+        wide = self.ticks.widest if self._is_turned and isinstance(self.ticks, NameTicks) else 0
+        return super().boundingRect().adjusted(-wide, 0, wide, 0)
+
     def _label_height(self) -> int:
         return theme.current().line_height() if self.label.isVisible() else 0
 
     def tickValues(self, minVal: float, maxVal: float, size: float) -> Ticks:
         found = self.ticks.values(minVal, maxVal, size, self.orientation)
         levels = super().tickValues(minVal, maxVal, size) if found is None else found
-        return [(spacing, [value for value in values if value <= self.limit]) for spacing, values in levels]
+        least, most = self.span
+        return [(spacing, [at for at in values if least <= at <= most]) for spacing, values in levels]
 
     def tickStrings(self, values: Sequence[float], scale: float, spacing: float) -> list[str]:
         return self.ticks.texts(values, spacing)
 
     def drawPicture(self, p: QPainter, axisSpec: Any, tickSpecs: Any, textSpecs: Any) -> None:
-        turned = isinstance(self.ticks, NameTicks) and self.ticks.turned and self.orientation == "bottom"
-        super().drawPicture(p, axisSpec, tickSpecs, [] if turned else textSpecs)
-        if turned:
+        super().drawPicture(p, axisSpec, tickSpecs, [] if self._is_turned else textSpecs)
+        if self._is_turned:
             self._draw_turned(p, textSpecs)
 
     def _draw_turned(self, p: QPainter, textSpecs: Any) -> None:
@@ -228,12 +259,14 @@ class NameTicks:
 
     def __init__(self, dimension: Dimension) -> None:
         self._names = {place.at: tick_text(dimension, place) for place in dimension.places}
-        self.turned = False
+        self.turned, self.widest, self.overhang = False, 0, 0
 
     def fit(self, pixels: float, orientation: str) -> int:
         """How many pixels names take across an axis that is so long."""
         metrics = QFontMetrics(theme.current().font(theme.TextSize.CAPTION))
-        widest = max(map(metrics.horizontalAdvance, self._names.values()), default=0)
+        widths = [metrics.horizontalAdvance(name) for name in self._names.values()]
+        widest = self.widest = max(widths, default=0)
+        self.overhang = round(widths[0] * TURNED_SHARE) if widths else 0
         if orientation == "left":
             return min(widest, metrics.horizontalAdvance("m" * LONGEST)) + theme.M
         self.turned = widest + theme.XS > pixels / max(1, len(self._names))

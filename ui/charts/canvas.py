@@ -25,22 +25,28 @@ from lamella.ui.charts.marks import (
     EndLabels,
     Mark,
     Marks,
-    PanelMarks,
     SeriesLook,
     Shapes,
     cosmetic,
     looks_of,
 )
+from lamella.ui.charts.panels import (
+    EARTH,
+    LEAST_HEIGHT,
+    Panel,
+    align_axes,
+    map_stretch,
+    names_overhang,
+    panels_across,
+)
 from lamella.ui.charts.words import brush_text, figure_title, hover_text, place_text, summary_of
 
-LEAST_WIDTH, LEAST_HEIGHT = 160, 130
-"""Of a panel; more of them are scrolled to."""
 REACH = 16
 """How far from a point the mouse may be, in pixels."""
 DRAG = 5
 MARGIN = 0.05
 """Above and below what is drawn, as a share of it."""
-BRUSH_ALPHA, GRID_ALPHA = 40, 28
+BRUSH_ALPHA, GRID_ALPHA = 40, 40
 
 
 @dataclass(frozen=True)
@@ -51,25 +57,6 @@ class Picked:
     condition: Filter | None
     text: str
     rows: int
-
-
-@dataclass
-class Panel:
-    """One plot, and what stands in it."""
-
-    plot: pg.PlotItem
-    made: PanelMarks
-    rows: Sequence[Mapping[str, Any]]
-    place: Place | None
-    labels: EndLabels | None = None
-
-
-def map_stretch(south: float, north: float) -> float | None:
-    """How long a degree to the east is against one to the north, in the middle between two latitudes; None
-    where there is no map of them."""
-    if not -90 <= south <= north <= 90:
-        return None
-    return max(0.05, math.cos(math.radians((south + north) / 2)))
 
 
 class ChartCanvas(pg.GraphicsLayoutWidget):
@@ -135,12 +122,13 @@ class ChartCanvas(pg.GraphicsLayoutWidget):
         self.looks = looks_of(data.color)
         marks, rows = Marks(data, self.display, self.looks), data.table.to_pylist()
         places: list[Place | None] = [None] if data.panels is None else list(data.panels.places)
-        across = self._abreast = _across(len(places), *self._room())
+        across = self._abreast = panels_across(len(places), *self._room())
         self.setMinimumHeight(math.ceil(len(places) / across) * theme.current().px(LEAST_HEIGHT))
         for number, place in enumerate(places):
             own = rows if place is None else [row for row in rows if row["panels"] == place.key]
-            last = number + across >= len(places)
-            self._add_panel(marks, own, place, divmod(number, across), last)
+            row_end = min(len(places), (number // across + 1) * across)
+            named = row_end + across > len(places)  # in its row there is one with none below it
+            self._add_panel(marks, own, place, divmod(number, across), named)
         self._set_ranges()
         self._fit_axes()
 
@@ -165,9 +153,9 @@ class ChartCanvas(pg.GraphicsLayoutWidget):
         rows: Sequence[Mapping[str, Any]],
         place: Place | None,
         cell: tuple[int, int],
-        last: bool,
+        named: bool,
     ) -> None:
-        """`last`: there is none below it."""
+        """`named`: with the names of places below it."""
         row, column = cell
         data, look = self.data, theme.current()
         assert data is not None
@@ -186,7 +174,7 @@ class ChartCanvas(pg.GraphicsLayoutWidget):
         text = None if place is None or data.panels is None else escape(place_text(data.panels, place))
         plot.setTitle(text, color=look.colors.text, size=points, bold=True)
         style = {"color": look.colors.muted, "font-size": points}
-        named = last and data.x is not None
+        named = named and data.x is not None
         bottom.setStyle(showValues=named)
         bottom.setLabel(escape(visible(data.x.column)) if named and data.x is not None else None, **style)
         bottom.showLabel(named)
@@ -199,8 +187,9 @@ class ChartCanvas(pg.GraphicsLayoutWidget):
         has_zero = data.y is None and not data.spec.log_y and made.low < 0 < made.high
         if has_zero:
             zero = pg.InfiniteLine(0, 0, pen=cosmetic(look.color("border_strong"), 1))
+            zero.setZValue(-10)
             plot.addItem(zero, ignoreBounds=True)
-        self.panels.append(Panel(plot, made, rows, place))
+        self.panels.append(Panel(plot, made, rows, place, cell, named))
 
     def _left_ticks(self) -> Any:
         assert self.data is not None
@@ -229,6 +218,8 @@ class ChartCanvas(pg.GraphicsLayoutWidget):
         stretch = map_stretch(low, high) if data.spec.is_map and self.display.map else None
         for panel in self.panels:
             panel.plot.vb.setAspectLocked(stretch is not None, stretch)
+            if stretch is not None:  # a map may be higher or wider than the earth
+                panel.plot.getAxis("bottom").span, panel.plot.getAxis("left").span = EARTH
             panel.plot.setRange(xRange=(left, right), yRange=(low, high), padding=0)
         self._name_lines()
 
@@ -244,21 +235,26 @@ class ChartCanvas(pg.GraphicsLayoutWidget):
             panel.plot.removeItem(panel.labels)
             panel.labels = None
         panel.plot.setXRange(left, left + (right - left) / (1 - share), padding=0)
-        panel.plot.getAxis("bottom").limit = right
+        panel.plot.getAxis("bottom").span = (-math.inf, right)
         if panel.made.ends:
             panel.labels = EndLabels(panel.made.ends, right)
             panel.plot.addItem(panel.labels, ignoreBounds=True)
 
     def _fit_axes(self) -> None:
+        self.ci.layout.activate()
         for panel in self.panels:
             for name, pixels in (("bottom", panel.plot.vb.width()), ("left", panel.plot.vb.height())):
                 panel.plot.getAxis(name).fit(pixels or self.width() * 0.85)
+        if len(self.panels) > 1:
+            align_axes(self.panels)
+        left = 0.0 if self.data is None or self.data.x is None else names_overhang(self.panels, self.data.x)
+        self.ci.layout.setContentsMargins(theme.S + left, theme.XS, theme.M, theme.XS)
 
     def resizeEvent(self, event: QResizeEvent | None) -> None:
         super().resizeEvent(event)
         if event is None or not hasattr(self, "panels") or self.data is None or self._redrawing:
             return  # pyqtgraph calls it as it begins
-        across = _across(len(self.panels), *self._room())
+        across = panels_across(len(self.panels), *self._room())
         before = self._abreast
         if len(self.panels) > 1 and across != before:
             self._redraw()
@@ -568,16 +564,3 @@ def _ends(dimension: Dimension | None) -> tuple[float, float]:
 def _holds(area: QRectF, place: QPointF) -> bool:
     inside = area.left() <= place.x() < area.right()
     return inside and area.top() <= place.y() <= area.bottom()
-
-
-def _across(count: int, width: int, height: int) -> int:
-    """So many panels abreast that they are neither flat nor thin."""
-    least = theme.current().px(LEAST_WIDTH)
-
-    def misfit(across: int) -> float:
-        down = math.ceil(count / across)
-        shape = (max(1, width) / across) / max(height / down, LEAST_HEIGHT)
-        thin = 5.0 if across > 1 and width / across < least else 0.0
-        return abs(math.log(shape / 1.4)) + 0.1 * (across * down - count) + thin
-
-    return min(range(1, max(1, count) + 1), key=misfit)

@@ -9,6 +9,7 @@ import pyarrow as pa
 from PySide6.QtCore import QSignalBlocker, QStringListModel, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import (
+    QBoxLayout,
     QButtonGroup,
     QCheckBox,
     QComboBox,
@@ -44,15 +45,16 @@ from lamella.ui.filters.value_fields import ColumnBox
 from lamella.ui.widgets.controls import FlowLayout, IconButton
 
 WIDTH, AGGREGATE_WIDTH = 280, 92
-AGGREGATE_SHARE = 0.33
-"""Of the panel, at most, where the text is large."""
+AGGREGATE_SHARE = 0.4
+"""Of the panel, at most."""
+ANY_WIDTH = 16_777_215  # Qt's QWIDGETSIZE_MAX
 ICONS = {
     LINE: "chart-line", BAR: "chart", AREA: "chart-area", SCATTER: "chart-scatter", HISTOGRAM: "histogram",
     BOX: "chart-box", HEAT_MAP: "chart-heat",
 }  # fmt: skip
 ROLES = {"x": "X", "y": "Y", "measure": "Figure", "color": "Colour", "size": "Size", "panels": "Panels"}
 OPTIONAL = ("color", "size", "panels")
-UNITS = {"": "fitting", **{unit: unit for unit in UNIT_SECONDS}}
+UNITS = {"": "automatic", **{unit: unit for unit in UNIT_SECONDS}}
 DISPLAY = {
     "band": "Band: 95% confidence",
     "markers": "Markers",
@@ -89,7 +91,7 @@ class ChartForm(QFrame):
         self._rows: dict[str, tuple[QLabel, QWidget]] = {}
         self.aggregate = QComboBox(accessibleName="What makes one figure of several rows")
         self.unit = QComboBox(accessibleName="Unit of time along X")
-        self.log_x, self.log_y = QCheckBox("X by powers of ten"), QCheckBox("Y by powers of ten")
+        self.log_x, self.log_y = QCheckBox("Log scale along X"), QCheckBox("Log scale along Y")
         self.checks = {name: QCheckBox(text) for name, text in DISPLAY.items()}
         self.counts = QGridLayout()
         self._heading, self.remarks = QLabel("Rows behind it"), QLabel(wordWrap=True)
@@ -321,7 +323,7 @@ class ChartForm(QFrame):
         if role != "measure":
             return box
         both = QWidget()
-        line = QHBoxLayout(both)
+        self._measure_line = line = QBoxLayout(QBoxLayout.Direction.LeftToRight, both)
         line.setContentsMargins(0, 0, 0, 0)
         line.setSpacing(theme.XS)
         line.addWidget(self.aggregate)
@@ -329,5 +331,9 @@ class ChartForm(QFrame):
         return both
 
     def _fit(self) -> None:
-        wide = min(theme.current().px(AGGREGATE_WIDTH), round(self.width() * AGGREGATE_SHARE))
-        self.aggregate.setFixedWidth(wide)
+        """The aggregate beside its column, or above it where text is large."""
+        wide, directions = theme.current().px(AGGREGATE_WIDTH), QBoxLayout.Direction
+        beside = wide <= self.width() * AGGREGATE_SHARE
+        self._measure_line.setDirection(directions.LeftToRight if beside else directions.TopToBottom)
+        self.aggregate.setMinimumWidth(wide if beside else 0)
+        self.aggregate.setMaximumWidth(wide if beside else ANY_WIDTH)

@@ -28,7 +28,7 @@ LEAST_POINT, MOST_POINT = 4, 28
 """Pixels across, of points whose size a column says."""
 MOST_MARKED = 120
 """Points of a line that still have markers."""
-BAND_ALPHA, AREA_ALPHA = 36, 110
+BAND_ALPHA, AREA_ALPHA, OVERLAP_ALPHA = 36, 110, 40
 CUT = 2.0
 """How many times as high as the others a bar of what is left over may be."""
 GAP = 0.08
@@ -142,7 +142,7 @@ class Shapes(pg.GraphicsObject):
         self._bounds = self._bounds.united(rect)
 
     def write(self, rect: QRectF, text: str, color: QColor) -> None:
-        """In the middle of a rectangle, where it has room."""
+        """In the middle of a rectangle, where all such texts have room."""
         self._texts.append((rect, text, color))
 
     def mark(self, marker: str, color: QColor, size: float, x: np.ndarray, y: np.ndarray) -> None:
@@ -165,21 +165,31 @@ class Shapes(pg.GraphicsObject):
         p.setRenderHint(QPainter.RenderHint.Antialiasing, on=False)
         for rect, brush, pen in self._rects:
             p.setPen(pen)
+            area = _on_pixels(transform.mapRect(rect))
             if brush.style() not in (Qt.BrushStyle.SolidPattern, Qt.BrushStyle.NoBrush):
                 soft = QColor(brush.color())
                 soft.setAlpha(70)
-                p.fillRect(transform.mapRect(rect), soft)
+                p.fillRect(area, soft)
             p.setBrush(brush)
-            p.drawRect(transform.mapRect(rect))
+            p.drawRect(area)
         font = theme.current().tabular_font(theme.TextSize.CAPTION)
         metrics = QFontMetrics(font)
         p.setFont(font)
-        for rect, text, color in self._texts:
-            place = transform.mapRect(rect)
-            if metrics.horizontalAdvance(text) + 2 <= place.width() and metrics.height() <= place.height():
+        texts = [(transform.mapRect(rect), text, color) for rect, text, color in self._texts]
+        if all(
+            metrics.horizontalAdvance(text) + 2 <= area.width() and metrics.height() <= area.height()
+            for area, text, _color in texts
+        ):
+            for area, text, color in texts:
                 p.setPen(color)
-                p.drawText(place, int(Qt.AlignmentFlag.AlignCenter), text)
+                p.drawText(area, int(Qt.AlignmentFlag.AlignCenter), text)
         p.restore()
+
+
+def _on_pixels(rect: QRectF) -> QRectF:
+    """With edges of one width, and never without any."""
+    left, top = round(rect.left()), round(rect.top())
+    return QRectF(left, top, max(1, round(rect.right()) - left), max(1, round(rect.bottom()) - top))
 
 
 class EndLabels(pg.GraphicsObject):
@@ -394,21 +404,23 @@ class Marks:
             y = np.full(len(places), math.nan)
             for row in own:
                 y[number[self._x(row).key]] = self.at(row["value"])
-            y = np.where(np.isfinite(y), y, 0.0 if stacks else base)
-            top = below + y - (base if stacks else 0) if stacks else y
+            there = np.isfinite(y)
+            if stacks:  # where there are no rows, there is nothing to add
+                y, there = np.where(there, y, 0.0), np.full(len(places), True)
+            if not there.any():
+                continue
+            top, bottom = (below + y if stacks else y)[there], below[there]
             shade = QColor(look.color)
-            shade.setAlpha(AREA_ALPHA)
-            bottom = below if stacks else np.full(len(places), base)
-            made.items.append(
-                pg.FillBetweenItem(pg.PlotCurveItem(x, bottom), pg.PlotCurveItem(x, top), brush=shade)
-            )
-            made.items += self._line(look, x, top)
-            made.marks += [
-                Mark(row, None, QPointF(x[n], top[n])) for row in own for n in [number[self._x(row).key]]
-            ]
+            shade.setAlpha(AREA_ALPHA if stacks or len(self._looks) == 1 else OVERLAP_ALPHA)
+            curves = (pg.PlotCurveItem(x[there], edge) for edge in (bottom, top))
+            made.items.append(pg.FillBetweenItem(*curves, brush=shade))
+            made.items += self._line(look, x[there], top)
+            spots = dict(zip(np.flatnonzero(there).tolist(), top.tolist(), strict=True))
+            placed = ((row, number[self._x(row).key]) for row in own)
+            made.marks += [Mark(row, None, QPointF(x[n], spots[n])) for row, n in placed if n in spots]
             made.reach(float(top.min()), float(top.max()))
             middle = float((top[-1] + bottom[-1]) / 2) if stacks else float(top[-1])
-            made.ends.append((look, float(x[-1]), middle))
+            made.ends.append((look, float(x[there][-1]), middle))
             below = top if stacks else below
 
     def _points(self, made: PanelMarks, rows: Sequence[Row]) -> None:

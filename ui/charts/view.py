@@ -29,18 +29,19 @@ from lamella.core.query.charts import ChartData, ChartSpec, read_chart, suggest
 from lamella.ui import theme
 from lamella.ui.charts.canvas import ChartCanvas, Picked
 from lamella.ui.charts.figures import FiguresTable
-from lamella.ui.charts.form import WIDTH, ChartForm
+from lamella.ui.charts.form import ANY_WIDTH, WIDTH, ChartForm
 from lamella.ui.charts.marks import MARKER_SIZE, Display, RampScale, SeriesLook, draw_symbol, ramp_of
 from lamella.ui.charts.words import counts_of, figure_title, remarks_of, title_of
 from lamella.ui.tasks import Handle, Tasks
-from lamella.ui.widgets.controls import FlowLayout, IconButton
+from lamella.ui.widgets.controls import ICON_GAP, FlowLayout, IconButton
 from lamella.ui.widgets.plotting import pixels_of, svg_of
 
 NOTHING = "There is nothing to draw: no row has all the values that this chart needs."
 SWATCH = 14
 MOST_SHARE = 0.4
 """Of the view that the panel beside the chart takes."""
-NARROW = 560
+NARROW, ICON_WIDTH = 560, 36
+"""Pixels below which buttons are icons alone, and of such a button."""
 EXPORTS = {"png": "Picture, PNG…", "svg": "Picture, SVG…", "figures": "Figures…"}
 
 
@@ -151,7 +152,7 @@ class ChartView(QWidget):
         super().__init__(parent)
         self.form, self.canvas, self.legend = ChartForm(), ChartCanvas(), ChartLegend()
         self.title, self.message = QLabel(), QLabel(wordWrap=True)
-        self.copy, self.figures = QPushButton("Copy"), QPushButton("Show the figures")
+        self.copy, self.figures = QPushButton(), QPushButton()
         self.export = QToolButton(text="Export ▾")
         self.brush_bar, self.table = BrushBar(self), FiguresTable()
         self.data: ChartData | None = None
@@ -202,8 +203,7 @@ class ChartView(QWidget):
     def _read(self) -> None:
         self.stop()
         spec, query = self.spec, self._query
-        self._title = title_of(spec) if spec.x or spec.y else "Chart"
-        self._show_title()
+        self._entitle(title_of(spec) if spec.x or spec.y else "Chart")
         problem = spec.problem(self._types)
         if query is None or problem:
             self._say(problem)
@@ -226,6 +226,7 @@ class ChartView(QWidget):
         if not data.table.num_rows:
             self._say(NOTHING, data)
             return
+        self._entitle(title_of(data.spec, colored=data.color is not None))
         self._draw()
         self._enable(True)
         self._show_page(figures=self._pages.currentWidget() is self.table)
@@ -358,9 +359,11 @@ class ChartView(QWidget):
         look = theme.current()
         self.form.setFixedWidth(min(look.px(WIDTH), round(self.width() * MOST_SHARE)))
         narrow = self.width() - self.form.width() < look.px(NARROW)
-        self.copy.setText("" if narrow else "Copy")
+        self.copy.setText("" if narrow else f"{ICON_GAP}Copy")
         self.export.setText("" if narrow else "Export ▾")
         self.export.setIcon(look.icon("export") if narrow else QIcon())
+        for button in (self.copy, self.figures, self.export):
+            button.setMaximumWidth(look.px(ICON_WIDTH) if narrow else ANY_WIDTH)
         self._name_figures(narrow)
         self._show_title()
 
@@ -371,8 +374,12 @@ class ChartView(QWidget):
             "Show the chart" if shown else f"Show the {count:,} figures" if count > 1 else "Show the figure"
         )
         self.figures.setAccessibleName(name)
-        self.figures.setText("" if narrow else name)
+        self.figures.setText("" if narrow else f"{ICON_GAP}{name}")
         self.figures.setIcon(theme.current().icon("chart-line" if shown else "table"))
+
+    def _entitle(self, title: str) -> None:
+        self._title = title
+        self._show_title()
 
     def _show_title(self) -> None:
         """As much of it as there is room for."""

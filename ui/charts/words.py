@@ -17,10 +17,10 @@ LONGEST = 24
 FIGURE_DIGITS = 4
 
 
-def title_of(spec: ChartSpec) -> str:
-    """Such as "Mean of arr_delay by hour and origin"."""
+def title_of(spec: ChartSpec, colored: bool = True) -> str:
+    """Such as "Mean of arr_delay by hour and origin". Not `colored`: so dense that colours are left out."""
     x, y = visible(spec.x), visible(spec.y)
-    by = [one for one in (spec.color if spec.has_color else "", spec.panels) if one]
+    by = [one for one in (spec.color if spec.has_color and colored else "", spec.panels) if one]
     if spec.kind == HISTOGRAM:
         what = [f"Rows by {x}"]
     elif spec.kind == SCATTER:
@@ -30,6 +30,7 @@ def title_of(spec: ChartSpec) -> str:
     else:
         what = [f"{figure_title(spec)} by {x}"]
         by = [spec.y, *by] if spec.kind == HEAT_MAP else by
+    by = list(dict.fromkeys(by))
     return what[0] + "".join(
         f"{' and ' if n == len(by) - 1 else ', '}{visible(one)}" for n, one in enumerate(by)
     )
@@ -201,7 +202,7 @@ def remarks_of(data: ChartData) -> list[str]:
     if not lost:
         return list(data.remarks)
     are = "figure is" if lost == 1 else "figures are"
-    return [*data.remarks, f"{lost:,} {are} 0 or less, which an axis by powers of ten lacks"]
+    return [*data.remarks, f"{lost:,} {are} 0 or less, which a log scale lacks"]
 
 
 def summary_of(data: ChartData) -> str:

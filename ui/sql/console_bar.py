@@ -25,11 +25,9 @@ from lamella.ui import theme
 from lamella.ui.sql.saved_list import SavedList, SavedText, of_history, of_snippets
 from lamella.ui.sql.saved_statements import SavedStatements
 from lamella.ui.tasks import Tasks
-from lamella.ui.widgets.controls import without_mnemonic
+from lamella.ui.widgets.controls import ICON_GAP, without_mnemonic
 from lamella.ui.widgets.popover import Popover
 
-GAP = "\u2009\u2009"
-"""Between the icon and the text of a button."""
 NARROW = 720
 """Pixels below which the keys beside the button are left out."""
 
@@ -83,9 +81,9 @@ class ConsoleBar(QFrame):
         super().__init__(parent)
         self._tasks, self._saved = tasks, saved
         theme.variant(self, "bar")
-        self.run, self.keys = QPushButton(f"{GAP}Run"), QLabel("Ctrl Enter")
-        self.stop, self.elapsed = QPushButton(f"{GAP}Stop"), QLabel()
-        self.store, self.history = QToolButton(), QToolButton(text=f"{GAP}History")
+        self.run, self.keys = QPushButton(f"{ICON_GAP}Run"), QLabel("Ctrl Enter")
+        self.stop, self.elapsed = QPushButton(f"{ICON_GAP}Stop"), QLabel()
+        self.store, self.history = QToolButton(), QToolButton(text=f"{ICON_GAP}History")
         self.explain, self.format, self.save = (
             QToolButton(text="Explain ▾"),
             QToolButton(text="Format"),

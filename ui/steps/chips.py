@@ -45,7 +45,7 @@ from PySide6.QtWidgets import (
 from lamella.core.query.steps import Step
 from lamella.ui import theme
 from lamella.ui.steps.kinds import KINDS
-from lamella.ui.widgets.controls import IconButton
+from lamella.ui.widgets.controls import ICON_GAP, IconButton
 from lamella.ui.widgets.popover import Popover
 
 ICON = 14
@@ -403,11 +403,17 @@ class StepsBar(QFrame):
         self._icon_name, self._icon = icon, QLabel()
         self.strip, self._scroll = ChipStrip(), QScrollArea()
         self.copy, self.save = QToolButton(text="Copy as ▾"), QToolButton(text="Save…")
-        self.chart = QToolButton(visible=False)
+        self.chart, self._chart_icon = QToolButton(visible=False), "chart-line"
         self.save_look = ("Save…", "bookmark")
         """Its name, and the icon that stands for it where there is no room."""
         self._place: int | None = None
         self._build()
+
+    def show_chart(self, title: str, icon: str) -> None:
+        """What is drawn of the steps."""
+        self.chart.setText(ICON_GAP + title)
+        self._chart_icon = icon
+        self.chart.setIcon(theme.current().icon(icon))
 
     def show_icon(self, name: str) -> None:
         """Of what the steps begin with."""
@@ -545,7 +551,7 @@ class StepsBar(QFrame):
         look = theme.current()
         self._icon.setPixmap(look.icon(self._icon_name).pixmap(look.px(ICON + 2), look.px(ICON + 2)))
         self.source.setFont(look.font(bold=True))
-        self.chart.setIcon(look.icon("chart-line"))
+        self.chart.setIcon(look.icon(self._chart_icon))
         self.chart.setIconSize(look.icon_size())
         self.setFixedHeight(look.line_height() + 24)
         self._name_buttons()

@@ -11,6 +11,9 @@ from PySide6.QtWidgets import QAbstractButton, QLabel, QLayout, QLayoutItem, QTo
 
 from lamella.ui import theme
 
+ICON_GAP = "\u2009\u2009"
+"""Between the icon and the text of a button; the style has no setting for it."""
+
 
 class IconButton(QToolButton):
     """`says` is its tooltip and accessible name."""

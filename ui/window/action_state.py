@@ -25,7 +25,7 @@ from lamella.ui.actions import (
     sequences,
     shown_keys,
 )
-from lamella.ui.widgets.controls import IconButton
+from lamella.ui.widgets.controls import ICON_GAP, IconButton
 from lamella.ui.window.dataset_tab import DatasetTab
 from lamella.ui.window.nested_values import is_struct
 from lamella.ui.window.tab_set import TabSet, is_console
@@ -110,9 +110,6 @@ def _is_pinned(tab: DatasetTab) -> bool:
     return current is not None and current[1] < tab.grid.pinning.count
 
 
-GAP = "\u2009\u2009"  # between icon and text of a toolbar button; the style has no setting for it
-
-
 class ActionSet(QObject):
     """The table's actions as QActions of one window, kept enabled or disabled by the situation."""
 
@@ -177,7 +174,7 @@ class ActionSet(QObject):
         widget, window_wide = Qt.ShortcutContext.WidgetShortcut, Qt.ShortcutContext.WindowShortcut
         action.setShortcutContext(widget if entry.in_grid else window_wide)
         action.setCheckable(entry.checkable)
-        action.setIconText(GAP + (entry.toolbar or entry.text))
+        action.setIconText(ICON_GAP + (entry.toolbar or entry.text))
         action.setToolTip(_tip(entry.tip or entry.text.rstrip("…"), entry))
         action.triggered.connect(lambda _checked=False: handler())
         window.addAction(action)
@@ -186,7 +183,7 @@ class ActionSet(QObject):
     def _describe(self, action_id: str, verb: str, what: str) -> None:
         action, entry = self._actions[action_id], BY_ID[action_id]
         action.setText(f"{verb}: {what}" if what else verb)
-        action.setIconText(GAP + verb)
+        action.setIconText(ICON_GAP + verb)
         action.setToolTip(_tip(f"{verb}: {what}" if what else f"Nothing to {verb.lower()}", entry))
 
     def _retint(self) -> None:

@@ -133,8 +133,10 @@ class Charting(QObject):
         chip.setVisible(self.shown)
         if self.view is not None:
             from lamella.core.query.charts.spec import TITLES
+            from lamella.ui.charts.form import ICONS
 
-            chip.setText(TITLES[self.view.spec.kind])
+            kind = self.view.spec.kind
+            self._tab.steps.bar.show_chart(TITLES[kind], ICONS[kind])
         self._tab.changed.emit()
 
     # ------------------------------------------------------------------- saved views

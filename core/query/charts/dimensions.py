@@ -148,23 +148,29 @@ def values_dimension(
     column: str, kind: pa.DataType, values: Sequence[Any], nulls: bool, others: int
 ) -> Dimension:
     """Each value by itself, in this order, those that are left over and nulls behind them."""
-    spread = is_even_value(kind) and not others and not nulls
-    places = [_value_place(key, key, value, spread) for key, value in enumerate(values)]
+    if is_even_value(kind) and not others and not nulls:
+        at = list(map(float, values))
+        width = min((after - before for before, after in itertools.pairwise(sorted(at))), default=1.0)
+        spread = [
+            Place(key, value, None, place, place - width / 2, place + width / 2)
+            for key, (value, place) in enumerate(zip(values, at, strict=True))
+        ]
+        return Dimension(column, kind, "values", tuple(spread))
+    places = [_value_place(key, key, value) for key, value in enumerate(values)]
     for key, wanted in ((OTHERS, bool(others)), (NULL, nulls)):
         if wanted:
-            places.append(_value_place(key, len(places), None, False))
+            places.append(_value_place(key, len(places), None))
     return Dimension(column, kind, "values", tuple(places), others=others)
 
 
-def _value_place(key: int, number: int, value: Any, spread: bool) -> Place:
-    at = float(value) if spread else float(number)
-    return Place(key, value, None, at, at - 0.5, at + 0.5)
+def _value_place(key: int, number: int, value: Any) -> Place:
+    return Place(key, value, None, float(number), number - 0.5, number + 0.5)
 
 
 def reordered(dimension: Dimension, keys: Iterable[int]) -> Dimension:
     """Values that are merely in an order, in another one."""
     by_key = {place.key: place for place in dimension.places}
-    places = [_value_place(key, number, by_key[key].low, False) for number, key in enumerate(keys)]
+    places = [_value_place(key, number, by_key[key].low) for number, key in enumerate(keys)]
     return Dimension(dimension.column, dimension.type, "values", tuple(places), others=dimension.others)
 
 

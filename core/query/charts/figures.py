@@ -51,20 +51,19 @@ class ChartData:
 
     def figures(self) -> pa.Table:
         """The figures with their values instead of keys, as people export and read them."""
-        if self.shows_points:
-            named = {"at_x": self.spec.x, "at_y": self.spec.y}
-            named |= {"size": self.spec.size} if "size" in self.table.column_names else {}
-            return self.table.select(list(named)).rename_columns(_distinct_names(list(named.values())))
         names, columns = list[str](), list[Any]()
-        for role, name in (("panels", PANELS), ("color", COLOR), ("x", X), ("y", Y)):
+        splits = (("panels", PANELS), ("color", COLOR))
+        for role, name in splits if self.shows_points else (*splits, ("x", X), ("y", Y)):
             dimension = self.dimension(name)
             if dimension is not None and role in self.table.column_names:
                 for title, values in _written(dimension, self.table.column(role).to_pylist()):
                     names.append(title)
                     columns.append(values)
+        titles = {"at_x": self.spec.x, "at_y": self.spec.y, "size": self.spec.size}
+        titles |= {} if self.spec.kind == BOX else {"value": self.spec.figure}
         for name in self.table.column_names:
             if name not in ("panels", "color", "x", "y"):
-                names.append(self.spec.figure if name == "value" and self.spec.kind != BOX else name)
+                names.append(titles.get(name, name))
                 columns.append(self.table.column(name))
         if self.spec.figure == "rows" and "value" in self.table.column_names:
             place = self.table.column_names.index("value") - len(self.table.column_names)

@@ -73,7 +73,7 @@ MOST_FIGURES = 400
 FINE_RANGES, MOST_BARS = 2_000, 300
 """Of a histogram: narrow ranges that are put together, and bars at most."""
 
-_PER_KIND = {HISTOGRAM: 50, BAR: 40, LINE: 400, AREA: 400, SCATTER: 100, BOX: 20, HEAT_MAP: 40}
+_PER_KIND = {HISTOGRAM: 50, BAR: 40, LINE: 400, AREA: 400, SCATTER: 100, BOX: 30, HEAT_MAP: 40}
 """Ranges or units of time along an axis."""
 WANTED_UNITS = {HISTOGRAM: 400, BAR: 400, LINE: 4_000, AREA: 4_000, BOX: 60, HEAT_MAP: 120}
 _DENSITY_ROWS = 75
@@ -255,7 +255,7 @@ class _ChartQuery:
     def _leave_out(self, role: str) -> None:
         name, counts = self._names[role], self._counts
         nulls = counts["n"] - counts[f"{role}_n"]
-        if nulls:
+        if nulls and (f"{name} is null", nulls) not in self._left_out:
             self._conditions.append(f"{role} IS NOT NULL")
             self._left_out.append((f"{name} is null", nulls))
         if self._has_extent(role):
@@ -274,7 +274,7 @@ class _ChartQuery:
         if self._is_log(role) and not (low is not None and _finite(low) and low > 0):
             positive = f"{place} > 0"
             tests.append(positive)
-            self._leave_out_unless(role, positive, "is 0 or less, which a log axis lacks", tests[:-1])
+            self._leave_out_unless(role, positive, "is 0 or less, which a log scale lacks", tests[:-1])
         if tests and low is not None:
             met = " AND ".join(tests)
             answer = self._query(
@@ -297,8 +297,9 @@ class _ChartQuery:
         where = "".join(f" AND {one}" for one in among)
         rows = f"{self._rows(role)} AS r WHERE {role} IS NOT NULL AND NOT ({met}){where}"
         count = self._query(f"SELECT count(*) AS n FROM {rows}")["n"][0].as_py()
-        if count:
-            self._left_out.append((f"{self._names[role]} {why}", count))
+        reason = (f"{self._names[role]} {why}", count)
+        if count and reason not in self._left_out:  # a column may be along both axes
+            self._left_out.append(reason)
 
     # ------------------------------------------------------------------ places
 
@@ -386,6 +387,12 @@ class _ChartQuery:
             v=kind,
         )
         groups = answer["groups"][0].as_py() if len(answer) else 0
+        by_figure = groups > most and self._has_highest
+        if by_figure:
+            answer = self._query(
+                f"SELECT {role} AS v FROM {self._rows()} AS r WHERE {role} IS NOT NULL{conditions}{short}"
+                f" GROUP BY {role} ORDER BY {self._aggregate()} DESC NULLS LAST, v LIMIT {most - 1}"
+            )
         shown = len(answer) if groups <= most else min(most - 1, len(answer))
         others = groups - shown
         answer = answer.slice(0, shown)
@@ -396,7 +403,7 @@ class _ChartQuery:
         values = list(python_values(from_duckdb(answer.select(["v"]), plain).column("v")))
         nulls = role in (COLOR, PANELS) and self._counts[f"{role}_n"] < self._counts["n"]
         if others:
-            self._say_others(role, shown, groups)
+            self._say_others(role, shown, groups, "highest" if by_figure else "most frequent")
         dimension = values_dimension(self._names[role], kind, values, nulls, others)
         listed = self._source.constants(f"top_{role}", answer["v"])
         if not others:
@@ -409,11 +416,15 @@ class _ChartQuery:
         made = f"CASE WHEN {column}0 THEN {NULL} ELSE coalesce({column} - 1, {OTHERS}) END"
         return _Keys(raw, made, (column, f"{column}0"), dimension)
 
-    def _say_others(self, role: str, shown: int, groups: int) -> None:
+    @property
+    def _has_highest(self) -> bool:
+        """Whether the highest figures are those to look at, of more values than can be shown. A mean or a
+        median is high of few rows by chance."""
+        return MEASURE in self._names and self._spec.aggregate in ("sum", "max", "distinct")
+
+    def _say_others(self, role: str, shown: int, groups: int, which: str) -> None:
         name = self._names[role]
-        self._remarks.append(
-            f"{name}: the {shown:,} most frequent of {groups:,} values, the rest as “others”"
-        )
+        self._remarks.append(f"{name}: the {shown:,} {which} of {groups:,} values, the rest as “others”")
 
     # ------------------------------------------------------------------ figures
 
@@ -445,8 +456,9 @@ class _ChartQuery:
             return "count(*)"
         if self._spec.aggregate == "distinct":
             estimated = self._counts["n"] > ESTIMATED_ROWS
-            if estimated:
-                self._remarks.append(f"Distinct values of {self._spec.measure} are estimated")
+            remark = f"Distinct values of {self._spec.measure} are estimated"
+            if estimated and remark not in self._remarks:
+                self._remarks.append(remark)
             return "approx_count_distinct(m)" if estimated else "count(DISTINCT m)"
         if self._spec.aggregate == "median":
             return f"{self._quantile(MEASURE)}({self._number(MEASURE)}, 0.5)"

@@ -143,7 +143,11 @@ class ChartSpec:
         """Another type of chart of the same columns, as far as it can show them."""
         spec = replace(self, kind=kind, log_x=False, log_y=False)
         numbers = self.measure or self.y
-        if kind == HEAT_MAP and not self.has_y:
+        if kind == HEAT_MAP and self.kind == SCATTER:
+            return replace(spec, measure="", aggregate="count", color="")
+        if kind == HEAT_MAP and self.kind != HEAT_MAP:
+            if self.kind == BOX:
+                spec = replace(spec, measure=self.y, aggregate="mean")
             across = self.color or self.panels or next((n for n in types if self._is_free(n, types)), "")
             panels = "" if across == self.panels else self.panels
             return replace(spec, y=across, color="", panels=panels)
@@ -169,7 +173,7 @@ class ChartSpec:
         return name not in (self.x, self.color, self.panels) and fits(kind, "y", types[name])
 
     def _is_free(self, name: str, types: Types) -> bool:
-        taken = (self.x, self.measure)
+        taken = (self.x, self.y if self.kind == BOX else self.measure)
         return name not in taken and is_category(types[name])
 
     def problem(self, types: Types) -> str:

@@ -177,7 +177,7 @@ def test_a_log_axis_has_ranges_by_powers_and_leaves_out_what_it_lacks():
     values = pa.table({"v": [0.0, -5.0, 1.0, 10.0, 100.0, 1_000.0, math.nan]})
     data = chart(values, "histogram", x="v", log_x=True)
     assert data.used == 4
-    assert dict(data.left_out) == {"v is NaN or infinite": 1, "v is 0 or less, which a log axis lacks": 2}
+    assert dict(data.left_out) == {"v is NaN or infinite": 1, "v is 0 or less, which a log scale lacks": 2}
     assert data.x.log and data.x.places[0].left == pytest.approx(0) and data.x.places[-1].right > 3
 
 
@@ -234,6 +234,7 @@ def test_numbers_with_a_fraction_that_are_few_stand_by_themselves(rows):
     data = chart(rows, "line", x="rate")
     assert [place.low for place in data.x.places] == [0.5, 1.0, 2.5]
     assert [place.at for place in data.x.places] == [0.5, 1.0, 2.5]
+    assert all(place.right - place.left == 0.5 for place in data.x.places), "bars do not cover each other"
 
 
 def test_the_most_frequent_of_very_many_values_and_the_others(rows):
@@ -244,6 +245,18 @@ def test_the_most_frequent_of_very_many_values_and_the_others(rows):
     assert data.used == data.rows == len(many)
     assert any("29 most frequent of 50,002" in remark for remark in data.remarks)
     assert all(place.low is None or len(place.low) < 100 for place in data.x.places)
+
+
+@pytest.mark.parametrize("aggregate", ["sum", "max", "distinct"])
+def test_of_very_many_values_the_highest_bars_are_shown(aggregate):
+    many = pa.table({"v": [f"v{n % 100}" for n in range(300)], "m": [(n % 100) * n for n in range(300)]})
+    expected = getattr(many.to_pandas().groupby("v").m, FUNCTIONS[aggregate])().nlargest(29)
+    data = chart(many, "bar", x="v", measure="m", aggregate=aggregate)
+    heights = [
+        data.table["value"][n].as_py() for n, key in enumerate(data.table["x"].to_pylist()) if key >= 0
+    ]
+    assert sorted(heights, reverse=True) == expected.to_list()
+    assert any("29 highest of 100 values" in remark for remark in data.remarks)
 
 
 CASES = [
@@ -427,6 +440,9 @@ def test_figures_have_the_values_in_place_of_keys(rows):
     assert twice.column_names == ["ok", "ok 2", "rows"]
     points = chart(rows, "scatter", x="distance", y="delay").figures()
     assert points.column_names == ["distance", "delay"] and len(points) > 2_000
+    colored = chart(rows, "scatter", x="distance", y="delay", color="carrier", panels="ok").figures()
+    assert colored.column_names == ["ok", "carrier", "distance", "delay"]
+    assert set(colored["carrier"].to_pylist()) == set(rows["carrier"].to_pylist())
 
 
 def test_a_chart_comes_back_from_json():
@@ -475,6 +491,21 @@ def test_another_type_of_chart_of_the_same_columns_can_be_drawn(rows, before, af
         assert after in ("histogram", "scatter") and spec.x != "delay"
     else:
         assert read_chart(query_of_rows(rows), spec).used
+
+
+def test_a_heat_map_of_a_box_plot_has_its_means_and_of_a_scatter_plot_its_rows(rows):
+    types = {field.name: field.type for field in rows.schema}
+    box = ChartSpec("box", "hour", "delay", color="origin")
+    assert box.as_kind("heat_map", types) == ChartSpec(
+        "heat_map", "hour", "origin", measure="delay", aggregate="mean"
+    )
+    scatter = ChartSpec("scatter", "hour", "delay", measure="delay", aggregate="mean", color="origin")
+    assert scatter.as_kind("heat_map", types) == ChartSpec("heat_map", "hour", "delay")
+
+
+def test_rows_without_a_value_are_counted_once_where_a_column_is_along_both_axes(rows, frame):
+    data = chart(rows, "heat_map", x="delay", y="delay", measure="delay", aggregate="mean")
+    assert data.left_out == (("delay is null", frame.delay.isna().sum()),)
 
 
 def test_nulls_of_a_colour_are_one_of_its_values(rows, frame):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from pathlib import Path
 
 import pyarrow as pa
@@ -71,7 +72,7 @@ def test_the_action_draws_the_current_column_and_shows_the_table_again(qtbot, wi
     qtbot.waitUntil(lambda: view.data is not None)
     assert view.spec == ChartSpec("histogram", "delay")
     assert window.commands["chart"].isChecked() and not tab.pane.isVisible() and view.isVisible()
-    assert tab.steps.bar.chart.isVisible() and tab.steps.bar.chart.text() == "Histogram"
+    assert tab.steps.bar.chart.isVisible() and tab.steps.bar.chart.text().strip() == "Histogram"
     assert "figures of 1,000 rows" in window.status.text.text()
     assert not window.commands["copy"].isEnabled()
     window.commands["chart"].trigger()
@@ -109,29 +110,34 @@ def shown_counts(view) -> list[tuple[str, str]]:
     return list(zip(cells[::2], cells[1::2], strict=True))
 
 
-@pytest.mark.parametrize("kind", TITLES)
-@pytest.mark.parametrize("mode", ["light", "dark"])
-def test_every_type_is_drawn_light_and_dark(qtbot, chart, kind, mode):
-    specs = {
-        "histogram": ChartSpec("histogram", "delay", color="carrier"),
-        "scatter": ChartSpec("scatter", "delay", "delay", color="carrier"),
-        "box": ChartSpec("box", "carrier", "delay"),
-        "heat_map": ChartSpec("heat_map", "carrier", "carrier", measure="delay", aggregate="mean"),
-        "bar": ChartSpec("bar", "carrier", measure="delay", aggregate="mean", panels="carrier"),
-    }
-    spec = specs.get(kind, ChartSpec(kind, "delay", measure="delay", aggregate="sum", color="carrier"))
-    theme.current().set_mode(mode)
-    view = chart(spec)
-    assert view.data.table.num_rows and view.canvas.panels and view.canvas.isVisible()
-    assert sum(len(panel.made.marks) for panel in view.canvas.panels) == view.data.table.num_rows
-    picture = view.canvas.grab().toImage()
-    assert (
-        len(
-            {picture.pixel(x, y) for x in range(0, picture.width(), 3) for y in range(0, picture.height(), 7)}
-        )
-        > 5
-    )
-    assert f"{view.data.table.num_rows:,} figures" in view.canvas.accessibleName()
+SPECS = {
+    "histogram": ChartSpec("histogram", "delay", color="carrier"),
+    "scatter": ChartSpec("scatter", "delay", "delay", color="carrier"),
+    "box": ChartSpec("box", "carrier", "delay"),
+    "heat_map": ChartSpec("heat_map", "carrier", "carrier", measure="delay", aggregate="mean"),
+    "bar": ChartSpec("bar", "carrier", measure="delay", aggregate="mean", panels="carrier"),
+}
+
+
+def test_every_type_is_drawn_light_and_dark(qtbot, chart):
+    for kind in TITLES:
+        usual = ChartSpec(kind, "delay", measure="delay", aggregate="sum", color="carrier")
+        view = chart(SPECS.get(kind, usual))
+        figures = view.data.table.num_rows
+        assert figures and view.canvas.isVisible()
+        assert sum(len(panel.made.marks) for panel in view.canvas.panels) == figures, kind
+        assert f"{figures:,} figures" in view.canvas.accessibleName()
+    for mode in ("light", "dark"):
+        theme.current().set_mode(mode)
+        for kind in TITLES:
+            chart(
+                SPECS.get(kind, ChartSpec(kind, "delay", measure="delay", aggregate="sum", color="carrier"))
+            )
+            assert len(colors_of(view.canvas.grab().toImage())) > 5, (kind, mode)
+
+
+def colors_of(picture: QImage) -> set[int]:
+    return {picture.pixel(x, y) for x in range(0, picture.width(), 3) for y in range(0, picture.height(), 7)}
 
 
 def test_colours_differ_in_more_than_colour(chart):
@@ -330,6 +336,46 @@ def test_a_million_categories_are_the_most_frequent_and_others(qtbot, window, se
     assert len(view.data.x) == 30 and "most frequent of 20,001 values" in view.form.remarks.text()
     made = view.canvas.panels[0].made
     assert made.high < 10, "the bar of the others is cut"
+
+
+def test_every_bar_and_both_ends_of_an_axis_are_named(qtbot, window, settled, tmp_path):
+    names = [f"the name of place {n}" for n in range(20)]
+    pq.write_table(pa.table({"place": names, "n": range(20, 0, -1)}), tmp_path / "places.parquet")
+    window.open_paths([tmp_path / "places.parquet"])
+    tab = settled()
+    tab.charting.show()
+    view = tab.charting.view
+    view.show_spec(ChartSpec("bar", "place", measure="n", aggregate="sum"))
+    qtbot.waitUntil(lambda: view.data is not None and not view.running)
+    assert {*names, "0"} <= drawn_texts(view)
+    plot = view.canvas.panels[0].plot
+    bottom = plot.getAxis("bottom")
+    first = bottom.mapToScene(QPointF(plot.vb.width() / len(names) / 2, 0)).x()
+    assert first >= bottom.overhang - 2, "the first name is inside of the chart"
+    theme.current().set_text_scale(1.5)
+    assert {names[0], "0"} <= drawn_texts(view)
+
+
+def drawn_texts(view) -> set[str]:
+    return set(re.findall(r">([^<>]+)</text>", view.svg()))
+
+
+def test_an_area_ends_where_its_rows_end(qtbot, window, settled, tmp_path):
+    rows = pa.table({"x": [1, 2, 3, 1, 2], "c": ["a", "a", "a", "b", "b"], "y": [5, 6, 7, 8, 9]})
+    pq.write_table(rows, tmp_path / "areas.parquet")
+    window.open_paths([tmp_path / "areas.parquet"])
+    tab = settled()
+    tab.charting.show()
+    view = tab.charting.view
+    for aggregate in ("mean", "sum"):
+        view.show_spec(ChartSpec("area", "x", measure="y", aggregate=aggregate, color="c"))
+        qtbot.waitUntil(lambda: view.data is not None and not view.running)
+        made = view.canvas.panels[0].made
+        assert [(mark.row["value"], mark.point.x()) for mark in made.marks] == [
+            (5, 1), (6, 2), (7, 3), (8, 1), (9, 2)
+        ]  # fmt: skip
+        ends = {look.name: x for look, x, _y in made.ends}
+        assert ends == ({"a": 3, "b": 2} if aggregate == "mean" else {"a": 3, "b": 3})
 
 
 def test_the_figures_are_shown_as_a_table(qtbot, chart):
