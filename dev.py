@@ -351,6 +351,11 @@ def property_test(about: str, minutes: int, runs: int, *files: str) -> LongForm:
     return LongForm(about, minutes, words, {"LAMELLA_LONG_RUNS": str(runs)})
 
 
+def cloud_test(about: str, name: str) -> LongForm:
+    words = ("-m", "pytest", "-q", "-rs", "-k", name, "tests/core/remote/test_clouds.py")
+    return LongForm(f"files of {about}", 2, words, {"LAMELLA_LONG_RUNS": "1"})
+
+
 LONG_FORMS = {
     "kill": LongForm(
         "a writer is killed at random moments and the store looked at",
@@ -475,6 +480,8 @@ LONG_FORMS = {
         ("-m", "pytest", "-q", "-k", "hdfs", "tests/core/remote/test_hdfs.py", "tests/bench/test_catalog.py"),
         {"LAMELLA_LONG_RUNS": "1"},
     ),
+    "gcs": cloud_test("Google Cloud Storage on fake-gcs-server, which Go builds once", "gcs"),
+    "azure": cloud_test("Azure Blob Storage on Azurite, which npm fetches once", "azure"),
     "packages": LongForm(
         "the packages for Linux in a clean Debian, and the wheel; as root", 8, ("packaging/bundle_test",)
     ),

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, ClassVar
-from urllib.parse import unquote
+from urllib.parse import parse_qs, unquote
 
 PATIENCE_SECONDS = 30.0
 REGION = "us-east-1"
@@ -92,7 +92,7 @@ def s3_server() -> S3Server:
         env={**os.environ, "MOTO_S3_CUSTOM_ENDPOINTS": ""},
     )
     endpoint = f"http://127.0.0.1:{port}"
-    _wait_for(port, process)
+    wait_for(port, process)
     iam = _boto("iam", endpoint, "root", "root")
     iam.create_user(UserName="lamella")
     key = iam.create_access_key(UserName="lamella")["AccessKey"]
@@ -105,7 +105,7 @@ def s3_server() -> S3Server:
     return S3Server(endpoint, key["AccessKeyId"], key["SecretAccessKey"], process)
 
 
-def _wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
+def wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
     until = time.monotonic() + PATIENCE_SECONDS
     while time.monotonic() < until and process.poll() is None:
         with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
@@ -330,7 +330,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
 class ListingServer(http.server.ThreadingHTTPServer):
     """S3 with a bucket that holds more files than anybody counts, all in one folder: of each page there is a
-    next."""
+    next. `begins_anew`: whatever a listing asks for, its first page is the bucket's."""
 
     daemon_threads = True
 
@@ -338,6 +338,7 @@ class ListingServer(http.server.ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _ListingHandler)
         self.pages = 0
         self.most_pages = 1 << 30
+        self.begins_anew = False
         self.before_answer: Callable[[], object] = bool
         self._thread = threading.Thread(target=self.serve_forever, args=(0.01,), name="listing server")
         self._thread.start()
@@ -361,14 +362,17 @@ class _ListingHandler(http.server.BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         self.server.before_answer()
+        asks = parse_qs(self.path.partition("?")[2])
         first = self.server.pages * 1000
+        if self.server.begins_anew:
+            first = int(asks.get("continuation-token", ["-1000"])[0]) + 1000
         self.server.pages += 1
         files = "".join(
             f"<Contents><Key>flat/{number:09}.csv</Key><LastModified>2026-11-28T10:00:00.000Z</LastModified>"
             f'<ETag>"{number}"</ETag><Size>5</Size><StorageClass>STANDARD</StorageClass></Contents>'
             for number in range(first, first + 1000)
         )
-        more = self.server.pages < self.server.most_pages
+        more = (first // 1000 + 1 if self.server.begins_anew else self.server.pages) < self.server.most_pages
         token = f"<NextContinuationToken>{first}</NextContinuationToken>" if more else ""
         answer = (
             '<?xml version="1.0" encoding="UTF-8"?><ListBucketResult><Name>large</Name>'

@@ -15,7 +15,7 @@ from lamella.core.remote.addresses import Address, is_file_address
 from lamella.core.remote.files import files
 from lamella.core.remote.listing import matches, pages
 from lamella.core.remote.paths import RemotePath, path_or_address
-from lamella.core.remote.problems import MissingFile
+from lamella.core.remote.problems import MissingFile, RemoteProblem
 from lamella.core.remote.server import Entry
 from lamella.core.validation import path_of
 
@@ -60,7 +60,7 @@ def locate(path: str | Path, job: Job | None = None) -> Location:
 
 def _elsewhere(root: RemotePath, job: Job) -> Location:
     address = root.address
-    if address.is_pattern:
+    if address.is_pattern and not _is_file(address):
         found = _data_files(address, matches(address, job))
         if not found:
             raise FileProblem(
@@ -87,6 +87,15 @@ def _elsewhere(root: RemotePath, job: Job) -> Location:
             root, "holds no data files", "Every file in it is hidden, empty or missing", "Choose another"
         )
     return Location(root, root.name, found)
+
+
+def _is_file(address: Address) -> bool:
+    """Whether a file has a name that looks like a pattern."""
+    try:
+        files.known(address, fresh=True)
+    except RemoteProblem:
+        return False
+    return True
 
 
 def _data_files(root: Address, listing: Iterable[Sequence[Entry]]) -> tuple[Path, ...]:

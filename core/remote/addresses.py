@@ -17,6 +17,8 @@ _SECRET_PARAMETERS = re.compile(
     r"|awsaccesskeyid|key-pair-id|jwt|delegation|(?:[a-z]+[-_]?)?(?:token|secret|key|password|passwd|pwd))"
     r"=([^&#\s]+)"
 )
+_USER = re.compile(r"(?i)(https?://|://(?=[^/@\s:]*:))[^/@\s]+@")
+"""Who asks: of a web server a token at times; elsewhere with a password."""
 HIDDEN = "…"
 _ALIASES = {"s3a": "s3", "gcs": "gs", "abfs": "az", "abfss": "az"}
 GLOB_SIGNS = frozenset("*?[")
@@ -50,22 +52,31 @@ class Address:
 
     @classmethod
     def parse(cls, text: str) -> Address:
-        """Raises `UnknownScheme`, and `FileProblem` for what is no address, or holds a password."""
+        """Raises `UnknownScheme`, and `FileProblem` for what is no address, or holds a secret that would be
+        shown: a password, a token before the `@` of a web server, a signature in a key."""
         match = _SCHEME.match(text)
         if match is None or "\0" in text or "\n" in text:
             raise BadData(
-                f"{text[:200]!r} is no address", fix="Give one such as s3://bucket/folder/file.parquet"
+                f"{without_secrets(text)[:200]!r} is no address",
+                fix="Give one such as s3://bucket/folder/file.parquet",
             )
         scheme = match[1].casefold()
         kind = kind_of_scheme(scheme)
         place, slash, key = text[match.end() :].partition("/")
         user, at, place = place.rpartition("@")
-        if ":" in user:
+        if ":" in user or (kind.name == "http" and user and not _is_connection(user)):
             raise FileProblem(
-                f"{scheme}://{place}{slash}{key}",
-                "cannot be opened with a password in its address",
+                without_secrets(f"{scheme}://{place}{slash}{key}"),
+                f"cannot be opened with a {'password' if ':' in user else 'user or token'} in its address",
                 "Addresses are shown and remembered",
-                "Leave it out, and add a connection that names where the password is",
+                "Leave it out, and add a connection that names where the secret is",
+            )
+        if kind.name != "http" and "?" in key and _SECRET_PARAMETERS.search(key.partition("?")[2]):
+            raise FileProblem(
+                without_secrets(f"{scheme}://{place}{slash}{key}"),
+                "cannot be opened with a secret in its address",
+                "Addresses are shown and remembered",
+                "Add a connection that names where the secret is, or open the signed https:// address",
             )
         query = ""
         if kind.name == "http":
@@ -75,7 +86,7 @@ class Address:
             user, place = account[1], user
         if not place and kind.name != "hdfs":
             fix = f"Give one such as {scheme}://{_EXAMPLES[kind.places]}/file.parquet"
-            raise FileProblem(text, f"names no {kind.places.removesuffix('s')}", fix=fix)
+            raise FileProblem(without_secrets(text), f"names no {kind.places.removesuffix('s')}", fix=fix)
         shown = cls(_ALIASES.get(scheme, scheme), place, key, user, _SECRET_PARAMETERS.sub(_hide, query))
         if HIDDEN in shown.query and query != shown.query:
             _urls[str(shown)] = query
@@ -132,10 +143,16 @@ class Address:
 _EXAMPLES = {"buckets": "bucket", "containers": "container", "hosts": "example.org"}
 
 
+def _is_connection(name: str) -> bool:
+    from lamella.core.remote.connections import Connections
+
+    return name in Connections()
+
+
 def _hide(parameter: re.Match[str]) -> str:
     return f"{parameter[1]}={HIDDEN}"
 
 
 def without_secrets(text: str) -> str:
     """Text of a server or library, in which addresses may stand, without the secrets in these."""
-    return re.sub(r"://[^/@\s:]+:[^/@\s]+@", f"://{HIDDEN}@", _SECRET_PARAMETERS.sub(_hide, text))
+    return _USER.sub(rf"\1{HIDDEN}@", _SECRET_PARAMETERS.sub(_hide, text))

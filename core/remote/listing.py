@@ -65,7 +65,7 @@ def is_folder(address: Address) -> bool:
 
 def missing(problem: MissingFile, address: Address) -> MissingFile:
     """The problem, with names beside the file that may be meant."""
-    if address.kind.name == "http" or not address.key:
+    if address.kind.name == "http" or not address.key or address.is_pattern:
         return problem
     names: list[str] = []
     try:

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from lamella.core.jobs import Job
 from lamella.core.remote.addresses import Address
 from lamella.core.remote.connections import Connection, profile_values
+from lamella.core.remote.http import HttpClient
 from lamella.core.remote.problems import (
     AccessDenied,
     MissingFile,
+    OtherRegion,
     RemoteProblem,
     changed,
     no_credentials,
@@ -33,6 +36,7 @@ KEYS_BEFORE_SKIP = 2 * ENTRIES_A_PAGE
 UPLOAD_PART_BYTES = 8 << 20
 LAST_CHARACTER = "\U0010ffff"
 _STATUS = re.compile(r"status code: (\d{3})")
+_ODD_KEY = re.compile(r'ath "(.*)"(?: contained|: Encountered)')
 _CODE = re.compile(r"<Code>(\w+)</Code>")
 _REASONS = (
     ("dns error", "Its name is not known"),
@@ -53,21 +57,43 @@ _RETRIES: dict[str, Any] = {
 }
 
 
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+
+
+class OddKey(RemoteProblem):
+    """A key that `obstore` does not take, the file's own or that of another in its folder."""
+
+    def __init__(self, address: Address, text: str) -> None:
+        found = _ODD_KEY.search(text)
+        key = found[1] if found else address.key
+        super().__init__(
+            address,
+            "cannot be opened" if key == address.key else "holds a file that cannot be listed",
+            f"Parts of the key {key!r} are empty, '.' or '..', or hold control characters",
+            "Rename that file" if key == address.key else "Open files or folders in it by themselves",
+        )
+
+
 class ObjectStore:
     """A bucket or container as a `Server`."""
 
     def __init__(self, address: Address, connection: Connection | None) -> None:
+        self._connection = connection
         make = _MAKERS[address.kind.name]
         self._store, self._is_anonymous = make(address, connection)
+        self._heeds_offset = True
 
     def status(self, address: Address) -> Status:
-        with self._problems(address):
+        def ask() -> Status:
             try:
                 return _status(self._store.head(address.key))
             except Exception as error:
-                if _STATUS.search(str(error)) and "403" in str(error):
+                if (found := _STATUS.search(str(error))) and found[1] in ("400", "403"):
                     self._store.get_range(address.key, start=0, length=1)  # an answer to HEAD has no reason
                 raise
+
+        return self._in_its_region(address, ask)
 
     def read(self, address: Address, start: int, stop: int, status: Status) -> Data:
         options: Any = {"range": (start, stop)}
@@ -86,14 +112,37 @@ class ObjectStore:
                 yield bytes(piece)
 
     def entries(self, folder: Address, recursive: bool = False) -> Iterator[list[Entry]]:
+        last = ""
+        try:
+            for page in self._entries(folder, recursive):
+                yield page
+                last = max([last, *map(_place, page)])
+        except OddKey:
+            if recursive:
+                raise
+            yield [entry for entry in self._level(folder) if _place(entry) > last]
+
+    def _level(self, folder: Address) -> list[Entry]:
+        """What lies in a folder, at once: for one with a key deep inside it that `obstore` cannot read."""
+        with self._problems(folder):
+            found = self._store.list_with_delimiter(folder.key.strip("/") or None)
+        files = [Entry(folder.at(str(item["path"])), _status(item)) for item in found["objects"]]
+        folders = [Entry(folder.at(str(path)), None) for path in found["common_prefixes"]]
+        markers = {entry.address.key for entry in folders} | {folder.key.strip("/")}
+        files = [entry for entry in files if not (_is_empty(entry) and entry.address.key in markers)]
+        return sorted([*files, *folders], key=_place)
+
+    def _entries(self, folder: Address, recursive: bool) -> Iterator[list[Entry]]:
         prefix = folder.key.strip("/")
-        offset, seen = "", 0
+        offset = ""
         while True:
             inside, same = "", 0
             for page in self._pages(folder, prefix, offset):
-                entries = []
+                entries: list[Entry] = []
                 for item in page:
                     key = str(item["path"])
+                    if key == prefix and not item["size"]:
+                        continue  # the marker of the folder itself
                     name, slash, _ = key[len(prefix) + 1 if prefix else 0 :].partition("/")
                     if recursive or not slash:
                         entries.append(Entry(folder.at(key), _status(item)))
@@ -101,35 +150,35 @@ class ObjectStore:
                         same += 1
                     else:
                         inside, same = name, 0
+                        if entries and _is_empty(entries[-1]) and entries[-1].address.name == name:
+                            entries.pop()  # the marker of this folder
                         entries.append(Entry(folder.child(name), None))
-                seen += len(entries)
                 yield entries
-                if same >= KEYS_BEFORE_SKIP:
+                if self._heeds_offset and same >= KEYS_BEFORE_SKIP:
                     break
             else:
                 return
             offset = f"{prefix}/{inside}/{LAST_CHARACTER}" if prefix else f"{inside}/{LAST_CHARACTER}"
 
     def _pages(self, folder: Address, prefix: str, offset: str) -> Iterator[list[Any]]:
-        """A listing that the server throttles goes on behind the last key that came."""
+        """The keys behind an offset. A throttled listing goes on behind the last key that came."""
         listing: Iterator[list[Any]] | None = None
 
         def following() -> list[Any] | None:
             nonlocal listing
-            with self._problems(folder):
-                if listing is None:
-                    listing = self._store.list(
-                        prefix or None, offset=offset or None, chunk_size=ENTRIES_A_PAGE
-                    )
-                try:
-                    return next(listing, None)
-                except Exception:
-                    listing = None
-                    raise
+            if listing is None:
+                listing = self._store.list(prefix or None, offset=offset or None, chunk_size=ENTRIES_A_PAGE)
+            try:
+                return next(listing, None)
+            except Exception:
+                listing = None
+                raise
 
-        while (page := patiently(following)) is not None:
-            yield page
-            offset = page[-1]["path"] if page else offset
+        while (page := patiently(lambda: self._in_its_region(folder, following))) is not None:
+            behind = [item for item in page if item["path"] > offset]
+            self._heeds_offset = self._heeds_offset and len(behind) == len(page)
+            yield behind
+            offset = max([offset, *(item["path"] for item in page[-1:])])
 
     def upload(self, address: Address, source: Path, job: Job) -> None:
         total = source.stat().st_size
@@ -143,16 +192,32 @@ class ObjectStore:
                     done += len(part)
             job.report(done, total, f"Writing {address.name}")
 
-        with self._problems(address, "written"):
+        def put() -> None:
             if total <= UPLOAD_PART_BYTES:
                 job.report(0, total, f"Writing {address.name}")
                 self._store.put(address.key, source.read_bytes(), use_multipart=False)
             else:
                 self._store.put(address.key, parts(), chunk_size=UPLOAD_PART_BYTES, max_concurrency=4)
 
+        self._in_its_region(address, put, "written")
+
     def delete(self, address: Address) -> None:
         with self._problems(address):
             self._store.delete(address.key)
+
+    def _in_its_region(self, address: Address, ask: Callable[[], T], act: str = "read") -> T:
+        """What is asked of a bucket of S3, once more where the server says that it lies in another region."""
+        try:
+            with self._problems(address, act):
+                return ask()
+        except OtherRegion as problem:
+            region = region_of_bucket(address, self._connection)
+            if not region:
+                raise
+            log.info("%s lies in the region %s", problem.path, region)
+        self._store, self._is_anonymous = _s3(address, self._connection, region)
+        with self._problems(address, act):
+            return ask()
 
     @contextmanager
     def _problems(self, address: Address, act: str = "read") -> Iterator[None]:
@@ -169,12 +234,16 @@ class ObjectStore:
 
     def _problem(self, address: Address, error: Exception) -> RemoteProblem:
         text = str(error)
+        if "token request" in text and "169.254.169.254" in text:  # which only machines of Google's have
+            return no_credentials(address, _PLACES[address.kind.name])
         status, code = _STATUS.search(text), _CODE.search(text)
         if status is not None:
             number, word = int(status[1]), code[1] if code else ""
             if number in (401, 403) and self._is_anonymous and not word.startswith("NoSuch"):
                 return no_credentials(address, _PLACES[address.kind.name])
             return of_status(address, number, word)
+        if "redirect without LOCATION" in text:
+            return OtherRegion(address, "The server sends to another one")
         from obstore.exceptions import InvalidPathError, PreconditionError
 
         if isinstance(error, PreconditionError):
@@ -182,15 +251,28 @@ class ObjectStore:
         if isinstance(error, FileNotFoundError):
             return MissingFile(address, "is not there", fix="Check the address")
         if isinstance(error, InvalidPathError):
-            return RemoteProblem(address, "cannot be opened", "Parts of its key are empty, '.' or '..'")
+            return OddKey(address, text)
         lower = text.casefold()
         why = next((reason for sign, reason in _REASONS if sign in lower), "It does not answer as expected")
         return unreachable(address, why)
 
 
+def _place(entry: Entry) -> str:
+    """By which listings are in order."""
+    return f"{entry.address.key}/" if entry.is_folder else entry.address.key
+
+
+def _is_empty(entry: Entry) -> bool:
+    return entry.status is not None and not entry.status.size
+
+
 def _status(item: Any) -> Status:
     modified = round(item["last_modified"].timestamp() * 1000) * 1_000_000
-    return Status(int(item["size"]), modified, item.get("e_tag") or "")
+    etag = item.get("e_tag") or ""
+    quoted = (
+        etag if not etag or etag.endswith('"') else f'"{etag}"'
+    )  # in listings Azure leaves the quotes out
+    return Status(int(item["size"]), modified, quoted)
 
 
 def _options(endpoint: str) -> dict[str, Any]:
@@ -212,7 +294,7 @@ _PLACES = {
 }
 
 
-def _s3(address: Address, connection: Connection | None) -> tuple[Any, bool]:
+def _s3(address: Address, connection: Connection | None, region: str = "") -> tuple[Any, bool]:
     """The connection's own credentials, or else those of its profile, or of the environment, the default
     profile and the machine, as AWS's tools look for them; without any, what everybody may read."""
     from obstore.store import S3Store
@@ -221,12 +303,8 @@ def _s3(address: Address, connection: Connection | None) -> tuple[Any, bool]:
     named = profile_values(profile or "default")
     if connection is not None and connection.profile and not named:
         raise no_credentials(address, f"a profile '{profile}' of AWS's profile files")
-    endpoint = (
-        (connection and connection.endpoint)
-        or named.get("endpoint_url")
-        or _variable("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
-    )
-    region = (connection and connection.region) or _variable("AWS_REGION", "AWS_DEFAULT_REGION")
+    endpoint = _s3_endpoint(connection, named)
+    region = region or (connection and connection.region) or _variable("AWS_REGION", "AWS_DEFAULT_REGION")
     options = _options(endpoint) | {"region": region or named.get("region") or "us-east-1"}
     if endpoint:
         options |= {"endpoint": endpoint, "virtual_hosted_style_request": False}
@@ -235,6 +313,13 @@ def _s3(address: Address, connection: Connection | None) -> tuple[Any, bool]:
         values = [connection.secret(key) for key in keys]
     elif profile:
         values = _of_profile(named)
+        if not values[0] and (way := next((_SIGN_INS[key] for key in _SIGN_INS if key in named), None)):
+            raise AccessDenied(
+                address,
+                "cannot be opened with this profile",
+                f"The profile '{profile}' {way}",
+                WAY_OUT_OF_SSO,
+            )
     else:
         variables = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
         values = [os.environ.get(variable) for variable in variables]
@@ -247,6 +332,36 @@ def _s3(address: Address, connection: Connection | None) -> tuple[Any, bool]:
     if not anonymous and not endpoint and _is_in_aws():
         return S3Store(address.place, **options), False
     return S3Store(address.place, **options, skip_signature=True), True
+
+
+_SIGN_INS = {
+    "sso_session": "signs in by browser (SSO), which is not done here",
+    "sso_start_url": "signs in by browser (SSO), which is not done here",
+    "credential_process": "has a program that finds its keys, which is not run here",
+    "role_arn": "takes the role of another, which is not done here",
+}
+WAY_OUT_OF_SSO = (
+    "Sign in with AWS's tool, and start Lamella with the variables that "
+    "`aws configure export-credentials --format env` prints"
+)
+
+
+def _s3_endpoint(connection: Connection | None, profile: Mapping[str, str]) -> str:
+    own = connection.endpoint if connection is not None else ""
+    return own or profile.get("endpoint_url") or _variable("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
+
+
+def region_of_bucket(address: Address, connection: Connection | None) -> str:
+    """The region of a bucket of S3, which its server says also to those who may not read it; empty where it
+    does not. Blocks; raises `Unreachable`."""
+    profile = (connection and connection.profile) or os.environ.get("AWS_PROFILE", "") or "default"
+    endpoint = _s3_endpoint(connection, profile_values(profile))
+    url = (
+        f"{endpoint.rstrip('/')}/{address.place}"
+        if endpoint
+        else f"https://{address.place}.s3.amazonaws.com/"
+    )
+    return HttpClient({}).ask("HEAD", url, address, redirect=False).headers.get("x-amz-bucket-region", "")
 
 
 def _of_profile(values: dict[str, str]) -> list[str | None]:

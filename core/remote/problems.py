@@ -42,6 +42,13 @@ class Throttled(RemoteProblem):
         )
 
 
+class OtherRegion(RemoteProblem):
+    """A bucket of S3 is asked for in a region where it does not lie."""
+
+    def __init__(self, address: Address, why: str) -> None:
+        super().__init__(address, "lies in another region", why, "Give the connection its region")
+
+
 WAY_TO_CREDENTIALS = "Add a connection with references to the right ones, or set them in the environment"
 _MESSAGES = {
     "InvalidAccessKeyId": "The access key is not known there",
@@ -82,7 +89,7 @@ def of_status(address: Address, status: int, code: str = "", seconds: float | No
         "AuthorizationHeaderMalformed",
         "IllegalLocationConstraint",
     ):
-        return RemoteProblem(address, "lies in another region", why, "Give the connection its region")
+        return OtherRegion(address, why)
     fix = (
         "Try again later, or ask who runs the server"
         if status >= 500

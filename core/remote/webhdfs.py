@@ -34,6 +34,11 @@ from lamella.core.remote.server import Entry, Status
 DEFAULT_PORT, DEFAULT_TLS_PORT = 9870, 9871
 PIECE_BYTES = 1 << 20
 REMOVAL_PAUSES = (0.0, 0.3, 1.0)
+KERBEROS = "The cluster asks for Kerberos, which is not spoken here"
+WAY_TO_TOKEN = (
+    "Fetch a delegation token (curl --negotiate -u : 'http://HOST:9870/webhdfs/v1/?op=GETDELEGATIONTOKEN'), "
+    "and give the connection a reference to it"
+)
 _MISSING = ("FileNotFoundException",)
 _DENIED = ("AccessControlException", "SecurityException")
 
@@ -167,6 +172,8 @@ class WebHdfs:
         answer = self._request(method, self._url(address, act, options or {}), address, **how)
         if answer.status >= 400:
             data = answer.data
+            if answer.status == 401 and "negotiate" in answer.headers.get("WWW-Authenticate", "").casefold():
+                raise AccessDenied(address, "may not be read", KERBEROS, WAY_TO_TOKEN)
             raise _problem(address, answer.status, data, "read", wait_of(answer))
         return answer
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import io
+import logging
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from lamella import FileProblem, export, open_dataset
+from lamella import FileProblem, LamellaError, export, open_dataset
+from lamella.app import crash
+from lamella.app.cli import main
 from lamella.core.datasets.locate import is_changed_on_disk
 from lamella.core.remote.addresses import Address
 from lamella.core.remote.connections import Connection, Connections
@@ -114,6 +118,38 @@ def test_secrets_in_addresses_are_not_shown(web: WebServer, parquet: bytes):
     with pytest.raises(FileProblem, match="password") as caught:
         open_dataset(f"http://ann:hunter2@{web.url[7:]}/trips.parquet")
     assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "https://hunter2@127.0.0.1:9/trips.csv",
+        "https://ann:hunter2@127.0.0.1:9/trips.csv",
+        "https://hunter2@/trips.csv",
+        "https://ann:hunter2@127.0.0.1:9/a\nb.csv",
+        "az://container/trips.csv?sv=2024&sig=hunter2",
+        "s3://ann:hunter2@bucket/trips.csv",
+        "http://127.0.0.1:9/trips.csv?token=hunter2",
+    ],
+)
+def test_a_secret_in_an_address_is_nowhere_to_be_seen(
+    address: str, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture, lamella_home: Path
+):
+    """Neither in what a command says, nor in logs, files of the user's folder, or a crash report."""
+    with caplog.at_level(logging.DEBUG):
+        assert main(["query", address, "--limit", "1"]) == 2
+    with pytest.raises(LamellaError) as caught:
+        open_dataset(address)
+    shown = f"{capsys.readouterr()} {caplog.text} {caught.value!r} {crash.report_text(caught.value)}"
+    assert "hunter2" not in shown
+    for path in lamella_home.rglob("*"):
+        assert not path.is_file() or b"hunter2" not in path.read_bytes()
+
+
+def test_a_web_address_may_name_a_connection(web: WebServer, parquet: bytes):
+    web.files["/trips.parquet"] = parquet
+    Connections().save(Connection("ours", "http"))
+    assert open_dataset(f"http://ours@{web.url[7:]}/trips.parquet").num_rows == ROWS
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,202 @@
+"""Google Cloud Storage and Azure on real servers: `python3 dev.py test --long gcs azure`.
+
+What S3's tests promise holds there, too: here is what these services do in ways of their own.
+"""
+
+from __future__ import annotations
+
+import io
+import itertools
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from lamella import Cancelled, FileProblem, Store, agg, col, open_dataset
+from lamella.core.datasets.locate import is_changed_on_disk
+from lamella.core.jobs import Job
+from lamella.core.remote import listing, object_store
+from lamella.core.remote.addresses import Address
+from lamella.core.remote.connections import Connection, Connections
+from lamella.core.remote.files import files
+from lamella.core.remote.paths import RemotePath
+from lamella.core.remote.problems import AccessDenied, MissingFile
+from lamella.core.remote.servers import servers
+from lamella.core.remote.trial import try_connection
+from lamella.core.transfer.uploads import uploaded
+from tests import cloud_servers
+
+ROWS = 100_000
+PLACE = "trips"
+_numbers = itertools.count()
+
+
+def google(endpoint: str) -> Connection:
+    return Connection("cloud", "gs", endpoint=endpoint, secrets={"token": "env:TEST_CLOUD_SECRET"})
+
+
+def azure(endpoint: str) -> Connection:
+    secrets = {"account_key": "env:TEST_CLOUD_SECRET"}
+    return Connection("cloud", "az", endpoint=endpoint, account=cloud_servers.ACCOUNT, secrets=secrets)
+
+
+CLOUDS: dict[str, tuple[Callable[[str], object], Callable[[str], Connection], str, str]] = {
+    "gcs": (cloud_servers.gcs_server, google, cloud_servers.TOKEN, "another-token"),
+    "azure": (cloud_servers.azure_server, azure, cloud_servers.ACCOUNT_KEY, "d3Jvbmd3cm9uZ3dyb25n"),
+}
+
+
+@pytest.fixture(scope="module", params=CLOUDS)
+def endpoint(request: pytest.FixtureRequest) -> Iterator[tuple[str, str]]:
+    if not os.environ.get("LAMELLA_LONG_RUNS"):
+        pytest.skip(f"Its server is started by the long form: python3 dev.py test --long {request.param}")
+    with CLOUDS[request.param][0](PLACE) as address:
+        yield request.param, address
+
+
+@pytest.fixture
+def connection(endpoint: tuple[str, str], monkeypatch: pytest.MonkeyPatch) -> Connection:
+    name, address = endpoint
+    for variable in ("GOOGLE_APPLICATION_CREDENTIALS", "AZURE_STORAGE_ACCOUNT_KEY", "AZURE_CLIENT_ID"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("TEST_CLOUD_SECRET", CLOUDS[name][2])
+    made = CLOUDS[name][1](address)
+    Connections().save(made)
+    return made
+
+
+@pytest.fixture
+def root(connection: Connection) -> str:
+    """The address of a folder of this test alone."""
+    return f"{connection.of_kind.schemes[0]}://{PLACE}/{next(_numbers)}"
+
+
+def put(address: str, data: bytes) -> None:
+    with uploaded(RemotePath(address), Job()) as draft:
+        draft.write_bytes(data)
+
+
+def parquet(seed: int) -> bytes:
+    sink = io.BytesIO()
+    values = np.random.default_rng(seed).random(ROWS)
+    pq.write_table(pa.table({"n": np.arange(ROWS), "x": values}), sink, row_group_size=ROWS // 4)
+    return sink.getvalue()
+
+
+def names(address: str, recursive: bool = False) -> list[str]:
+    found = listing.pages(Address.parse(address), recursive)
+    return [f"{e.address.name}{'/' if e.is_folder else ''}" for page in found for e in page]
+
+
+def test_files_folders_and_patterns_open_and_answer(root: str):
+    for year in (2023, 2024):
+        for part in range(2):
+            put(f"{root}/data/year={year}/part {part} %41 ü.parquet", parquet(part))
+    whole = pq.read_table(io.BytesIO(parquet(0)))
+    one = open_dataset(f"{root}/data/year=2024/part 0 %41 ü.parquet")
+    assert one.read().equals(whole)
+    assert one.where(col("x") > 0.9).count() == whole.filter(pa.compute.field("x") > 0.9).num_rows
+    folder = open_dataset(f"{root}/data")
+    assert folder.schema.names == ["n", "x", "year"]
+    assert folder.read(columns=["year"]).num_rows == 4 * ROWS
+    assert folder.group_by("year").agg(n=agg.count()).sort("year").read()["n"].to_pylist() == [2 * ROWS] * 2
+    assert open_dataset(f"{root}/data/*/part 1*").num_rows == 2 * ROWS
+
+
+def test_listings_say_of_a_file_what_it_says_itself(root: str):
+    """Else what is opened by folder would count as changed."""
+    put(f"{root}/x.csv", b"n\n1\n")
+    ((entry,),) = listing.pages(Address.parse(root))
+    assert entry.status == servers.server(entry.address).status(entry.address)
+
+
+def test_ranges_are_read_and_no_more(root: str):
+    put(f"{root}/trips.parquet", parquet(1))
+    path = RemotePath(f"{root}/trips.parquet")
+    server, status = servers.server(path.address), files.known(path.address)
+    assert bytes(server.read(path.address, 4, 100, status)) == parquet(1)[4:100]
+    assert bytes(server.read(path.address, status.size - 4, status.size, status)) == b"PAR1"
+
+
+def test_a_file_that_changes_is_refused(root: str):
+    put(f"{root}/trips.parquet", parquet(1))
+    dataset = open_dataset(f"{root}/trips.parquet")
+    dataset.read(columns=["n"], limit=1)
+    put(f"{root}/trips.parquet", parquet(2))
+    with pytest.raises(FileProblem) as caught:
+        dataset.read()
+    assert is_changed_on_disk(caught.value), caught.value
+    assert open_dataset(f"{root}/trips.parquet").read().num_rows == ROWS
+
+
+def test_folders_are_listed_a_level_at_a_time(root: str, monkeypatch: pytest.MonkeyPatch):
+    for number in range(5):
+        for part in range(3):
+            put(f"{root}/many/{number}/{part}.csv", b"n\n1\n")
+    assert names(f"{root}/many") == [f"{number}/" for number in range(5)]
+    assert len(names(f"{root}/many", recursive=True)) == 15
+    monkeypatch.setattr(object_store, "ENTRIES_A_PAGE", 2)
+    monkeypatch.setattr(object_store, "KEYS_BEFORE_SKIP", 1)
+    assert names(f"{root}/many") == [f"{number}/" for number in range(5)]
+
+
+def test_import_export_and_overwrite(root: str, tmp_path: Path):
+    with Store.open(tmp_path / "store") as store:
+        table = store.create_table("t", [{"n": i, "half": i % 2} for i in range(1000)])
+        table.export(f"{root}/out/rows.parquet")
+        with pytest.raises(FileProblem, match="is there already"):
+            table.export(f"{root}/out/rows.parquet")
+        table.export(f"{root}/out/rows.parquet", where="n < 10", overwrite=True)
+        assert open_dataset(f"{root}/out/rows.parquet").num_rows == 10
+        table.export(f"{root}/out/halves", partition_by=["half"])
+        assert open_dataset(f"{root}/out/halves").num_rows == 1000
+    path = RemotePath(f"{root}/out/rows.parquet")
+    servers.server(path.address).delete(path.address)
+    files.forget(path.address)
+    assert not path.exists()
+
+
+def test_an_export_that_is_cancelled_leaves_nothing(root: str, tmp_path: Path):
+    class CancelledInside(Job):
+        def report(self, done: int, total: int | None = None, text: str = "") -> None:
+            if done:
+                self.cancel()
+            super().report(done, total, text)
+
+    if root.startswith("gs:"):
+        pytest.skip("fake-gcs-server takes no uploads in parts")
+    source = tmp_path / "large"
+    source.write_bytes(os.urandom(20 << 20))
+    path = RemotePath(f"{root}/large.bin")
+    with pytest.raises(Cancelled):
+        servers.server(path.address).upload(path.address, source, CancelledInside())
+    assert not path.exists()
+
+
+def test_missing_and_forbidden(root: str, connection: Connection, monkeypatch: pytest.MonkeyPatch):
+    put(f"{root}/trips.csv", b"n\n1\n")
+    with pytest.raises(MissingFile, match=f"Did you mean '{root}/trips.csv'"):
+        open_dataset(f"{root}/tripz.csv")
+    with pytest.raises(FileProblem, match=r"is not there|answered 500"):  # the latter is fake-gcs-server's
+        open_dataset(f"{connection.of_kind.schemes[0]}://no-such-place/trips.csv")
+    assert "trips.csv" in try_connection(connection, root).sentence
+    wrong = CLOUDS["gcs" if connection.kind == "gs" else "azure"][3]
+    monkeypatch.setenv("TEST_CLOUD_SECRET", wrong)
+    servers.forget()
+    files.forget_all()
+    with pytest.raises(AccessDenied) as caught:
+        open_dataset(f"{root}/trips.csv")
+    assert wrong not in str(caught.value)
+    with pytest.raises(AccessDenied):
+        names(root)
+    Connections().save(replace(connection, secrets={}, anonymous=True), replace=True)
+    servers.forget()
+    with pytest.raises(AccessDenied, match="cannot be opened without credentials"):
+        open_dataset(f"{root}/trips.csv")
+    with pytest.raises(AccessDenied, match="may not be written"):
+        put(f"{root}/new.csv", b"n\n")
