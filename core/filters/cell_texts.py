@@ -27,7 +27,7 @@ LENGTH = "·"
 """Between the length of binary values and what they begin with."""
 UNREADABLE = "(text that is not UTF-8)"
 Texts = list[str | None]
-PLAIN_FLOATS = (1e-4, 1e15)
+PLAIN_FLOATS = (1e-4, 1e10)
 """Between these sizes Arrow and Python write a float alike."""
 
 

@@ -53,6 +53,12 @@ def test_texts_of_times_are_those_of_their_values(type_, counts, data) -> None:
     assert text_array(array).to_pylist() == whole_texts(array)
 
 
+@pytest.mark.parametrize("kind", [pa.float64(), pa.float32()])
+def test_texts_of_floats_of_each_size_are_those_of_their_values(kind) -> None:
+    array = pa.array([m * 10.0**n for n in range(-20, 20) for m in (1, -1.5, 9, 1.2345678, 0.0)], kind)
+    assert text_array(array).to_pylist() == whole_texts(array)
+
+
 def test_texts_of_a_dictionary_and_of_what_is_not_utf8() -> None:
     assert text_array(pa.array(["a", None, "a"]).dictionary_encode()).to_pylist() == ["a", None, "a"]
     broken = pa.array([b"ab\xff", b"c", None]).view(pa.string())
