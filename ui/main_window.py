@@ -486,7 +486,7 @@ class MainWindow(QMainWindow):
         self.library.stores_changed.connect(lambda _: (self.consoles.follow_changes(), self.update_state()))
         self.library.counted.connect(self.sidebar.show_rows)
         self.tasks.failed.connect(self.show_error)
-        self.tasks.busy_changed.connect(lambda _: self.update_state())
+        self.tasks.busy_changed.connect(self.update_state)
         self.commits.committed.connect(self._committed)
         self.commits.failed.connect(self._write_failed)
         self.commits.stopped.connect(self._write_stopped)
