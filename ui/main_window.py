@@ -160,9 +160,10 @@ class MainWindow(QMainWindow):
         for path, table in sorted(entries, key=lambda key: key[0] != tab.key[0]):
             name = table if path == tab.key[0] or table not in found else f"{stores[path].name} / {table}"
             found.setdefault(name, partial(stores[path].__getitem__, table))
-        for other in self.tabs.dataset_tabs:
+        for other in sorted(self.tabs.dataset_tabs, key=lambda other: other is not tab):
             if is_file(other.key):
-                found.setdefault(other.name, partial(getattr, other, "dataset"))
+                name = other.name if other.name not in found else f"{other.name} ({other.key[0]})"
+                found.setdefault(name, partial(getattr, other, "dataset"))
         return found
 
     @cached_property

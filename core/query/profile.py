@@ -27,6 +27,8 @@ EXACT_ROWS = 1_000_000
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 BINS = 20
 TOP_VALUES = 10
+MOST_DISTINCT_NUMBERS = 100_000
+"""Of more numbers or times than these no value is frequent, and counting each would take long."""
 KEPT_BYTES = 8 << 20
 _BYTES_A_PROFILE = 8 << 10
 _LENGTHS = {Kind.TEXT: "length", Kind.BINARY: "octet_length", Kind.LIST: "len"}
@@ -60,11 +62,11 @@ class ColumnProfile:
 
     `approximate` says that `distinct` and `quantiles` are estimates, as they are of more than a million
     values. NaN is counted in `nans` and `distinct`, and left out of everything else; quantiles and
-    histogram leave the infinities out too. Numbers and times have those two, everything else its most
-    frequent values; where it is estimated that most values occur once, there are none. Nested values have
-    neither least nor greatest. Texts, lists and binary values that are not all of one size have
-    `lengths`, unless all are null. A quantile is a value of the column, the lower one of two, where
-    aggregates of numbers take what lies between them.
+    histogram leave the infinities out too. Numbers and times have those two. There are no most frequent
+    values where it is estimated that most occur once, and none of numbers or times where there are very many
+    or all occur once. Nested values have neither least nor greatest. Texts, lists and binary values that are
+    not all of one size have `lengths`, unless all are null. A quantile is a value of the column, the lower
+    one of two, where aggregates of numbers take what lies between them.
     """
 
     column: str
@@ -127,7 +129,10 @@ class _Profiling:
             histogram = None
             if self._axis is not None and edges:
                 histogram = Histogram(tuple(self._axis.back(edges)), tuple(two["counts"]))
-            differ = approximate and two["distinct"] > count // 2
+            distinct = two["distinct"]
+            differ = approximate and distinct > count // 2
+            if self._axis is not None:
+                differ = distinct > MOST_DISTINCT_NUMBERS or distinct == count
             return ColumnProfile(
                 self._name, self._type, one["rows"], one["rows"] - count, one.get("nans") or 0,
                 two["distinct"], one.get("min"), one.get("max"), one.get("mean"),
@@ -219,12 +224,15 @@ class _Profiling:
     # ----------------------------------------------------------------- asking
 
     def _top_values(self, connection: duckdb.DuckDBPyConnection) -> tuple[tuple[Any, int], ...]:
-        if self._axis is not None or is_.is_null(self._type):
+        if is_.is_null(self._type):
             return ()
+        held = [exp.Not(this=_is_null(self._value))]
+        if is_.is_floating(self._plain):
+            held.append(exp.Not(this=func("isnan", self._value)))
         value, times = alias(self._value, "value"), alias(func("count", exp.Star()), "n")
         order = [exp.Ordered(this=column("n"), desc=True), exp.Ordered(this=column("value"))]
         query = (
-            self._rows(connection).select(value, times).where(exp.Not(this=_is_null(self._value)))
+            self._rows(connection).select(value, times).where(every(held))
             .group_by(column("value")).order_by(*order).limit(TOP_VALUES)
         )  # fmt: skip
         kinds = pa.schema([pa.field("value", value_type(self._type)), pa.field("n", pa.int64())])

@@ -99,7 +99,7 @@ class CompareDialog(QDialog):
         self.setWindowTitle("Compare")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.title = QLabel(f"Compare {visible(name)} with")
-        self.other = QComboBox(accessibleName="What to compare with")
+        self.other = QComboBox(accessibleName="What to compare with", placeholderText="Choose…")
         self.by_key, self.by_order = QRadioButton("Columns that tell rows apart"), QRadioButton("Their order")
         self.find = QLineEdit(placeholderText="Find a column", accessibleName="Find a column")
         self.key = QListWidget(accessibleName="Columns that tell rows apart")
@@ -134,7 +134,7 @@ class CompareDialog(QDialog):
         self.other.setCurrentIndex(self.other.findText(visible(title)))
 
     def add_file(self, path: Path) -> None:
-        """Compare with a file that is not open."""
+        """Compare with a file, open or not."""
         from lamella.core.datasets import open_dataset
 
         self._others.append(OtherSide(path.name, lambda job: open_dataset(path, job=job)))
@@ -152,8 +152,7 @@ class CompareDialog(QDialog):
         self.tolerance.setText(f"{chosen.tolerance:g}" if chosen.tolerance else "")
         self.ignore_case.setChecked(chosen.ignore_case)
         self.ignore_space.setChecked(chosen.ignore_space)
-        if not self._others:
-            self.other.setCurrentIndex(0)
+        self.other.setCurrentIndex(0 if len(self._others) == 1 else -1)
         self._take_other()
 
     def _take_other(self) -> None:
@@ -164,6 +163,7 @@ class CompareDialog(QDialog):
             self._handle.cancel()
             self._handle = None
         if other is None:
+            self.hint.setText("Choose a table or a file to compare with.")
             self._follow()
             return
         self.hint.setText("Looking for columns that tell rows apart…")
@@ -186,7 +186,9 @@ class CompareDialog(QDialog):
             self.by_order.setChecked(True)
         suggested = ", ".join(map(visible, found.suggested))
         self.hint.setText(
-            f"{suggested} tells the rows of both apart" if suggested else "No column is unique on both sides"
+            f"{suggested} {'tell' if len(found.suggested) > 1 else 'tells'} the rows of both apart"
+            if suggested
+            else "No columns tell the rows of both sides apart: choose some, or compare by order"
         )
         self._follow()
 

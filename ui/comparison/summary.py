@@ -10,12 +10,16 @@ from lamella.core.errors import visible
 from lamella.core.query.comparison import Comparison
 from lamella.core.query.comparison.comparison import CellExample, ColumnDifferences
 from lamella.ui import theme
+from lamella.ui.cards.words import percent
 from lamella.ui.grid.texts import whole_texts
 
 NAME, ROWS, SHARE, LARGEST = range(4)
 LONGEST = 200
+RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 MOST_COLUMNS = 2_000
 """Columns that are listed, those that differ most first."""
+DIGITS, MOST_DIGITS = 1e6, 1e15
+"""Between these a number has no fraction, and all of its digits are shown."""
 COLUMN = Qt.ItemDataRole.UserRole
 
 
@@ -37,7 +41,7 @@ class ComparisonSummary(QTreeWidget):
         header.setSectionResizeMode(NAME, QHeaderView.ResizeMode.Stretch)
         for place in (ROWS, SHARE, LARGEST):
             header.setSectionResizeMode(place, QHeaderView.ResizeMode.ResizeToContents)
-            self.headerItem().setTextAlignment(place, Qt.AlignmentFlag.AlignRight)
+            self.headerItem().setTextAlignment(place, RIGHT)
         self.setToolTip("Enter or a double click shows the rows in which a column differs")
         self.itemDoubleClicked.connect(self._choose)
         theme.current().changed.connect(self._restyle)
@@ -69,13 +73,13 @@ class ComparisonSummary(QTreeWidget):
 
     def _item(self, column: ColumnDifferences, pairs: int) -> QTreeWidgetItem:
         look = theme.current()
-        largest = "" if column.largest is None else f"{column.largest:,.6g}"
+        largest = "" if column.largest is None else _number_text(column.largest)
         item = QTreeWidgetItem(
-            [visible(column.name), f"{column.rows:,}", f"{100 * column.rows / pairs:.1f}%", largest]
+            [visible(column.name), f"{column.rows:,}", percent(column.rows, pairs), largest]
         )
         item.setData(NAME, COLUMN, column.name)
         for place in (ROWS, SHARE, LARGEST):
-            item.setTextAlignment(place, Qt.AlignmentFlag.AlignRight)
+            item.setTextAlignment(place, RIGHT)
             item.setFont(place, look.tabular_font())
         item.setForeground(SHARE, look.color("muted"))
         for example in column.examples:
@@ -93,6 +97,10 @@ class ComparisonSummary(QTreeWidget):
 
     def _restyle(self) -> None:
         self.show_comparison(self._comparison)
+
+
+def _number_text(number: float) -> str:
+    return f"{number:,.0f}" if DIGITS <= abs(number) < MOST_DIGITS else f"{number:,.6g}"
 
 
 def _example_text(example: CellExample) -> str:

@@ -25,13 +25,15 @@ from lamella.core.query.comparison import ComparedRows, Comparison, RowChange
 from lamella.core.query.comparison.rows import DIFFERENT
 from lamella.ui import theme
 from lamella.ui.comparison.summary import ComparisonSummary
-from lamella.ui.grid.compared import INKS, SIGNS, WORDS, ComparisonGrid
+from lamella.ui.grid.compared import INKS, SIGNS, WORDS, ComparedModel, ComparisonGrid
 from lamella.ui.grid.pane import GridPane
 from lamella.ui.tasks import Handle, Tasks
 from lamella.ui.widgets.controls import FlowLayout, IconButton
 
 Make = Callable[[Job], Comparison]
-ALL_COLUMNS = "All columns"
+ALL_COLUMNS, DIFFERENT_COLUMNS = "All columns", "Columns that differ"
+HIDES_EQUAL = True
+"""What the entry of the columns that differ holds, in place of a column's name."""
 MOST_LISTED = 1_000
 SUMMARY_SHARE = 0.35
 
@@ -56,6 +58,8 @@ class ComparisonView(QWidget):
         self.comparison: Comparison | None = None
         self.rows: ComparedRows | None = None
         self._handle: Handle | None = None
+        self._looking: Handle | None = None
+        """For the cell of a row that differs."""
         self.grid = ComparisonGrid(tasks)
         self.pane = GridPane(tasks, self, self.grid)
         self.summary = ComparisonSummary()
@@ -112,7 +116,15 @@ class ComparisonView(QWidget):
         if self._handle is not None:
             handle, self._handle = self._handle, None
             handle.cancel()
+        if self._looking is not None:
+            self._looking.cancel()
         self.grid.grid_model.pages.cancel()
+
+    @property
+    def column(self) -> str | None:
+        """The one whose differences alone are shown."""
+        chosen = self.columns.currentData()
+        return chosen if isinstance(chosen, str) else None
 
     def _show(self, made: Comparison) -> None:
         self._handle = None
@@ -139,6 +151,8 @@ class ComparisonView(QWidget):
             self.columns.clear()
             self.columns.addItem(ALL_COLUMNS, None)
             different = sorted((c for c in made.columns if c.rows), key=lambda column: -column.rows)
+            if different:
+                self.columns.addItem(f"{DIFFERENT_COLUMNS} ({len(different):,})", HIDES_EQUAL)
             for column in different[:MOST_LISTED]:
                 self.columns.addItem(f"{visible(column.name)}  ±{column.rows:,}", column.name)
         self.columns.setEnabled(self.columns.count() > 1)
@@ -163,7 +177,7 @@ class ComparisonView(QWidget):
         made = self.comparison
         if made is None:
             return
-        column = self.columns.currentData()
+        column = self.column
         chosen = [kind for kind, button in self.kinds.items() if button.isChecked()]
         partial_kinds = len(chosen) < len(self.kinds)
         kinds = chosen if self.only.isChecked() or partial_kinds or column is not None else None
@@ -180,15 +194,49 @@ class ComparisonView(QWidget):
         self.rows = rows
         self.grid.show_compared(rows)
         made = rows.comparison
+        self._hide_columns(made)
         nothing = "" if rows.num_rows else "No row differs" if not made.num_rows else "No such row"
         self.pane.set_nothing(nothing)
         first = rows.next_difference(-1)
         if first is not None:
-            column = self.columns.currentData()
             names = self.grid.grid_model.names
+            column = self.column
             self.grid.go_to(first, self.grid.place(names.index(column)) if column in names else None)
+            self._find_cell(first)
         self._follow()
         self.changed.emit()
+
+    def _hide_columns(self, made: Comparison) -> None:
+        """Those that are equal, where others are chosen; key columns stay."""
+        hides = self.columns.currentData() is HIDES_EQUAL
+        stay = {*made.key, *(column.name for column in made.columns if column.rows)}
+        for place, name in enumerate(self.grid.grid_model.names):
+            self.grid.setColumnHidden(place, hides and name not in stay)
+        self.grid.updateGeometries()
+
+    def _find_cell(self, row: int) -> None:
+        """Go to the first cell of a row that differs, unless the current one does."""
+        if self._looking is not None:
+            self._looking.cancel()
+        rows, model = self.rows, self.grid.grid_model
+        if rows is None or not isinstance(model, ComparedModel) or model.kind(row) is not RowChange.CHANGED:
+            return
+        different = {column.name for column in rows.comparison.columns if column.rows}
+        names = [name for name in model.names if name in different][:MOST_LISTED]
+
+        def go(found: list[str]) -> None:
+            current = self.grid.selection.current
+            is_there = current is not None and current[0] == row and self.rows is rows
+            if found and is_there and self.grid.current_name not in found:
+                self.grid.go_to(row, self.grid.place(model.names.index(found[0])))
+
+        self._looking = self._tasks.read(
+            lambda job: list(rows.cells_before(row, 1, names)),
+            go,
+            self.read_failed.emit,
+            owner=self,
+            quiet=True,
+        )
 
     def show_column(self, name: str) -> None:
         """The rows in which a column differs, and no others."""
@@ -207,6 +255,7 @@ class ComparisonView(QWidget):
         if to is not None:
             self.grid.go_to(to)
             self.grid.setFocus()
+            self._find_cell(to)
 
     def _follow(self) -> None:
         """Where the current row is among those that differ."""
@@ -251,9 +300,14 @@ class ComparisonView(QWidget):
         self.by_column.setToolTip("How many rows differ in each column, with examples")
         self.more.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.more.setMenu(self._menu())
-        for widget in (self.columns, self.only, self.place, self.previous, self.next, self.by_column):
+        steps = QWidget()
+        beside = QHBoxLayout(steps)
+        beside.setContentsMargins(0, 0, 0, 0)
+        beside.setSpacing(0)
+        for widget in (self.place, self.previous, self.next, self.by_column, self.more):
+            beside.addWidget(widget)
+        for widget in (self.columns, self.only, steps):
             line.addWidget(widget)
-        line.addWidget(self.more)
         self.notes.setContentsMargins(theme.M, theme.XS, theme.M, theme.XS)
         self.notes.setAccessibleName("What to know of the comparison")
         self.notes.hide()

@@ -27,6 +27,7 @@ MOST_HITS = 60
 TITLE_WEIGHT = 20
 HEADING = re.compile(r"^(#{1,6}) +(.*?) *#*$")
 LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)")
+FENCE = re.compile(r"^```.*$", re.MULTILINE)
 MARKS = re.compile(r"[*`|#>]+|!?\[([^\]]*)\]\([^)]*\)")
 
 
@@ -150,7 +151,7 @@ def search(pages: Mapping[str, Page], text: str) -> list[Hit]:
 
 
 def _snippet(text: str, words: Sequence[str]) -> str:
-    plain = " ".join(MARKS.sub(r"\1", text).split())
+    plain = " ".join(MARKS.sub(r"\1", FENCE.sub("", text)).split())
     folded = plain.casefold()
     first = min((folded.find(word) for word in words if word in folded), default=0)
     start = max(0, plain.rfind(" ", 0, max(0, first - SNIPPET // 4)))

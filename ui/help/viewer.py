@@ -40,7 +40,7 @@ from lamella.ui import theme
 from lamella.ui.help.pages import FIRST, Page, anchor_of, search
 from lamella.ui.widgets.controls import IconButton
 
-SIZE, LIST_WIDTH = (980, 720), 260
+SIZE, LIST_WIDTH = (1000, 720), 284
 PICTURE_WIDTH = 640
 ADDRESS = Qt.ItemDataRole.UserRole
 CELL_PADDING = 6
@@ -57,6 +57,7 @@ class PageView(QTextBrowser):
         self.setOpenLinks(False)
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setAccessibleName("Help page")
+        self.setUndoRedoEnabled(False)
         self.document().setDocumentMargin(theme.XL)
         self.anchorClicked.connect(lambda url: self.followed.emit(url.toString()))
 
@@ -79,6 +80,8 @@ class PageView(QTextBrowser):
         palette.setColor(QPalette.ColorRole.Base, look.color("surface"))
         self.setPalette(palette)
         self.document().setMarkdown(page.text, QTextDocument.MarkdownFeature.MarkdownDialectGitHub)
+        together = QTextCursor(self.document())
+        together.beginEditBlock()  # else the page is laid out after each of these
         for frame in self.document().rootFrame().childFrames():
             if isinstance(frame, QTextTable):
                 _style_table(frame)
@@ -86,6 +89,7 @@ class PageView(QTextBrowser):
         while block.isValid():
             _style_block(block)
             block = block.next()
+        together.endEditBlock()
         self.moveCursor(QTextCursor.MoveOperation.Start)
 
     def go_to(self, anchor: str) -> bool:

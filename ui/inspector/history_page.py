@@ -59,6 +59,7 @@ class HistoryPage(QWidget):
     open_requested = Signal(int)
     restore_requested = Signal(int)
     undo_requested = Signal(int)
+    import_requested = Signal()
     name_requested = Signal(int, str, str)
     expire_requested = Signal(int)
 
@@ -66,12 +67,14 @@ class HistoryPage(QWidget):
         self,
         table: Callable[[], Table | None],
         why_none: Callable[[], str],
+        can_import: Callable[[], bool],
         tasks: Tasks,
         parent: QWidget | None = None,
     ) -> None:
-        """`why_none` says why there is no table."""
+        """`why_none` says why there is no table, `can_import` whether the rows could become one."""
         super().__init__(parent)
         self._table, self._why_none, self._tasks = table, why_none, tasks
+        self._can_import = can_import
         self._handle: Handle | None = None
         self._shown: object = None
         self.title, self.figures = QLabel(), QLabel()
@@ -79,6 +82,7 @@ class HistoryPage(QWidget):
         self.model = CommitModel(self)
         self.list = QListView()
         self.nothing = QLabel(wordWrap=True)
+        self.import_button = QPushButton("Import…")
         self.chosen = QLabel(wordWrap=True, textFormat=Qt.TextFormat.PlainText)
         self.what_changed, self.against_now = QPushButton("What changed"), QPushButton("Compare with now")
         self.open, self.restore = QPushButton("Open"), QPushButton("Restore")
@@ -110,6 +114,7 @@ class HistoryPage(QWidget):
         for widget in (self.list, self.chosen, self.actions, self.more):
             widget.setVisible(table is not None)
         self.nothing.setVisible(table is None)
+        self.import_button.setVisible(table is None and self._can_import())
         if table is None:
             self.title.setText("No history")
             self.nothing.setText(self._why_none())
@@ -248,7 +253,6 @@ class HistoryPage(QWidget):
         self.actions = QWidget()
         flow = FlowLayout(theme.XS, self.actions)
         for button in self._buttons:
-            theme.variant(button, "ghost")
             flow.addWidget(button)
         tips = {
             self.what_changed: "Against the version before it (Enter)",
@@ -264,14 +268,20 @@ class HistoryPage(QWidget):
         head.addWidget(self.title, 1)
         head.addWidget(self.figures)
         head.addWidget(self.more)
+        below = QVBoxLayout()
+        below.setContentsMargins(0, 0, theme.S, 0)
+        below.setSpacing(theme.S)
+        below.addWidget(self.nothing)
+        below.addWidget(self.import_button, 0, Qt.AlignmentFlag.AlignLeft)
+        below.addWidget(self.chosen)
+        below.addWidget(self.actions)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(theme.M, theme.S, 0, theme.S)
         layout.setSpacing(theme.S)
         layout.addLayout(head)
-        layout.addWidget(self.nothing, 1)
         layout.addWidget(self.list, 1)
-        layout.addWidget(self.chosen)
-        layout.addWidget(self.actions)
+        layout.addLayout(below)
+        layout.addStretch()
 
     def _connect(self) -> None:
         self.model.more_requested.connect(self._read_more)
@@ -285,6 +295,7 @@ class HistoryPage(QWidget):
         )
         self.open.clicked.connect(lambda: self._emit(self.open_requested.emit))
         self.restore.clicked.connect(lambda: self._emit(self.restore_requested.emit))
+        self.import_button.clicked.connect(self.import_requested)
         self.undo.clicked.connect(lambda: self._emit(self.undo_requested.emit))
         self.name.clicked.connect(self.ask_name)
         theme.current().changed.connect(self.list.scheduleDelayedItemsLayout)

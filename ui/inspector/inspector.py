@@ -84,6 +84,10 @@ class Links(Protocol):
         """Why there is no such table."""
 
     @property
+    def can_import(self) -> bool:
+        """Whether the rows could become a table."""
+
+    @property
     def links(self) -> tuple[Link, ...]: ...
 
     @property
@@ -117,7 +121,9 @@ class Inspector(QFrame):
         self.table_page = TablePage(tasks)
         self.about: Callable[[], PageSubject | None] = lambda: None
         """What the page about the table is to show."""
-        self.history_page = HistoryPage(lambda: links.any_table, lambda: links.no_history, tasks)
+        self.history_page = HistoryPage(
+            lambda: links.any_table, lambda: links.no_history, lambda: links.can_import, tasks
+        )
         self._pages, self._buttons = QStackedWidget(), dict[str, QToolButton]()
         self._shown: tuple[object, ...] = ()
         self._handle: Handle | None = None

@@ -19,6 +19,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from lamella.core.arrow.types import ID
 from lamella.core.datasets.base import Dataset
 from lamella.core.datasets.cached import CachedDataset
 from lamella.core.errors import visible
@@ -38,7 +39,8 @@ NAME, KIND, SIZE = range(3)
 COLUMN = Qt.ItemDataRole.UserRole
 HEIGHT, LEAST_GROUP = 20, 3
 MOST_COLUMNS, MOST_FILES = 10_000, 1_000
-LONGEST = 60
+LONGEST, LONGEST_LINE, LONGEST_TIP = 60, 200, 2_000
+RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 
 
 @dataclass(frozen=True)
@@ -219,7 +221,8 @@ class TablePage(QWidget):
         subject = self._subject
         if subject is None:
             return
-        parts = [f"{storage.rows:,} rows", f"{len(storage.columns):,} columns"]
+        count = sum(column.name != ID for column in storage.columns)
+        parts = [f"{storage.rows:,} rows", f"{count:,} {'column' if count == 1 else 'columns'}"]
         if storage.files:
             count = len(storage.files)
             parts += [size_text(storage.bytes), f"{count:,} {'file' if count == 1 else 'files'}"]
@@ -240,17 +243,20 @@ class TablePage(QWidget):
                   if not self.tree.topLevelItem(place).isExpanded()}  # fmt: skip
         self.tree.clear()
         named = {field.name: field.type for field in subject.snapshot.schema}
-        columns = [self._column_item(column, named) for column in storage.columns[:MOST_COLUMNS]]
+        by_place = sorted(storage.columns, key=lambda column: column.name == ID)
+        columns = [self._column_item(column, named) for column in by_place[:MOST_COLUMNS]]
         files = [_file_item(file) for file in storage.files[:MOST_FILES]]
-        metadata = [_item(key, value) for key, value in {**storage.metadata, **self._noted}.items()]
-        notes = [_item(text, "") for text in subject.remarks]
+        metadata = [_text_item(key, value) for key, value in {**storage.metadata, **self._noted}.items()]
+        notes = [_text_item(text) for text in subject.remarks]
         for name, items in (("Notes", notes), ("Columns", columns), ("Files", files), ("Metadata", metadata)):
             if items:
                 top = QTreeWidgetItem([name, "", f"{len(items):,}"])
                 top.setForeground(SIZE, theme.current().color("muted"))
-                top.setTextAlignment(SIZE, Qt.AlignmentFlag.AlignRight)
+                top.setTextAlignment(SIZE, RIGHT)
                 top.addChildren(items)
                 self.tree.addTopLevelItem(top)
+                for item in items if items in (metadata, notes) else ():
+                    item.setFirstColumnSpanned(True)
                 top.setExpanded(name not in closed)
         if storage.is_partial:
             self.groups.setText(
@@ -359,13 +365,21 @@ def _file_item(file: StoredFile) -> QTreeWidgetItem:
     return item
 
 
+def _text_item(name: str, value: str = "") -> QTreeWidgetItem:
+    """Over the whole width: cut on screen, whole in the tooltip."""
+    text = visible(f"{name}: {value}" if value else name)
+    item = QTreeWidgetItem([text[:LONGEST_LINE]])
+    item.setToolTip(NAME, text[:LONGEST_TIP])
+    return item
+
+
 def _item(name: str, kind: str, size: str = "") -> QTreeWidgetItem:
     look = theme.current()
     item = QTreeWidgetItem([visible(name), visible(_cut(kind)), size])
-    item.setToolTip(NAME, visible(name[:2000]))
-    item.setToolTip(KIND, visible(kind[:2000]))
+    item.setToolTip(NAME, visible(name[:LONGEST_TIP]))
+    item.setToolTip(KIND, visible(kind[:LONGEST_TIP]))
     for place in (KIND, SIZE):
         item.setForeground(place, look.color("muted"))
-    item.setTextAlignment(SIZE, Qt.AlignmentFlag.AlignRight)
+    item.setTextAlignment(SIZE, RIGHT)
     item.setFont(SIZE, look.tabular_font())
     return item

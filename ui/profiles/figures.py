@@ -14,6 +14,7 @@ import pyarrow as pa
 from lamella.core.errors import visible
 from lamella.core.query.profile import ColumnProfile
 from lamella.ui.cards.words import ABOUT, percent, value_text
+from lamella.ui.formats.formats import usual_format
 
 MEDIAN = 0.5
 MEAN_DIGITS = 6
@@ -83,13 +84,18 @@ class ProfileRow:
             return f"{ABOUT if one.approximate else ''}{value:,}"
         if figure is Figure.TOP:
             shown = f" · {percent(one.top_values[0][1], one.rows)}" if one.top_values else ""
-            return f"{value_text(value, self.type)}{shown}" if one.top_values else ""
+            return f"{self._value_text(value)}{shown}" if one.top_values else ""
         if value is None:
             return ""
         if figure is Figure.MEAN and isinstance(value, float):
             value = float(f"{value:.{MEAN_DIGITS}g}")
-        type_ = pa.float64() if isinstance(value, float) else self.type
-        return f"{ABOUT if figure is Figure.MEDIAN and one.approximate else ''}{value_text(value, type_)}"
+        return f"{ABOUT if figure is Figure.MEDIAN and one.approximate else ''}{self._value_text(value)}"
+
+    def _value_text(self, value: Any) -> str:
+        """As the grid has it: numbers that are no amounts, such as years, without separators."""
+        text = value_text(value, pa.float64() if isinstance(value, float) else self.type)
+        is_amount = not pa.types.is_integer(self.type) or usual_format(self.name, self.type) is not None
+        return text if is_amount else text.replace(",", "")
 
     def key(self, figure: Figure) -> Key:
         """By which rows are ordered: numbers, times, then texts; what there is not comes last."""

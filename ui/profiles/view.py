@@ -32,7 +32,7 @@ from lamella.ui.profiles.loader import ProfileLoader
 from lamella.ui.tasks import Tasks
 from lamella.ui.widgets.controls import IconButton
 
-WIDTHS = (150, 92, 112, 60, 76, 92, 92, 84, 92, 170)
+WIDTHS = (144, 96, 104, 60, 76, 100, 100, 96, 100, 160)
 SORT_AFTER_MS = 300
 Index = QModelIndex | QPersistentModelIndex
 NOWHERE = QModelIndex()
@@ -54,6 +54,8 @@ class ProfilesModel(QAbstractTableModel):
     def headerData(self, section: int, orientation: Qt.Orientation, role: int = 0) -> Any:
         if orientation == Qt.Orientation.Horizontal and role == Qt.ItemDataRole.DisplayRole:
             return TITLES[section]
+        if orientation == Qt.Orientation.Horizontal and role == Qt.ItemDataRole.TextAlignmentRole:
+            return _side_of(Figure(section))
         return None
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
@@ -65,8 +67,7 @@ class ProfilesModel(QAbstractTableModel):
         if role == Qt.ItemDataRole.AccessibleTextRole:
             return f"{TITLES[figure]}: {row.text(figure) or row.error or 'none'}"
         if role == Qt.ItemDataRole.TextAlignmentRole:
-            side = Qt.AlignmentFlag.AlignRight if figure in NUMBERS else Qt.AlignmentFlag.AlignLeft
-            return side | Qt.AlignmentFlag.AlignVCenter
+            return _side_of(figure)
         if role == Qt.ItemDataRole.ForegroundRole and figure is Figure.TYPE:
             return theme.current().color("muted")
         return None
@@ -83,6 +84,11 @@ class ProfilesModel(QAbstractTableModel):
                 self.rows[place] = row
                 self.dataChanged.emit(self.index(place, 0), self.index(place, len(TITLES) - 1))
                 return
+
+
+def _side_of(figure: Figure) -> Qt.AlignmentFlag:
+    side = Qt.AlignmentFlag.AlignRight if figure in NUMBERS else Qt.AlignmentFlag.AlignLeft
+    return side | Qt.AlignmentFlag.AlignVCenter
 
 
 class SpreadDelegate(QStyledItemDelegate):
@@ -239,7 +245,6 @@ class ProfilesView(QWidget):
         header = self.table.horizontalHeader()
         header.setSectionsClickable(True)
         header.setHighlightSections(False)
-        header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
         header.setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
         header.setStretchLastSection(True)
         bar = QHBoxLayout()

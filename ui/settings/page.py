@@ -26,7 +26,7 @@ from PySide6.QtWidgets import (
 from lamella.core.errors import LamellaError
 from lamella.core.settings import SETTINGS, Origin, Setting, Settings, Value
 from lamella.ui import theme
-from lamella.ui.widgets.controls import IconButton, Reason
+from lamella.ui.widgets.controls import IconButton, Reason, inset_number
 
 WIDTH, EDITOR_WIDTH = 720, 260
 STEP = 0.1
@@ -44,7 +44,6 @@ class SettingsPage(QWidget):
         super().__init__(parent)
         self.search = QLineEdit(placeholderText="Search settings", clearButtonEnabled=True)
         self.search.setAccessibleName("Search settings")
-        self.search.setFixedWidth(WIDTH)
         self.nothing = QLabel("No setting has this in its name or its description.")
         theme.variant(self.nothing, "muted")
         self.nothing.hide()
@@ -54,7 +53,7 @@ class SettingsPage(QWidget):
         self.search.textChanged.connect(self._filter)
         self.search.textChanged.connect(self.state_changed)
         self.setFocusProxy(self.search)
-        theme.current().changed.connect(self.refresh)
+        theme.current().changed.connect(self._restyle)
 
     def state(self) -> dict[str, str]:
         return {"search": self.search.text()}
@@ -78,8 +77,7 @@ class SettingsPage(QWidget):
         self.nothing.setVisible(not shown)
 
     def _build(self) -> None:
-        column = QWidget()
-        column.setFixedWidth(WIDTH)
+        self._column = column = QWidget()
         inside = QVBoxLayout(column)
         inside.setContentsMargins(0, 0, 0, theme.XL)
         inside.setSpacing(0)
@@ -94,19 +92,37 @@ class SettingsPage(QWidget):
                     inside.addWidget(row)
         inside.addWidget(self.nothing)
         inside.addStretch(1)
-        body = QWidget()
-        centred = QHBoxLayout(body)
-        centred.setContentsMargins(theme.L, 0, theme.L, 0)
-        centred.addStretch(1)
-        centred.addWidget(column)
-        centred.addStretch(1)
         scroll = QScrollArea(widgetResizable=True, frameShape=QFrame.Shape.NoFrame)
-        scroll.setWidget(body)
+        scroll.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOn)
+        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        scroll.setWidget(_centred(column))
+        head = _centred(self.search)
+        head.layout().setContentsMargins(
+            theme.L, 0, theme.L + scroll.verticalScrollBar().sizeHint().width(), 0
+        )
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, theme.L, 0, 0)
         layout.setSpacing(theme.S)
-        layout.addWidget(self.search, alignment=Qt.AlignmentFlag.AlignHCenter)
+        layout.addWidget(head)
         layout.addWidget(scroll, 1)
+        self._restyle()
+
+    def _restyle(self) -> None:
+        """As wide as text of this size needs, or the window has."""
+        for widget in (self._column, self.search):
+            widget.setMaximumWidth(theme.current().px(WIDTH))
+        self.refresh()
+
+
+def _centred(widget: QWidget) -> QWidget:
+    """In the middle of a wide window; in a narrow one it gives way."""
+    body = QWidget()
+    layout = QHBoxLayout(body)
+    layout.setContentsMargins(theme.L, 0, theme.L, 0)
+    layout.addStretch(1)
+    layout.addWidget(widget, WIDTH)
+    layout.addStretch(1)
+    return body
 
 
 class SettingRow(QWidget):
@@ -133,8 +149,10 @@ class SettingRow(QWidget):
         return f"{self.title.text()} {self.setting.name} {self.about.text()} {self.setting.group}".casefold()
 
     def refresh(self) -> None:
-        """As the value is now."""
+        """As the value is now, in text of the size that it has now."""
         name, setting = self.setting.name, self.setting
+        self._right.setFixedWidth(theme.current().px(EDITOR_WIDTH))
+        self.title.setFont(theme.current().font("body", bold=True))
         origin, value = self._settings.origin(name), self._settings[name]
         self.editor.show_value(value)
         free = origin in (Origin.DEFAULT, Origin.FILE)
@@ -165,9 +183,10 @@ class SettingRow(QWidget):
     def _build(self) -> None:
         theme.variant(self.origin, "caption")
         theme.variant(self.about, "muted")
-        self.about.setWordWrap(True)
+        for label in (self.about, self.origin):
+            label.setWordWrap(True)
+            label.setMinimumWidth(1)
         self.origin.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self.title.setFont(theme.current().font("body", bold=True))
         words = QVBoxLayout()
         words.setSpacing(theme.XS // 2)
         for widget in (self.title, self.about, self.origin, self.reason):
@@ -179,9 +198,8 @@ class SettingRow(QWidget):
         policy.setRetainSizeWhenHidden(True)
         self.reset.setSizePolicy(policy)
         editing.addWidget(self.reset)
-        right = QWidget()
+        self._right = right = QWidget()
         right.setLayout(editing)
-        right.setFixedWidth(EDITOR_WIDTH)
         editing.setContentsMargins(0, 0, 0, 0)
         row = QHBoxLayout(self)
         row.setContentsMargins(0, theme.S, 0, theme.S)
@@ -251,6 +269,7 @@ class NumberEditor(Editor):
             self.box = QDoubleSpinBox(decimals=2, singleStep=STEP)
             self.box.setRange(setting.low or 0.0, setting.high or 0.0)
         self.box.setKeyboardTracking(False)
+        inset_number(self.box)
         self.box.valueChanged.connect(take)
         _fill(self, self.box)
 

@@ -24,6 +24,9 @@ HEADS = ("Table", "Rows", "", "Now", "Earlier versions", "Indexes")
 PARTS = ("card_met", "card", "border_strong")
 """The colours of a bar: what is there now, what earlier versions have, and indexes."""
 MOST_LISTED, NOTHING = 200, "–"
+RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+NAME_WIDTHS = (220, 420)
+"""The least and the greatest at which names are shown to begin with."""
 Index = QModelIndex | QPersistentModelIndex
 
 
@@ -56,6 +59,7 @@ class SizesTree(QTreeWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        theme.variant(self, "table")
         self.setAccessibleName("What the tables take")
         self.setColumnCount(len(HEADS))
         self.setHeaderLabels(HEADS)
@@ -69,9 +73,10 @@ class SizesTree(QTreeWidget):
         header.setSectionResizeMode(NAME, QHeaderView.ResizeMode.Interactive)
         header.setSectionResizeMode(BAR, QHeaderView.ResizeMode.Stretch)
         for column in (ROWS, NOW, HISTORY, INDEXES):
-            self.headerItem().setTextAlignment(column, Qt.AlignmentFlag.AlignRight)
+            self.headerItem().setTextAlignment(column, RIGHT)
         self._sizes: StoreSizes | None = None
         self.itemDoubleClicked.connect(self._open)
+        self.itemExpanded.connect(lambda _: self._fit_names())
         theme.current().changed.connect(self._restyle)
 
     @property
@@ -94,9 +99,16 @@ class SizesTree(QTreeWidget):
             item.setExpanded(table.name in before)
             if table.name == current:
                 self.setCurrentItem(item)
-        self.setColumnWidth(NAME, theme.current().px(220))
+        self._fit_names()
         if self.currentItem() is None and self.topLevelItemCount():
             self.setCurrentItem(self.topLevelItem(0))
+
+    def _fit_names(self) -> None:
+        """Wide enough for the names that are shown, within limits; never narrower than it is."""
+        least, greatest = (theme.current().px(width) for width in NAME_WIDTHS)
+        self.setColumnWidth(
+            NAME, max(least, self.columnWidth(NAME), min(greatest, self.sizeHintForColumn(NAME)))
+        )
 
     def _open_tables(self) -> set[str]:
         items = [self.topLevelItem(place) for place in range(self.topLevelItemCount())]
@@ -105,7 +117,7 @@ class SizesTree(QTreeWidget):
     def _table(self, table: TableSizes, largest: int) -> QTreeWidgetItem:
         look = theme.current()
         sizes = (table.bytes, table.history_bytes, table.index_bytes)
-        figures = [size_text(size) if size else NOTHING for size in sizes]
+        figures = [_shown_size(size) for size in sizes]
         if table.rows and not table.bytes:
             figures[0] = "in the catalog"
         item = self._line([visible(table.name), f"{table.rows:,}", "", *figures])
@@ -144,8 +156,9 @@ class SizesTree(QTreeWidget):
         for version in table.versions[::-1][:MOST_LISTED]:
             called = f" “{version.name}”" if version.name else ""
             freed = f"its expiry frees {size_text(version.freed)}" if version.freed else ""
-            text = visible(f"{version.version:,}{called} · {version.message}")
-            line = self._line([text, "", "", size_text(version.added), freed])
+            what = version.message[:1].upper() + version.message[1:]
+            text = visible(f"{version.version:,}{called} · {what}")
+            line = self._line([text, "", "", _shown_size(version.added), freed])
             line.setToolTip(NAME, text + (f"\n{version.time:%Y-%m-%d %H:%M} UTC" if version.time else ""))
             line.setToolTip(HISTORY, "With all versions before it")
             line.setData(NAME, SHARES, [version.added / largest])
@@ -161,7 +174,7 @@ class SizesTree(QTreeWidget):
     def _line(self, texts: list[str]) -> QTreeWidgetItem:
         item = QTreeWidgetItem(texts)
         for column in (ROWS, NOW, HISTORY, INDEXES):
-            item.setTextAlignment(column, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+            item.setTextAlignment(column, RIGHT)
             item.setFont(column, theme.current().tabular_font())
         return item
 
@@ -188,3 +201,7 @@ class SizesTree(QTreeWidget):
     def _restyle(self) -> None:
         if self._sizes is not None:
             self.show_sizes(self._sizes)
+
+
+def _shown_size(size: int) -> str:
+    return size_text(size) if size else NOTHING

@@ -86,6 +86,13 @@ class StoreDialog(WorkDialog):
         self.about.setVisible(bool(text))
         self._fit()
 
+    def offer_nothing(self, text: str) -> None:
+        """Say why there is nothing to do; the dialog can be closed alone."""
+        self._lock(True)
+        self.accept_button.hide()
+        self.cancel_button.setText("Close")
+        self.say(text)
+
     def work(self) -> Callable[[Job], Any]:
         """Blocks when it is called."""
         raise NotImplementedError

@@ -23,14 +23,15 @@ from lamella.ui.widgets.controls import FlowLayout
 from lamella.ui.widgets.message_bar import MessageBar
 
 ACTS = {
-    "relations": "Relations diagram",
-    "verify": "Verify…",
-    "backup": "Back up…",
-    "compact": "Compact…",
-    "vacuum": "Vacuum…",
-    "rename": "Rename…",
-    "move": "Move…",
+    "relations": ("Relations diagram", "What points at what in the tables"),
+    "verify": ("Verify…", "Compare every file with its checksum; nothing is changed"),
+    "backup": ("Back up…", "Copy the store to another folder while it is in use"),
+    "compact": ("Compact…", "Merge small files, and write what is pending to files"),
+    "vacuum": ("Vacuum…", "Remove files that no version needs"),
+    "rename": ("Rename…", "Give the folder of the store another name"),
+    "move": ("Move…", "Move the folder of the store to another place"),
 }
+"""What can be done with a store: the text of its button, and its tooltip."""
 
 
 class Records(Protocol):
@@ -142,11 +143,12 @@ class StorePage(QWidget):
         self.name.setText(visible(self.store.name))
         self.path.setText(visible(str(self.store.path)))
         tabs = self._open_tabs(self.store.path)
-        facts = [f"{tabs:,} open tab{'' if tabs == 1 else 's'}", self.verified_text]
+        open_tabs = f"{tabs:,} tab{'' if tabs == 1 else 's'} open"
+        facts = [*([open_tabs] if tabs else []), self.verified_text]
         if self.store.read_only:
             facts.insert(0, "read-only")
         if self.sizes is not None:
-            facts.insert(0, f"{size_text(self.sizes.total)} · format {self.sizes.format}")
+            facts[:0] = [_size_of(self.sizes), f"store format {self.sizes.format}"]
         self.facts.setText(" · ".join(facts))
         self.freed.setText(_freeable(self.sizes) if self.sizes is not None else "Measuring…")
         for act in ("compact", "vacuum", "rename", "move"):
@@ -171,12 +173,13 @@ class StorePage(QWidget):
     def _lay_out(self) -> None:
         acts = QWidget()
         flow = FlowLayout(theme.S, acts)
-        for act, text in ACTS.items():
+        for act, (text, tip) in ACTS.items():
             button = self.buttons[act] = QPushButton(text)
+            button.setToolTip(tip)
             button.clicked.connect(lambda _=False, act=act: self.act_requested.emit(act, ""))
             flow.addWidget(button)
         self.expire = QPushButton("Let versions expire…")
-        self.expire.setToolTip("Of the table that is chosen below")
+        self.expire.setToolTip("Of the table that is chosen below: earlier versions go, and free their files")
         self.expire.clicked.connect(lambda: self.act_requested.emit("expire", self.tree.current_table))
         flow.addWidget(self.expire)
         head = QVBoxLayout()
@@ -204,10 +207,17 @@ def record_of(report: Report) -> dict[str, Any]:
     return {"verified": now, "problems": len(report.problems), "checksums": report.checksums}
 
 
+def _size_of(sizes: StoreSizes) -> str:
+    """With what is no table's, where it is most of it."""
+    beside = sizes.catalog_bytes + sizes.reserve_bytes
+    own = f" ({size_text(beside)} of it the catalog)" if 2 * beside > sizes.total else ""
+    return f"{size_text(sizes.total)}{own}"
+
+
 def _freeable(sizes: StoreSizes) -> str:
     """What could be freed, and by what."""
     plan = sizes.vacuum
-    needed = [t.compaction for t in sizes.tables if t.compaction is not None and t.compaction.is_needed]
+    needed = [t.compaction for t in sizes.tables if t.compaction is not None and t.compaction.files > 1]
     history = sum(table.history_bytes for table in sizes.tables)
     now = plan.bytes + plan.catalog_bytes
     parts = [f"Vacuum frees {size_text(now)}."] if now else []

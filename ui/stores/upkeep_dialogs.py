@@ -21,6 +21,7 @@ from lamella.ui import theme
 from lamella.ui.dialogs.error_dialog import message
 from lamella.ui.stores.store_dialogs import StoreDialog
 from lamella.ui.tasks import Handle, Tasks
+from lamella.ui.widgets.controls import inset_number
 
 THEN_VACUUM = "Vacuum afterwards, which frees the room"
 MOST_PLANS = 8
@@ -65,12 +66,19 @@ class CompactDialog(StoreDialog):
     def _show(self, plans: list[CompactionPlan]) -> None:
         self._plans = [plan for plan in plans if plan.is_needed]
         if not self._plans:
-            self.say("Everything is in good order: few files, nothing pending.")
+            self.vacuum.hide()
+            self.offer_nothing("Everything is in good order: few files, nothing pending.")
             return
-        lines = [f"• {plan_text(plan)}" for plan in self._plans[:MOST_PLANS]]
-        if len(self._plans) > MOST_PLANS:
-            lines.append(f"• and {len(self._plans) - MOST_PLANS:,} more tables")
-        self.say("\n".join(["Small files are merged, and what is pending is worked in.", *lines]))
+        rewritten = [plan for plan in self._plans if plan.files]
+        lines = [f"• {plan_text(plan)}" for plan in rewritten[:MOST_PLANS]]
+        if len(rewritten) > MOST_PLANS:
+            lines.append(f"• and {len(rewritten) - MOST_PLANS:,} more tables")
+        pending = [plan.table for plan in self._plans if not plan.files]
+        if pending:
+            names = ", ".join(pending[:MOST_PLANS])
+            more = f" and {len(pending) - MOST_PLANS:,} more" if len(pending) > MOST_PLANS else ""
+            lines.append(f"• {names}{more}: rows and changes move from the catalog to a file")
+        self.say("\n".join(["Small files are merged, and pending changes are written to files.", *lines]))
         count = len(self._plans)
         self.accept_button.setText(f"Compact {count:,} table{'' if count == 1 else 's'}")
         self.accept_button.setEnabled(True)
@@ -105,7 +113,7 @@ class VacuumDialog(StoreDialog):
         size = plan.bytes + plan.catalog_bytes
         waits = f" {size_text(plan.waiting)} more are being read and have to wait." if plan.waiting else ""
         if not size:
-            self.say(
+            self.offer_nothing(
                 "There is nothing to remove. Earlier versions keep their files until they expire."
                 + (waits and f"{waits} Close the tabs that show earlier rows.")
             )
@@ -142,6 +150,7 @@ class ExpireDialog(StoreDialog):
         self._handle: Handle | None = None
         self.keep = QSpinBox(minimum=1, maximum=max(1, versions), value=max(1, min(10, versions - 1)))
         self.keep.setAccessibleName("Versions that stay")
+        inset_number(self.keep)
         self.vacuum = QCheckBox(THEN_VACUUM, checked=True)
         self.form.addRow("Newest versions that stay", self.keep)
         self.form.addRow(self.vacuum)
@@ -169,9 +178,10 @@ class ExpireDialog(StoreDialog):
             return
         named = f" {len(plan.named):,} older ones have a name and stay." if plan.named else ""
         versions = f"{count:,} version{'' if count == 1 else 's'}"
+        files = f"{size_text(plan.bytes)} of files go with {'it' if count == 1 else 'them'}"
+        what = f"{versions} expire{'s' if count == 1 else ''}; {files if plan.bytes else 'no file does'}."
         self.say(
-            f"{versions} expire{'s' if count == 1 else ''}, and {size_text(plan.bytes)} of files that only"
-            f" they have.{named} Nothing can be undone beyond version {plan.oldest:,}, and no undo brings the"
+            f"{what}{named} Nothing can be undone beyond version {plan.oldest:,}, and no undo brings the"
             " others back. Rows as they are now do not change."
         )
         self.accept_button.setText(f"Let {versions} expire")
@@ -203,7 +213,7 @@ class VerifyDialog(StoreDialog):
         super().__init__(f"Verify {store.name}", "Verify", tasks, parent)
         self._store = store
         self.say("Compares every file of every version with its checksum. Nothing is changed.")
-        self.quick = QCheckBox("Quick: what files say of themselves, without checksums")
+        self.quick = QCheckBox("Quick: sizes and footers of the files, no checksums")
         self.problems = QListWidget(accessibleName="Problems", wordWrap=True)
         self.problems.hide()
         self.problems.setMinimumHeight(theme.current().px(140))

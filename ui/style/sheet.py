@@ -191,6 +191,7 @@ QPushButton[variant="ghost"] { background: transparent; border-color: transparen
 QPushButton[variant="ghost"]:hover { background: $hover; }
 QPushButton[variant="ghost"]:pressed { background: $pressed; }
 QPushButton[variant="ghost"]:focus { border-color: $accent; }
+QPushButton[variant="ghost"]:disabled, QPushButton[variant="row"]:disabled { color: $faint; }
 QPushButton[variant="danger"] { color: $danger; }
 QPushButton[variant="danger"]:hover { background: $danger_soft; border-color: $danger; }
 QPushButton[variant="link"] { background: transparent; border: none; color: $accent; padding: 4px; }
@@ -350,12 +351,14 @@ QTabBar QToolButton::right-arrow:disabled { image: url($chevron_right_border_str
 QTreeView, QListView, QTableView, QAbstractScrollArea { background: $surface; border: none; }
 QPlainTextEdit, QTextEdit { border: 1px solid $input_border; }
 QPlainTextEdit:focus, QTextEdit:focus { border-color: $accent; }
+QTextBrowser { border: none; border-radius: 0; padding: 0; }
 QTreeView, QListView { selection-background-color: $accent_soft; selection-color: $text; }
 QTreeView { show-decoration-selected: 0; }
 QTreeView::item, QListView::item { padding: 4px 6px; border-radius: 4px; }
 QTreeView::item:hover, QListView::item:hover { background: $hover; }
 QTreeView::item:selected, QListView::item:selected { background: $accent_soft; color: $text; }
-QTreeView#sidebar::item { border-radius: 0; }
+QTreeView#sidebar::item, QTreeView[variant="table"]::item { border-radius: 0; }
+QListView:disabled, QTreeView:disabled { color: $faint; }
 QListView[variant="plain"] { background: transparent; border: none; }
 QScrollArea, QListView#offers { background: transparent; }
 QTreeView#sidebar { background: $window; padding: 8px 0; }

@@ -7,7 +7,16 @@ from collections.abc import Callable
 from typing import Generic, TypeVar
 
 from PySide6.QtCore import QPoint, QRect, QSize, Qt, Signal
-from PySide6.QtWidgets import QAbstractButton, QLabel, QLayout, QLayoutItem, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QAbstractSpinBox,
+    QLabel,
+    QLayout,
+    QLayoutItem,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
 
 from lamella.ui import theme
 
@@ -32,6 +41,11 @@ class IconButton(QToolButton):
     def _draw(self) -> None:
         self.setIconSize(theme.current().icon_size())
         self.setIcon(theme.current().icon(self._icon_name))
+
+
+def inset_number(box: QAbstractSpinBox) -> None:
+    """Keep the number off the border: Qt ignores the padding that style sheets give to spin boxes."""
+    box.lineEdit().setTextMargins(theme.S - 2, 0, 0, 0)
 
 
 class FieldRow(QWidget):

@@ -114,7 +114,7 @@ class Comparing(QObject):
 
         def make(job: Job) -> Comparison:
             made = table.history.compare(before, after, job)
-            return replace(made, names=(made.names[0], f"now, {made.names[1]}")) if after is None else made
+            return replace(made, names=(made.names[0], f"{made.names[1]}, now")) if after is None else made
 
         self._show(Compared(chip, make, after is None, versions=(before, after)))
 
@@ -138,11 +138,11 @@ class Comparing(QObject):
         self._show(Compared(chip, make, follows, other, choices, swapped))
 
     def ask(self, others: Mapping[str, Callable[[], Source]]) -> CompareDialog:
-        """What to compare with; `others` are open already."""
+        """What to compare with; `others` are open already, the tab's own dataset among them."""
         from lamella.ui.comparison.dialog import CompareDialog, sides_of
 
         tab, now = self._tab, self.compared
-        sides = sides_of(others)
+        sides = sides_of({name: source for name, source in others.items() if name != tab.name})
         if now is not None and now.other is not None and now.other not in sides:
             sides.insert(0, now.other)
         choices = None if now is None or now.other is None else now.choices

@@ -186,6 +186,7 @@ class DatasetTab(QWidget):
         self.loader.loaded.connect(lambda _: made.follow())
         self.relations.attach(made)
         self.versions.attach(made)
+        made.history_page.import_requested.connect(self.steps.import_requested)
         made.about = self._subject
         made.table_page.column_chosen.connect(self._go_to_named)
         self._beside.addWidget(made)

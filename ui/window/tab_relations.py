@@ -20,7 +20,7 @@ from lamella.ui.grid.view import GridView
 from lamella.ui.inspector.related_rows import Follow
 from lamella.ui.widgets.controls import without_mnemonic
 from lamella.ui.window.commits import id_at
-from lamella.ui.window.file_watch import version_of
+from lamella.ui.window.file_watch import is_file, version_of
 from lamella.ui.window.loader import Tab
 
 if TYPE_CHECKING:
@@ -76,6 +76,11 @@ class TabRelations(QObject):
         """Why there is no such table."""
         version = version_of(self._tab.key)
         return OF_FILES if version is None else f"This is version {version}. {OF_VERSIONS}"
+
+    @property
+    def can_import(self) -> bool:
+        """Whether the rows could become a table, and have a history then."""
+        return is_file(self._tab.key)
 
     def of_column(self, name: str | None) -> list[Link]:
         """The links that lead on from a column, or from the row where it is the row's `_id` that others

@@ -154,8 +154,9 @@ def compare(
     """What differs between two tables, files, versions or answers of queries.
 
     Rows belong together where their `key` columns are equal. None: `_id` for two versions of one table, else
-    a column of both whose values are unique, else their order; an empty list is always their order. Null is
-    a key like any other. Rows that share a key are paired in the order they come, and `notes` says so.
+    columns of both whose values are unique together (`suggest_key`), else their order; an empty list is
+    always their order. Null is a key like any other. Rows that share a key are paired in the order they come,
+    and `notes` says so.
 
     `columns` are compared instead of all that both have. Numbers that differ by at most `tolerance` are
     equal, and so are texts that differ in upper and lower case, or in white space, where these are ignored.

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +23,10 @@ from lamella.core.scan.snapshot import Column, Snapshot
 
 MOST_CANDIDATES = 40
 """Columns that are looked at for a key."""
+MOST_COMBINED, MOST_KEY_COLUMNS = 8, 3
+"""Of the first so many, so many together may be one."""
+MOST_CHECKS = 24
+"""Keys that are looked for in all rows, or nearly."""
 SAMPLE_ROWS = 20_000
 """One value twice among the first so many rows, and a column is no key."""
 _KEY_TYPES = frozenset({Kind.INTEGER, Kind.TEXT, Kind.DECIMAL, Kind.UUID, Kind.DATE, Kind.TIMESTAMP})
@@ -199,14 +205,49 @@ def _arranged(pairs: pa.Table, notes: tuple[str, ...]) -> RowPairs:
 
 
 def suggest_key(before: Snapshot, after: Snapshot, job: Job) -> tuple[str, ...]:
-    """Columns that tell the rows of both sides apart, or none: `_id` for two versions of one table, else a
-    column of both whose values are all there and unique, those that are called like keys first."""
+    """Columns that tell the rows of both sides apart, or none: `_id` for two versions of one table, else the
+    first columns of both, up to three, whose values are all there and unique together, those that are called
+    like keys before others."""
     if before.ids is not None and after.ids is not None and before.token[0] == after.token[0]:
         return (before.ids.name,)
-    for name in _candidates(before, after):
-        if all(_is_unique(side, side.column(name), job) for side in (before, after)):
-            return (name,)
+    names, checks = _candidates(before, after), 0
+    rows, distinct = _first_values(before, names, job)
+    for key in _combinations([name for name in names if name in distinct]):
+        counts = [distinct[name] for name in key]
+        has_unique = max(counts) == rows < SAMPLE_ROWS  # on one side at least, where it was tried alone
+        if math.prod(counts) < rows or (has_unique and len(key) > 1):
+            continue
+        if all(_is_unique(side, [side.column(name) for name in key], job) for side in (before, after)):
+            return key
+        checks += 1
+        if checks == MOST_CHECKS:
+            break
     return ()
+
+
+def _combinations(names: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """Those of the first names come first: each name alone, then with those before it."""
+    for last, name in enumerate(names):
+        yield (name,)
+        if last < MOST_COMBINED:
+            for others in range(1, MOST_KEY_COLUMNS):
+                yield from ((*before, name) for before in combinations(names[:last], others))
+
+
+def _first_values(snapshot: Snapshot, names: Sequence[str], job: Job) -> tuple[int, dict[str, int]]:
+    """How many of the first rows there are, and how many values each column has in them, where none is
+    missing."""
+    if not names:
+        return 0, {}
+    columns = [snapshot.column(name) for name in names]
+    with query_cursor(snapshot.name, job) as cursor:
+        rows = relation(snapshot, tuple(columns), cursor, job=job).sql("duckdb")
+        quoted = [f'"{identifier(column)}"' for column in columns]
+        counts = ", ".join(f"count({name}), count(DISTINCT {name})" for name in quoted)
+        sql = f"SELECT count(*), {counts} FROM (SELECT * FROM {rows} LIMIT {SAMPLE_ROWS})"
+        ((total, *found),) = cursor.sql(sql).fetchall()
+    pairs = zip(names, found[::2], found[1::2], strict=True)
+    return total, {name: distinct for name, there, distinct in pairs if there == total}
 
 
 def _candidates(before: Snapshot, after: Snapshot) -> list[str]:
@@ -233,15 +274,17 @@ def _unlike_a_key(name: str) -> bool:
 _KEY_WORDS = frozenset({"id", "key", "code", "uuid", "guid", "no", "number", "nr"})
 
 
-def _is_unique(snapshot: Snapshot, column: Column, job: Job) -> bool:
-    """Whether no value is missing and none is there twice: the first rows rule most columns out."""
+def _is_unique(snapshot: Snapshot, columns: Sequence[Column], job: Job) -> bool:
+    """Whether no value is missing and no values are there twice together: the first rows rule most out."""
     job.check()
     with query_cursor(snapshot.name, job) as cursor:
-        rows = relation(snapshot, (column,), cursor, job=job).sql("duckdb")
-        name = f'"{identifier(column)}"'
-        some = f"(SELECT {name} FROM {rows} LIMIT {SAMPLE_ROWS})"
+        rows = relation(snapshot, tuple(columns), cursor, job=job).sql("duckdb")
+        names = [f'"{identifier(column)}"' for column in columns]
+        both = names[0] if len(names) == 1 else f"row({', '.join(names)})"
+        there = " AND ".join(f"count({name}) = count(*)" for name in names)
+        some = f"(SELECT {', '.join(names)} FROM {rows} LIMIT {SAMPLE_ROWS})"
         for source in (some, rows):
-            sql = f"SELECT count(*) = count(DISTINCT {name}) FROM {source}"
+            sql = f"SELECT {there} AND count(*) = count(DISTINCT {both}) FROM {source}"
             if not cursor.sql(sql).fetchall()[0][0]:
                 return False
     return True

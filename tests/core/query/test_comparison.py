@@ -76,6 +76,19 @@ def test_keys_that_are_not_unique_or_missing_are_said(opened):
     assert suggest_key(*plain, Job()) == ()
 
 
+def test_keys_of_several_columns_are_found_by_the_first_that_tell_rows_apart(opened):
+    place = {"country": ["A", "A", "B", "B"], "part": ["x"] * 4, "year": [1, 2, 1, 2]}
+    one, other = opened("one", **place, pop=[5, 6, 7, 8]), opened("other", **place, pop=[5, 6, 7, 5])
+    assert suggest_key(one.snapshot(), other.snapshot(), Job()) == ("country", "year")
+    assert compare(one, other).changed.tolist() == [3]
+    again = opened("again", **{**place, "year": [1, 2, 1, None]}, pop=[5, 6, 7, 8])
+    assert suggest_key(one.snapshot(), again.snapshot(), Job()) == ("pop",), "a key is there in every row"
+    three = [opened(n, a=[1, 1, 1, 2], b=[1, 1, 2, 1], c=[1, 2, 1, 1]).snapshot() for n in ("t", "u")]
+    assert suggest_key(*three, Job()) == ("a", "b", "c")
+    empty = [opened(n, a=pa.array([], pa.int64())).snapshot() for n in ("v", "w")]
+    assert suggest_key(*empty, Job()) == ("a",)
+
+
 def test_many_rows_of_one_key_do_not_multiply(opened):
     one, other = (opened(name, k=[7] * 900, n=list(range(900))) for name in ("one", "other"))
     assert not compare(one, other, "k")

@@ -164,8 +164,8 @@ def test_every_type_has_one(store: Store, kind: str, exact: bool, monkeypatch: p
         return
     assert (told.nulls, told.distinct, told.approximate) == (1, 2, not exact)
     assert (told.min, told.max) == ((None, None) if kind in NESTED else (least, greatest))
+    assert told.top_values == ((greatest, 3), (least, 1))
     if kind in FREQUENT:
-        assert told.top_values == ((greatest, 3), (least, 1))
         assert told.histogram is None
     else:
         assert (told.histogram.edges[0], told.histogram.edges[-1]) == (least, greatest)
@@ -224,3 +224,13 @@ def test_a_column_that_is_not_there_is_told(store: Store) -> None:
         table.profile("prise")
     with pytest.raises(BadFilter):
         table.profile("price", where="price > 'dear'")
+
+
+def test_numbers_have_frequent_values_where_they_are_few(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    profile = profiled(store, pa.array([2.5, math.nan, 2.5, None, 1.5, math.nan, math.nan]))
+    assert profile.top_values == ((2.5, 2), (1.5, 1)), "NaN is no value"
+    assert profiled(store, pa.array([3, 1, 2])).top_values == (), "each is there once"
+    monkeypatch.setattr(profiles, "MOST_DISTINCT_NUMBERS", 1)
+    assert profiled(store, pa.array([3, 1, 1])).top_values == ()

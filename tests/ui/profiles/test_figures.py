@@ -32,6 +32,13 @@ def test_order_by_extremes_takes_numbers_then_times_then_texts_and_what_is_missi
     assert down[:4] == ["text", "day", "moment", "number"] and down[4:] == up[4:]
 
 
+def test_numbers_that_are_no_amounts_have_no_separators_and_frequent_ones_a_share():
+    year, pop = rows_of(year=pa.array([1982, 1982, 2007]), pop=pa.array([1982, 1982, 2007]))
+    assert [row.text(Figure.MAX) for row in (year, pop)] == ["2007", "2,007"]
+    assert year.text(Figure.TOP) == "1982 · 67%" and year.text(Figure.MEAN) == "1990.33"
+    assert pop.text(Figure.TOP) == "1,982 · 67%"
+
+
 def test_columns_that_are_not_read_yet_come_last_whatever_the_order():
     rows = [ProfileRow("a", pa.int64()), *rows_of(b=pa.array([1, 2]), c=pa.array([1, 1]))]
     assert [row.name for row in ordered(rows, Figure.DISTINCT, False)] == ["c", "b", "a"]

@@ -56,7 +56,7 @@ def test_versions_are_compared_in_place_of_the_rows(qtbot, window, compared):
     tab, view = window.tabs.dataset_tab, compared
     assert [button.text() for button in view.kinds.values()] == ["+ 1 added", "− 1 removed", "± 2 changed"]
     assert not tab.pane.isVisible() and tab.comparing.chip.text() == "version 1 against now"
-    assert "1,000 rows in now, version 2 · 4 rows differ" in window.status.text.text()
+    assert "1,000 rows in version 2, now · 4 rows differ" in window.status.text.text()
     assert kinds(view)[:6] == ["same", "same", "same", "changed", "removed", "changed"]
     assert view.place.text() == "1 of 4" and view.grid.selection.current[0] == 3
     header = view.grid.row_header
@@ -103,6 +103,23 @@ def test_rows_are_chosen_by_kind_and_by_column(qtbot, compared):
     qtbot.waitUntil(lambda: not compared.running)
     assert compared.columns.currentData() == "note" and compared.rows.num_rows == 2
     assert compared.grid.current_name == "note"
+
+
+def test_the_next_difference_is_the_cell_that_differs(qtbot, window, compared):
+    qtbot.waitUntil(lambda: compared.grid.current_name == "note")
+    compared.grid.go_to(0, 0)
+    window.commands["next_difference"].trigger()
+    qtbot.waitUntil(lambda: compared.grid.selection.current[0] == 3 and compared.grid.current_name == "note")
+
+
+def test_columns_that_are_equal_are_left_out(qtbot, compared):
+    QTest.keyClick(compared.columns, Qt.Key.Key_Down)
+    assert compared.columns.currentText() == "Columns that differ (1)" and compared.column is None
+    names = compared.grid.grid_model.names
+    shown = [name for place, name in enumerate(names) if not compared.grid.isColumnHidden(place)]
+    assert shown == ["note"] and compared.rows.num_rows == 1001
+    QTest.keyClick(compared.columns, Qt.Key.Key_Up)
+    assert not any(compared.grid.isColumnHidden(place) for place in range(len(names)))
 
 
 def test_what_is_selected_is_copied(qtbot, window, compared):
@@ -207,7 +224,10 @@ def test_the_sidebar_leads_to_a_comparison(qtbot, window, table_tab, table):
         if text == "Compare with…"
     )
     compare()
-    assert dialog_of(qtbot, window, CompareDialog).title.text() == "Compare flights with"
+    dialog = dialog_of(qtbot, window, CompareDialog)
+    assert dialog.title.text() == "Compare flights with" and dialog.hint.text().startswith("Choose a table")
+    assert [dialog.other.itemText(n) for n in range(dialog.other.count())] == [A_FILE], "not with itself"
+    assert dialog.other.currentIndex() == -1 and not dialog.compare_button.isEnabled()
 
 
 def test_an_earlier_version_is_shown_read_only_in_a_tab(qtbot, window, changed, settled, go_to):

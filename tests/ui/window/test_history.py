@@ -10,6 +10,7 @@ from PySide6.QtCore import QItemSelectionModel, Qt
 from PySide6.QtTest import QTest
 
 from lamella.core.store.commit import Commit
+from lamella.ui.dialogs.file_import import FileImportDialog
 from lamella.ui.inspector.commit_list import COMMIT, time_text
 from lamella.ui.inspector.history_page import PAGE
 from lamella.ui.stores.upkeep_dialogs import ExpireDialog
@@ -62,7 +63,7 @@ def test_what_a_commit_changed_and_two_versions_are_compared(qtbot, window, hist
     assert view.comparison.counts_text == "1 added, 1 changed"
     history.select(2)
     history.against_now.click()
-    qtbot.waitUntil(lambda: view.is_settled and view.comparison.titles[1] == "now, version 4")
+    qtbot.waitUntil(lambda: view.is_settled and view.comparison.titles[1] == "version 4, now")
     assert view.comparison.counts_text == "2 removed, 1 changed"
 
 
@@ -127,11 +128,14 @@ def test_a_long_history_is_read_a_page_at_a_time(qtbot, window, store, settled):
     assert [commit.version for commit in model.commits] == list(range(PAGE + 21, 0, -1))
 
 
-def test_a_file_says_why_it_has_none(qtbot, window, file_tab):
+def test_a_file_says_why_it_has_none_and_is_imported(qtbot, window, file_tab):
     window.commands["history"].trigger()
     page = file_tab.inspector.history_page
     qtbot.waitUntil(lambda: page.title.text() == "No history")
     assert "Import it into a store" in page.nothing.text() and not page.list.isVisible()
+    qtbot.mouseClick(page.import_button, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: bool(window.findChildren(FileImportDialog)))
+    window.findChildren(FileImportDialog)[0].reject()
 
 
 def test_times_are_said_as_people_say_them():
