@@ -213,6 +213,9 @@ class WebServer(http.server.ThreadingHTTPServer):
         self.before_answer: Callable[[], object] = bool
         self.has_ranges = self.answers_head = True
         self.etags: dict[str, str] = {}
+        self.redirects: dict[str, str] = {}
+        self.headers: dict[str, str] = {}
+        self.ranges_begin_late = 0
         self.login = ""
         self.seconds_a_piece = 0.0
         self.cuts_to: int | None = None
@@ -285,6 +288,9 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             self._refuse(401)
             return
         path = unquote(self.path.partition("?")[0])
+        if path in server.redirects:
+            self._refuse(302, {"Location": server.redirects[path]})
+            return
         data = server.files.get(path)
         if data is None:
             self._refuse(404)
@@ -293,7 +299,10 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         wanted = self.headers.get("Range", "")
         if wanted and server.has_ranges:
             first, _, last = wanted.removeprefix("bytes=").partition("-")
-            start, stop = int(first), min(int(last) + 1, len(data))
+            start, stop = int(first) + server.ranges_begin_late, min(int(last) + 1, len(data))
+            if start >= len(data):
+                self._refuse(416)
+                return
             self.send_response(206)
             self.send_header("Content-Range", f"bytes {start}-{stop - 1}/{len(data)}")
         else:
@@ -301,6 +310,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(stop - start))
         self.send_header("ETag", server.etags.get(path, f'"{hash(data):x}"'))
         self.send_header("Last-Modified", "Sat, 28 Nov 2026 10:00:00 GMT")
+        for name, value in server.headers.items():
+            self.send_header(name, value)
         self.end_headers()
         if sends:
             self._send(data[start:stop])

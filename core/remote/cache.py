@@ -32,6 +32,8 @@ SWEPT_TO = 0.9
 REST_SECONDS = 60.0
 """A folder that could not be written is not tried again for so long."""
 TOUCH_SECONDS = 60.0
+RECOUNT_SHARE = 0.1
+"""Of the limit: after writing so much, what others have written and removed is counted, too."""
 STALE_SECONDS = 3600.0
 """A draft of that age belongs to a process that is gone."""
 COPY_FOLDER = "whole"
@@ -61,8 +63,8 @@ class RangeCache:
         self.most_bytes = most_bytes
         self._lock = threading.Lock()
         self._rests_until = 0.0
-        self._written = 0
-        self._total: int | None = None
+        self._total, self._written = 0, most_bytes
+        """When it was counted last, and what was added since; before it was counted, all that may be."""
 
     @property
     def folder(self) -> Path:
@@ -79,19 +81,20 @@ class RangeCache:
     def clear(self) -> None:
         for folder in self._entries():
             shutil.rmtree(folder, ignore_errors=True)
-        self._total = None
+        with self._lock:
+            self._written = self.most_bytes
 
-    def may_write(self, count: int) -> bool:
-        """Whether so many bytes have a place; the longest unused make room."""
-        if count > self.most_bytes or time.monotonic() < self._rests_until:
+    def makes_room(self, count: int) -> bool:
+        """Whether so many bytes have a place; the longest unused go for it."""
+        if count > self.most_bytes or time.monotonic() < self._rests_until or self._is_disk_full():
             return False
         with self._lock:
-            if self._total is None:
-                self._total = self.size()
-            if self._total + count > self.most_bytes:
-                self._total = self._sweep(int(self.most_bytes * SWEPT_TO) - count)
-            self._total += count
-        return not self._is_disk_full()
+            if self._written >= RECOUNT_SHARE * self.most_bytes:
+                self._total, self._written = self.size(), 0
+            if self._total + self._written + count > self.most_bytes:
+                self._total, self._written = self._sweep(int(self.most_bytes * SWEPT_TO) - count), 0
+            self._written += count
+        return True
 
     def _is_disk_full(self) -> bool:
         try:
@@ -166,11 +169,11 @@ class CacheEntry:
             if found is None:
                 return None
             begin, end, name = found
-            data = self._load(name, begin, end)
+            upto = min(end, stop)
+            data = self._load(name, end - begin, place - begin, upto - begin)
             if data is None:
                 return None
-            upto = min(end, stop)
-            parts.append(memoryview(data)[place - begin : upto - begin])
+            parts.append(data)
             place = upto
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
@@ -191,13 +194,15 @@ class CacheEntry:
         return gaps
 
     def write(self, start: int, data: Data) -> None:
-        if not data or not self._cache.may_write(len(data)):
+        if not data or not self._cache.makes_room(len(data)):
             return
         name = f"{start}-{start + len(data)}.{zlib.crc32(data):08x}"
         draft = self.folder / f"{uuid.uuid4().hex}.part"
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            draft.write_bytes(data)
+            try:
+                self._write(draft, data)
+            except FileNotFoundError:  # a sweep took the folder while it was empty
+                self._write(draft, data)
             draft.replace(self.folder / name)
         except OSError as error:
             with suppress(OSError):
@@ -207,6 +212,10 @@ class CacheEntry:
         with self._lock:
             if self._ranges is not None:
                 self._ranges = sorted([*self._ranges, (start, start + len(data), name)])
+
+    def _write(self, draft: Path, data: Data) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        draft.write_bytes(data)
 
     def copy_path(self, name: str) -> Path:
         """Where a whole copy lies, called like the file, so that messages and suffixes are the same."""
@@ -234,16 +243,21 @@ class CacheEntry:
                 self._ranges = sorted((int(m[1]), int(m[2]), m[0]) for m in names if m is not None)
             return self._ranges  # which is replaced, never changed
 
-    def _load(self, name: str, begin: int, end: int) -> bytes | None:
-        """None, and forgotten, where the file is gone or holds other bytes than it should, which a process
-        looks at once."""
+    def _load(self, name: str, size: int, start: int, stop: int) -> Data | None:
+        """A part of a file; None, and the file is forgotten, where it is gone or holds other bytes than it
+        should. A process compares its checksum once, with the whole, and later reads the part alone."""
         path = self.folder / name
         try:
-            data = path.read_bytes()
+            if name in self._touched:
+                data: Data | None = _part(path, size, start, stop)
+            else:
+                whole = path.read_bytes()
+                is_right = len(whole) == size and f"{zlib.crc32(whole):08x}" == name[-8:]
+                data = memoryview(whole)[start:stop] if is_right else None
         except OSError:
-            data = b""
-        is_whole = len(data) == end - begin
-        if not is_whole or (name not in self._touched and f"{zlib.crc32(data):08x}" != name[-8:]):
+            data = None
+        if data is None:
+            self._touched.pop(name, None)
             with suppress(OSError):
                 path.unlink(missing_ok=True)
             with self._lock:
@@ -259,6 +273,15 @@ class CacheEntry:
             self._touched[path.name] = now
             with suppress(OSError):
                 os.utime(path)
+
+
+def _part(path: Path, size: int, start: int, stop: int) -> bytes | None:
+    with path.open("rb", buffering=0) as file:
+        if os.fstat(file.fileno()).st_size != size:
+            return None
+        file.seek(start)
+        data = file.read(stop - start)
+        return data if len(data) == stop - start else None
 
 
 cache = RangeCache()

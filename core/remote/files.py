@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import io
 import os
@@ -62,6 +63,7 @@ class RemoteFiles:
 
     def forked(self) -> None:
         self._lock = threading.Lock()
+        _temporary.clear()  # they are the parent's to remove
 
     # ------------------------------------------------------------------ what is known
 
@@ -127,10 +129,11 @@ class RemoteFiles:
         address, job = path.address, job or current_job() or Job()
         status = self.known(address)
         copy = self.entry(address, status).copy_path(address.name)
-        if _is_whole(copy, status):
-            with suppress(OSError):
-                os.utime(copy)
-            return copy
+        for known in (copy, _temporary.get((address, status), copy)):
+            if _is_whole(known, status):
+                with suppress(OSError):
+                    os.utime(known)
+                return known
         return self._fetch_whole(address, status, copy, job)
 
     # ------------------------------------------------------------------ reading
@@ -197,13 +200,13 @@ class RemoteFiles:
     def _fetch_whole(self, address: Address, status: Status, copy: Path, job: Job) -> Path:
         draft = copy.with_name(f"{uuid.uuid4().hex}.part")
         try:
-            if not cache.may_write(status.size):
+            if not cache.makes_room(status.size):
                 raise OSError("The cache has no room for it")
             copy.parent.mkdir(parents=True, exist_ok=True)
             return self._write_copy(address, status, draft, copy, job)
         except OSError:
             folder = Path(tempfile.mkdtemp(prefix="lamella-remote-"))
-            _temporary.append(folder)
+            _temporary[address, status] = folder / copy.name
             return self._write_copy(address, status, folder / "draft.part", folder / copy.name, job)
 
     def _write_copy(self, address: Address, status: Status, draft: Path, copy: Path, job: Job) -> Path:
@@ -220,7 +223,7 @@ class RemoteFiles:
         except OSError as error:
             with suppress(OSError):
                 draft.unlink(missing_ok=True)
-            if copy.parent in _temporary:
+            if copy in _temporary.values():
                 raise FileProblem(
                     copy,
                     "cannot be written",
@@ -276,13 +279,16 @@ class RemoteFiles:
             )
 
 
-_temporary: list[Path] = []
-"""Folders of copies that had no place in the cache: gone with the process."""
+_temporary: dict[tuple[Address, Status], Path] = {}
+"""Copies that had no place in the cache, each in a folder of its own: gone with the process."""
 
 
 def remove_temporary_copies() -> None:
     while _temporary:
-        shutil.rmtree(_temporary.pop(), ignore_errors=True)
+        shutil.rmtree(_temporary.popitem()[1].parent, ignore_errors=True)
+
+
+atexit.register(remove_temporary_copies)
 
 
 def _is_whole(copy: Path, status: Status) -> bool:

@@ -55,9 +55,15 @@ class HttpClient:
                 return self._pool.request(method, url, headers=whole, **options)
             except urllib3.exceptions.HTTPError as raised:
                 error = (isinstance(raised, urllib3.exceptions.MaxRetryError) and raised.reason) or raised
-                # Nothing listens a moment later either, and what was silent was so for long.
+                # Nothing listens a moment later either, what was silent was so for long, and a circle is one.
                 final = isinstance(
-                    error, (urllib3.exceptions.TimeoutError, urllib3.exceptions.NewConnectionError)
+                    error,
+                    (
+                        urllib3.exceptions.TimeoutError,
+                        urllib3.exceptions.NewConnectionError,
+                        urllib3.exceptions.ResponseError,
+                        urllib3.exceptions.LocationValueError,
+                    ),
                 )
                 if final or not tries_left:
                     raise broken(address, error) from None
@@ -84,6 +90,8 @@ def broken(address: Address, error: Exception) -> Unreachable:
         why = "Nothing listens there"
     elif isinstance(error, kinds.TimeoutError):
         why = "It did not answer in time"
+    elif isinstance(error, kinds.ResponseError | kinds.LocationValueError):
+        why = "It redirects in a circle, or to nowhere"
     elif isinstance(error, kinds.SSLError):
         why = "Its certificate is not trusted here"
     elif isinstance(error, kinds.IncompleteRead) or "IncompleteRead" in str(error):

@@ -33,7 +33,7 @@ class WebServer:
 
     def status(self, address: Address) -> Status:
         answer = self._client.ask("HEAD", address.url, address)
-        if answer.status in NO_METHOD or "Content-Length" not in answer.headers:
+        if answer.status in NO_METHOD or not answer.headers.get("Content-Length", "").isdigit():
             return self._status_of_first_byte(address)
         if answer.status != OK:
             raise of_status(address, answer.status, seconds=wait_of(answer))
@@ -68,12 +68,14 @@ class WebServer:
                     else of_status(address, answer.status, seconds=wait_of(answer))
                 )
             place = _CONTENT_RANGE.fullmatch(answer.headers.get("Content-Range", ""))
+            if place and int(place[1]) != start:
+                raise NoRanges  # those of another place
             size = int(place[3]) if place else status.size
             if not _is_same(_status(answer.headers, size), status):
                 raise changed(address)
             return _body(answer, address)
         finally:
-            answer.release_conn()
+            answer.close()  # whole answers gave their connection back already
 
     def confirm(self, address: Address, status: Status) -> None:
         """Each answer says of which content it is."""

@@ -70,7 +70,7 @@ class WebHdfs:
             try:
                 return bytes(answer.read(decode_content=False))
             finally:
-                answer.release_conn()
+                answer.close()  # a whole answer gave its connection back already
 
     def confirm(self, address: Address, status: Status) -> None:
         if self.status(address) != status:

@@ -17,6 +17,9 @@ from lamella.core.remote.problems import RemoteProblem
 from lamella.core.remote.requests import patiently
 from lamella.core.remote.servers import servers
 
+WHOLE_FOLDER = "_SUCCESS"
+"""An empty file, which readers of folders pass over."""
+
 
 @contextmanager
 def uploaded(target: RemotePath, job: Job) -> Iterator[Path]:
@@ -50,17 +53,20 @@ def _send(draft: Path, address: Address, job: Job) -> None:
 
 
 def _send_folder(draft: Path, address: Address, job: Job) -> None:
+    """The marker of a whole folder comes last, as Spark's does: without it the sending was cut off."""
     sent: list[Address] = []
+    marker = draft / WHOLE_FOLDER
+    marker.touch()
     try:
-        for file in sorted(path for path in draft.rglob("*") if path.is_file()):
+        for file in (*sorted(path for path in draft.rglob("*") if path.is_file() and path != marker), marker):
             part = address
             for name in file.relative_to(draft).parts:
                 part = part.child(name)
             _send(file, part, job)
             sent.append(part)
     except BaseException:
-        for part in sent:
-            with suppress(RemoteProblem):  # the first problem is the one to tell
+        with suppress(RemoteProblem):  # the first problem is the one to tell; who is gone is asked once
+            for part in reversed(sent):
                 servers.server(part).delete(part)
         raise
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import logging
 from pathlib import Path
@@ -15,8 +16,12 @@ from lamella import FileProblem, LamellaError, export, open_dataset
 from lamella.app import crash
 from lamella.app.cli import main
 from lamella.core.datasets.locate import is_changed_on_disk
+from lamella.core.remote import files as remote_files
 from lamella.core.remote.addresses import Address
+from lamella.core.remote.cache import RangeCache
 from lamella.core.remote.connections import Connection, Connections
+from lamella.core.remote.files import files
+from lamella.core.remote.paths import RemotePath
 from lamella.core.remote.problems import AccessDenied, MissingFile, Unreachable
 from tests.remote_servers import WebServer
 
@@ -75,6 +80,54 @@ def test_a_file_that_changes_between_ranges_is_refused(web: WebServer, parquet: 
         dataset.read()
     assert is_changed_on_disk(caught.value)
     assert open_dataset(f"{web.url}/trips.parquet").read().num_rows == ROWS
+
+
+def test_a_file_that_shrinks_between_ranges_is_refused(web: WebServer, parquet: bytes):
+    """Though it says nothing else of its content: the ranges that are asked for lie behind its end."""
+    web.etags["/trips.parquet"] = '"same"'
+    for length in (len(parquet) // 2, 10):
+        web.files["/trips.parquet"] = parquet
+        files.forget_all()
+        dataset = open_dataset(f"{web.url}/trips.parquet")
+        web.files["/trips.parquet"] = parquet[:length]
+        with pytest.raises(FileProblem) as caught:
+            dataset.read()
+        assert is_changed_on_disk(caught.value)
+
+
+def test_text_that_is_sent_compressed_opens(web: WebServer):
+    """Though nobody asks for that: it is stored so, and ranges are those of the compressed bytes."""
+    web.files["/rows.csv"] = gzip.compress(b"n\n" + b"12345\n" * 50_000)
+    web.headers["Content-Encoding"] = "gzip"
+    for web.has_ranges in (True, False):
+        assert open_dataset(f"{web.url}/rows.csv").read().num_rows == 50_000
+        files.forget_all()
+
+
+def test_ranges_of_another_place_are_not_believed(web: WebServer, parquet: bytes):
+    web.files["/trips.parquet"], web.ranges_begin_late = parquet, 3
+    assert open_dataset(f"{web.url}/trips.parquet").read()["n"].to_pylist() == list(range(ROWS))
+
+
+def test_redirects_are_followed_and_circles_are_told(web: WebServer, parquet: bytes):
+    web.files["/trips.parquet"] = parquet
+    web.redirects = {"/latest": "/newest", "/newest": "/trips.parquet", "/a": "/b", "/b": "/a"}
+    assert open_dataset(f"{web.url}/latest").num_rows == ROWS
+    with pytest.raises(Unreachable, match="redirects in a circle"):
+        open_dataset(f"{web.url}/a")
+    assert len([line for line in web.log if line.startswith("HEAD /a")]) <= 4
+
+
+def test_what_the_cache_has_no_room_for_is_fetched_once(web: WebServer, monkeypatch: pytest.MonkeyPatch):
+    web.files["/rows.sqlite"] = b"x" * 5000
+    monkeypatch.setattr(remote_files, "cache", RangeCache(most_bytes=0))
+    path = RemotePath(f"{web.url}/rows.sqlite")
+    copy = files.local_copy(path)
+    assert copy.read_bytes() == b"x" * 5000
+    assert files.local_copy(path) == copy
+    remote_files.remove_temporary_copies()
+    assert not copy.parent.exists()
+    assert files.local_copy(path).read_bytes() == b"x" * 5000
 
 
 def test_an_answer_that_is_cut_off_is_an_error(web: WebServer, parquet: bytes):
