@@ -18,7 +18,6 @@ from lamella.core.query.line import Line
 from lamella.core.query.source import Source
 from lamella.core.remote.addresses import is_address
 from lamella.core.remote.paths import path_or_address
-from lamella.core.remote.spark_connect import is_server_address
 from lamella.core.scan.parallel import end_threads
 from lamella.core.store.commit import Commit
 from lamella.core.store.table import Table
@@ -118,7 +117,7 @@ class MainWindow(QMainWindow):
         self.tabs.add(
             tab, tab.name, "file" if is_file(key) else "table", " / ".join(part for part in key if part)
         )
-        if is_file(key) and not is_server_address(key[0]):
+        if is_file(key):
             self.memory.remember(path_or_address(key[0]))
         self.opening.do_wanted()
         self.show_files()
@@ -358,7 +357,7 @@ class MainWindow(QMainWindow):
 
     def show_files(self) -> None:
         """In the sidebar, as they are open and remembered now."""
-        keys = (key for key in open_keys(self.tabs.widgets) if is_file(key) and not is_server_address(key[0]))
+        keys = (key for key in open_keys(self.tabs.widgets) if is_file(key))
         files = list(dict.fromkeys(path_or_address(key[0]) for key in keys))
         self.sidebar.show_files(files)
         self.sidebar.show_recent([path for path in self.memory.recent if path not in files])

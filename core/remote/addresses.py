@@ -120,7 +120,10 @@ class Address:
     @property
     def name(self) -> str:
         """The last part: of a bucket itself its name."""
-        return self.key.rstrip("/").rpartition("/")[2] or self.place
+        last = self.key.rstrip("/").rpartition("/")[2]
+        if not self.kind.reads_files:
+            last = last.partition(";")[0]
+        return last or self.place
 
     @property
     def parent(self) -> Address:

@@ -133,6 +133,12 @@ def is_server_address(text: object) -> bool:
     return isinstance(text, str) and text.casefold().startswith(SCHEME)
 
 
+def split_parameters(text: str) -> tuple[str, str]:
+    """An address without what says whether it is spoken to over TLS, and that."""
+    found = _PARAMETERS.search(text)
+    return (text, "") if found is None else (text[: found.start()], found[0].strip())
+
+
 def parse_address(text: str) -> tuple[ServerAddress, ServerTable | None]:
     """`sc://host:port`, with or without a table or a path behind it. Raises `BadData`; no message holds a
     token."""
@@ -142,13 +148,12 @@ def parse_address(text: str) -> tuple[ServerAddress, ServerTable | None]:
             "Addresses are saved and shown as they are, secrets never are",
             "Leave it out, and save a connection that refers to it: env:NAME or keyring:SERVICE/USER",
         )
-    given = _PARAMETERS.search(text)
-    found = _ADDRESS.fullmatch(text[: given.start()] if given else text)
+    plain, parameters = split_parameters(text)
+    found = _ADDRESS.fullmatch(plain)
     if found is None or int(found["port"] or 1) not in range(1, 65536):
         raise BadData(f"'{text}' is no address of a Spark server", fix="Write it as sc://host:15002/table")
-    address = ServerAddress(
-        found["host"], int(found["port"] or DEFAULT_PORT), given is not None and given[1].casefold() == "true"
-    )
+    use_ssl = parameters.casefold().endswith("true")
+    address = ServerAddress(found["host"], int(found["port"] or DEFAULT_PORT), use_ssl)
     rest = unquote((found["rest"] or "").removeprefix("/"))
     return address, ServerTable.parse(rest) if rest else None
 

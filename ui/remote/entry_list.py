@@ -1,4 +1,4 @@
-"""The files and folders of a place on a server, as they are listed: page after page."""
+"""The files and folders of a place on a server, or the tables of a database, as they are listed."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTreeView, QWidget
 
 from lamella.core.errors import visible
 from lamella.core.remote.server import Entry
+from lamella.core.remote.spark_catalog import CatalogEntry
 from lamella.core.store.summary import size_text
 from lamella.ui import theme
 
 Index = QModelIndex | QPersistentModelIndex
+AnyEntry = Entry | CatalogEntry
 NAME, SIZE, CHANGED = range(3)
 HEADS = ("Name", "Size", "Changed")
 SORT_ROLE = Qt.ItemDataRole.UserRole
@@ -26,14 +28,14 @@ class EntryModel(QAbstractTableModel):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.entries: list[Entry] = []
+        self.entries: list[AnyEntry] = []
 
     def clear(self) -> None:
         self.beginResetModel()
         self.entries = []
         self.endResetModel()
 
-    def append(self, page: Sequence[Entry]) -> None:
+    def append(self, page: Sequence[AnyEntry]) -> None:
         if page:
             self.beginInsertRows(QModelIndex(), len(self.entries), len(self.entries) + len(page) - 1)
             self.entries += page
@@ -59,19 +61,30 @@ class EntryModel(QAbstractTableModel):
         if role == SORT_ROLE:
             return _sort_key(entry, column)
         if role == Qt.ItemDataRole.DecorationRole and column == NAME:
-            return theme.current().icon("folder" if entry.is_folder else "file", "muted")
+            return theme.current().icon(noun_of(entry), "muted")
         if role == Qt.ItemDataRole.TextAlignmentRole and column == SIZE:
             return Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
         if role == Qt.ItemDataRole.ToolTipRole and column == NAME:
             return visible(str(entry.address))
         if role == Qt.ItemDataRole.AccessibleTextRole and column == NAME:
-            return f"{'Folder' if entry.is_folder else 'File'} {visible(entry.address.name)}"
+            return f"{noun_of(entry).capitalize()} {visible(name_of(entry))}"
         return None
 
 
-def _text(entry: Entry, column: int) -> str:
+def name_of(entry: AnyEntry) -> str:
+    return entry.name if isinstance(entry, CatalogEntry) else entry.address.name
+
+
+def noun_of(entry: AnyEntry) -> str:
+    """What it is, which its icon is called, too."""
+    if entry.is_folder:
+        return "folder"
+    return "table" if isinstance(entry, CatalogEntry) else "file"
+
+
+def _text(entry: AnyEntry, column: int) -> str:
     if column == NAME:
-        return visible(entry.address.name)
+        return visible(name_of(entry))
     if entry.status is None:
         return ""
     if column == SIZE:
@@ -80,9 +93,9 @@ def _text(entry: Entry, column: int) -> str:
     return f"{changed:%Y-%m-%d %H:%M}" if entry.status.modified_ns else ""
 
 
-def _sort_key(entry: Entry, column: int) -> Any:
+def _sort_key(entry: AnyEntry, column: int) -> Any:
     if column == NAME or entry.status is None:
-        return entry.address.name.casefold()
+        return name_of(entry).casefold()
     return float(entry.status.size if column == SIZE else entry.status.modified_ns)
 
 
@@ -95,7 +108,7 @@ class FoldersFirst(QSortFilterProxyModel):
         self.setFilterCaseSensitivity(Qt.CaseSensitivity.CaseInsensitive)
         self.setFilterKeyColumn(NAME)
 
-    def entry(self, index: Index) -> Entry:
+    def entry(self, index: Index) -> AnyEntry:
         return self._model.entries[self.mapToSource(index).row()]
 
     def lessThan(self, left: Index, right: Index) -> bool:
@@ -132,10 +145,15 @@ class EntryList(QTreeView):
             self.setColumnWidth(column, self.fontMetrics().horizontalAdvance(letters) + 2 * theme.S)
 
     @property
-    def selected(self) -> list[Entry]:
+    def selected(self) -> list[AnyEntry]:
         """In the order in which they are shown."""
         rows = sorted(self.selectionModel().selectedRows(NAME), key=QModelIndex.row)
         return [self.shown.entry(index) for index in rows]
+
+    def show_status(self, shown: bool) -> None:
+        """Sizes and times, which files have, and tables do not."""
+        for column in (SIZE, CHANGED):
+            self.setColumnHidden(column, not shown)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self.currentIndex().isValid():

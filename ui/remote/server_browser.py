@@ -1,4 +1,4 @@
-"""Looking through what lies on servers, to open or import it."""
+"""Looking through what lies on servers, files and Spark's tables alike, to open or import it."""
 
 from __future__ import annotations
 
@@ -23,12 +23,16 @@ from lamella.core.remote.addresses import Address
 from lamella.core.remote.connections import Connection, Connections
 from lamella.core.remote.kinds import KINDS
 from lamella.core.remote.listing import pages
+from lamella.core.remote.paths import path_or_address
 from lamella.core.remote.problems import MissingFile
 from lamella.core.remote.server import Entry
+from lamella.core.remote.spark_catalog import CatalogEntry, CatalogFolder, look_into
+from lamella.core.remote.spark_connect import is_server_address, parse_address
 from lamella.ui import theme
 from lamella.ui.dialogs.error_dialog import message
 from lamella.ui.dialogs.work_dialog import WorkDialog, fit_into_window
 from lamella.ui.remote.entry_list import EntryList
+from lamella.ui.remote.server_path import ServerPath
 from lamella.ui.tasks import Tasks
 from lamella.ui.widgets.controls import IconButton
 from lamella.ui.widgets.message_bar import DANGER, MessageBar
@@ -38,7 +42,11 @@ LIST_WIDTH = 180
 MOST_SHOWN = 100_000
 """Entries of one folder; a name typed behind it leads to the others."""
 ROLE = Qt.ItemDataRole.UserRole
-EXAMPLES = "s3://bucket/folder/   https://host/file.parquet   webhdfs://host:9870/folder/"
+EXAMPLES = "s3://bucket/folder/   https://host/file.parquet   webhdfs://host:9870/folder/   sc://host/"
+LEVELS = ("catalog", "database", "table")
+"""What lies in a Spark server, in a catalog, and in a database."""
+NO_IMPORT = "Rows of a Spark table stay there. Open it, and export what you need."
+NO_TABLES = "No tables are listed here. Open files by a path that the server sees."
 
 
 class ServerBrowser(WorkDialog):
@@ -49,6 +57,7 @@ class ServerBrowser(WorkDialog):
     import_requested = Signal(list)
     connections_requested = Signal()
     _page_read = Signal(int, list)
+    _reached = Signal(int, object)
 
     def __init__(
         self, connections: Connections, tasks: Tasks, address: str = "", parent: QWidget | None = None
@@ -57,13 +66,14 @@ class ServerBrowser(WorkDialog):
         super().__init__(tasks, parent)
         self._connections = connections
         self._number = 0
-        self.folder: Address | None = None
+        self.folder: Address | CatalogFolder | None = None
         """What is listed."""
         self.setWindowTitle("Open from a server")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self._make()
         self._lay_out()
         self._page_read.connect(self._append)
+        self._reached.connect(self._reach)
         fit_into_window(self, SIZE * theme.current().text_scale)
         self._follow()
         self.read_connections()
@@ -91,6 +101,10 @@ class ServerBrowser(WorkDialog):
         self.narrow.textChanged.connect(self.list.shown.setFilterFixedString)
         self.list.doubleClicked.connect(self._enter)
         self.list.selectionModel().selectionChanged.connect(self._follow)
+        self.path = ServerPath()
+        self.path.hide()
+        self.path.changed.connect(self._follow)
+        self.path.chosen.connect(lambda: self._choose(self.open_requested))
         self.count = QLabel()
         theme.variant(self.count, "caption")
         self.messages = MessageBar()
@@ -119,6 +133,7 @@ class ServerBrowser(WorkDialog):
         right.setSpacing(theme.S)
         right.addLayout(top)
         right.addWidget(self.list, 1)
+        right.addWidget(self.path)
         right.addWidget(self.count)
         middle = QHBoxLayout()
         middle.setSpacing(theme.L)
@@ -147,7 +162,8 @@ class ServerBrowser(WorkDialog):
             self.places.clear()
             for connection in known:
                 for root in _roots(connection):
-                    place = Address.parse(root).place if connection.places else ""
+                    named = connection.places and connection.of_kind.reads_files
+                    place = Address.parse(root).place if named else ""
                     label = f"{connection.name} / {place}" if place else connection.name
                     item = QListWidgetItem(theme.current().icon("database", "muted"), visible(label))
                     item.setData(ROLE, root)
@@ -155,7 +171,7 @@ class ServerBrowser(WorkDialog):
                     self.places.addItem(item)
 
         def work(job: Job) -> list[Connection]:
-            return [one for one in self._connections.values() if one.of_kind.reads_files]
+            return list(self._connections.values())
 
         self._tasks.read(work, done, self._fail, owner=self, quiet=True)
 
@@ -172,44 +188,64 @@ class ServerBrowser(WorkDialog):
     def go(self) -> None:
         """List the folder whose address is typed; what is a file, or a pattern, is opened."""
         self.messages.clear()
+        text = self.address.text().strip()
         try:
-            address = Address.parse(self.address.text().strip())
+            catalog = CatalogFolder.parse(text)
+            if catalog is not None:
+                self._read(catalog)
+            elif is_server_address(text):
+                self._open(path_or_address(text))
+            else:
+                address = Address.parse(text)
+                is_folder = not address.is_pattern and address.kind.name != "http"
+                self._read(address) if is_folder else self._open(address)
         except LamellaError as error:
             self._fail(error)
-            return
-        if address.is_pattern or address.kind.name == "http":
-            self.open_requested.emit([str(address)])
-            self.accept()
-        else:
-            self._read(address)
+
+    def _open(self, address: object) -> None:
+        self.open_requested.emit([str(address)])
+        self.accept()
 
     def go_up(self) -> None:
-        if self.folder is not None and self.folder.key:
-            self.address.setText(f"{str(self.folder.parent).rstrip('/')}/")
-            self.go()
+        folder = self._parent
+        if folder is not None:
+            self.address.setText(folder_text(folder))
+            self.messages.clear()
+            self._read(folder, past_single=False)
+
+    @property
+    def _parent(self) -> Address | CatalogFolder | None:
+        if isinstance(self.folder, Address):
+            return self.folder.parent if self.folder.key else None
+        return None if self.folder is None else self.folder.parent
 
     def _enter(self, index: QModelIndex) -> None:
         entry = self.list.shown.entry(index)
-        if entry.is_folder:
-            self.address.setText(f"{str(entry.address).rstrip('/')}/")
-            self.go()
-        else:
+        if not entry.is_folder:
             self._choose(self.open_requested)
+            return
+        self.address.setText(entry.address if isinstance(entry, CatalogEntry) else folder_text(entry.address))
+        self.go()
 
     # ------------------------------------------------------------ the list
 
-    def _read(self, address: Address) -> None:
+    def _read(self, folder: Address | CatalogFolder, past_single: bool = True) -> None:
         if self._work is not None:
             self._work.cancel()
         self._number += 1
         number = self._number
-        self.folder = address
+        self._show_folder(folder)
         self.narrow.clear()
         self.list.entries.clear()
 
         def work(job: Job) -> bool:
+            if isinstance(folder, CatalogFolder):
+                reached, entries = look_into(folder, job, past_single)
+                self._reached.emit(number, reached)
+                self._page_read.emit(number, entries)
+                return True
             count = 0
-            for page in pages(address, job=job):
+            for page in pages(folder, job=job):
                 self._page_read.emit(number, page)
                 count += len(page)
                 if count >= MOST_SHOWN:
@@ -223,12 +259,25 @@ class ServerBrowser(WorkDialog):
 
         handle = self._tasks.read(
             work, lambda whole: self._end(number, whole), failed,
-            stopped=lambda: self._end(number, None), owner=self, text=f"Listing {address}",
+            stopped=lambda: self._end(number, None), owner=self, text=f"Listing {folder}",
         )  # fmt: skip
         handle.shown_by = self
         self._work = handle
         self._show_working(True)
         self._follow()
+
+    def _show_folder(self, folder: Address | CatalogFolder) -> None:
+        self.folder = folder
+        is_catalog = isinstance(folder, CatalogFolder)
+        self.list.show_status(not is_catalog)
+        self.path.show_server(folder.server if is_catalog else None)
+        self.import_button.setToolTip(NO_IMPORT if is_catalog else "")
+
+    def _reach(self, number: int, folder: CatalogFolder) -> None:
+        """A folder that was alone in the one that was asked for."""
+        if number == self._number:
+            self._show_folder(folder)
+            self.address.setText(str(folder))
 
     def _append(self, number: int, page: list[Entry]) -> None:
         if number == self._number:
@@ -247,12 +296,18 @@ class ServerBrowser(WorkDialog):
             self.messages.say(
                 f"The first {MOST_SHOWN:,} names are listed. Type an address or a pattern to reach others."
             )
-        if whole and not self.list.entries.entries:
+        if whole and not self.list.entries.entries and isinstance(self.folder, CatalogFolder):
+            self.messages.say(NO_TABLES)
+        elif whole and not self.list.entries.entries:
             self._fail(MissingFile(str(self.folder), "holds no files", fix="Check the address"))
         self._follow()
 
     def _count(self) -> None:
         entries = self.list.entries.entries
+        if isinstance(self.folder, CatalogFolder):
+            noun = LEVELS[len(self.folder.parts)]
+            self.count.setText(f"{len(entries):,} {noun}{'' if len(entries) == 1 else 's'}")
+            return
         folders = sum(entry.is_folder for entry in entries) if len(entries) <= MOST_SHOWN else 0
         files = len(entries) - folders
         parts = [f"{count:,} {noun}{'' if count == 1 else 's'}"
@@ -264,9 +319,15 @@ class ServerBrowser(WorkDialog):
     @property
     def chosen(self) -> list[str]:
         """The addresses of what is selected, or else what is typed."""
-        selected = [str(entry.address) for entry in self.list.selected]
+        if self.path.address:
+            return [self.path.address]
+        entries = self.list.selected
+        selected = [
+            str(one.address) for one in entries if not (one.is_folder and isinstance(one, CatalogEntry))
+        ]
         typed = self.address.text().strip()
-        return selected or ([typed] if "://" in typed else [])
+        is_catalog = is_server_address(typed) and typed.partition(";")[0].endswith("/")
+        return selected or ([typed] if "://" in typed and not is_catalog and not entries else [])
 
     def _choose(self, signal: object) -> None:
         chosen = self.chosen
@@ -277,11 +338,15 @@ class ServerBrowser(WorkDialog):
     def _follow(self, *_: object) -> None:
         selected = self.list.selected
         folders = sum(entry.is_folder for entry in selected)
+        is_catalog = isinstance(self.folder, CatalogFolder)
         noun = "folder as one table" if folders == 1 == len(selected) else f"{len(selected):,} files"
+        if is_catalog:
+            noun, folders = f"{len(selected):,} tables", 0
         self.open_button.setText(f"Open {noun}" if len(selected) > 1 or folders else "Open")
-        for button in (self.open_button, self.import_button):
-            button.setEnabled(bool(self.chosen))
-        self.up_button.setEnabled(self.folder is not None and bool(self.folder.key))
+        chosen = self.chosen
+        self.open_button.setEnabled(bool(chosen))
+        self.import_button.setEnabled(bool(chosen) and not any(map(is_server_address, chosen)))
+        self.up_button.setEnabled(self._parent is not None)
 
     def _fail(self, error: Exception) -> None:
         self.messages.say(message(error), kind=DANGER)
@@ -293,8 +358,15 @@ class ServerBrowser(WorkDialog):
         """Other folders can be listed meanwhile."""
 
 
+def folder_text(folder: Address | CatalogFolder) -> str:
+    """The address of a folder, which ends with a slash."""
+    return str(folder) if isinstance(folder, CatalogFolder) else f"{str(folder).rstrip('/')}/"
+
+
 def _roots(connection: Connection) -> list[str]:
     """The addresses that begin what a connection serves, naming it."""
+    if connection.kind == "spark":
+        return [str(CatalogFolder(parse_address(connection.endpoint)[0]))]
     scheme = next(kind.schemes[0] for kind in KINDS if kind.name == connection.kind)
     if connection.kind == "hdfs" and connection.endpoint and not connection.places:
         return [f"webhdfs://{connection.endpoint.partition('://')[2].rstrip('/')}/"]

@@ -121,7 +121,6 @@ def _file_handlers(window: Window) -> dict[str, Handler]:
         "open_folder": window.opening.ask_folder,
         "open_server": window.servers.ask_address,
         "connections": window.servers.ask_connections,
-        "open_on_server": window.opening.ask_server,
         "compare_with_local": partial(compare_with_local, window),
         "open_sample": lambda: window.sample_requested.emit(None),
         "import": window.opening.import_current,

@@ -78,14 +78,6 @@ class Opening(QObject):
         for path in paths:
             self.open_key((str(path.absolute()),))
 
-    def ask_server(self) -> None:
-        """Which table of a Spark server to open."""
-        from lamella.ui.dialogs.server_tables import ServerTables
-
-        dialog = ServerTables(self._tasks, self._window)
-        dialog.chosen.connect(lambda address: self.open_key((address,)))
-        dialog.open()
-
     def open_key(self, key: tuple[str, ...], then: TabWork | None = None) -> None:
         """`then` is done with the tab once its rows are shown."""
         if then is not None:

@@ -14,6 +14,8 @@ from PySide6.QtWidgets import QInputDialog, QMenu, QMessageBox
 from lamella.core.errors import StoreProblem, visible
 from lamella.core.jobs import Job
 from lamella.core.remote.paths import RemotePath, path_or_address
+from lamella.core.remote.spark_catalog import CatalogFolder
+from lamella.core.remote.spark_connect import is_server_address
 from lamella.core.store.store import Store
 from lamella.ui import theme
 from lamella.ui.widgets.sidebar import Entry
@@ -62,10 +64,15 @@ class SidebarActions(QObject):
             ("folder", "Show in folder", partial(show_in_folder, path)),
         ]
         if isinstance(path, RemotePath):
-            server = partial(window.servers.ask_address, str(path.parent))
+            is_table = is_server_address(str(path))
+            folder = str(CatalogFolder.holding(str(path)) if is_table else path.parent)
             in_folder = [
                 ("copy", "Copy address", partial(_copy, str(path))),
-                ("folder", "Show the folder on the server…", server),
+                (
+                    "folder",
+                    f"Show the {'database' if is_table else 'folder'} on the server…",
+                    partial(window.servers.ask_address, folder),
+                ),
             ]
         compare: Choice = ("compare", "Compare with…", partial(window.opening.open_key, entry.key, _compare))
         if entry.kind == "store":

@@ -51,7 +51,7 @@ TOLD = 30
 REST_EVERY = 25
 TABLES = ("airlines", "airports", "planes")
 ELSEWHERE = ("open", "open_folder", "import", "export", "quit", "about", "benchmark", "benchmark_table",
-             "benchmark_file", "saved_runs", "open_server", "open_on_server", "connections", "new_store",
+             "benchmark_file", "saved_runs", "open_server", "connections", "new_store",
              "open_store", "move_store", "backup_store", "restore_backup", "new_window", "move_tab",
              "close_window")  # fmt: skip
 """They open dialogs of the system, other windows, ask servers, or end the program."""

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
 from lamella import agg, col, open_dataset
@@ -16,10 +17,12 @@ from lamella.core.datasets.spark import SparkTable
 from lamella.core.query.charts import ChartSpec
 from lamella.core.query.spark import spill
 from lamella.core.query.steps import Compute, Group, Sql, Where
+from lamella.core.remote.connections import Connection, Connections
+from lamella.core.remote.spark_connect import parse_address, server_at
 from lamella.core.scan.snapshot import FileSegment, SortKey
 from lamella.ui.dialogs.answer_comparison import AnswerComparison
-from lamella.ui.dialogs.server_tables import ServerTables
 from lamella.ui.main_window import MainWindow
+from lamella.ui.remote.server_browser import ServerBrowser
 from lamella.ui.window.dataset_tab import DatasetTab
 from lamella.ui.window.engine_comparison import compare, compare_with_local
 from tests import spark_servers
@@ -40,55 +43,84 @@ def tab(window: MainWindow, spark_address: str, path: Path, settled: Callable[[]
     return settled()
 
 
-def test_a_path_is_opened_by_the_dialog(
-    qtbot: QtBot, window: MainWindow, spark_address: str, path: Path, settled: Callable[[], DatasetTab]
-) -> None:
-    window.commands["open_on_server"].trigger()
-    dialog = window.findChildren(ServerTables)[-1]
-    assert not dialog.open_button.isEnabled()
-    dialog.server.setCurrentText(spark_address.removeprefix("sc://"))
-    qtbot.mouseClick(dialog.connect_button, Qt.MouseButton.LeftButton)
-    qtbot.waitUntil(dialog.connect_button.isEnabled)
-    dialog.path.setText(str(path))
-    qtbot.mouseClick(dialog.open_button, Qt.MouseButton.LeftButton)
+@pytest.fixture
+def browse(qtbot: QtBot, window: MainWindow) -> Callable[..., ServerBrowser]:
+    """The browser of servers, once it lists what is at an address."""
+
+    def open_it(address: str) -> ServerBrowser:
+        window.commands["open_server"].trigger()
+        browser = window.findChildren(ServerBrowser)[-1]
+        browser.address.setText(address)
+        QTest.keyClick(browser.address, Qt.Key.Key_Return)
+        qtbot.waitUntil(lambda: not browser.is_working)
+        return browser
+
+    return open_it
+
+
+def names(browser: ServerBrowser) -> list[str]:
+    shown = browser.list.shown
+    return [shown.index(row, 0).data() for row in range(shown.rowCount())]
+
+
+def test_a_path_that_the_server_sees_is_opened(
+    window: MainWindow, spark_address: str, path: Path, settled: Callable[[], DatasetTab],
+    browse: Callable[..., ServerBrowser],
+) -> None:  # fmt: skip
+    browser = browse(f"{spark_address}/")
+    assert not browser.open_button.isEnabled() and not browser.path.isHidden()
+    QTest.keyClicks(browser.path.path, str(path))
+    assert browser.open_button.isEnabled() and not browser.import_button.isEnabled()
+    QTest.keyClick(browser.path.path, Qt.Key.Key_Return)
     shown = settled()
     assert isinstance(shown.dataset, SparkTable) and shown.view.num_rows == ROWS
     assert shown.name == "trips.parquet"
 
 
-def test_tables_are_listed_searched_and_opened(
-    qtbot: QtBot, window: MainWindow, tab: DatasetTab, path: Path, settled: Callable[[], DatasetTab]
-) -> None:
-    server = tab.dataset.server
+def test_a_saved_server_leads_to_its_tables(
+    qtbot: QtBot, window: MainWindow, spark_address: str, path: Path, settled: Callable[[], DatasetTab],
+    browse: Callable[..., ServerBrowser],
+) -> None:  # fmt: skip
+    Connections().save(Connection("cluster", "spark", endpoint=spark_address), replace=True)
+    server = server_at(parse_address(spark_address)[0])  # Sail keeps its tables by session
     for name in ("rides", "rides_2024", "zones"):
         server.read(f"CREATE TABLE IF NOT EXISTS default.{name} USING parquet LOCATION '{path}'")
-    window.commands["open_on_server"].trigger()
-    dialog = window.findChildren(ServerTables)[-1]
-    dialog.server.setCurrentText(str(server.address))
-    dialog.connect_to_server()
-    qtbot.waitUntil(lambda: dialog.list.count() >= 3)
-    qtbot.keyClicks(dialog.search, "2024 ride")
-    seen = [
-        dialog.list.item(row).text()
-        for row in range(dialog.list.count())
-        if not dialog.list.item(row).isHidden()
-    ]
-    assert [text.rpartition(".")[2] for text in seen] == ["rides_2024"]
-    qtbot.keyClick(dialog.search, Qt.Key.Key_Return)
-    qtbot.waitUntil(lambda: window.tabs.dataset_tab is not tab)
-    assert settled().name.endswith("rides_2024")
+    browser = browse("sc://127.0.0.1:1/")
+    assert "does not answer" in browser.messages.label.text() and not names(browser)
+    qtbot.waitUntil(lambda: browser.places.count() == 1)
+    place = browser.places.visualItemRect(browser.places.item(0)).center()
+    QTest.mouseClick(browser.places.viewport(), Qt.MouseButton.LeftButton, pos=place)
+    qtbot.waitUntil(lambda: bool(names(browser)))
+    while "rides" not in names(browser):  # past catalogs and databases, where there are several
+        row = next(row for row, name in enumerate(names(browser)) if name in ("default", "sail"))
+        before = names(browser)
+        browser.list.doubleClicked.emit(browser.list.shown.index(row, 0))
+        qtbot.waitUntil(lambda before=before: names(browser) not in ([], before))
+    assert browser.count.text().endswith("tables")
+    QTest.keyClicks(browser.narrow, "2024")
+    assert names(browser) == ["rides_2024"]
+    browser.list.setCurrentIndex(browser.list.shown.index(0, 0))
+    browser.open_button.click()
+    shown = settled()
+    assert shown.view.num_rows == ROWS and shown.name.endswith("rides_2024")
+    assert [path.name for path in window.memory.recent] == [shown.name]
+    assert [entry.key for entry in window.sidebar.entries("file")] == [shown.key]
     for name in ("rides", "rides_2024", "zones"):
         server.read(f"DROP TABLE default.{name}")
 
 
-def test_the_dialog_says_what_a_server_that_is_not_there_says(qtbot: QtBot, window: MainWindow) -> None:
-    window.commands["open_on_server"].trigger()
-    dialog = window.findChildren(ServerTables)[-1]
-    dialog.server.setCurrentText("sc://127.0.0.1:1")
-    dialog.connect_to_server()
-    qtbot.waitUntil(lambda: "does not answer" in dialog.note.text())
-    assert not dialog.open_button.isEnabled() and dialog.connect_button.isEnabled()
-    dialog.reject()
+def test_up_shows_what_holds_a_database(
+    qtbot: QtBot, spark_address: str, browse: Callable[..., ServerBrowser]
+) -> None:
+    server = server_at(parse_address(spark_address)[0])
+    catalog = next(one for one in server.catalogs() if "default" in server.databases(one))
+    browser = browse(f"{spark_address}/{catalog}/default/")
+    browser.up_button.click()
+    qtbot.waitUntil(lambda: "default" in names(browser))
+    assert browser.address.text() == f"{spark_address}/{catalog}/"
+    browser.up_button.click()
+    qtbot.waitUntil(lambda: catalog in names(browser))
+    assert not browser.up_button.isEnabled()
 
 
 def test_a_line_of_steps_runs_there(tab: DatasetTab, settled: Callable[[], DatasetTab]) -> None:

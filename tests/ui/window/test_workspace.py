@@ -137,6 +137,21 @@ def test_table_comes_back_joined_and_grouped(window, store, table_tab, settled, 
     assert sorted(again.view.page(0, 2).column("name").to_pylist()) == ["American", "United"]
 
 
+def test_table_of_a_spark_server_comes_back(window, file, spark_address, settled, restart, opened):
+    window.opening.open_key((f"{spark_address}/parquet:{file}",))
+    tab = settled()
+    tab.add_filter(col("carrier") == "AA")
+    settled()
+    rows, key = tab.view.num_rows, tab.key
+    again = restart(window)
+    shown = opened(again)
+    assert shown.key == key and shown.dataset.address == key[0]
+    assert shown.view.num_rows == rows and shown.line == tab.line
+    assert [entry.key for entry in again.sidebar.entries("file")] == [key]
+    assert [str(path) for path in again.memory.recent] == [key[0]]
+    assert not again.sidebar.entries("recent"), "what is open is listed once"
+
+
 def test_only_the_tab_in_front_is_opened_until_others_are_looked_at(
     qtbot, window, settled, file_tab, file, other, restart, opened
 ):
