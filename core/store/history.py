@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from lamella.core.errors import BadData, StoreProblem, UnknownVersion, shown
@@ -14,6 +13,16 @@ from lamella.core.store.catalog.queries import Catalog, CatalogVersions
 from lamella.core.store.commit import Commit, commit_from_row
 from lamella.core.store.diff import Diff
 from lamella.core.store.table_version import Reader, TableVersion
+from lamella.core.store.undo import (
+    CommitLog,
+    Restored,
+    leads_back_to,
+    newest_change,
+    redo_of,
+    redo_target,
+    undo_of,
+    undo_target,
+)
 from lamella.core.validation import text_of
 
 if TYPE_CHECKING:
@@ -76,95 +85,6 @@ def _expired(table: str, what: str) -> StoreProblem:
     return StoreProblem(
         f"{table}: {what} has expired", "older versions were let go of", "See the table's history"
     )
-
-
-Counts = tuple[int, int, int]
-"""Rows inserted, updated and deleted."""
-NOTHING = 0
-"""The version before a table's first: nothing was valid then, no column and no row."""
-FOLLOWS = ("undo", "redo")
-"""Commits that go along the history, and add nothing to it."""
-
-
-@dataclass(frozen=True)
-class Restored:
-    """The version whose content is wanted again, what brings it back, and what that changes."""
-
-    version: int
-    about: str
-    counts: Counts
-
-
-def undo_target(commits: Sequence[Commit]) -> Commit | None:
-    """The commit that an undo takes back, with all of its transaction: whose content the table has.
-
-    A commit that made the table is taken back as part of a transaction alone."""
-    by_version = {c.version: c for c in commits}
-    newest = _origin(by_version, commits[-1])
-    first = _commits_of_group(commits, newest)[0]
-    made_here = _makes_table(first) and first.transaction_id is not None
-    known = first.version - 1 in by_version or made_here
-    return newest if newest.kind not in FOLLOWS and known else None
-
-
-def redo_target(commits: Sequence[Commit]) -> Commit | None:
-    """The commit that a redo brings back: the last one undone and not done over. What was undone before
-    versions that expired is not known."""
-    by_version = {c.version: c for c in commits}
-    undone: list[Commit] = []
-    for commit in commits:
-        before = by_version.get(commit.version - 1)
-        if before is None:
-            undone.clear()
-        elif commit.kind == "undo":
-            undone.append(_origin(by_version, before))
-        elif commit.kind == "redo":
-            undone = undone[:-1]
-        else:
-            undone.clear()
-    return undone[-1] if undone else None
-
-
-def newest_change(commits: Sequence[Commit]) -> Commit:
-    """The commit whose content the table has."""
-    return _origin({c.version: c for c in commits}, commits[-1])
-
-
-def undo_of(commits: Sequence[Commit], undone: Commit) -> Restored:
-    """What undoing this commit, with all of its transaction, restores."""
-    by_version = {c.version: c for c in commits}
-    made = _commits_of_group(commits, undone)
-    inserted, updated, deleted = _counts(made)
-    if _makes_table(made[0]):
-        return Restored(NOTHING, undone.message, (deleted, updated, inserted))
-    content = _origin(by_version, by_version[made[0].version - 1])
-    return Restored(content.version, undone.message, (deleted, updated, inserted))
-
-
-def brought_back(commits: Sequence[Commit], redone: Commit) -> Restored:
-    return Restored(redone.version, redone.message, _counts(_commits_of_group(commits, redone)))
-
-
-def _makes_table(commit: Commit) -> bool:
-    return commit.kind == "create"
-
-
-def _commits_of_group(commits: Sequence[Commit], commit: Commit) -> list[Commit]:
-    """The commits of this one's transaction, this one last."""
-    if commit.transaction_id is None:
-        return [commit]
-    return [c for c in commits if c.transaction_id == commit.transaction_id]
-
-
-def _counts(commits: Sequence[Commit]) -> Counts:
-    return sum(c.inserted for c in commits), sum(c.updated for c in commits), sum(c.deleted for c in commits)
-
-
-def _origin(by_version: dict[int, Commit], commit: Commit) -> Commit:
-    """The commit that made this one's content; itself where that one has expired."""
-    if commit.kind not in FOLLOWS or commit.restores is None:
-        return commit
-    return by_version.get(commit.restores, commit)
 
 
 def state_at(catalog: Catalog, reader: Reader, when: When) -> TableVersion:
@@ -233,11 +153,11 @@ class History:
 
     def undoable(self) -> Commit | None:
         """The commit that `undo` would take back."""
-        return undo_target(self.commits())
+        return undo_target(self._log())
 
     def redoable(self) -> Commit | None:
         """The commit that `redo` would bring back."""
-        return redo_target(self.commits())
+        return redo_target(self._log())
 
     def undo(self) -> Commit:
         """Take back the last commit that is not taken back yet, as a commit of its own.
@@ -247,6 +167,29 @@ class History:
         it.
         """
         return self._along_history("undo", self.undoable())
+
+    def undo_to(self, when: When, job: Job | None = None) -> Commit:
+        """Take back every change after a version, in one commit; one redo brings all of them back.
+
+        Raises `StoreProblem` where undoing does not lead there: the version was undone itself since, or a
+        change after it was made together with other tables.
+        """
+        wanted = self._state_at(when)
+
+        def target(state: TableVersion) -> Restored:
+            if not leads_back_to(wanted.version, self._log()):
+                raise StoreProblem(
+                    f"{self._name}: undoing does not lead to version {wanted.version}",
+                    "It is what the table has, was undone or restored over since, or other tables were"
+                    " changed together with this one since",
+                    "Restore the version instead",
+                )
+            counts = Diff(state, wanted).summary(job)
+            return Restored(
+                wanted.version, f"to version {wanted.version}", (counts.added, counts.changed, counts.removed)
+            )
+
+        return self._restore("undo", target, "")
 
     def redo(self) -> Commit:
         """Bring back what the last undo took."""
@@ -297,6 +240,9 @@ class History:
     def _versions(self) -> CatalogVersions:
         return self._catalog.versions(self._reader.table_id)
 
+    def _log(self) -> CommitLog:
+        return CommitLog(self._name, self._reader.table_id, self._catalog)
+
     @property
     def _name(self) -> str:
         return self._reader.current().row.name
@@ -318,9 +264,9 @@ class History:
         return self._restore(kind, lambda state: self._next_step(kind), "")
 
     def _next_step(self, kind: str) -> Restored:
-        commits = self.commits()
+        log = self._log()
         find, restored = _STEPS[kind]
-        step = find(commits)
+        step = find(log)
         if step is None:
             raise StoreProblem(f"{self._name}: there is nothing to {kind}")
         group = self._catalog.open_group
@@ -329,12 +275,12 @@ class History:
                 f"{self._name}: it was changed together with other tables in this moment",
                 fix=f"See its history, and {kind} again",
             )
-        return restored(commits, step)
+        return restored(log, step)
 
 
-_STEPS: dict[
-    str, tuple[Callable[[list[Commit]], Commit | None], Callable[[list[Commit], Commit], Restored]]
-] = {"undo": (undo_target, undo_of), "redo": (redo_target, brought_back)}
+_STEPS: dict[str, tuple[Callable[[CommitLog], Commit | None], Callable[[CommitLog, Commit], Restored]]] = {
+    "undo": (undo_target, undo_of), "redo": (redo_target, redo_of),
+}  # fmt: skip
 
 
 def step_group(kind: str, histories: Mapping[int, History], chosen: History, number: int) -> Commit:
@@ -357,7 +303,7 @@ def step_group(kind: str, histories: Mapping[int, History], chosen: History, num
 
 def _check(kind: str, history: History, number: int) -> None:
     name = history._name
-    newest = newest_change(history.commits()) if kind == "undo" else history.redoable()
+    newest = newest_change(history._log()) if kind == "undo" else history.redoable()
     if newest is None or newest.transaction_id != number:
         raise StoreProblem(
             f"{name}: it changed since the transaction that is to be {_DONE[kind]}",

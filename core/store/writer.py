@@ -48,7 +48,6 @@ from lamella.core.store.commit import (
 from lamella.core.store.data_files import ROWS_A_GROUP, Encoder, FileSeries
 from lamella.core.store.evolution import ColumnPlan, narrowed, plan_columns, stored_as, wider_columns
 from lamella.core.store.folder import Layout, Staging
-from lamella.core.store.history import Restored
 from lamella.core.store.indexes import follow
 from lamella.core.store.maintenance import Upkeep
 from lamella.core.store.partial_values import names_inside, with_paths_inside
@@ -60,6 +59,7 @@ from lamella.core.store.rewrite import (
     storage_of,
 )
 from lamella.core.store.table_version import Reader, TableVersion
+from lamella.core.store.undo import Restored
 
 log = logging.getLogger(__name__)
 

@@ -31,6 +31,8 @@ from lamella.ui.widgets.controls import FlowLayout
 
 PAGE = 200
 """Commits that are read at a time."""
+MOST_READ_AGAIN = 2_000
+"""Of those that were scrolled to, when the history changes."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +122,7 @@ class HistoryPage(QWidget):
             self.nothing.setText(self._why_none())
             self.figures.clear()
             return
-        count = max(PAGE, len(self.model.commits))
+        count = min(max(PAGE, len(self.model.commits)), MOST_READ_AGAIN)
         self._handle = self._tasks.read(
             lambda job: read_first(table, count, job), self._show, self._fail, owner=self, quiet=True
         )
@@ -258,7 +260,7 @@ class HistoryPage(QWidget):
             self.what_changed: "Against the version before it (Enter)",
             self.open: "Read-only, in a tab of its own",
             self.restore: "Make its rows the newest again, as one commit",
-            self.undo: "Take back every commit after it, the last one first; each can be redone",
+            self.undo: "Take back every commit after it at once; Redo brings them back",
             self.name: "A version with a name does not expire",
         }
         for button, tip in tips.items():

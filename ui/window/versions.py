@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
-from lamella.core.errors import LamellaError, StoreProblem, visible
+from lamella.core.errors import LamellaError, visible
 from lamella.core.jobs import Job
 from lamella.core.store.commit import Commit
 from lamella.core.store.rows import OldVersion
@@ -88,10 +88,10 @@ class Versions(QObject):
         self._commit(restored, f"Restoring version {version}")
 
     def undo_to(self, version: int) -> None:
-        """Take back all commits after it, the last one first. Each stays to be redone."""
+        """Take back all commits after it, as one commit that redo takes back."""
 
         def undone(table: Table, job: Job) -> Commit:
-            return undo_to(table, version, job)
+            return table.history.undo_to(version, job)
 
         self._commit(undone, f"Undoing to version {version}")
 
@@ -151,22 +151,6 @@ class Versions(QObject):
             self.changed.emit()
 
         tab.tasks.write(lambda job: work(table, job), done, failed, owner=self, text=text)
-
-
-def undo_to(table: Table, version: int, job: Job) -> Commit:
-    """Undo the commits after a version, as far as it takes. Blocks. Raises `StoreProblem` where that leads
-    past it: the version was undone itself since, or what was before it has expired."""
-    history, last = table.history, None
-    while (undoable := history.undoable()) is not None and undoable.version > version:
-        job.check()
-        last = history.undo()
-    if last is None or undoable is None or undoable.version != version:
-        raise StoreProblem(
-            f"{table.name}: undoing does not lead to version {version}",
-            "It was undone itself, or restored over, since",
-            "Restore the version instead",
-        )
-    return last
 
 
 class VersionBanner(QFrame):

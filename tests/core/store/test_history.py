@@ -213,6 +213,32 @@ def test_undo_stops_at_the_oldest_version_and_redo_goes_on(table: Table) -> None
     assert table.read().equals(rows)
 
 
+def test_undo_to_a_version_is_one_commit_that_one_redo_takes_back(table: Table) -> None:
+    done = table.history.undo_to(2)
+    assert (done.version, done.kind, done.restores, done.message) == (6, "undo", 2, "undo to version 2")
+    assert (done.inserted, done.updated, done.deleted) == (1, 1_999, 1)
+    assert not table.history.diff(2).summary() and table.count({"word": "b"}) == 0
+    undoable = table.history.undoable()
+    assert undoable is not None and undoable.version == 2
+    redone = table.history.redo()
+    assert (redone.restores, table.history.redoable()) == (5, None) and table.count({"word": "b"}) == 2_000
+    for version in (7, 5):  # what the table has
+        with pytest.raises(StoreProblem, match=f"does not lead to version {version}"):
+            table.history.undo_to(version)
+    again = table.history.undo_to(6)
+    assert again.version == 8 and not table.history.diff(2).summary()
+
+
+def test_undo_to_a_version_before_a_transaction_is_refused(table: Table, store: Store) -> None:
+    other = store.create_table("other", {"n": [1]})
+    with store.transaction():
+        table.delete(ids=[9])
+        other.delete(ids=[0])
+    with pytest.raises(StoreProblem, match="other tables were changed together"):
+        table.history.undo_to(2)
+    assert table.version == 6
+
+
 def test_undo_and_redo_work_where_what_they_restore_has_expired(table: Table) -> None:
     table.history.undo()
     table.history.undo()

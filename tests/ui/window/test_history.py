@@ -76,8 +76,11 @@ def test_a_version_is_restored_undone_to_and_the_list_follows(qtbot, window, tab
     assert (newest.kind, newest.message, newest.restores) == ("restore", "restore version 2", 2)
     history.select(3)
     history.undo.click()
-    qtbot.waitUntil(lambda: history.model.total == 7 and history.is_settled)
+    qtbot.waitUntil(lambda: history.model.total == 6 and history.is_settled)
     assert not table.history.compare(3).num_rows
+    window.commands["redo"].trigger()
+    qtbot.waitUntil(lambda: history.model.total == 7 and history.is_settled)
+    assert not table.history.compare(5).num_rows
 
 
 def test_undoing_says_where_it_does_not_lead(qtbot, window, table, history):

@@ -1,0 +1,150 @@
+"""What an undo or a redo of a table takes back or brings back, found from its newest commit backwards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from lamella.core.store.catalog.queries import Catalog
+from lamella.core.store.commit import Commit, commit_from_row
+
+COMMITS_A_READ = 32
+Counts = tuple[int, int, int]
+"""Rows inserted, updated and deleted."""
+NOTHING = 0
+"""The version before a table's first: nothing was valid then, no column and no row."""
+FOLLOWS = ("undo", "redo")
+"""Commits that go along the history, and add nothing to it."""
+
+
+@dataclass(frozen=True)
+class Restored:
+    """The version whose content is wanted again, what brings it back, and what that changes."""
+
+    version: int
+    about: str
+    counts: Counts
+
+
+class CommitLog:
+    """The commits of a table as they are now, of which only those are read that somebody looks at."""
+
+    def __init__(self, table: str, table_id: int, catalog: Catalog) -> None:
+        self._table, self._table_id, self._catalog = table, table_id, catalog
+        self._newest: list[Commit] = []
+        self._by_version: dict[int, Commit] = {}
+
+    def from_newest(self) -> Iterator[Commit]:
+        place = 0
+        while True:
+            if place == len(self._newest):
+                more = self._read(COMMITS_A_READ, self._newest[-1].version if place else None)
+                self._newest += more
+                self._by_version |= {commit.version: commit for commit in more}
+            if place == len(self._newest):
+                return
+            yield self._newest[place]
+            place += 1
+
+    def at(self, version: int) -> Commit | None:
+        """None for one that expired."""
+        if self._newest and version >= self._newest[-1].version:
+            return self._by_version.get(version)
+        commits = self._read(1, version + 1)
+        return commits[0] if commits and commits[0].version == version else None
+
+    @property
+    def newest(self) -> Commit:
+        return next(self.from_newest())
+
+    def origin(self, commit: Commit) -> Commit:
+        """The commit that made this one's content; itself where that one has expired."""
+        if commit.kind not in FOLLOWS or commit.restores is None:
+            return commit
+        return self.at(commit.restores) or commit
+
+    def group(self, commit: Commit) -> list[Commit]:
+        """The commits of this one's transaction, which ends with it, the first one first."""
+        commits = [commit]
+        while commit.transaction_id is not None:
+            before = self.at(commits[-1].version - 1)
+            if before is None or before.transaction_id != commit.transaction_id:
+                break
+            commits.append(before)
+        return commits[::-1]
+
+    def _read(self, count: int, before: int | None) -> list[Commit]:
+        rows = self._catalog.newest_commits(self._table_id, count, before)
+        return [commit_from_row(self._table, row) for row in rows]
+
+
+def undo_target(log: CommitLog) -> Commit | None:
+    """The commit that an undo takes back, with all of its transaction: whose content the table has.
+
+    A commit that made the table is taken back as part of a transaction alone."""
+    newest = newest_change(log)
+    first = log.group(newest)[0]
+    made_here = _makes_table(first) and first.transaction_id is not None
+    known = made_here or log.at(first.version - 1) is not None
+    return newest if newest.kind not in FOLLOWS and known else None
+
+
+def redo_target(log: CommitLog) -> Commit | None:
+    """The commit that a redo brings back: the last one undone and not done over. What was undone before
+    versions that expired is not known."""
+    done_over = 0
+    for commit in log.from_newest():
+        before = log.at(commit.version - 1) if commit.kind in FOLLOWS else None
+        if before is None:
+            return None
+        if commit.kind == "redo":
+            done_over += 1
+        elif not done_over:
+            return log.origin(before)
+        else:
+            done_over -= 1
+    return None
+
+
+def newest_change(log: CommitLog) -> Commit:
+    """The commit whose content the table has."""
+    return log.origin(log.newest)
+
+
+def undo_of(log: CommitLog, undone: Commit) -> Restored:
+    """What undoing this commit, with all of its transaction, restores."""
+    made = log.group(undone)
+    inserted, updated, deleted = _counts(made)
+    if _makes_table(made[0]):
+        return Restored(NOTHING, undone.message, (deleted, updated, inserted))
+    before = log.at(made[0].version - 1)
+    assert before is not None, "else it could not be undone"
+    return Restored(log.origin(before).version, undone.message, (deleted, updated, inserted))
+
+
+def leads_back_to(version: int, log: CommitLog) -> bool:
+    """Whether undoing one change of this table alone after the other leads to the content of a version, which
+    the table does not have already."""
+    commit, wanted = newest_change(log), log.at(version)
+    content = None if wanted is None else log.origin(wanted)
+    if content is None or commit.version == content.version:
+        return False
+    while commit.version > content.version and commit.transaction_id is None:
+        before = log.at(commit.version - 1)
+        if before is None:
+            return False
+        commit = log.origin(before)
+    return commit.version == content.version
+
+
+def redo_of(log: CommitLog, redone: Commit) -> Restored:
+    """What redoing this commit, with all of its transaction, restores."""
+    return Restored(redone.version, redone.message, _counts(log.group(redone)))
+
+
+def _makes_table(commit: Commit) -> bool:
+    return commit.kind == "create"
+
+
+def _counts(commits: list[Commit]) -> Counts:
+    return sum(c.inserted for c in commits), sum(c.updated for c in commits), sum(c.deleted for c in commits)
