@@ -524,7 +524,7 @@ def summary(parser: argparse.ArgumentParser) -> None:
 
 
 def versions(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("table", type=Path, metavar="FOLDER", help="a Delta table")
+    parser.add_argument("table", metavar="FOLDER", help="a Delta table")
     parser.set_defaults(store_command="versions")
 
 

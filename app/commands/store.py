@@ -75,8 +75,10 @@ def summary(arguments: argparse.Namespace) -> int:
 def versions(arguments: argparse.Namespace) -> int:
     """Newest first: number, time in UTC, what was done, and how many rows that added."""
     from lamella.core.datasets.delta import versions_of
+    from lamella.core.remote.addresses import is_file_address
 
-    for version in versions_of(path_of(arguments.table, "the Delta table")):
+    named = arguments.table
+    for version in versions_of(named if is_file_address(named) else path_of(named, "the Delta table")):
         time = f"{version.time:%Y-%m-%d %H:%M:%S}" if version.time else ""
         rows = "" if version.rows is None else f"{version.rows:,} row{'' if version.rows == 1 else 's'}"
         print(f"{version.number:>6}  {time:19}  {version.operation:24}  {rows}".rstrip())

@@ -6,12 +6,12 @@ import datetime as dt
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
 import numpy as np
 import pyarrow as pa
@@ -20,9 +20,16 @@ from pyarrow import types as is_
 from lamella.core.arrow.arrays import to_numpy
 from lamella.core.arrow.types import common_type
 from lamella.core.datasets.base import Dataset, OpenOptions
+from lamella.core.datasets.delta_log import Log, unknown_feature
 from lamella.core.datasets.locate import DELTA_LOG, Location, cannot_read, is_delta_table, table_name
 from lamella.core.datasets.parquet import check_small, read_footers
-from lamella.core.errors import BadData, FileProblem, MissingLibrary, shown
+from lamella.core.errors import BadData, FileProblem, shown
+from lamella.core.remote.addresses import is_address
+from lamella.core.remote.files import files
+from lamella.core.remote.listing import pages
+from lamella.core.remote.paths import RemotePath, path_or_address
+from lamella.core.remote.problems import MissingFile
+from lamella.core.remote.requests import answers
 from lamella.core.scan.parquet_file import Footer
 from lamella.core.scan.snapshot import Column, FileSegment, Snapshot
 
@@ -40,11 +47,11 @@ READER_FEATURES = frozenset(
 NEWEST_READER = 3
 MAPPING = "delta.columnMapping."
 FIELD_ID = b"PARQUET:field_id"
+MOST_ASKED = 64
+"""Files elsewhere that are asked about one by one, several at a time."""
+_COPY = re.compile(r"/lamella-delta-[^/]*/(.*)")
 MOST_BROKEN = 3
 """Commits at the end of a log that are passed over to list the ones before."""
-CLEANED_UP = "Delta Lake cleans up what is older than the table's retention"
-_COMMIT = re.compile(r"(\d{20})\.json")
-_CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\..*")
 _ROWS = ("num_added_rows", "numOutputRows", "num_output_rows", "num_inserted_rows")
 """What writers call the number of rows that a commit added."""
 
@@ -61,104 +68,10 @@ class DeltaVersion:
     engine: str = ""
 
 
-def deltalake() -> Any:
-    """The library that reads and writes the logs; raises `MissingLibrary`."""
-    try:
-        import deltalake as library
-    except ImportError as error:
-        raise MissingLibrary("deltalake", "Delta Lake tables need its log's library") from error
-    return library
-
-
-@dataclass(frozen=True)
-class Log:
-    """The names in a table's log: of its commits with their sizes in bytes, and of its checkpoints."""
-
-    root: Path
-    commits: Mapping[int, int]
-    checkpoints: frozenset[int]
-
-    @classmethod
-    def of(cls, root: Path) -> Log:
-        """Raises `FileProblem`."""
-        commits, checkpoints = {}, set()
-        try:
-            for entry in (root / DELTA_LOG).iterdir():
-                if found := _COMMIT.fullmatch(entry.name):
-                    commits[int(found[1])] = entry.stat().st_size
-                elif found := _CHECKPOINT.fullmatch(entry.name):
-                    checkpoints.add(int(found[1]))
-        except OSError as error:
-            raise cannot_read(root / DELTA_LOG, error) from error
-        log = cls(root, commits, frozenset(checkpoints))
-        if not commits and not checkpoints:
-            raise log.nothing()
-        return log
-
-    def nothing(self) -> FileProblem:
-        """Where it can give no version at all."""
-        return FileProblem(
-            self.root, "has an empty Delta log", "No version of the table was committed", "Write it again"
-        )
-
-    @property
-    def newest(self) -> int:
-        return max((*self.commits, *self.checkpoints))
-
-    @cached_property
-    def versions(self) -> list[int]:
-        """Those that can be made of what is there, ascending: each needs all commits since a checkpoint."""
-        numbers, is_whole = list[int](), False
-        for number in sorted(self.commits.keys() | self.checkpoints):
-            follows = is_whole and number - 1 == numbers[-1] and number in self.commits
-            is_whole = number in self.checkpoints or number == 0 or follows
-            if is_whole:
-                numbers.append(number)
-        return numbers
-
-    def wanted(self, version: int | None) -> int:
-        """The version, or the newest one. Raises `FileProblem` where the log cannot give it."""
-        number = self.newest if version is None else version
-        if number > self.newest:
-            raise FileProblem(self.root, f"has no version {number:,} yet", fix=self._others())
-        if number not in self.versions:
-            raise self._gone(number)
-        start = max((c for c in self.checkpoints if c <= number), default=-1)
-        empty = next((c for c in range(start + 1, number + 1) if not self.commits[c]), None)
-        if empty is not None:
-            raise FileProblem(
-                self.root,
-                f"has a log that was not written to its end: commit {empty:,} is empty",
-                "Whether it added or removed rows is unknown",
-                f"Open version {empty - 1:,}, or commit again" if empty else "Write the table again",
-            )
-        return number
-
-    def _gone(self, number: int) -> FileProblem:
-        if number < (self.versions or [number])[0]:
-            return FileProblem(self.root, f"no longer has version {number:,}", CLEANED_UP, self._others())
-        since = max((c for c in self.checkpoints if c <= number), default=-1)
-        lost = next((c for c in range(since + 1, number + 1) if c not in self.commits), number)
-        return FileProblem(
-            self.root,
-            f"has a log with a gap: commit {lost:,} is missing",
-            f"Version {number:,} is made of all commits since a checkpoint",
-            self._others() or "Restore the folder _delta_log, or write the table again",
-        )
-
-    def _others(self) -> str:
-        numbers = self.versions
-        if not numbers:
-            return ""
-        return f"There are versions {numbers[0]:,} to {numbers[-1]:,}" if len(numbers) > 1 else (
-            f"There is version {numbers[0]:,}"
-        )  # fmt: skip
-
-
 def versions_of(path: str | Path) -> list[DeltaVersion]:
     """The versions of a Delta table that its log can give, newest first. Blocks: their commits are read.
     Raises `FileProblem` and `MissingLibrary`."""
-    root = Path(path)
+    root = path_or_address(path)
     if not is_delta_table(root):
         raise FileProblem(root, "is no Delta table", f"It has no folder {DELTA_LOG}", "Check the path")
     log = Log.of(root)
@@ -171,8 +84,7 @@ def _history(log: Log) -> list[dict[str, Any]]:
     problem: FileProblem | None = None
     for number in log.versions[: -MOST_BROKEN - 1 : -1]:
         try:
-            table = _table_at(log, log.wanted(number))
-            with _explained(log, number):
+            with log.table(log.wanted(number), with_history=True) as table:
                 return table.history()
         except FileProblem as error:
             problem = problem or error
@@ -204,9 +116,8 @@ class DeltaDataset(Dataset):
         log = Log.of(root)
         self.version, self.newest = log.wanted(version), log.newest
         self._is_verified = is_verified
-        self.table = _table_at(log, self.version)
-        _refuse_features(root, self.table)
-        with _explained(log, self.version):
+        with log.table(self.version) as self.table:
+            _refuse_features(root, self.table)
             self._snapshot = _snapshot(log, self.version, self.table, is_verified)
         check_small(self._snapshot, is_verified)
 
@@ -217,8 +128,8 @@ class DeltaDataset(Dataset):
 
     @property
     def watched(self) -> tuple[Path, ...]:
-        """What changes on disk when the table gets another version."""
-        return (self.paths[0] / DELTA_LOG,)
+        """What changes on disk when the table gets another version; elsewhere nobody says so."""
+        return () if isinstance(self.paths[0], RemotePath) else (self.paths[0] / DELTA_LOG,)
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -258,35 +169,6 @@ def _time(when: str | dt.datetime) -> dt.datetime:
         raise BadData(f"a version of a Delta table cannot be {shown(when)}", fix=fix) from error
 
 
-@contextmanager
-def _explained(log: Log, version: int) -> Iterator[None]:
-    """What the library raises of a log, as a `FileProblem`: its message is followed by its own stack."""
-    library = deltalake()
-    try:
-        yield
-    except (library.exceptions.DeltaError, OSError) as error:
-        why = str(error).splitlines()[0]
-        for prefix in ("Kernel error: ", "Generic delta kernel error: "):
-            why = why.removeprefix(prefix)
-        raise _log_problem(log, version, why) from error
-
-
-def _log_problem(log: Log, version: int, why: str) -> FileProblem:
-    feature = re.search(r"Feature '(\w+)' is not supported", why)
-    if feature or "catalog-managed" in why:
-        return _unknown_feature(log.root, [feature[1] if feature else "catalogManaged"])
-    earlier = [number for number in log.versions if number < version]
-    way_out = f"Open version {earlier[-1]:,}, or commit again" if earlier else "Write the table again"
-    return FileProblem(log.root, f"has a Delta log whose version {version:,} cannot be read", why, way_out)
-
-
-def _table_at(log: Log, version: int) -> DeltaTable:
-    library = deltalake()
-    with _explained(log, version):
-        table: DeltaTable = library.DeltaTable(log.root, version=version)
-    return table
-
-
 def _refuse_features(root: Path, table: DeltaTable) -> None:
     protocol = table.protocol()
     if protocol.min_reader_version > NEWEST_READER:
@@ -297,16 +179,7 @@ def _refuse_features(root: Path, table: DeltaTable) -> None:
             "Read it with the program that wrote it",
         )
     if unknown := sorted(set(protocol.reader_features or ()) - READER_FEATURES):
-        raise _unknown_feature(root, unknown)
-
-
-def _unknown_feature(root: Path, names: Sequence[str]) -> FileProblem:
-    return FileProblem(
-        root,
-        f"uses features of Delta Lake that are not known here: {', '.join(names)}",
-        "Without them the rows would be other ones than the table holds",
-        "Read it with the program that wrote it",
-    )
+        raise unknown_feature(root, unknown)
 
 
 @dataclass(frozen=True)
@@ -382,22 +255,55 @@ def _live_files(root: Path, table: DeltaTable) -> list[_LiveFile]:
 
 def _local(root: Path, address: str) -> Path:
     """The path of a file as the log has it: relative to the table, or a whole URI, as of a shallow clone."""
+    if isinstance(root, RemotePath):
+        return _elsewhere(root, address)
     parts = urlsplit(address)
     if parts.scheme not in ("", "file"):
-        raise FileProblem(
-            root,
-            f"has rows in files elsewhere: {parts.scheme}://{parts.netloc}",
-            "It is a shallow clone of another table",
-            "Open that table",
-        )
+        raise _shallow_clone(root, parts)
     return Path(unquote(parts.path)) if parts.scheme else root / unquote(address)
+
+
+def _elsewhere(root: RemotePath, address: str) -> RemotePath:
+    """The same below an address. Deletion vectors name files of the log's copy, which is a folder here."""
+    parts = urlsplit(address)
+    if not parts.scheme:
+        return root / unquote(address)
+    text = unquote(address)
+    if parts.scheme == "file" and (found := _COPY.search(text)):
+        return root / found[1]
+    if is_address(text) and (path := RemotePath(text)).address.key.startswith(f"{root.address.key}/"):
+        return path
+    raise _shallow_clone(root, parts)
+
+
+def _shallow_clone(root: Path, parts: SplitResult) -> FileProblem:
+    return FileProblem(
+        root,
+        f"has rows in files elsewhere: {parts.scheme}://{parts.netloc}",
+        "It is a shallow clone of another table",
+        "Open that table",
+    )
+
+
+def _note_files(root: Path, live: Sequence[_LiveFile]) -> None:
+    """Have the sizes and times of files elsewhere: of few by asking, of many by a listing of all."""
+    if not isinstance(root, RemotePath):
+        return
+    if len(live) > MOST_ASKED:
+        for page in pages(root.address, recursive=True):
+            for address, status in page:
+                if status is not None:
+                    files.note(address, status)
+        return
+    with suppress(MissingFile):  # which is told with the version
+        answers([partial(files.known, one.path.address) for one in live if isinstance(one.path, RemotePath)])
 
 
 def _refuse_other(log: Log, version: int, file: _LiveFile) -> None:
     """Raise `FileProblem` where a file is not there as the log says."""
     try:
         size = file.path.stat().st_size
-    except FileNotFoundError as error:
+    except (FileNotFoundError, MissingFile) as error:
         newer = (
             "Open the newest version"
             if version < log.newest
@@ -423,6 +329,7 @@ def _refuse_other(log: Log, version: int, file: _LiveFile) -> None:
 
 def _snapshot(log: Log, version: int, table: DeltaTable, is_verified: bool) -> Snapshot:
     fields, files = _fields(log.root, table), _live_files(log.root, table)
+    _note_files(log.root, files)
     for file in files:
         _refuse_other(log, version, file)
     footers = read_footers([file.path for file in files], is_verified)

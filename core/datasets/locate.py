@@ -6,6 +6,7 @@ import glob
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import takewhile
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from lamella.core.remote.files import files
 from lamella.core.remote.listing import matches, pages
 from lamella.core.remote.paths import RemotePath, path_or_address
 from lamella.core.remote.problems import MissingFile, RemoteProblem
+from lamella.core.remote.requests import answers
 from lamella.core.remote.server import Entry
 from lamella.core.validation import path_of
 
@@ -61,12 +63,13 @@ def locate(path: str | Path, job: Job | None = None) -> Location:
 def _elsewhere(root: RemotePath, job: Job) -> Location:
     address = root.address
     if address.is_pattern and not _is_file(address):
+        plain = _before_sign(address.key.split("/"))
+        _refuse_part_of_table(root, RemotePath(str(address.at("/".join(plain)))))
         found = _data_files(address, matches(address, job))
         if not found:
             raise FileProblem(
                 root, "matches no file", fix="Check the pattern: * stands for any name, ** for any folders"
             )
-        plain = _before_sign(address.key.split("/"))
         return Location(root, plain[-1] if plain else address.place, found)
     folder = not address.key or address.key.endswith("/")
     try:
@@ -74,6 +77,8 @@ def _elsewhere(root: RemotePath, job: Job) -> Location:
             files.known(address, fresh=True)
             return Location(root, root.stem, (root,))
     except MissingFile as problem:
+        if address.kind.name != "http" and (delta := _delta_table(root)):
+            return delta
         try:
             found = _data_files(address, pages(address, True, job)) if address.kind.name != "http" else ()
         except MissingFile as listed:  # of a file system, where an object store has nothing to list
@@ -81,12 +86,33 @@ def _elsewhere(root: RemotePath, job: Job) -> Location:
         if not found:
             raise problem from None
         return Location(root, root.name.removesuffix(".parquet"), found)
+    if delta := _delta_table(root):
+        return delta
     found = _data_files(address, pages(address, True, job))
     if not found:
         raise FileProblem(
             root, "holds no data files", "Every file in it is hidden, empty or missing", "Choose another"
         )
     return Location(root, root.name, found)
+
+
+def _delta_table(root: RemotePath) -> Location | None:
+    """The table whose folder it is; raises `FileProblem` for a folder inside one."""
+    table = RemotePath(str(root.address.at(root.address.key.rstrip("/"))))
+    if is_delta_table(table):
+        return Location(table, table_name(table), (), is_delta=True)
+    _refuse_part_of_table(root, table.parent)
+    return None
+
+
+def _refuse_part_of_table(root: RemotePath, folder: RemotePath) -> None:
+    """Raise `FileProblem` where a folder, or one above it, is a Delta table."""
+    if not folder.address.key:
+        return
+    around = [folder, *(one for one in folder.parents if one.address.key)]
+    are_tables = answers([partial(is_delta_table, one) for one in around])
+    if table := next((one for one, is_one in zip(around, are_tables, strict=True) if is_one), None):
+        raise _part_of_table(root, table)
 
 
 def _is_file(address: Address) -> bool:
@@ -107,12 +133,8 @@ def _data_files(root: Address, listing: Iterable[Sequence[Entry]]) -> tuple[Path
         for address, status in page:
             inside = address.key if root.is_pattern else address.key[len(prefix) :]
             if DELTA_LOG in inside.split("/"):
-                raise FileProblem(
-                    RemotePath(str(root)),
-                    "is or holds a Delta table",
-                    "Those of its files that are no longer rows of it lie there, too",
-                    "Copy its folder here, and open that",
-                )
+                table = root.at(address.key.partition(f"/{DELTA_LOG}")[0])
+                raise _holds_tables(RemotePath(str(root)), [RemotePath(str(table))])
             if status and status.size and not any(_hidden(part) for part in inside.split("/") if part):
                 files.note(address, status)
                 found.append(RemotePath(str(address)))
@@ -287,17 +309,24 @@ def table_name(folder: Path) -> str:
 def _refuse_parts_of_tables(root: Path, tables: Sequence[Path]) -> None:
     """Raise `FileProblem` for files of Delta tables taken together: some may hold removed rows alone."""
     if around := next((folder for folder in root.parents if is_delta_table(folder)), None):
-        raise FileProblem(
-            root,
-            f"is a part of the Delta table {around.name}",
-            "Which of its files hold rows that were removed is known to the table's log alone",
-            f"Open {around}",
-        )
-    if not tables:
-        return
+        raise _part_of_table(root, around)
+    if tables:
+        raise _holds_tables(root, tables)
+
+
+def _part_of_table(root: Path, table: Path) -> FileProblem:
+    return FileProblem(
+        root,
+        f"is a part of the Delta table {table.name}",
+        "Which of its files hold rows that were removed is known to the table's log alone",
+        f"Open {table}",
+    )
+
+
+def _holds_tables(root: Path, tables: Sequence[Path]) -> FileProblem:
     names = ", ".join(f"'{table}'" for table in tables[:MOST_GUESSES])
     more = f" and {len(tables) - MOST_GUESSES:,} more" if len(tables) > MOST_GUESSES else ""
-    raise FileProblem(
+    return FileProblem(
         root,
         "holds a Delta table" if len(tables) == 1 else f"holds {len(tables):,} Delta tables",
         "Which of their files hold rows that were removed is known to their logs alone",

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import repeat
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from lamella.core.datasets.contents import Contents, look_into
 from lamella.core.datasets.locate import Location
 from lamella.core.datasets.partitions import folder_columns, noted_types
 from lamella.core.errors import FileProblem, LamellaError
+from lamella.core.jobs import current_job, on_behalf_of
 from lamella.core.query.engine import cursor
 from lamella.core.remote.duckdb_files import duckdb_name
 from lamella.core.scan.file_checks import AT_ONCE_BYTES
@@ -203,8 +203,14 @@ def read_footers(files: Sequence[Path], is_verified: bool) -> list[Footer]:
     are opened side by side."""
     if len(files) == 1:
         return [_footer(files[0], is_verified)]
+    job = current_job()
+
+    def read(file: Path) -> Footer:
+        with on_behalf_of(job):
+            return _footer(file, is_verified)
+
     with ThreadPoolExecutor(FOOTER_READERS) as readers:
-        return list(readers.map(_footer, files, repeat(is_verified)))
+        return list(readers.map(read, files))
 
 
 def _any_in_microseconds(footers: list[Footer]) -> bool:

@@ -18,7 +18,8 @@ import pyarrow.compute as pc
 from pyarrow import types as is_
 
 from lamella.core.arrow.types import common_type, holds
-from lamella.core.datasets.delta import DeltaDataset, deltalake
+from lamella.core.datasets.delta import DeltaDataset
+from lamella.core.datasets.delta_log import deltalake
 from lamella.core.datasets.locate import DELTA_LOG, is_delta_table
 from lamella.core.errors import BadData, Cancelled, FileProblem, LamellaError, TypeConflict, instead_of
 from lamella.core.jobs import Job

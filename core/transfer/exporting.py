@@ -164,14 +164,7 @@ def _refuse_elsewhere(target: RemotePath, kind: Format, values: Values, overwrit
             "Files elsewhere are written as a whole",
             "Leave add out, or export to this machine",
         )
-    if kind.id == "delta":
-        raise FileProblem(
-            target,
-            "cannot be a Delta table",
-            "Their log is written file by file, where others could see half of it",
-            "Export the table to this machine, and copy its folder",
-        )
-    refuse_target(target, overwrite, bool(values.get("partition_by")))
+    refuse_target(target, overwrite, kind.id == "delta" or bool(values.get("partition_by")))
 
 
 class _Count:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from lamella.core.datasets.locate import DELTA_LOG
 from lamella.core.errors import FileProblem
 from lamella.core.jobs import Job, on_behalf_of
 from lamella.core.remote.addresses import Address
@@ -53,12 +54,15 @@ def _send(draft: Path, address: Address, job: Job) -> None:
 
 
 def _send_folder(draft: Path, address: Address, job: Job) -> None:
-    """The marker of a whole folder comes last, as Spark's does: without it the sending was cut off."""
+    """What says that all is there comes last: the log of a Delta table, or else a marker, as Spark has it."""
     sent: list[Address] = []
-    marker = draft / WHOLE_FOLDER
-    marker.touch()
+    last = draft / DELTA_LOG
+    if not last.is_dir():
+        last = draft / WHOLE_FOLDER
+        last.touch()
+    parts = sorted(path for path in draft.rglob("*") if path.is_file())
     try:
-        for file in (*sorted(path for path in draft.rglob("*") if path.is_file() and path != marker), marker):
+        for file in sorted(parts, key=lambda path: path.is_relative_to(last)):
             part = address
             for name in file.relative_to(draft).parts:
                 part = part.child(name)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import struct
+import uuid
+import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -32,7 +34,7 @@ def add(
         "modificationTime": 1_000, "dataChange": True, "stats": json.dumps({"numRecords": len(rows)}),
     }  # fmt: skip
     if deleted:
-        bits = _deletion_vector(deleted)
+        bits = deletion_vector(deleted)
         action["deletionVector"] = {
             "storageType": "i", "pathOrInlineDv": _z85(bits), "sizeInBytes": len(bits),
             "cardinality": len(deleted),
@@ -70,11 +72,20 @@ def log_file(root: Path, version: int) -> Path:
     return root / "_delta_log" / f"{version:020}.json"
 
 
-def _deletion_vector(rows: Sequence[int]) -> bytes:
+def deletion_vector(rows: Sequence[int]) -> bytes:
     """A roaring bitmap of one container of rows below 65,536, as the protocol puts it in a log."""
     header = struct.pack("<IIHHI", 12346, 1, 0, len(rows) - 1, 16)
     bitmap = header + b"".join(struct.pack("<H", row) for row in sorted(rows))
     return struct.pack("<iqi", 1681511377, 1, 0) + bitmap
+
+
+def vector_in_file(root: Path, action: dict[str, Any], bits: bytes) -> None:
+    """Put the deletion vector of an action into a file of its own beside the data."""
+    name = uuid.UUID(int=7)
+    size = len(bits).to_bytes(4, "big")
+    content = b"\x01" + size + bits + zlib.crc32(bits).to_bytes(4, "big")
+    (root / f"deletion_vector_{name}.bin").write_bytes(content)
+    action |= {"storageType": "u", "pathOrInlineDv": _z85(name.bytes), "offset": 1}
 
 
 def _z85(data: bytes) -> str:

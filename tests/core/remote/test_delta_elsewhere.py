@@ -1,0 +1,160 @@
+"""Delta tables in a bucket: opened where they lie by their log, and published so that others see a whole."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, write_deltalake
+
+from lamella import FileProblem, Store, agg, open_dataset
+from lamella.app.cli import main
+from lamella.core.datasets.delta import DeltaDataset, versions_of
+from lamella.core.remote.files import files
+from lamella.core.remote.paths import RemotePath
+from lamella.core.remote.servers import servers
+from tests.core.datasets.delta_logs import add, deletion_vector, field, table, vector_in_file
+from tests.remote_servers import S3Server
+
+
+def copied(s3: S3Server, bucket: str, folder: Path) -> str:
+    """The address of the folder, put into the bucket."""
+    for path in sorted(folder.rglob("*")):
+        if path.is_file():
+            s3.put(bucket, f"lake/{path.relative_to(folder.parent).as_posix()}", path.read_bytes())
+    files.forget_all()
+    return f"s3://{bucket}/lake/{folder.name}"
+
+
+@pytest.fixture
+def trips(tmp_path: Path) -> Path:
+    """Partitioned, with odd characters in a value; versions: 0 has three rows, 1 two more, 2 lacks one of
+    each, 3 has one row alone, behind a checkpoint."""
+    path = tmp_path / "trips"
+    rows = [("a b/c%", 1), ("ü", 2), ("ü", 3)]
+    for number, part in enumerate((rows, [("ü", 4), ("a b/c%", 5)])):
+        columns = {"city": [city for city, _ in part], "n": [n for _, n in part]}
+        mode = "append" if number else "error"
+        write_deltalake(path, pa.table(columns), mode=mode, partition_by=["city"])
+    DeltaTable(path).delete("n IN (2, 5)")
+    DeltaTable(path).create_checkpoint()
+    write_deltalake(path, pa.table({"city": ["x"], "n": [9]}), mode="overwrite")
+    return path
+
+
+def test_each_version_has_its_rows_and_no_removed_ones(s3: S3Server, bucket: str, trips: Path):
+    address = copied(s3, bucket, trips)
+    for version, rows in enumerate(([1, 2, 3], [1, 2, 3, 4, 5], [1, 3, 4], [9])):
+        there = open_dataset(address, version=version)
+        assert isinstance(there, DeltaDataset)
+        here = open_dataset(trips, version=version)
+        assert sorted(there.read()["n"].to_pylist()) == rows
+        assert there.read(sort=["n"]).equals(here.read(sort=["n"]))
+    assert open_dataset(f"{address}/").read().to_pylist() == [{"city": "x", "n": 9}]
+    before = open_dataset(address, version=1)
+    assert before.remarks == ("Version 1 of the Delta table; the newest is 3",)
+    assert before.group_by("city").agg(n=agg.count()).sort("city").read()["n"].to_pylist() == [2, 3]
+    assert [one.number for one in versions_of(address)] == [3, 2, 1, 0]
+    assert before.as_of(0).num_rows == 3
+
+
+def test_the_command_lists_versions_there(
+    s3: S3Server, bucket: str, trips: Path, capsys: pytest.CaptureFixture[str]
+):
+    address = copied(s3, bucket, trips)
+    assert main(["versions", address]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 4
+    assert main(["query", address, "--version", "0", "--where", "n > 2", "--format", "jsonl"]) == 0
+    assert '"n": 3' in capsys.readouterr().out.replace('":3', '": 3')
+
+
+def test_parts_of_a_table_and_folders_above_it_are_refused(s3: S3Server, bucket: str, trips: Path):
+    address = copied(s3, bucket, trips)
+    for inside in (f"{address}/city=x", f"{address}/*/*.parquet"):
+        with pytest.raises(FileProblem, match="is a part of the Delta table trips") as caught:
+            open_dataset(inside)
+        assert f"Open {address}" in str(caught.value)
+    with pytest.raises(FileProblem, match="holds a Delta table") as caught:
+        open_dataset(f"s3://{bucket}/lake")
+    assert f"'{address}'" in str(caught.value)
+
+
+def test_files_that_a_vacuum_removed_and_gaps_are_told(s3: S3Server, bucket: str, trips: Path):
+    gone = {add["path"] for add in pa.table(DeltaTable(trips, version=0).get_add_actions()).to_pylist()}
+    address = copied(s3, bucket, trips)
+    for name in gone:
+        path = RemotePath(f"{address}/{name.replace('%25', '%').replace('%20', ' ')}")
+        s3.client.delete_object(Bucket=bucket, Key=path.address.key)
+    files.forget_all()
+    assert open_dataset(address).num_rows == 1
+    with pytest.raises(FileProblem, match="has lost files of version 0"):
+        open_dataset(address, version=0)
+    s3.client.delete_object(Bucket=bucket, Key=f"lake/trips/_delta_log/{1:020}.json")
+    with pytest.raises(FileProblem, match="commit 1 is missing"):
+        open_dataset(address, version=1)
+    assert open_dataset(address).num_rows == 1
+
+
+def test_a_last_commit_that_is_not_whole_is_refused_with_a_way_out(s3: S3Server, bucket: str, trips: Path):
+    address = copied(s3, bucket, trips)
+    newest = f"lake/trips/_delta_log/{3:020}.json"
+    for half in (b"", (trips / "_delta_log" / f"{3:020}.json").read_bytes()[:200]):
+        s3.put(bucket, newest, half)
+        files.forget_all()
+        with pytest.raises(FileProblem, match="Open version 2") as caught:
+            open_dataset(address)
+        assert "/tmp" not in str(caught.value)
+        assert sorted(open_dataset(address, version=2).read()["n"].to_pylist()) == [1, 3, 4]
+
+
+def test_files_of_this_machine_are_not_read_for_a_table_elsewhere(s3: S3Server, bucket: str, tmp_path: Path):
+    """A log may name any file: one that a stranger wrote must not have this machine's shown."""
+    action = add(tmp_path / "own", "secret.parquet", pa.table({"n": [1]}))
+    action["add"]["path"] = (tmp_path / "own" / "secret.parquet").as_uri()
+    clone = table(tmp_path / "clone", [field("n", "long")], [action])
+    assert open_dataset(clone).num_rows == 1
+    with pytest.raises(FileProblem, match="has rows in files elsewhere"):
+        open_dataset(copied(s3, bucket, clone))
+
+
+@pytest.mark.parametrize("is_inline", [True, False], ids=["inline", "file"])
+def test_rows_of_deletion_vectors_are_left_out(s3: S3Server, bucket: str, tmp_path: Path, is_inline: bool):
+    root = tmp_path / "marked"
+    action = add(root, "a b.parquet", pa.table({"n": [10, 11, 12]}), deleted=[1])
+    action["add"]["path"] = "a%20b.parquet"
+    if not is_inline:
+        vector_in_file(root, action["add"]["deletionVector"], deletion_vector([1]))
+    table(root, [field("n", "long")], [action], features=["deletionVectors"])
+    assert open_dataset(root).read()["n"].to_pylist() == [10, 12]
+    assert open_dataset(copied(s3, bucket, root)).read()["n"].to_pylist() == [10, 12]
+
+
+def test_a_table_is_published_log_last(
+    s3: S3Server, bucket: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    address = f"s3://{bucket}/lake/orders.delta"
+    with Store.open(tmp_path / "store") as store:
+        orders = store.create_table("orders", [{"city": f"c{n % 3}", "n": n} for n in range(100)])
+        kind = type(servers.server(RemotePath(address).address))
+        sent: list[str] = []
+        upload = kind.upload
+
+        def noted(self: object, address: object, *rest: object) -> None:
+            sent.append(str(address))
+            upload(self, address, *rest)  # type: ignore[arg-type]
+
+        monkeypatch.setattr(kind, "upload", noted)
+        orders.export(address, partition_by=["city"])
+        assert [name for name in sent if "_delta_log" in name] == sent[-1:]
+        assert not [name for name in sent if "_SUCCESS" in name]
+        assert sorted(open_dataset(address).read()["n"].to_pylist()) == list(range(100))
+        with pytest.raises(FileProblem, match="holds something already"):
+            orders.export(address)
+        with pytest.raises(FileProblem, match="cannot be added to"):
+            orders.export(address, mode="append")
+    options = {
+        "aws_access_key_id": s3.access_key, "aws_secret_access_key": s3.secret_key, "aws_region": "us-east-1",
+        "aws_endpoint_url": s3.endpoint, "aws_allow_http": "true",
+    }  # fmt: skip
+    assert DeltaTable(address, storage_options=options).to_pyarrow_table().num_rows == 100
