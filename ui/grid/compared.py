@@ -10,9 +10,8 @@ from PySide6.QtWidgets import QWidget
 from lamella.core.errors import visible
 from lamella.core.query.comparison import ComparedRows, RowChange
 from lamella.ui import theme
-from lamella.ui.grid.changed_texts import ChangedTexts
 from lamella.ui.grid.header import RowHeader
-from lamella.ui.grid.model import PAGE_ROWS, GridModel, Index
+from lamella.ui.grid.model import PAGE_ROWS, ChangedTexts, GridModel, Index
 from lamella.ui.grid.painter import NULL, PADDING, RIGHT, WIDEST_FIT, CellPainter, Strip
 from lamella.ui.grid.view import GridView
 from lamella.ui.tasks import Tasks

@@ -94,13 +94,13 @@ class HitPainter:
         elif strip.flags & int(Qt.AlignmentFlag.AlignHCenter):
             left += (room - width) // 2
         parts = []
-        for first, stop in self._found_in(shown):
+        for first, stop in self._spans_in(shown):
             start = cells.metrics.horizontalAdvance(shown[:first])
             end = cells.metrics.horizontalAdvance(shown[:stop])
             parts.append(QRect(left + start, inner.top(), max(1, end - start), inner.height()) & cell)
         return parts
 
-    def _found_in(self, text: str) -> list[tuple[int, int]]:
+    def _spans_in(self, text: str) -> list[tuple[int, int]]:
         spans = self._spans.get(text)
         if spans is None:
             if len(self._spans) > MOST_SPANS:

@@ -31,7 +31,6 @@ from lamella.core.query.comparison import ComparedRows
 from lamella.core.query.view import View
 from lamella.core.scan.snapshot import NOTE
 from lamella.ui.formats.formats import AT_POINT, BY_ID, Format, FormattedTexts, form_of, formatted
-from lamella.ui.grid.changed_texts import ChangedTexts, put_changes
 from lamella.ui.grid.texts import Fraction, Texts, fraction_of, most_fraction_digits, screen_texts
 from lamella.ui.grid.tree import TreeRows
 from lamella.ui.tasks import Handle, Tasks
@@ -127,6 +126,35 @@ def _weight(texts: Texts | tuple[()]) -> int:
 PageTexts = dict[int, dict[int, Texts]]  # page -> column -> texts
 
 
+class ChangedTexts(list[str | None]):
+    """The `texts` of a page of a column; `before` has what was in a cell, by the place in the page."""
+
+    def __init__(self, texts: Texts, before: dict[int, str | None]) -> None:
+        super().__init__(texts)
+        self.texts, self.before = texts, before
+
+
+def _put_changes(
+    pages: PageTexts, rows: ComparedRows, columns: Sequence[int], names: Sequence[str], page_rows: int
+) -> None:
+    """Say in the texts of whole pages what was in the cells that differ. Blocks."""
+    if not pages:
+        return
+    first = min(pages)
+    start, count = first * page_rows, (max(pages) + 1 - first) * page_rows
+    numbers = {names[column]: column for column in columns}
+    for name, cells in rows.cells_before(start, count, list(numbers)).items():
+        column = numbers[name]
+        now = pages[first][column]
+        form = now.form if isinstance(now, FormattedTexts) else None
+        texts = screen_texts(cells.values) if form is None else formatted(cells.values, form)
+        by_page: dict[int, dict[int, str | None]] = {}
+        for place, text in zip(cells.places.tolist(), texts, strict=True):
+            by_page.setdefault(first + place // page_rows, {})[place % page_rows] = text
+        for page, before in by_page.items():
+            pages[page][column] = ChangedTexts(pages[page][column], before)
+
+
 def read_pages(
     rows: Rows,
     request: Request,
@@ -151,7 +179,7 @@ def read_pages(
             here = {row - at: image for row, image in pictures.items() if at <= row < at + PAGE_ROWS}
             pages[page][column] = PictureTexts(shown, here) if here else shown
     if isinstance(rows, ComparedRows):
-        put_changes(pages, rows, request.columns, names, PAGE_ROWS)
+        _put_changes(pages, rows, request.columns, names, PAGE_ROWS)
     return pages
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from lamella.core.relations import Relation
 from lamella.core.store.relations import StoreRelations
 from lamella.ui.relations.layout import Point
-from lamella.ui.relations.schema import ends_of
+from lamella.ui.relations.schema import column_names
 
 MOST_KEPT = 100
 
@@ -41,13 +41,13 @@ def declare(one: list[str], other: list[str], name: str | None) -> Act:
 
 
 def remove(relation: Relation) -> Act:
-    ends = ends_of(
+    columns = column_names(
         relation.from_table, relation.from_columns, relation.to_table, relation.to_columns
     )  # fmt: skip
     return Act(
         f"remove {relation.name}",
         lambda relations: relations.drop(relation.name),
-        lambda relations: relations.declare(*ends, relation.name),
+        lambda relations: relations.declare(*columns, relation.name),
     )
 
 

@@ -20,7 +20,7 @@ from lamella.core.relations.checking import RelationCheck
 from lamella.core.store.store import Store
 from lamella.ui import theme
 from lamella.ui.dialogs.error_dialog import message
-from lamella.ui.relations.schema import StoreShape, TableShape, ends_of, likely_target, mismatch
+from lamella.ui.relations.schema import StoreShape, TableShape, column_names, likely_target, mismatch
 from lamella.ui.steps.join_editor import PairRow
 from lamella.ui.tasks import Handle, Tasks
 from lamella.ui.widgets.controls import FieldRows, IconButton, Reason
@@ -30,9 +30,9 @@ WIDTH = 520
 
 
 class RelationForm(QDialog):
-    """`accepted_ends` has both ends, as a relation is declared with, and its name, which may be empty."""
+    """`declare_requested` has the columns of both sides, as a relation is declared with, and its name, which may be empty."""
 
-    accepted_ends = Signal(list, list, str)
+    declare_requested = Signal(list, list, str)
 
     def __init__(
         self,
@@ -142,10 +142,10 @@ class RelationForm(QDialog):
         return tables[self.table.currentIndex()], tables[self.other.currentIndex()]
 
     @property
-    def ends(self) -> tuple[list[str], list[str]]:
+    def columns(self) -> tuple[list[str], list[str]]:
         one, other = self._tables
         columns = list(zip(*self._filled, strict=True)) or [(), ()]
-        return ends_of(one.name, columns[0], other.name, columns[1])
+        return column_names(one.name, columns[0], other.name, columns[1])
 
     @property
     def _filled(self) -> list[tuple[str, str]]:
@@ -205,10 +205,10 @@ class RelationForm(QDialog):
 
     def _try_out(self) -> None:
         """Off the GUI thread: what a check would say."""
-        ends, store = self.ends, self._store
+        columns, store = self.columns, self._store
         self.outcome.setText("Checking…")
         self._handle = self._tasks.read(
-            lambda job: store.relations.try_out(*ends, job=job), self._tell, self._refuse,
+            lambda job: store.relations.try_out(*columns, job=job), self._tell, self._refuse,
             owner=self, quiet=True,
         )  # fmt: skip
 
@@ -240,8 +240,8 @@ class RelationForm(QDialog):
         self.declare.setEnabled(False)
 
     def _accept(self) -> None:
-        one, other = self.ends
-        self.accepted_ends.emit(one, other, self.name.text().strip())
+        one, other = self.columns
+        self.declare_requested.emit(one, other, self.name.text().strip())
 
     def say(self, error: Exception) -> None:
         """That it was not declared, and why; the form stays open."""

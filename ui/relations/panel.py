@@ -79,10 +79,10 @@ class ConnectionPanel(QFrame):
         self.list.currentItemChanged.connect(self._choose)
         self.list.key_pressed.connect(self._act_by_key)
         self.list.menu_requested.connect(self.menu_requested)
-        self.title, self.ends, self.about = QLabel(), QLabel(), QLabel()
+        self.title, self.columns, self.about = QLabel(), QLabel(), QLabel()
         theme.variant(self.title, "title")
         theme.variant(self.about, "muted")
-        for label in (self.title, self.ends, self.about):
+        for label in (self.title, self.columns, self.about):
             label.setWordWrap(True)
             label.setMinimumWidth(1)
             label.setTextFormat(Qt.TextFormat.PlainText)
@@ -107,7 +107,7 @@ class ConnectionPanel(QFrame):
         column = QVBoxLayout(self._detail)
         column.setContentsMargins(theme.L, theme.M, theme.L, theme.M)
         column.setSpacing(theme.S)
-        for widget in (self.title, self.ends, self.about, acts):
+        for widget in (self.title, self.columns, self.about, acts):
             column.addWidget(widget)
         line = QFrame()
         theme.variant(line, "line")
@@ -164,7 +164,7 @@ class ConnectionPanel(QFrame):
         if one is None:
             empty = not any(not each.is_suggested for each in self._connections.values())
             self.title.setText("No relations yet" if empty else "Nothing chosen")
-            self.ends.setText("")
+            self.columns.setText("")
             self.about.setText(
                 "Drag from a column to a column of another table, press New relation, or let Suggest look for"
                 " columns whose values match."
@@ -173,12 +173,12 @@ class ConnectionPanel(QFrame):
             )
         elif one.suggestion is not None:
             self.title.setText("Suggested relation")
-            self.ends.setText(visible(one.text))
+            self.columns.setText(visible(one.text))
             self.about.setText(visible("\n".join(f"• {reason}" for reason in one.suggestion.reasons)))
             can = {"accept", "dismiss"}
         else:
             self.title.setText(visible(one.name))
-            self.ends.setText(visible(one.text))
+            self.columns.setText(visible(one.text))
             known = (
                 f"Cannot be followed: {one.problem}" if one.problem else f"{one.sentence}. {check_text(one)}."
             )
@@ -187,7 +187,7 @@ class ConnectionPanel(QFrame):
             if one.dangling:
                 can.add("dangling")
                 self.buttons["dangling"].setText(f"Show the {one.dangling:,} rows")
-        self.ends.setVisible(bool(self.ends.text()))
+        self.columns.setVisible(bool(self.columns.text()))
         for act, button in self.buttons.items():
             button.setVisible(act in can)
 

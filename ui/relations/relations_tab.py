@@ -96,13 +96,13 @@ class RelationsTab(QWidget):
     def connections(self) -> list[Connection]:
         """What is drawn: relations, and suggestions that were neither taken nor dismissed."""
         declared = [connection_of(r, self.checks.get(r.name)) for r in self.shape.relations]
-        ends = {(c.from_table, c.from_columns, c.to_table, c.to_columns) for c in declared}
+        known = {(c.from_table, c.from_columns, c.to_table, c.to_columns) for c in declared}
         offered = [suggested(one) for one in self.suggestions]
         return declared + [
             one
             for one in offered
             if one.name not in self._dismissed
-            and (one.from_table, one.from_columns, one.to_table, one.to_columns) not in ends
+            and (one.from_table, one.from_columns, one.to_table, one.to_columns) not in known
         ]
 
     def connection(self, name: str) -> Connection | None:
@@ -305,7 +305,7 @@ class RelationsTab(QWidget):
             says = f"Declared: {', '.join(one)} → {', '.join(two)}"
             self._do(declare(one, two, name or None), says, form.accept, form.say)
 
-        form.accepted_ends.connect(take)
+        form.declare_requested.connect(take)
         form.open()
 
     def act(self, act: str, name: str) -> None:

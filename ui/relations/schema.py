@@ -137,7 +137,7 @@ def suggested(suggestion: Suggestion) -> Connection:
     )  # fmt: skip
 
 
-def ends_of(
+def column_names(
     from_table: str, from_columns: Sequence[str], to_table: str, to_columns: Sequence[str]
 ) -> tuple[list[str], list[str]]:
     """As a relation is declared with."""

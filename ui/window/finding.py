@@ -389,7 +389,7 @@ class Finding(QObject):
             cell: mark for cell, mark in self._tab.review.marks.items() if cell[1] in looked_through
         }  # fmt: skip
         self._staged = {cell: cell in hits for cell in marks}
-        matching = self._pattern.found_in([mark.text for mark in marks.values()])
+        matching = self._pattern.text_matches([mark.text for mark in marks.values()])
         for cell, matches in zip(marks, matching.tolist(), strict=True):
             hits.put(cell, matches)
         self._show_hits()

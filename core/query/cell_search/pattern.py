@@ -99,7 +99,7 @@ class TextPattern:
             hits = operand.contains(self.text)
         return np.asarray(to_numpy(hits) & to_numpy(hits.is_valid()))
 
-    def found_in(self, texts: Sequence[str | None]) -> np.ndarray:
+    def text_matches(self, texts: Sequence[str | None]) -> np.ndarray:
         """The same of texts that are not Arrow's."""
         return self.matches(from_values(list(texts), pa.large_string()))
 
@@ -113,16 +113,15 @@ class TextPattern:
         return [one.span() for one in _compiled(self).finditer(text)] if self.text else []
 
     def _first_span(self, text: str) -> list[tuple[int, int]]:
-        flags = "" if self.case else "(?i)"
-        spans = pc.extract_regex_span(
-            from_values([text], pa.string()), pattern=f"{flags}(?P<hit>{self.text})"
-        )[0].as_py()
-        first, length = spans["hit"] if spans else (0, 0)
-        encoded = text.encode()
-        before = len(encoded[:first].decode(errors="replace"))
-        return [(before, before + len(encoded[first : first + length].decode(errors="replace")))] * bool(
-            length
-        )
+        """By where it begins and what is gone without it: Arrow has no kernel for both that takes groups."""
+        texts, flags = from_values([text], pa.string()), "" if self.case else "(?i)"
+        start = pc.find_substring_regex(texts, f"{flags}{self.text}")[0].as_py()
+        if start < 0:
+            return []
+        rest = pc.replace_substring_regex(texts, f"{flags}{self.text}", "", max_replacements=1)[0].as_py()
+        first = len(text.encode()[:start].decode())
+        stop = first + len(text) - len(rest)
+        return [(first, stop)] if stop > first else []
 
 
 @lru_cache(16)
@@ -178,11 +177,11 @@ class ColumnMatcher:
     def _display_matches(self, values: pa.Array, displayed: Displayed) -> np.ndarray:
         """Values that repeat are written once."""
         if pa.types.is_nested(values.type):
-            return self._pattern.found_in(displayed(values))
+            return self._pattern.text_matches(displayed(values))
         coded = values if pa.types.is_dictionary(values.type) else values.dictionary_encode()
         if not len(coded.dictionary):
             return np.zeros(len(values), np.bool_)
-        return _of_dictionary(self._pattern.found_in(displayed(coded.dictionary)), coded)
+        return _of_dictionary(self._pattern.text_matches(displayed(coded.dictionary)), coded)
 
     def _moment_matches(self, values: pa.Array) -> np.ndarray | None:
         """Of whole seconds without a zone: days and times of day repeat, so the parts of a plain text are

@@ -148,6 +148,17 @@ def test_a_bad_pattern_says_why_and_none_takes_for_ever() -> None:
     assert found(rows, TextPattern("a" * (1 << 20))) == set()
 
 
+@pytest.mark.parametrize(
+    "pattern", ["(a+)+$", "(a)|é", "n1(2|3)", "(?P<hit>é)", r"\bfoo\b", "^", "x*", "(é(l))", "[(]a", "A|B"]
+)
+@pytest.mark.parametrize("case", [True, False])
+def test_the_place_of_a_regular_expression_in_a_text_is_that_of_python(pattern, case) -> None:
+    for text in ("xxaa", "Caféla", "zN13é", "a foo é", "(a", "", "nothing", "\U0001f600AB"):
+        found = re.search(pattern, text, 0 if case else re.IGNORECASE)
+        expected = [found.span()] if found and found[0] else []
+        assert TextPattern(pattern, case=case, regex=True).spans(text) == expected, text
+
+
 def test_text_that_is_not_utf8_and_binary_values_are_found_by_what_cells_show() -> None:
     broken = pa.array([b"ab\xff", b"c", None]).view(pa.string())
     rows = View(snapshot_of_rows(pa.table({"t": broken, "b": pa.array([b"\x12\xab", b"", None])}), "t"))

@@ -132,7 +132,7 @@ def test_dragging_from_column_to_column_declares_a_relation_and_undo_takes_it_ba
     canvas.zoom_to(0.9)
     drag(canvas, point_of(canvas, "people", "name"), point_of(canvas, "airlines", "name"))
     form = form_of(qtbot, diagram)
-    assert form.ends == (["people.name"], ["airlines.name"])
+    assert form.columns == (["people.name"], ["airlines.name"])
     qtbot.waitUntil(lambda: "0 of 4 rows find what they point at, 4 point at nothing" in form.outcome.text())
     form.name.setText("namesake")
     qtbot.keyClick(form, Qt.Key.Key_Return)
@@ -161,7 +161,7 @@ def test_columns_that_never_match_are_refused_with_one_that_would(
     box.editingFinished.emit()
     assert "Did you mean 'code'?" in form.reason.text()
     qtbot.mouseClick(form.swap, LEFT)
-    assert form.ends == (["airlines.cdoe"], ["people.chief"])
+    assert form.columns == (["airlines.cdoe"], ["people.chief"])
     form.reject()
     assert names(diagram) == ["carrier", "chief"]
 
@@ -173,7 +173,7 @@ def test_a_drop_on_a_table_proposes_its_column(qtbot: QtBot, diagram: RelationsT
     canvas = diagram.canvas
     drag(canvas, point_of(canvas, "people", "chief"), point_of(canvas, "flights"))
     form = form_of(qtbot, diagram)
-    assert form.ends[0] == ["people.chief"]
+    assert form.columns[0] == ["people.chief"]
     form.reject()
 
 
