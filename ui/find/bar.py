@@ -8,7 +8,6 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import (
     QButtonGroup,
-    QFrame,
     QHBoxLayout,
     QLabel,
     QLineEdit,
@@ -23,7 +22,7 @@ from PySide6.QtWidgets import (
 from lamella.core.errors import visible
 from lamella.core.query.cell_search import TextPattern
 from lamella.ui import theme
-from lamella.ui.widgets.controls import IconButton
+from lamella.ui.widgets.controls import ICON_GAP, IconButton, TwoPartBar
 from lamella.ui.widgets.popover import LIST_HEIGHT, CheckList, ChoiceButton
 
 LONGEST = 1 << 16
@@ -101,7 +100,7 @@ class FindColumns(ChoiceButton):
             self.say(f"{len(chosen):,} columns", ", ".join(map(visible, chosen)))
 
 
-class FindBar(QFrame):
+class FindBar(TwoPartBar):
     """`changed` when something else is to be found; `words_changed` when words are meant and not a text."""
 
     changed = Signal()
@@ -115,8 +114,7 @@ class FindBar(QFrame):
     closed = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        theme.variant(self, "bar")
+        super().__init__(parent, stretches=(2, 3))
         self.setAccessibleName("Find")
         self._make()
         self._lay_out()
@@ -156,19 +154,16 @@ class FindBar(QFrame):
         modes.setSpacing(0)
         modes.addWidget(self.text_mode)
         modes.addWidget(self.word_mode)
-        layout = QHBoxLayout(self)
-        layout.setContentsMargins(theme.S, theme.XS + 2, theme.S, theme.XS + 2)
-        layout.setSpacing(theme.XS)
-        layout.addLayout(modes)
-        layout.addSpacing(theme.XS)
-        layout.addWidget(self.field, 2)
+        self.layout().setContentsMargins(theme.S, theme.XS + 2, theme.S, theme.XS + 2)
+        self.first.addLayout(modes)
+        self.first.addSpacing(theme.XS)
+        self.first.addWidget(self.field, 1)
         for widget in (self.case, self.whole, self.regex, self.columns):
-            layout.addWidget(widget)
-        layout.addSpacing(theme.XS)
-        layout.addWidget(self.news, 3)
-        layout.addWidget(self.show_column)
+            self.first.addWidget(widget)
+        self.second.addWidget(self.news, 1)
+        self.second.addWidget(self.show_column)
         for widget in (self.stop, self.previous, self.next, self.keep, self.replace, self.close_button):
-            layout.addWidget(widget)
+            self.second.addWidget(widget)
 
     def _connect(self) -> None:
         self.field.textChanged.connect(lambda _: self.changed.emit())
@@ -184,7 +179,7 @@ class FindBar(QFrame):
         self.replace.clicked.connect(self.replace_requested)
         self.show_column.clicked.connect(self.show_requested)
         self.close_button.clicked.connect(self.closed)
-        theme.current().changed.connect(self._fit)
+        theme.current().changed.connect(self.fit)
 
     @property
     def pattern(self) -> TextPattern:
@@ -234,15 +229,13 @@ class FindBar(QFrame):
         else:
             super().keyPressEvent(event)
 
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self._fit()
-
-    def _fit(self) -> None:
+    def fit(self) -> None:
+        """With names beside icons where there is room for them."""
         styles = Qt.ToolButtonStyle
         wide = self.width() >= theme.current().px(WIDE)
         for button in (self.keep, self.replace):
             button.setToolButtonStyle(styles.ToolButtonTextBesideIcon if wide else styles.ToolButtonIconOnly)
+        super().fit()
 
 
 class _News(QLabel):
@@ -289,6 +282,6 @@ def option_button(text: str, says: str) -> QToolButton:
 
 def _text_button(icon: str, text: str, says: str) -> IconButton:
     button = IconButton(icon, says)
-    button.setText(text)
+    button.setText(ICON_GAP + text)
     button.setAccessibleName(text)
     return button

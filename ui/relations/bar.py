@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLineEdit, QMenu, QPushButton, QToolButton, QWidget
+from PySide6.QtWidgets import QLineEdit, QMenu, QPushButton, QToolButton, QWidget
 
 from lamella.ui import theme
-from lamella.ui.widgets.controls import IconButton
+from lamella.ui.widgets.controls import IconButton, TwoPartBar
 
 FIELD_WIDTH, LEAST_FIELD = 200, 80
 PICTURES = {"svg": "Drawing, SVG…", "png": "Picture, PNG…"}
 
 
-class DiagramBar(QFrame):
+class DiagramBar(TwoPartBar):
     """`export_requested` has "svg" or "png"."""
 
     export_requested = Signal(str)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        theme.variant(self, "bar")
         self.new = QPushButton("New relation…")
         self.new.setToolTip("Say which columns point at which; or drag from column to column")
         self.suggest, self.check = QPushButton("Suggest"), QPushButton("Check all")
@@ -33,22 +32,23 @@ class DiagramBar(QFrame):
             button.setAccessibleName("Clear")
         self.minus, self.plus = IconButton("minus", "Smaller (−)"), IconButton("plus", "Larger (+)")
         self.scale = QToolButton(text="100%", toolTip="Show it at its own size")
-        self.fit = IconButton("fit", "Fit all into the window (0)")
+        self.fit_all = IconButton("fit", "Fit all into the window (0)")
         self.arrange = QToolButton(text="Arrange", toolTip="Place the tables anew, by their relations")
         self.export = QToolButton(text="Export ▾", popupMode=QToolButton.ToolButtonPopupMode.InstantPopup)
         menu = QMenu(self.export)
         for kind, text in PICTURES.items():
             menu.addAction(text, lambda kind=kind: self.export_requested.emit(kind))
         self.export.setMenu(menu)
-        line = QHBoxLayout(self)
-        line.setContentsMargins(theme.L, theme.S, theme.L, theme.S)
-        line.setSpacing(theme.S)
+        self.layout().setContentsMargins(theme.L, theme.S, theme.L, theme.S)
+        for part in (self.first, self.second):
+            part.setSpacing(theme.S)
         for widget in (self.new, self.suggest, self.check):
-            line.addWidget(widget)
-        line.addStretch(0)
-        line.addWidget(self.field, 1)
-        for widget in (self.minus, self.scale, self.plus, self.fit, self.arrange, self.export):
-            line.addWidget(widget)
+            self.first.addWidget(widget)
+        self.first.addStretch(1)
+        self.second.addStretch(0)
+        self.second.addWidget(self.field, 1)
+        for widget in (self.minus, self.scale, self.plus, self.fit_all, self.arrange, self.export):
+            self.second.addWidget(widget)
         self.show_scale(1.0)
         theme.current().changed.connect(self._restyle)
         self._restyle()

@@ -30,7 +30,8 @@ WIDTH = 520
 
 
 class RelationForm(QDialog):
-    """`declare_requested` has the columns of both sides, as a relation is declared with, and its name, which may be empty."""
+    """`declare_requested` has the columns of both sides, as a relation is declared with, and its name, which
+    may be empty."""
 
     declare_requested = Signal(list, list, str)
 

@@ -569,7 +569,7 @@ class RelationsTab(QWidget):
         bar.minus.clicked.connect(lambda: canvas.zoom_by(1 / ZOOM_STEP))
         bar.plus.clicked.connect(lambda: canvas.zoom_by(ZOOM_STEP))
         bar.scale.clicked.connect(lambda: canvas.zoom_to(1.0))
-        bar.fit.clicked.connect(canvas.fit)
+        bar.fit_all.clicked.connect(canvas.fit)
         bar.arrange.clicked.connect(canvas.arrange)
         bar.export_requested.connect(self.ask_export)
         canvas.zoomed.connect(bar.show_scale)

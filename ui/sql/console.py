@@ -34,7 +34,7 @@ from lamella.ui.sql.editor import SqlEditor
 from lamella.ui.sql.open_names import OpenData, OpenNames
 from lamella.ui.sql.parameters import ParametersBar, type_word
 from lamella.ui.sql.plan_view import PlanView
-from lamella.ui.sql.problem_messages import ProblemMessages, not_run
+from lamella.ui.sql.problem_messages import ProblemMessages, SyntaxCheck, not_run
 from lamella.ui.sql.result_tab import ResultTab
 from lamella.ui.sql.results import ResultPages
 from lamella.ui.sql.runner import PendingChange, Runner, Statement
@@ -87,13 +87,13 @@ class SqlConsole(QWidget):
         self.runner = Runner(tasks, self)
         messages = self.results.messages
         self.problems = ProblemMessages(self.editor, messages, self.names, tasks, self)
+        self.syntax = SyntaxCheck(self.editor, tasks, self)
         self.texts = ConsoleText(self.editor, messages, self.saved, tasks, self)
         self._clock, self._rows = QElapsedTimer(), ""
         self._tick = QTimer(self, interval=TICK_MS)
         self._tick.timeout.connect(self._show_elapsed)
         self._follow = QTimer(self, singleShot=True, interval=FOLLOW_MS)
         self._follow.timeout.connect(self._follow_text)
-        self._several = False
         self._ran: set[str] = set()
         self.words: Words | None = None
         """Those of the engine, once they are read."""
@@ -209,7 +209,7 @@ class SqlConsole(QWidget):
             self.results.messages.say(sentence(error), kind="message-danger", stays=True)
             return
         self.results.clear()
-        self._several = len(statements) > 1
+        self._say_empty_parameters(statements)
         current = self.names.current
         self.runner.run(statements, self.names.sources(), None if current is None else current.store)
 
@@ -221,6 +221,14 @@ class SqlConsole(QWidget):
             self.parameters.show_names([*self.parameters.fields, *missing])
         values = self.parameters.values(names)
         return Statement(with_dollars(own), start + part.start, lines + part.line, values, kind)
+
+    def _say_empty_parameters(self, statements: Sequence[Statement]) -> None:
+        names = {name for one in statements for name in one.parameters}
+        fields = self.parameters.fields
+        empty = [f"${name}" for name, field in fields.items() if name in names and field.is_empty]
+        if empty:
+            are = "has no value: it is" if len(empty) == 1 else "have no values: they are"
+            self.results.messages.say(f"{' and '.join(empty)} {are} NULL")
 
     def _begun(self, statement: Statement) -> None:
         self._clock.start()

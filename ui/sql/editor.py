@@ -144,13 +144,14 @@ class SqlEditor(QPlainTextEdit):
     def show_problem(self, start: int, stop: int, text: str) -> None:
         """Underline what is wrong; the text is its tooltip."""
         self._problem, self._problem_text = self._cursor(start, max(stop, start + 1)), text
+        self.setAccessibleDescription(text)
         if not self._problem.hasSelection() and start:
             self._problem = self._cursor(start - 1, start)
         self._mark()
 
     def clear_problem(self) -> None:
         if self._problem is not None:
-            self._problem, self._problem_text = None, ""
+            self._forget_problem()
             self._mark()
 
     @property
@@ -167,7 +168,11 @@ class SqlEditor(QPlainTextEdit):
         if problem is not None and (removed or added):
             touches = place <= problem.selectionEnd() and place + added >= problem.selectionStart()
             if touches or not problem.hasSelection():
-                self._problem, self._problem_text = None, ""
+                self._forget_problem()
+
+    def _forget_problem(self) -> None:
+        self._problem, self._problem_text = None, ""
+        self.setAccessibleDescription("")
 
     def _mark(self) -> None:
         colors = theme.current()

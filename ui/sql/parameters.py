@@ -67,7 +67,7 @@ class ParameterField(QWidget):
     def value(self) -> Any:
         """Raises `BadSql` for a text that is no value of the type."""
         kind = TYPES[self.kind.currentText()]
-        if kind is None:
+        if kind is None or self.is_empty:
             return None
         try:
             return parse_cell(self.edit.text(), kind)
@@ -79,6 +79,12 @@ class ParameterField(QWidget):
                 f"parameter ${self.name}: '{self.edit.text()}' is not of the type '{word}'",
                 fix="Correct the value, or choose another type",
             ) from error
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no value was given, so that it is NULL. An empty text is one where somebody chose text."""
+        kind = self.kind.currentText()
+        return not self.edit.text() and kind != NULL and not (self._touched and TYPES[kind] == pa.string())
 
     def propose_type(self, word: str) -> None:
         """Unless somebody has written or chosen something."""

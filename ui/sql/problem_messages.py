@@ -7,12 +7,12 @@ import re
 from collections.abc import Sequence
 from functools import partial
 
-from PySide6.QtCore import QObject
+from PySide6.QtCore import QObject, QTimer
 
 from lamella.core.errors import LamellaError, visible
 from lamella.core.query.sql.completion import engine_words
 from lamella.core.query.sql.dialects import Translation, translated
-from lamella.core.query.sql.problems import in_words
+from lamella.core.query.sql.problems import SyntaxProblem, in_words, syntax_problem
 from lamella.core.query.sql.script import with_dollars
 from lamella.ui.dialogs.error_dialog import ErrorDialog
 from lamella.ui.sql.editor import SqlEditor
@@ -26,6 +26,9 @@ log = logging.getLogger(__name__)
 _QUOTED = re.compile(r"'([^']+)'")
 _LAST_WORD = re.compile(r'(?:[\w"]+\s*\.\s*)*("?[\w$]+"?)')
 _MOST_FIXES = 2
+CHECK_MS = 600
+LONGEST_CHECKED = 100_000
+"""Characters: of more, errors are found as a statement runs."""
 
 
 def not_run(left: int) -> str:
@@ -97,3 +100,44 @@ class ProblemMessages(QObject):
         """The statement anew, which undo takes back."""
         self._editor.replace_span(statement.start, statement.start + len(statement.text), found.text)
         self._editor.show_place(statement.start)
+
+
+class SyntaxCheck(QObject):
+    """Underlines what cannot be read while a text is typed: after a pause, off the GUI thread, without a
+    message. What a run found wrong is left alone."""
+
+    def __init__(self, editor: SqlEditor, tasks: Tasks, parent: QObject) -> None:
+        super().__init__(parent)
+        self._editor, self._tasks = editor, tasks
+        self._marked: str | None = None
+        """What it has underlined, by its reason."""
+        self._pause = QTimer(self, singleShot=True, interval=CHECK_MS)
+        self._pause.timeout.connect(self._begin)
+        editor.textChanged.connect(self._pause.start)
+
+    def _begin(self) -> None:
+        editor = self._editor
+        text = editor.toPlainText()
+        if len(text) > LONGEST_CHECKED:
+            return
+        if editor.completer.is_open:
+            self._pause.start()
+            return
+
+        def show(found: SyntaxProblem | None) -> None:
+            if editor.toPlainText() == text:
+                self._show(found)
+
+        self._tasks.read(lambda job: syntax_problem(text), show, lambda _: None, owner=self, quiet=True)
+
+    def _show(self, found: SyntaxProblem | None) -> None:
+        editor, place = self._editor, self._editor.textCursor().position()
+        if editor.problem and editor.problem != self._marked:
+            return
+        is_typed = found is not None and found.span[0] < place <= found.span[1]
+        if found is None or is_typed:  # a word that is not finished
+            editor.clear_problem()
+            self._marked = None
+            return
+        editor.show_problem(*found.span, found.text)
+        self._marked = found.text

@@ -6,10 +6,14 @@ import re
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from PySide6.QtCore import QPoint, QRect, QSize, Qt, Signal
+from PySide6.QtCore import QEvent, QPoint, QRect, QSize, Qt, Signal
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractButton,
     QAbstractSpinBox,
+    QBoxLayout,
+    QFrame,
+    QHBoxLayout,
     QLabel,
     QLayout,
     QLayoutItem,
@@ -208,3 +212,40 @@ class FlowLayout(QLayout):
         for item, left in line if move else ():
             hint = item.sizeHint()
             item.setGeometry(QRect(QPoint(left, top + (height - hint.height()) // 2), hint))
+
+
+class TwoPartBar(QFrame):
+    """Two groups of controls, beside each other or, where there is no room, below each other. Subclasses fill
+    `first` and `second`."""
+
+    def __init__(self, parent: QWidget | None = None, *, stretches: tuple[int, int] = (0, 1)) -> None:
+        super().__init__(parent)
+        theme.variant(self, "bar")
+        self.first, self.second = QHBoxLayout(), QHBoxLayout()
+        self._parts = QBoxLayout(QBoxLayout.Direction.LeftToRight, self)
+        for part, stretch in zip((self.first, self.second), stretches, strict=True):
+            part.setSpacing(theme.XS)
+            self._parts.addLayout(part, stretch)
+        self._parts.setSpacing(theme.S)
+
+    def minimumSizeHint(self) -> QSize:
+        """Of the wider part: the other one may stand below it."""
+        margins = self.contentsMargins() + self._parts.contentsMargins()
+        wide = max(part.minimumSize().width() for part in (self.first, self.second))
+        return QSize(wide + margins.left() + margins.right(), super().minimumSizeHint().height())
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self.fit()
+
+    def event(self, event: QEvent) -> bool:
+        if event.type() is QEvent.Type.LayoutRequest:  # what stands in it has become wider or narrower
+            self.fit()
+        return super().event(event)
+
+    def fit(self) -> None:
+        margins = self.contentsMargins() + self._parts.contentsMargins()
+        room = self.width() - margins.left() - margins.right() - self._parts.spacing()
+        fits = self.first.minimumSize().width() + self.second.minimumSize().width() <= room
+        directions = QBoxLayout.Direction
+        self._parts.setDirection(directions.LeftToRight if fits else directions.TopToBottom)

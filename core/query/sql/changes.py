@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from lamella.core.arrow.types import ID
-from lamella.core.errors import BadSql
+from lamella.core.errors import BadSql, instead_of
 from lamella.core.libraries import exp, sqlglot
 from lamella.core.query.sql.statement import QUERY_WORDS, first_word
 
@@ -36,6 +36,10 @@ def change_statement(text: str) -> ChangeStatement | None:
     if word not in _CHANGES_BEGIN:
         if word in QUERY_WORDS or word in ("explain", ";", ""):
             return None
+        if not word.isalpha():
+            return None  # the engine says where it cannot be read
+        if word not in _REFUSED:
+            raise BadSql(f"no statement begins with {word.upper()}", fix=instead_of(word, BEGINNINGS))
         raise _refused(word.upper(), "")
     try:
         statements = [s for s in sqlglot.parse(text, dialect="duckdb") if s is not None]
@@ -121,6 +125,19 @@ def _creating(tree: exp.Expr) -> ChangeStatement:
 
 
 _CHANGES_BEGIN = frozenset({"insert", "update", "delete", "create", "with"})
+BEGINNINGS = (
+    "select", "with", "from", "values", "insert", "update", "delete", "create", "describe", "summarize",
+    "pivot", "unpivot", "explain",
+)  # fmt: skip
+_REFUSED = frozenset(
+    {
+        "alter", "analyze", "attach", "begin", "call", "checkpoint", "comment", "commit", "copy",
+        "deallocate", "detach", "drop", "end", "execute", "export", "force", "grant", "import", "install",
+        "load", "merge", "pragma", "prepare", "refresh", "replace", "reset", "revoke", "rollback", "set",
+        "start", "truncate", "use", "vacuum",
+    }
+)  # fmt: skip
+"""What other statements of databases begin with."""
 _CLAUSES: dict[type[exp.Expr], set[str]] = {
     exp.Insert: {"this", "expression", "by_name", "with_"},
     exp.Update: {"this", "expressions", "from_", "where", "with_"},

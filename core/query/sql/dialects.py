@@ -21,6 +21,8 @@ DIALECTS = {
 """In the order in which they are tried."""
 _PERCENT = "'%"
 """What formats of dates begin with in MySQL, and not in Spark, which has functions of the same names."""
+_SAFE = "safe_"
+"""What functions begin with in BigQuery that others read as functions without a meaning."""
 
 
 def laid_out(text: str) -> str:
@@ -72,9 +74,16 @@ def translated(text: str, sources: Sources, job: Job) -> Translation | None:
     return None
 
 
+def _rank(dialect: str, text: str) -> int:
+    """What a text is surely of goes before the others, and what it is surely not of behind them."""
+    if dialect == "bigquery" and _SAFE in text.casefold():
+        return -1
+    return 1 if dialect == "spark" and _PERCENT in text else 0
+
+
 def _candidates(text: str) -> Iterator[Translation]:
     seen = {" ".join(text.split()).casefold()}
-    for dialect in sorted(DIALECTS, key=lambda one: one == "spark" and _PERCENT in text):
+    for dialect in sorted(DIALECTS, key=lambda one: _rank(one, text)):
         name = DIALECTS[dialect]
         try:
             made = sqlglot.transpile(text, read=dialect, write="duckdb", pretty="\n" in text)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
-from lamella.core.errors import LamellaError
+from lamella.core.errors import BadSql, LamellaError
+from lamella.core.libraries import duckdb
+from lamella.core.query.sql.script import statements_of, with_dollars
 
 _EXCERPT = re.compile(r"\n+LINE (\d+): (.*)\n( *)(\^+)", re.DOTALL)
 _KIND = re.compile(r"^(?:[A-Z][A-Za-z]*|INTERNAL|FATAL) Error: ")
@@ -17,6 +20,7 @@ _MEANT = re.compile(r'\n*Did you mean "(.+?)"(?: or "(.+?)")?\??')
 _NEAR = re.compile(r'syntax error at or near "(.*)"', re.DOTALL)
 _NAMES = re.compile(r'"((?:[^"]|"")+)"')
 _MOST_CANDIDATES = 3
+_AT_END = "syntax error at end of input"
 _ASIDE = 40
 """Characters from where the message points that the name may be at."""
 
@@ -48,6 +52,30 @@ def place_of(message: str, text: str, lines_before: int = 0) -> Span | None:
         near = text.find(named[1], max(found, start - _ASIDE), start + _ASIDE)  # wide letters count twice
         start, stop = (near, near + len(named[1])) if near >= 0 else (start, stop)
     return (start, stop) if start <= len(text) else None
+
+
+@dataclass(frozen=True)
+class SyntaxProblem:
+    """Where a text cannot be read, and why."""
+
+    span: Span
+    text: str
+
+
+def syntax_problem(text: str) -> SyntaxProblem | None:
+    """Of the first statement in a text that cannot be read. One that ends too early is not finished, and no
+    problem yet. Blocks for some milliseconds; nothing runs."""
+    for part in statements_of(text):
+        own = with_dollars(text[part.start : part.stop])
+        try:
+            duckdb.extract_statements(own)
+        except duckdb.Error as error:
+            if _AT_END in str(error):
+                return None
+            start, stop = place_of(str(error), own) or (0, len(own.split(maxsplit=1)[0]))
+            words, _fix = in_words(BadSql("the statement cannot be read", str(error)))
+            return SyntaxProblem((part.start + start, part.start + stop), words)
+    return None
 
 
 def _start_of_line(text: str, number: int) -> int:

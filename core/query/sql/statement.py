@@ -269,7 +269,7 @@ def _refuse_lists_of_tables(node: Mapping[str, Any]) -> None:
         raise BadSql(
             "tables are not listed in SQL here",
             "A statement knows those that it names, and no others",
-            "Ask store.tables for their names; DESCRIBE t tells the columns of one",
+            "DESCRIBE t lists the columns of one; the sidebar of the window and store.tables list tables",
         )
 
 

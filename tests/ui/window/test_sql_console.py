@@ -11,9 +11,13 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QFileDialog
 
+from lamella.core.query.charts import ChartSpec
 from lamella.core.query.steps import Group, Where
 from lamella.core.store.table import Table
+from lamella.ui.dialogs.export_dialog import ExportDialog
+from lamella.ui.dialogs.new_table import NewTableDialog
 from lamella.ui.main_window import MainWindow
 from lamella.ui.sql.change_panel import ChangePanel
 from lamella.ui.sql.console import SqlConsole
@@ -289,6 +293,110 @@ def test_sql_of_another_database_is_offered_in_duckdbs(qtbot, run):
     assert console.text == text
 
 
+MANUALS = {
+    "SELECT carrier, count(*) FILTER (WHERE delay > 0) FROM flights GROUP BY 1 ORDER BY 1": 4,  # PostgreSQL
+    "SELECT DISTINCT ON (carrier) carrier, note::varchar FROM flights ORDER BY carrier, delay DESC": 4,
+    "SELECT ifnull(carrier, 'none') AS c FROM flights ORDER BY random() LIMIT 2 OFFSET 1": 2,  # SQLite
+    "WITH RECURSIVE n(x) AS (VALUES(1) UNION ALL SELECT x + 1 FROM n WHERE x < 5) SELECT x FROM n": 5,
+}
+FOREIGN = {
+    "SELECT TOP 3 [carrier], [delay] FROM [flights] ORDER BY [delay] DESC": ("SQL Server", 3),
+    "SELECT `carrier`, date_format(date '2024-05-01', '%Y-%m') AS m FROM `flights` LIMIT 2": ("MySQL", 2),
+    "SELECT SAFE_CAST(note AS INT64) AS n FROM `flights` LIMIT 2": ("BigQuery", 2),
+    "SELECT carrier FROM flights WHERE rownum <= 4": ("", None),  # Oracle
+}
+
+
+def test_sql_of_the_manuals_of_other_databases_runs_or_is_offered_anew(qtbot, run):
+    for text, count in MANUALS.items():
+        assert run(text).front_tab.view.num_rows == count, text
+    for text, (dialect, count) in FOREIGN.items():
+        console = run(text)
+        qtbot.waitUntil(lambda console=console: bool(message(console)))
+        assert console.editor.problem_span is not None, text
+        if count is None:
+            continue
+        qtbot.waitUntil(lambda console=console: "It reads as" in message(console))
+        assert dialect in message(console), text
+        press(console, "Use DuckDB's form")
+        console.run()
+        done(qtbot, console)
+        assert console.front_tab.view.num_rows == count, console.text
+
+
+def test_what_is_no_statement_here_is_refused_with_what_helps(run):
+    for text, says in (
+        ("selct carrier from flights", "No statement begins with SELCT. Did you mean 'select'?"),
+        ("show tables", "DESCRIBE t lists the columns of one"),
+        ("install httpfs", "INSTALL is not done in SQL here"),
+        ("attach 'x.db'", "ATTACH is not done in SQL here"),
+        ("select * from read_csv('/etc/passwd')", "The statement may not read that file"),
+        (".tables", "cannot be read"),
+    ):
+        assert says in message(run(text)), text
+
+
+def test_what_cannot_be_read_is_marked_while_it_is_typed(qtbot, console):
+    editor = console.editor
+    QTest.keyClicks(editor, "select carrier frm flights wher delay > 5;")
+    qtbot.waitUntil(lambda: bool(editor.problem))
+    first, last = editor.problem_span
+    assert console.text[first:last] == "flights" and "cannot be read at 'flights'" in editor.problem
+    assert editor.accessibleDescription() == editor.problem and not message(console)
+    text = "select carrier from flights where delay > 5; select"
+    editor.setPlainText(text)
+    editor.go_to(len(text))
+    QTest.keyClicks(editor, " (")  # not finished, and no error yet
+    qtbot.waitUntil(lambda: not console.tasks.running)
+    assert not editor.problem
+    editor.setPlainText("select (1")
+    QTest.keyClicks(editor, " ")
+    editor.setPlainText("select 1)")
+    qtbot.waitUntil(lambda: bool(editor.problem))
+    QTest.keyClick(editor, Qt.Key.Key_Home)
+    QTest.keyClicks(editor, "(")
+    editor.setPlainText("select (1)")
+    qtbot.waitUntil(lambda: not editor.problem)
+
+
+def test_parameters_without_values_are_said(run):
+    console = run("select * from flights where carrier = $carrier and delay > :least")
+    assert message(console).startswith("$carrier and $least have no values: they are NULL")
+    console.parameters.fields["carrier"].edit.setText("AA")
+    console.parameters.fields["least"].edit.setText("100")
+    assert not message(run(console.text)) and console.front_tab.view.num_rows > 0
+
+
+def test_a_result_becomes_a_chart_a_file_and_a_table(qtbot, window, run, store, tmp_path, monkeypatch):
+    console = run("select carrier, avg(delay) as delay from flights group by carrier")
+    tab = console.front_tab
+    window.commands["chart"].trigger()
+    spec = ChartSpec("bar", "carrier", measure="delay", aggregate="mean")
+    tab.charting.view.show_spec(spec)
+    qtbot.waitUntil(lambda: tab.charting.is_drawn(spec))
+    assert tab.charting.view.data.used == 3 and not tab.pane.isVisible()
+    path = tmp_path / "delays.svg"
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(path), ""))
+    tab.charting.export("svg")
+    qtbot.waitUntil(path.exists)
+    assert "Mean of delay by carrier" in path.read_text("utf-8")
+    window.commands["chart"].trigger()
+    window.commands["export"].trigger()
+    dialog = window.findChildren(ExportDialog)[-1]
+    qtbot.waitUntil(lambda: dialog.is_settled)
+    dialog.path_edit.setText(str(tmp_path / "delays.csv"))
+    with qtbot.waitSignal(dialog.exported):
+        dialog.export_button.click()
+    assert len((tmp_path / "delays.csv").read_text("utf-8").splitlines()) == 5
+    dialog.close()
+    tab.steps.bar.save.click()
+    form = window.findChildren(NewTableDialog)[-1]
+    form.name.setText("means")
+    with qtbot.waitSignal(form.created):
+        form.create_button.click()
+    assert store["means"].num_rows == 4 and store["means"].schema.names[-2:] == ["carrier", "delay"]
+
+
 def test_the_plan_is_a_tree_with_times(qtbot, console):
     console.editor.setPlainText("select carrier, count(*) from flights where delay > 100 group by 1")
     console.bar.explain.menu().actions()[1].trigger()
@@ -408,8 +516,8 @@ def test_what_is_open_at_the_end_of_a_line_colours_the_next(console):
     assert colors[3][-1] == (15, 6, faint)
 
 
-def test_five_megabytes_are_pasted_and_one_statement_of_them_runs(qtbot, console):
-    text = "insert into t values (1, 'abc'); -- a line of a dump\n" * 100_000 + "select 7 as n"
+def test_megabytes_are_pasted_and_one_statement_of_them_runs(qtbot, console):
+    text = "insert into t values (1, 'abc'); -- a line of a dump\n" * 40_000 + "select 7 as n"
     QGuiApplication.clipboard().setText(text)
     console.editor.paste()
     assert len(console.text) == len(text)
