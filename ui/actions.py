@@ -119,6 +119,8 @@ ACTIONS: tuple[Action, ...] = (
     Action("compare_with_local", "Compare with local…", "File", 1,
            tip="Run the steps here, too, on open rows that are the same, and show where the answers differ",
            when=lambda s: s.remote),
+    Action("row_key", "Key of the rows…", "File", 1, when=lambda s: s.remote,
+           tip="Columns that tell the rows of a server's table apart, and by which they have an order"),
     Action("open_sample", "Open the sample", "File", 1,
            tip="All flights from New York in 2013, with airlines, airports, planes and weather"),
     Action("import", "Import into My tables…", "File", 1, "Ctrl+I", "import", "Import",

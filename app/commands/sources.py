@@ -72,7 +72,7 @@ def open_source(
             with offering_options(reading is not None):
                 yield from _files(str(path), {**options, "cache_dir": Path(folder) / "cache"})
     elif is_server_address(where):
-        yield ServerSource(open_dataset(where, job=job))
+        yield ServerSource(_server_table(where, reading or {}, job))
     elif not is_file_address(where) and is_store(path_of(where, "the store or file")):
         if reading:
             option = next(iter(reading)).replace("_", "-")
@@ -82,6 +82,14 @@ def open_source(
     else:
         with offering_options(reading is not None):
             yield from _files(where, options)
+
+
+def _server_table(where: str, reading: Mapping[str, Any], job: Job | None) -> Dataset:
+    others = [name for name in reading if name != "row_key"]
+    if others:
+        option = others[0].replace("_", "-")
+        raise LamellaError(f"--{option} is of files", fix="Leave it out: a server's values have types")
+    return open_dataset(where, row_key=reading.get("row_key", ()), job=job)
 
 
 def _files(where: str, options: Mapping[str, Any]) -> Iterator[Source]:

@@ -350,6 +350,7 @@ def open_dataset(  # noqa: PLR0913 -- each is a choice of its own
     names: Mapping[str, str] | None = None,
     cells: str | None = None,
     version: int | None = None,
+    row_key: Sequence[str] = (),
     checksums: Checksums = "verify",
     table: str | None = None,
     sheet: str | None = None,
@@ -379,7 +380,8 @@ def open_dataset(  # noqa: PLR0913 -- each is a choice of its own
     an opening that takes long, such as of a view of a database.
 
     `sc://host:15002/database.table`, or `…/parquet:/path`, is a table that a Spark server sees: queries of it
-    run there, and none of these options apply.
+    run there. `row_key` are the columns that tell its rows apart, by which they are in order; no other option
+    applies.
 
     Raises `FileProblem`, `SeveralTables` where one has to be named, `NoSuchTable`, `UnknownColumn` for one of
     `text_columns`, `types` or `names`, `BadData` for an option that cannot be, and `Cancelled`.
@@ -387,7 +389,7 @@ def open_dataset(  # noqa: PLR0913 -- each is a choice of its own
     if is_server_address(path):
         from lamella.core.datasets.spark import open_spark_table
 
-        return open_spark_table(str(path), job=job)
+        return open_spark_table(str(path), BY_NAME["row_key"].read(row_key), job)
     with on_behalf_of(job or current_job()):
         location = _location(path, job)
         known = common_format(location)
@@ -400,6 +402,7 @@ def open_dataset(  # noqa: PLR0913 -- each is a choice of its own
             "skip_rows": skip_rows, "decimal": decimal, "thousands": thousands, "dates": dates, "zone": zone,
             "nulls": nulls or None, "booleans": booleans or None, "text_columns": text_columns or None,
             "types": types or None, "names": names or None, "cells": cells, "version": version,
+            "row_key": row_key or None,
         }
     )  # fmt: skip
     _refuse_useless(location, known, reading)
@@ -425,6 +428,10 @@ def _refuse_useless(location: Location, known: Format, reading: Mapping[str, obj
     useless = [name for name in useless if name in REFUSED_ELSEWHERE]
     if useless == ["version"]:
         raise FileProblem(location.root, f"is {known.label}, which has no versions", fix="Leave version out")
+    if useless == ["row_key"]:
+        raise FileProblem(
+            location.root, f"is {known.label}, whose rows have an order", fix="Leave row_key out"
+        )
     if useless:
         raise FileProblem(
             location.root,
@@ -436,7 +443,7 @@ def _refuse_useless(location: Location, known: Format, reading: Mapping[str, obj
 REFUSED_ELSEWHERE = frozenset(
     (
         "text_columns", "types", "names", "decimal", "thousands", "dates", "zone", "nulls", "booleans",
-        "skip_rows", "cells", "version",
+        "skip_rows", "cells", "version", "row_key",
     )
 )  # fmt: skip
 """Options of one format that another cannot be read with; those of how bytes are split count for nothing

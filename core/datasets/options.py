@@ -190,6 +190,8 @@ READING = (
             " counted and listed", ("refuse", "set-aside"), metavar="refuse|set-aside"),
     Reading("cells", "range", "of a sheet, such as B3:F200", metavar="RANGE"),
     Reading("version", "number", "of a Delta table, instead of the newest", metavar="N"),
+    Reading("row_key", "names", "columns that tell the rows of a Spark server's table apart, by which"
+            " they have an order", metavar="COLUMNS"),
 )  # fmt: skip
 BY_NAME = {reading.name: reading for reading in READING}
 

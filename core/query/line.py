@@ -23,7 +23,15 @@ from lamella.core.query.group_levels import (
     without_totals,
 )
 from lamella.core.query.scan_query import ScanQuery, as_scan
-from lamella.core.query.source import Engine, Fetched, Remote, SnapshotSource, Source, whole_snapshot
+from lamella.core.query.source import (
+    Engine,
+    Fetched,
+    Remote,
+    SnapshotSource,
+    Source,
+    engine_of,
+    whole_snapshot,
+)
 from lamella.core.query.steps import Compute, Limit, Pipeline, Sample, Select, Sort, Step, Where
 from lamella.core.query.view import View
 from lamella.core.scan.snapshot import Snapshot, SortKey, snapshot_of_rows
@@ -252,7 +260,7 @@ class LineAnswers:
         columns = source.snapshot()
         runnable = check_line(line, source, columns.schema, job)
         query = query_of_line(line, source, without_totals(runnable.steps))
-        key = (source, query.pipeline, repr(query.pipeline))
+        key = _answer_key(query)
         fetched = self._fetched.pop(key, None) or engine.fetch(query, job)
         self._fetched[key] = fetched
         for old in list(self._fetched)[:-MOST_ANSWERS]:
@@ -262,6 +270,14 @@ class LineAnswers:
             levels = self._levels_of(view, runnable, query, job)
         seconds = time.perf_counter() - start
         return LineView(view, runnable, True, columns, seconds, levels, fetched, query)
+
+    def fetch_more(self, lines: LineView, job: Job) -> None:
+        """Further rows of an answer that was not fetched whole; `view` has them from then on. Blocks."""
+        query, fetched = lines.remote, lines.fetched
+        assert query is not None and fetched is not None
+        engine = engine_of(query)
+        assert engine is not None
+        self._fetched[_answer_key(query)] = engine.fetch(query, job, fetched)
 
     def forget(self) -> None:
         """Ask again next time for rows that lie elsewhere."""
@@ -342,6 +358,11 @@ class LineView:
     def tree_problem(self) -> str | None:
         """Why groups are not shown as a tree that are to be; None where they are not to be."""
         return tree_problem(self.view, self.checked)
+
+
+def _answer_key(query: Query) -> tuple[object, ...]:
+    """To Python 1, 1.0 and True are equal."""
+    return (query.sources[query.name], query.pipeline, repr(query.pipeline))
 
 
 def _fetched_view(fetched: Fetched, query: Query) -> View:

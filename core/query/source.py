@@ -79,8 +79,9 @@ class Engine(Protocol):
 
     def count(self, query: Question, job: Job) -> int: ...
 
-    def fetch(self, query: Question, job: Job) -> Fetched:
-        """The answer as rows that lie here, as far as a limit goes."""
+    def fetch(self, query: Question, job: Job, before: Fetched | None = None) -> Fetched:
+        """The answer as rows that lie here, as far as a limit goes; with the rows that were fetched `before`,
+        so many rows further."""
         ...
 
     def figure_rows(self, query: Question, job: Job) -> FigureRows:

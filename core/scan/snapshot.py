@@ -176,6 +176,14 @@ def snapshot_of_rows(rows: pa.Table, name: str) -> Snapshot:
     return Snapshot(name, columns, (segment,), ("rows", next(_numbers)))
 
 
+def joined_snapshot(one: Snapshot, other: Snapshot) -> Snapshot:
+    """The rows of both, of which the columns are the same."""
+    segments = (*one.segments, *other.segments)
+    return Snapshot(
+        one.name, one.columns, segments, ("joined", one.token, other.token), keeps=(one.keeps, other.keeps)
+    )
+
+
 def project(snapshot: Snapshot, names: Iterable[str] | None, flatten: bool = False) -> tuple[Column, ...]:
     """The columns, or fields inside them, of these names; all columns for None.
 

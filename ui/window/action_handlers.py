@@ -209,6 +209,7 @@ def _step_handlers(window: Window, on: OnTab) -> dict[str, Handler]:
         "compute": on(lambda tab: tab.steps.add(Compute)),
         "chart": on(lambda tab: tab.comparing.toggle_chart()),
         "all_columns": on(lambda tab: tab.profiling.toggle()),
+        "row_key": on(lambda tab: tab.remote_rows.ask_key()),
         "sql": window.consoles.show,
         "sql_steps": on(window.consoles.open_for_steps),
         "back": on(window.trail.go_back),

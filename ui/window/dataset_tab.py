@@ -58,6 +58,7 @@ from lamella.ui.window.line_actions import LineActions
 from lamella.ui.window.loader import Loaded, Loader, TableCells, status_text
 from lamella.ui.window.nested_values import NestedValues
 from lamella.ui.window.profiling import Profiling
+from lamella.ui.window.remote_rows import RemoteRows
 from lamella.ui.window.review import Review
 from lamella.ui.window.selection_figures import SelectionFigures
 from lamella.ui.window.tab_relations import TabRelations
@@ -115,7 +116,7 @@ class DatasetTab(QWidget):
         self.groups, self.versions = GroupRows(self), Versions(self)
         self._then: list[Callable[[], object]] = []
         self._remarks: tuple[str, ...] = ()
-        self.filling = FileFilling(self)
+        self.filling, self.remote_rows = FileFilling(self), RemoteRows(self)
         self._lay_out()
         exports = saved_views.with_name("exports.json")
         self.charting = Charting(self, self._beside, exports)
@@ -510,6 +511,7 @@ class DatasetTab(QWidget):
         beside.addWidget(self.pane, 1)
         self._beside = beside
         layout.addLayout(beside, 1)
+        layout.addWidget(self.remote_rows.bar)
         layout.addWidget(self.review.strip)  # below: the first edit does not move the grid
         self.setFocusProxy(self.grid)
 

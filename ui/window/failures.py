@@ -127,6 +127,7 @@ class Reopening(QObject):
     def refresh(self) -> None:
         """Read the rows again, from the file as it is now."""
         self._tab.loader.kept = None
+        self._tab.loader.answers.forget()
         if not is_file(self._tab.key):
             self._tab.reload()
         else:

@@ -17,7 +17,7 @@ from lamella.core.jobs import Job
 
 PASSING = ("version",)
 """Options that hold while a tab is open: the next one shows the newest version again."""
-OF_COLUMNS = ("types", "names", "text_columns")
+OF_COLUMNS = ("types", "names", "text_columns", "row_key")
 """Options that name columns of the file, which may be another one by now."""
 MOST_REMEMBERED = 500
 log = logging.getLogger(__name__)

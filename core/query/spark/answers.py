@@ -10,8 +10,10 @@ from lamella.core.query.plan import Node, select_count
 from lamella.core.query.source import Fetched, Question
 from lamella.core.query.spark import spill
 from lamella.core.query.spark.figures import SparkRows
+from lamella.core.query.spark.keyset import rows_behind
 from lamella.core.query.spark.plan import SparkCompiler
 from lamella.core.remote.spark_connect import SparkServer
+from lamella.core.scan.snapshot import joined_snapshot
 
 
 class SparkEngine:
@@ -50,18 +52,28 @@ class SparkEngine:
         sql = compiler.translated(select_count(node, compiler.query_context))
         return int(self.server.read(sql, job).column(0)[0].as_py())
 
-    def fetch(self, query: Question, job: Job) -> Fetched:
-        """At most `spill.most_rows`. The server is asked for no more, and counts the rest."""
+    def fetch(self, query: Question, job: Job, before: Fetched | None = None) -> Fetched:
+        """Rows that have a key go on behind the last one that is here; others are asked for from the first
+        one on again, for a server without an order has no other place to begin."""
         compiler, node = self._plan(query, job)
+        name, schema = query.pipeline.source, node.fields.schema_with_notes
         most = spill.most_rows()
-        pieces = compiler.pieces(node, most + 1)
+        following = None if before is None else _rows_behind(compiler, node, before)
+        if before is not None and following is None:
+            most += before.snapshot.num_rows
+        rows = node if following is None else following
+        pieces = compiler.pieces(rows, most + 1)
         try:
-            name, schema = query.pipeline.source, node.fields.schema_with_notes
             snapshot, more = spill.spill(pieces, schema, name, most, job)
         finally:
             pieces.close()
-        total = self.count(query, job) if more else snapshot.num_rows
-        return Fetched(snapshot, total, self.title)
+        if before is None:
+            total = self.count(query, job) if more else snapshot.num_rows
+            return Fetched(snapshot, total, self.title)
+        if following is not None:
+            snapshot = joined_snapshot(before.snapshot, snapshot)
+        total = max(before.total, snapshot.num_rows + 1) if more else snapshot.num_rows
+        return Fetched(snapshot, total, self.title, before.token)
 
     def figure_rows(self, query: Question, job: Job) -> SparkRows:
         return SparkRows(*self._plan(query, job))
@@ -70,3 +82,7 @@ class SparkEngine:
         compiler = SparkCompiler(self.server, query.sources.__getitem__, job)
         with not_too_deep(query.pipeline.source):
             return compiler, compiler.rows(query.pipeline)
+
+
+def _rows_behind(compiler: SparkCompiler, node: Node, before: Fetched) -> Node | None:
+    return rows_behind(node, before.snapshot) if compiler.has_order else None

@@ -4,19 +4,16 @@ those that were fetched."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import pyarrow as pa
 
 from lamella.core.arrow.nested import python_values
 from lamella.core.errors import BadQuery
-from lamella.core.filters.kinds import value_type
-from lamella.core.filters.to_sql import literal
-from lamella.core.filters.values import convert
 from lamella.core.libraries import exp
-from lamella.core.query.fields import Fields, cast_to
+from lamella.core.query.fields import Fields
 from lamella.core.query.plan import Node
 from lamella.core.query.spark.dialect import to_spark
+from lamella.core.query.spark.keyset import constant
 from lamella.core.query.spark.plan import SparkCompiler, plain_type
 from lamella.core.query.spark.writing import Context, NotInDialect
 
@@ -51,11 +48,5 @@ class SparkRows:
         return answer.cast(pa.schema([one.with_type(plain_type(one.type)) for one in answer.schema]))
 
     def constants(self, name: str, values: pa.ChunkedArray) -> str:
-        kind = value_type(values.type)
-        items = [cast_to(literal(_exact(one, kind), kind), kind) for one in python_values(values)]
+        items = [constant(one, values.type) for one in python_values(values)]
         return exp.Array(expressions=items).sql("duckdb")
-
-
-def _exact(value: Any, kind: pa.DataType) -> Any:
-    """As literals are written of it."""
-    return value if isinstance(value, float) else convert(value, kind).exact

@@ -140,6 +140,8 @@ class SparkCompiler(Compiler):
         self.tables: dict[str, str] = {}
         self.types: dict[str, pa.DataType] = {}
         self._steps: list[tuple[Step, Node, Node]] = []
+        self.has_order = True
+        """Whether all rows that are read have a key, so that orders tell every two of them apart."""
 
     @property
     def context(self) -> Context:
@@ -149,6 +151,7 @@ class SparkCompiler(Compiler):
         source = self._find_source(name)
         if not isinstance(source, SparkSource) or source.server is not self.server:
             raise elsewhere(source.name, self.server)
+        self.has_order = self.has_order and bool(source.key)
         scan = SparkScan(self._table_of(source.relation), source.name, source.stored_schema, source.key)
         return self._known(scan)
 
@@ -246,6 +249,7 @@ class SparkCompiler(Compiler):
         sql = f"WITH {named} SELECT * FROM ({body})"
         stored = self.server.schema(sql, self.job)
         refuse_twice(stored.names, rows.fields.place)
+        self.has_order = False
         return SparkScan(self._table_of(f"({sql})"), rows.fields.place, stored, depth=rows.depth + 1)
 
     def _with_names(self, node: Node) -> str:

@@ -21,6 +21,7 @@ from lamella.core.remote.connections import Connection, Connections
 from lamella.core.remote.spark_connect import parse_address, server_at
 from lamella.core.scan.snapshot import FileSegment, SortKey
 from lamella.ui.dialogs.answer_comparison import AnswerComparison
+from lamella.ui.dialogs.row_key import UNIQUE, RowKeyDialog
 from lamella.ui.main_window import MainWindow
 from lamella.ui.remote.server_browser import ServerBrowser
 from lamella.ui.window.dataset_tab import DatasetTab
@@ -138,6 +139,14 @@ def test_a_line_of_steps_runs_there(tab: DatasetTab, settled: Callable[[], Datas
     assert settled().view.num_rows == 7
 
 
+def test_refresh_asks_the_server_again(
+    qtbot: QtBot, window: MainWindow, tab: DatasetTab, path: Path, settled: Callable[[], DatasetTab]
+) -> None:
+    pq.write_table(pq.read_table(path).slice(0, 700), path)
+    window.commands["refresh"].trigger()
+    qtbot.waitUntil(lambda: tab.view.num_rows == 700)
+
+
 def test_a_step_that_cannot_run_there_says_so_and_the_others_run(
     tab: DatasetTab, settled: Callable[[], DatasetTab]
 ) -> None:
@@ -170,6 +179,57 @@ def test_more_rows_than_the_limit_lie_in_a_file_and_are_counted_there(
     assert isinstance(segment, FileSegment) and segment.path.is_file()
     assert shown.shown.lines.rows.count() == ROWS, "what goes on with the rows has all of them"
     assert shown.view.page(1_100, 5).num_rows == 5
+
+
+def test_further_rows_are_fetched_until_all_are_there(
+    qtbot: QtBot, window: MainWindow, spark_address: str, path: Path, settled: Callable[[], DatasetTab],
+    few_rows: None,
+) -> None:  # fmt: skip
+    window.opening.open_key((f"{spark_address}/parquet:{path}",))
+    tab = settled()
+    bar = tab.remote_rows.bar
+    assert bar.isVisible() and bar.label.text().startswith(f"1,200 of {ROWS:,} rows, in no order")
+    tab.grid.go_to(1_100, 0)
+    for rows in (2_400, 3_600, 4_800, ROWS):
+        qtbot.mouseClick(bar.more_button, Qt.MouseButton.LeftButton)
+        qtbot.waitUntil(lambda rows=rows: tab.view.num_rows == rows)
+        settled()
+    assert not bar.isVisible() and tab.grid.selection.current == (1_100, 0), "the place stays"
+    assert sorted(tab.view.page(0, ROWS)["id"].to_pylist()) == list(range(ROWS))
+
+
+def test_by_a_key_rows_have_an_order_and_go_on_behind_the_last_one(
+    qtbot: QtBot, window: MainWindow, spark_address: str, path: Path, settled: Callable[[], DatasetTab],
+    few_rows: None,
+) -> None:  # fmt: skip
+    key = (f"{spark_address}/parquet:{path}",)
+    window.opening.open_key(key)
+    tab = settled()
+    window.commands["row_key"].trigger()
+    dialog = window.findChildren(RowKeyDialog)[-1]
+    assert not dialog.use_button.isEnabled()
+    for name in ("k", "n"):
+        next(iter(dialog.list.findItems(name, Qt.MatchFlag.MatchExactly))).setCheckState(
+            Qt.CheckState.Checked
+        )
+    qtbot.mouseClick(dialog.check_button, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: "stand for several rows" in dialog.note.text())
+    for row in range(dialog.list.count()):
+        item = dialog.list.item(row)
+        is_key = item.text() == "id"
+        item.setCheckState(Qt.CheckState.Checked if is_key else Qt.CheckState.Unchecked)
+    qtbot.mouseClick(dialog.check_button, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: dialog.note.text() == UNIQUE)
+    qtbot.mouseClick(dialog.use_button, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: tab.dataset.key == ("id",))
+    settled()
+    assert tab.remote_rows.bar.label.text().startswith(f"The first 1,200 of {ROWS:,} rows, by id.")
+    before = tab.view.snapshot
+    qtbot.mouseClick(tab.remote_rows.bar.more_button, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: tab.view.num_rows == 2_400)
+    assert tab.view.snapshot.segments[:1] == before.segments, "what was here is not asked for again"
+    assert tab.view.page(0, 2_400)["id"].to_pylist() == list(range(2_400))
+    assert window.library.readings.of(key).options == {"row_key": ("id",)}, "it is remembered"
 
 
 def test_figures_are_of_all_rows_not_of_those_that_were_fetched(

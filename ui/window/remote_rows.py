@@ -1,0 +1,132 @@
+"""What of a server's answer is here: a bar below the grid that says so, and fetches further rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from PySide6.QtCore import QObject
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QWidget
+
+from lamella.core.datasets.spark import SparkTable
+from lamella.core.errors import LamellaError, visible
+from lamella.core.query.spark.spill import most_rows
+from lamella.ui import theme
+from lamella.ui.tasks import Handle
+from lamella.ui.window.file_readings import FileReading, with_options
+from lamella.ui.window.loader import Loaded, Tab
+
+AGAIN = "All rows are asked for again, from the first one on: without a key there is no other place to go on"
+BEHIND = "Those that come behind the last row that is here, by the key"
+
+
+class Reopener(Protocol):
+    reading: FileReading
+
+    def reopen(self, reading: FileReading | None = None) -> None: ...
+
+
+class RemoteTab(Tab, Protocol):
+    reopening: Reopener
+
+    def reload(self, from_top: bool = False) -> None: ...
+
+    def window(self) -> QWidget: ...
+
+
+class RemoteRowsBar(QFrame):
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        theme.variant(self, "difference")
+        self.label = QLabel()
+        self.more_button, self.key_button = QPushButton(), QPushButton("Key of the rows…")
+        line = QHBoxLayout(self)
+        line.setContentsMargins(theme.M, theme.XS, theme.S, theme.XS)
+        line.setSpacing(theme.XS)
+        line.addWidget(self.label)
+        line.addStretch(1)
+        for button in (self.more_button, self.key_button):
+            theme.variant(button, "ghost")
+            line.addWidget(button)
+        self.hide()
+
+    def show_text(self, text: str) -> None:
+        self.label.setText(text)
+        self.setAccessibleName(text)
+
+
+class RemoteRows(QObject):
+    def __init__(self, tab: RemoteTab) -> None:
+        super().__init__(tab)  # type: ignore[call-overload]
+        self._tab = tab
+        self._handle: Handle | None = None
+        self.bar = RemoteRowsBar()
+        self.bar.more_button.clicked.connect(self.fetch_more)
+        self.bar.key_button.clicked.connect(self.ask_key)
+        tab.loader.loaded.connect(self._follow)
+
+    @property
+    def _key(self) -> Sequence[str]:
+        dataset = self._tab.dataset
+        return dataset.key if isinstance(dataset, SparkTable) else ()
+
+    def fetch_more(self) -> None:
+        """Rows that the answer has besides those that are here; the place in the grid stays."""
+        tab, shown = self._tab, self._tab.shown
+        if self._handle is not None or shown is None or shown.lines.fetched is None:
+            return
+        lines, answers = shown.lines, tab.loader.answers
+
+        def ended() -> None:
+            self._handle = None
+            self.bar.more_button.setEnabled(True)
+
+        def done(_: None) -> None:
+            ended()
+            tab.reload()
+
+        def failed(error: Exception) -> None:
+            ended()
+            if isinstance(error, LamellaError):
+                tab.messages.say(str(error), kind="message-danger")
+            else:
+                tab.failures.show(error)
+
+        self.bar.more_button.setEnabled(False)
+        self._handle = tab.tasks.read(
+            lambda job: answers.fetch_more(lines, job), done, failed, stopped=ended, owner=self,
+            text=f"Fetching rows of {tab.name}",
+        )  # fmt: skip
+
+    def ask_key(self) -> None:
+        """Which columns tell the rows apart."""
+        from lamella.ui.dialogs.row_key import RowKeyDialog
+
+        tab = self._tab
+        if isinstance(tab.dataset, SparkTable):
+            dialog = RowKeyDialog(tab.dataset, tab.tasks, tab.window())
+            dialog.chosen.connect(self.use_key)
+            dialog.open()
+
+    def use_key(self, key: Sequence[str]) -> None:
+        """It is remembered with the table."""
+        reading = self._tab.reopening.reading
+        others = {name: value for name, value in reading.options.items() if name != "row_key"}
+        chosen = {**others, "row_key": tuple(key)} if key else others
+        self._tab.reopening.reopen(with_options(reading, chosen))
+
+    def _follow(self, loaded: Loaded) -> None:
+        fetched = loaded.lines.fetched
+        self.bar.setVisible(fetched is not None and not fetched.is_whole)
+        if fetched is None or fetched.is_whole:
+            return
+        here, more = fetched.snapshot.num_rows, min(most_rows(), fetched.total - fetched.snapshot.num_rows)
+        noun = "groups" if loaded.line.grouping is not None else "rows"
+        by = f", by {', '.join(map(visible, self._key))}" if self._key and not loaded.line.sort else ""
+        which = "The first " if by or loaded.line.sort else ""
+        order = "" if by or loaded.line.sort or noun == "groups" else ", in no order"
+        self.bar.show_text(
+            f"{which}{here:,} of {fetched.total:,} {noun}{by}{order}. Charts and figures are of all."
+        )
+        self.bar.more_button.setText(f"Fetch {more:,} more")
+        self.bar.more_button.setToolTip(BEHIND if self._key else AGAIN)
