@@ -3,12 +3,10 @@ it."""
 
 from __future__ import annotations
 
-import atexit
 import logging
 import os
 import re
 import shutil
-import socket
 import subprocess
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -35,6 +33,7 @@ from lamella.core.bench.systems.base import (
     TableSystem,
 )
 from lamella.core.bench.systems.rows import dict_blocks, names_of
+from lamella.core.bench.systems.server_process import START_SECONDS, ServerProcess, free_port
 from lamella.core.bench.workloads.model import Columns, Values
 from lamella.core.bench.workloads.table_rows import BLOCK_ROWS, Row, dicts
 from lamella.core.errors import LamellaError
@@ -43,7 +42,7 @@ URI_VARIABLE = "LAMELLA_MONGODB_URI"
 MONGOD_VARIABLE = "LAMELLA_MONGOD"
 DEFAULT_URI = "mongodb://localhost:27017"
 ANSWER_SECONDS = 2.0
-START_SECONDS, END_SECONDS, POLL_MILLISECONDS = 60.0, 10.0, 200
+POLL_MILLISECONDS = 200
 Document = dict[str, Any]
 Client = MongoClient[Document]
 _OURS = re.compile(r"lamella_bench_[0-9a-f]{32}")
@@ -94,58 +93,43 @@ def start_if_needed() -> None:
     if _servers or program is None or _answers(_uri()):
         return
     folder = Path(tempfile.mkdtemp(prefix="mongod-"))  # in a child, that is inside the benchmark's folder
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     uri = f"mongodb://127.0.0.1:{port}"
-    process = _start(program, folder, port)
+    server = _start(program, folder, port)
     try:
-        _await_answer(process, uri, folder / LOG)
+        _await_answer(server, uri, folder / LOG)
     except BaseException:
-        _end(process, folder)
+        server.end()
         raise
-    _servers.append(process)
-    atexit.register(_end, process, folder)
+    _servers.append(server)
     os.environ[URI_VARIABLE] = uri
 
 
-_servers: list[subprocess.Popen[bytes]] = []
+_servers: list[ServerProcess] = []
 """The server that this process has started."""
 
 LOG = "mongod.log"
 
 
-def _start(program: str, folder: Path, port: int) -> subprocess.Popen[bytes]:
+def _start(program: str, folder: Path, port: int) -> ServerProcess:
     (folder / "data").mkdir()
     place = ("--dbpath", str(folder / "data"), "--bind_ip", "127.0.0.1", "--port", str(port))
     try:
         with (folder / LOG).open("wb") as log:
-            return subprocess.Popen(
-                [program, *place], stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT
-            )
+            return ServerProcess([program, *place], log, folder)
     except OSError as error:
         shutil.rmtree(folder)
         raise NoServer(f"{program} cannot be started", error.strerror or str(error), _WAY_OUT) from error
 
 
-def _await_answer(process: subprocess.Popen[bytes], uri: str, log_: Path) -> None:
+def _await_answer(server: ServerProcess, uri: str, log_: Path) -> None:
     end = monotonic() + START_SECONDS
     while not _answers(uri):
-        status = process.poll()
+        status = server.status
         if status is not None or monotonic() > end:
             last = log_.read_text(encoding="utf-8", errors="replace").strip().splitlines()[-1:]
             how = "does not answer" if status is None else f"ended with status {status}"
             raise NoServer(f"The server that was started {how}", "".join(last), _WAY_OUT)
-
-
-def _end(process: subprocess.Popen[bytes], folder: Path) -> None:
-    process.terminate()
-    try:
-        process.wait(END_SECONDS)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
-    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _answers(uri: str) -> bool:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import atexit
 import logging
 import os
-import socket
-import subprocess
 import sys
 import urllib.request
 from abc import abstractmethod
@@ -21,12 +18,21 @@ from uuid import uuid4
 
 from lamella.core.bench.systems.base import SERVER_FOLDER_NOTE, Entity, NotReady, ObjectSystem
 from lamella.core.bench.systems.folder import NO_ENTITIES, OF_ENTITIES
+from lamella.core.bench.systems.server_process import (
+    ANSWER_SECONDS,
+    POLL_SECONDS,
+    START_SECONDS,
+    ServerProcess,
+    await_listener,
+    free_port,
+)
 from lamella.core.bench.workloads.catalog import CATALOG
 
 S3_VARIABLE, HDFS_VARIABLE = "LAMELLA_BENCH_S3", "LAMELLA_BENCH_HDFS"
 """Where benchmarks may put objects: s3://bucket/folder, and webhdfs://user@host:9870/folder."""
 BUCKET, FOLDER = "lamella-bench", "lamella-bench-"
-START_SECONDS, END_SECONDS, POLL_SECONDS, ANSWER_SECONDS = 60.0, 10.0, 0.05, 2.0
+DEFAULT_PORT = 9870
+"""Of namenodes."""
 MOTO = """
 import sys
 from moto.server import ThreadedMotoServer
@@ -35,7 +41,7 @@ sys.stdin.read()
 """
 """A server that ends with its standard input, so with the process that started it."""
 log = logging.getLogger(__name__)
-_servers: list[subprocess.Popen[bytes]] = []
+_servers: list[ServerProcess] = []
 
 
 class ServerObjects(ObjectSystem):
@@ -145,18 +151,15 @@ class HdfsObjects(ServerObjects):
     @classmethod
     def answering_version(cls) -> str:
         parts = urlsplit(cls.address())
-        try:
-            socket.create_connection((parts.hostname or "", parts.port or 9870), ANSWER_SECONDS).close()
-        except OSError as error:
-            raise NotReady(f"No namenode answers at {parts.netloc}", str(error), "Start it") from error
-        return f"the cluster at {parts.hostname}:{parts.port or 9870} with {cls.version()}"
+        await_listener(cls.address(), DEFAULT_PORT, "namenode", "Start it")
+        return f"the cluster at {parts.hostname}:{parts.port or DEFAULT_PORT} with {cls.version()}"
 
     def connect(self, address: str) -> None:
         from fsspec.implementations.webhdfs import WebHDFS
 
         parts = urlsplit(address)
         self._root = parts.path
-        self._files = WebHDFS(parts.hostname, parts.port or 9870, user=parts.username)
+        self._files = WebHDFS(parts.hostname, parts.port or DEFAULT_PORT, user=parts.username)
 
     def close(self) -> None:
         """Each call is a request of its own."""
@@ -204,16 +207,8 @@ def _start_moto() -> None:
     `NotReady` where it does not start."""
     if os.environ.get(S3_VARIABLE) or find_spec("moto") is None:
         return
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    process = subprocess.Popen(
-        [sys.executable, "-c", MOTO, str(port)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    atexit.register(_end, process)
+    port = free_port()
+    server = ServerProcess([sys.executable, "-c", MOTO, str(port)])
     endpoint, end = f"http://127.0.0.1:{port}", monotonic() + START_SECONDS
     while True:
         try:
@@ -221,10 +216,11 @@ def _start_moto() -> None:
             urllib.request.urlopen(request, timeout=ANSWER_SECONDS).close()
             break
         except OSError as error:
-            if process.poll() is not None or monotonic() > end:
+            if server.status is not None or monotonic() > end:
+                server.end()
                 raise NotReady("The S3 server that was started does not answer", str(error)) from error
             sleep(POLL_SECONDS)
-    _servers.append(process)
+    _servers.append(server)
     os.environ |= {
         S3_VARIABLE: f"s3://{BUCKET}/objects",
         "AWS_ENDPOINT_URL": endpoint,
@@ -232,14 +228,3 @@ def _start_moto() -> None:
         "AWS_SECRET_ACCESS_KEY": "benchmark",
         "AWS_REGION": "us-east-1",
     }
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    process.terminate()
-    try:
-        process.wait(END_SECONDS)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
-    if process.stdin is not None:
-        process.stdin.close()

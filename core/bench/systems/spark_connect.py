@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import atexit
 import os
-import socket
-import subprocess
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
 from importlib.util import find_spec
-from time import monotonic, sleep
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from lamella.core.bench.systems.base import NotReady
+from lamella.core.bench.systems.server_process import START_SECONDS, ServerProcess, await_listener, free_port
 from lamella.core.bench.workloads.taxi import DUCKDB_QUERIES, TRIP_SCHEMA, TaxiSystem
 
 if TYPE_CHECKING:
@@ -25,8 +22,7 @@ if TYPE_CHECKING:
 
 ADDRESS_VARIABLE = "LAMELLA_SPARK_CONNECT"
 """Where a server is: sc://host:port."""
-DEFAULT_PORT = 15002
-ANSWER_SECONDS, START_SECONDS, END_SECONDS, POLL_SECONDS = 2.0, 60.0, 10.0, 0.05
+SERVER, DEFAULT_PORT = "Spark Connect server", 15002
 SQL_TYPES = {
     pa.int64(): "BIGINT",
     pa.float64(): "DOUBLE",
@@ -34,7 +30,7 @@ SQL_TYPES = {
     pa.timestamp("ms"): "TIMESTAMP_NTZ",
 }
 _WAY_OUT = f"Set {ADDRESS_VARIABLE} to sc://host:port, or install a server of its own: pip install pysail"
-_servers: list[subprocess.Popen[bytes]] = []
+_servers: list[ServerProcess] = []
 """The server that this process has started."""
 
 
@@ -53,7 +49,7 @@ class SparkConnectTaxi(TaxiSystem):
     def answering_version(cls) -> str:
         address = os.environ.get(ADDRESS_VARIABLE)
         if address:
-            _await_listener(address, ANSWER_SECONDS)
+            await_listener(address, DEFAULT_PORT, SERVER, _WAY_OUT)
             session = _session(address)
             try:
                 return f"Spark Connect {session.version} with {cls.version()}"
@@ -127,46 +123,14 @@ def _start_if_needed() -> bool:
         return not _servers
     if find_spec("pysail") is None:
         raise NotReady("No Spark Connect server is named", fix=_WAY_OUT)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    words = [sys.executable, "-m", "pysail", "spark", "server", "--port", str(port)]
-    process = subprocess.Popen(
-        words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
+    port = free_port()
+    address = f"sc://127.0.0.1:{port}"
+    server = ServerProcess([sys.executable, "-m", "pysail", "spark", "server", "--port", str(port)])
     try:
-        _await_listener(f"sc://127.0.0.1:{port}", START_SECONDS, process)
+        await_listener(address, DEFAULT_PORT, SERVER, _WAY_OUT, server, START_SECONDS)
     except BaseException:
-        _end(process)
+        server.end()
         raise
-    _servers.append(process)
-    atexit.register(_end, process)
-    os.environ[ADDRESS_VARIABLE] = f"sc://127.0.0.1:{port}"
+    _servers.append(server)
+    os.environ[ADDRESS_VARIABLE] = address
     return False
-
-
-def _await_listener(address: str, seconds: float, process: subprocess.Popen[bytes] | None = None) -> None:
-    """Raise `NotReady` where nothing listens there in time."""
-    place = address.removeprefix("sc://").partition("/")[0].partition(";")[0]
-    host, _, port = place.rpartition(":") if ":" in place else (place, "", str(DEFAULT_PORT))
-    end, problem = monotonic() + seconds, "It does not answer in time"
-    while monotonic() < end:
-        if process is not None and process.poll() is not None:
-            problem = f"It ended with status {process.returncode}"
-            break
-        try:
-            with socket.create_connection((host, int(port)), ANSWER_SECONDS):
-                return
-        except (OSError, ValueError) as error:
-            problem = str(error)
-            sleep(POLL_SECONDS)
-    raise NotReady(f"No Spark Connect server answers at {place}", problem, _WAY_OUT)
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    process.terminate()
-    try:
-        process.wait(END_SECONDS)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
