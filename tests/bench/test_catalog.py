@@ -15,11 +15,13 @@ from lamella.core.bench.engine.measure import Sample
 from lamella.core.bench.engine.place import benchmark_folder
 from lamella.core.bench.registry import FAMILIES
 from lamella.core.bench.results.published import published, published_lines
+from lamella.core.bench.results.results_file import read_results_file
 from lamella.core.bench.systems.base import CatalogSystem
 from lamella.core.bench.systems.folder import Files
 from lamella.core.bench.systems.object_stores import HDFS_VARIABLE
 from lamella.core.bench.systems.sqlite_entities import SQLiteCatalog
 from lamella.core.bench.workloads.catalog import CALLS, CATALOG, FEWER_CALLS, OPENINGS, CatalogCycle, expected
+from tests.bench import objects_page
 from tests.hdfs_server import hdfs_server
 
 ROWS = 60
@@ -70,6 +72,11 @@ def test_what_is_read_back_is_what_was_put(ran: Ran) -> None:
     assert {name: sample.checksum for name, sample in found.items()} == {
         name: expected(CATALOG, CATALOG.operation(name), ROWS) for name in found
     }
+
+
+def test_the_page_of_objects_is_made_of_its_results_file() -> None:
+    run = read_results_file(objects_page.RESULTS)
+    assert objects_page.PAGE.read_text(encoding="utf-8") == objects_page.page_text(run)
 
 
 def test_every_step_is_done_or_has_a_reason(ran: Ran) -> None:

@@ -73,9 +73,7 @@ def await_listener(
             problem = f"It ended with status {server.status}"
             break
         try:
-            socket.create_connection(
-                (parts.hostname or "", parts.port or default_port), ANSWER_SECONDS
-            ).close()
+            socket.create_connection((host, port), ANSWER_SECONDS).close()
             return
         except (OSError, ValueError) as error:
             problem = str(error)

@@ -1,0 +1,85 @@
+"""docs/benchmarks-objects.md from its results file: what objects take on a disk, on S3 and on HDFS.
+
+python -m tests.bench.objects_page              # the page from docs/results/objects.results
+python -m tests.bench.objects_page --measure    # measured first, on servers of its own: 15 minutes
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+
+from lamella.core.bench.results.figures import shown_seconds
+from lamella.core.bench.results.results_file import read_results_file
+from lamella.core.bench.results.run import SavedRun
+from lamella.core.bench.systems.object_stores import HDFS_VARIABLE
+from lamella.core.bench.workloads.catalog import CATALOG
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE, RESULTS = ROOT / "docs" / "benchmarks-objects.md", ROOT / "docs" / "results" / "objects.results"
+SYSTEMS = {"folder": "folder of files", "s3": "S3, by moto", "hdfs": "HDFS, by MiniDFSCluster"}
+COMMAND = "lamella bench --workload catalog --systems folder,s3,hdfs --rows 100 --repeats 3"
+
+
+def page_text(run: SavedRun) -> str:
+    """The median of all calls of an operation, and of which 99 in 100 take no longer."""
+    latencies: dict[tuple[str, str], list[float]] = {}
+    for record in run.records:
+        system = record.system.partition("@")[0]
+        latencies.setdefault((record.operation, system), []).extend(record.latencies or (record.seconds,))
+    lines = [
+        f"| {operation.label} | " + " | ".join(_cell(latencies[operation.id, one]) for one in SYSTEMS) + " |"
+        for operation in CATALOG.operations
+        if all((operation.id, one) in latencies for one in SYSTEMS)
+    ]
+    head = [
+        f"| median, 99 of 100 | {' | '.join(SYSTEMS.values())} |",
+        "|:---|" + "---:|" * len(SYSTEMS),
+    ]
+    command, opened = f"`{COMMAND}`", "`lamella bench --show docs/results/objects.results`"
+    return f"""# Benchmarks of objects
+
+What it takes to put, get, head and list objects of 100 bytes to 10 MB: as files of a folder, each synced; on
+a server of S3 through obstore; on HDFS through WebHDFS, where a put is a request to the namenode and one to a
+datanode. All are on one machine, over loopback: nothing here says what a network adds, or what a server in
+earnest takes. moto is a test server in Python, and MiniDFSCluster has namenode and datanode in one process.
+
+{chr(10).join([*head, *lines])}
+
+Below 100 KB the size of an object hardly counts on a server: the request is what takes time. To get a small
+object there takes a few hundred times what it takes on a disk. So few large ranges are asked for rather than
+many small ones ([files elsewhere](remote.md#what-is-read)).
+
+On HDFS puts take 0.1 s or 0.5 s: where the block was not reported yet as a file is closed, Hadoop asks again
+after 0.4 s.
+
+Measured on {run.started:%d %B %Y}, while the machine had other work, so that times of a cell scatter by half
+and more: {command}, with LAMELLA_BENCH_HDFS as in [Benchmarks](benchmark.md).
+All figures are in [objects.results](results/objects.results), which {opened} shows.
+`python -m tests.bench.objects_page --measure` measures them again.
+"""
+
+
+def _cell(latencies: list[float]) -> str:
+    ordered = sorted(latencies)
+    last = ordered[min(len(ordered) - 1, round(0.99 * len(ordered)))]
+    return f"{shown_seconds(statistics.median(ordered))}, {shown_seconds(last)}"
+
+
+def measure() -> int:
+    from tests.hdfs_server import hdfs_server
+
+    with hdfs_server() as namenode:
+        address = f"webhdfs://ann@{namenode.removeprefix('http://')}/tmp"
+        words = COMMAND.split()[1:]
+        command = [sys.executable, "-m", "lamella.app", *words, "--no-save", "--export", str(RESULTS)]
+        return subprocess.call(command, env=os.environ | {HDFS_VARIABLE: address})
+
+
+if __name__ == "__main__":
+    if "--measure" in sys.argv and (code := measure()):
+        sys.exit(code)
+    PAGE.write_text(page_text(read_results_file(RESULTS)), encoding="utf-8")
