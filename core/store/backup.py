@@ -115,22 +115,26 @@ def refuse_other(source: Path, target: Path) -> list[str]:
     return [checksum]
 
 
-def refuse_open(target: Path, what: str = "the backup is open as a store") -> None:
+def refuse_open(
+    target: Path,
+    what: str = "the backup is open as a store",
+    fix: str = "Close it, or choose a new folder",
+) -> None:
     """Raise `StoreBusy` while somebody has the store there open: its catalog can neither be replaced nor, in
     this process, be read beside SQLite, which would take SQLite's locks away.
 
     What a crash left in a log is in the catalog afterwards.
     """
-    with closing(sqlite3.connect(target / CATALOG, timeout=0, isolation_level=None)) as connection:
-        try:
+    try:
+        with closing(sqlite3.connect(target / CATALOG, timeout=0, isolation_level=None)) as connection:
             connection.execute("PRAGMA locking_mode = EXCLUSIVE")
             connection.execute("BEGIN EXCLUSIVE")
             connection.execute("ROLLBACK")
-        except sqlite3.DatabaseError as error:
-            if is_busy(error):
-                raise StoreBusy(f"{target}: {what}", fix="Close it, or choose a new folder") from error
-            unread = f"{target / CATALOG}: the catalog cannot be read"
-            raise StoreProblem(unread, str(error), "Choose a new folder") from error
+    except sqlite3.DatabaseError as error:
+        if is_busy(error):
+            raise StoreBusy(f"{target}: {what}", fix=fix) from error
+        unread = f"{target / CATALOG}: the catalog cannot be read"
+        raise StoreProblem(unread, str(error), "Choose another folder") from error
 
 
 def _mark(target: Path) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import errno
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,21 +17,28 @@ from lamella.core.store.backup import refuse_open, restore
 from lamella.core.store.folder import sync
 from lamella.core.store.paths import CATALOG, OWN_NAMES, StorePaths, is_store
 
-OPEN = "the store is open, here or in another program"
+OPEN, CLOSE = "the store is open, here or in another program", "Close it there, and move it then"
 
 
 @dataclass(frozen=True)
 class Move:
     """Where a store is now. `copied` are the bytes that went to another disk, 0 for a step on the same one;
-    `left` is what stays in the old folder, for it is none of the store's."""
+    `left` is what stays in the old folder, for it is none of the store's, and `not_removed` what is the
+    store's but cannot be removed there."""
 
     path: Path
     copied: int = 0
     left: tuple[Path, ...] = ()
+    not_removed: tuple[Path, ...] = ()
 
     def __str__(self) -> str:
-        text = f"moved to {self.path}"
-        return "\n".join([text, *(f"{path} is none of the store's files, and stays" for path in self.left)])
+        return "\n".join(
+            [
+                f"moved to {self.path}",
+                *(f"{path} is none of the store's files, and stays" for path in self.left),
+                *(f"{path} cannot be removed: remove it yourself" for path in self.not_removed),
+            ]
+        )
 
 
 def move(source: Path, target: Path, job: Job) -> Move:
@@ -41,21 +48,31 @@ def move(source: Path, target: Path, job: Job) -> Move:
         raise StoreProblem(f"{source}: there is no store here", fix="Check the path")
     _refuse_target(source, target)
     StorePaths(source).refuse_links()
-    refuse_open(source, OPEN)
+    refuse_open(source, OPEN, CLOSE)
     with _disk_problems(target):
         target.parent.mkdir(parents=True, exist_ok=True)
-        if target.exists():
-            target.rmdir()
-        try:
-            source.rename(target)
-        except OSError as error:
-            if error.errno != errno.EXDEV:
-                raise
-        else:
-            sync(target.parent)
-            sync(source.parent)
+        if _renamed(source, target):
             return Move(target)
     return _move_to_other_disk(source, target, job)
+
+
+def _renamed(source: Path, target: Path) -> bool:
+    """Whether that was all: not to another disk. An empty folder that is in the way comes back where it
+    fails."""
+    was_there = target.exists()
+    if was_there:
+        target.rmdir()  # Windows renames to nothing that is there
+    try:
+        source.rename(target)
+    except OSError as error:
+        if was_there:
+            target.mkdir(exist_ok=True)
+        if error.errno != errno.EXDEV:
+            raise
+        return False
+    sync(target.parent)
+    sync(source.parent)
+    return True
 
 
 def _refuse_target(source: Path, target: Path) -> None:
@@ -64,9 +81,10 @@ def _refuse_target(source: Path, target: Path) -> None:
     if source in target.parents:
         raise StoreProblem(f"{target}: a store cannot be moved into itself", fix="Choose another folder")
     if not target.name or target.name in (".", ".."):
-        raise StoreProblem(f"{target}: that is no name of a folder", fix="Choose another one")
+        raise StoreProblem(f"{target}: this is not the name of a folder", fix="Choose another one")
     with _disk_problems(target):
-        occupied = os.path.lexists(target) and (not target.is_dir() or any(target.iterdir()))
+        is_folder = target.is_dir() and not target.is_symlink()
+        occupied = os.path.lexists(target) and (not is_folder or any(target.iterdir()))
     if occupied:
         raise StoreProblem(
             f"{target}: there is something here already", fix="Choose a new folder or another name"
@@ -76,25 +94,43 @@ def _refuse_target(source: Path, target: Path) -> None:
 def _move_to_other_disk(source: Path, target: Path, job: Job) -> Move:
     """The old files are removed only when the new ones are there and whole; indexes are made anew when they
     are needed."""
-    before = _catalog_stamp(source)
-    done = restore(source, target, False, job)
-    with _disk_problems(target):
-        sync(target.parent)
-    try:
-        refuse_open(source, OPEN)
-        if _catalog_stamp(source) != before:
-            raise StoreBusy(f"{source}: it was changed while it was copied", fix="Move it again")
-    except StoreBusy:
-        shutil.rmtree(target)  # the old folder has more than the copy
-        raise
     with _disk_problems(source):
-        for entry in list(source.iterdir()):
-            if entry.name in OWN_NAMES or entry.name.startswith(CATALOG):
-                shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
-        left = tuple(sorted(source.iterdir()))
-        if not left:
-            source.rmdir()
-    return Move(target, done.bytes, left)
+        before = _catalog_stamp(source)
+    done = restore(source, target, False, job)
+    try:
+        with _disk_problems(target):
+            sync(target.parent)
+        with _disk_problems(source):
+            refuse_open(source, OPEN, CLOSE)
+            if _catalog_stamp(source) != before:
+                raise StoreBusy(f"{source}: it was changed while it was copied", fix="Move it again")
+    except BaseException:
+        shutil.rmtree(target, ignore_errors=True)  # the old folder may have more than the copy
+        raise
+    left, not_removed = _remove(source)
+    return Move(target, done.bytes, left, not_removed)
+
+
+def _remove(store: Path) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
+    """What is left in the folder, and what of the store cannot be removed. The catalog goes first: without it
+    the rest is no store."""
+    left, not_removed = list[Path](), list[Path]()
+    try:
+        entries = sorted(store.iterdir(), key=lambda entry: (not entry.name.startswith(CATALOG), entry.name))
+    except OSError:
+        return (), (store,)
+    for entry in entries:
+        if entry.name not in OWN_NAMES and not entry.name.startswith(CATALOG):
+            left.append(entry)
+            continue
+        try:
+            shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
+        except OSError:
+            not_removed.append(entry)
+    if not left and not not_removed:
+        with suppress(OSError):  # an empty folder that may not be removed is none of anybody's
+            store.rmdir()
+    return tuple(left), tuple(not_removed)
 
 
 def _catalog_stamp(store: Path) -> tuple[int, int]:
@@ -105,9 +141,10 @@ def _catalog_stamp(store: Path) -> tuple[int, int]:
 
 @contextmanager
 def _disk_problems(place: Path) -> Iterator[None]:
+    """`place` is what cannot be read or written."""
     try:
         yield
     except OSError as error:
         why = error.strerror or str(error)
-        fix = "Check that you may write there, and the disk's space"
-        raise FileProblem(place, "the store could not be moved here", why, fix) from error
+        fix = "Check that the disk is there, that it has room, and that you may write to it"
+        raise FileProblem(place, "the store could not be moved", why, fix) from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import os
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -136,11 +137,9 @@ def table_sizes(
 
 def store_sizes(catalog: Catalog, tables: tuple[TableSizes, ...], vacuum: VacuumPlan) -> StoreSizes:
     root = catalog.path.parent
-    parts = (Path(f"{catalog.path}{part}") for part in PARTS)
-    in_catalog = sum(part.stat().st_size for part in parts if part.exists())
-    reserve = StorePaths(root).reserve
-    kept = reserve.stat().st_size if reserve.exists() else 0
-    return StoreSizes(root, catalog.format, tables, in_catalog, kept, vacuum)
+    in_catalog = sum(_file_bytes(f"{catalog.path}{part}") for part in PARTS)
+    reserve = _file_bytes(StorePaths(root).reserve)
+    return StoreSizes(root, catalog.format, tables, in_catalog, reserve, vacuum)
 
 
 def unmeasured(name: str, error: LamellaError) -> TableSizes:
@@ -188,9 +187,16 @@ def _by_version(bytes_at: dict[int, int], versions: Sequence[int]) -> list[int]:
 
 
 def _folder_bytes(folder: Path) -> int:
-    if not folder.is_dir():
+    """Others may write and remove files meanwhile."""
+    return sum(_file_bytes(Path(inside, name)) for inside, _, names in os.walk(folder) for name in names)
+
+
+def _file_bytes(path: Path | str) -> int:
+    """0 for one that is not there, or not any more."""
+    try:
+        return os.lstat(path).st_size
+    except FileNotFoundError:
         return 0
-    return sum(path.lstat().st_size for path in folder.rglob("*") if path.is_file())
 
 
 def _counted(files: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +65,7 @@ def test_places_that_cannot_be_are_refused(path: Path, tmp_path: Path) -> None:
             Store.move(path, tmp_path / target)
     with pytest.raises(StoreProblem, match="no store here"):
         Store.move(tmp_path / "full", tmp_path / "new")
-    with pytest.raises(FileProblem, match="could not be moved here"):
+    with pytest.raises(FileProblem, match="could not be moved"):
         Store.move(path, tmp_path / "file" / "new")
     assert numbers(path) == [0, -1, 2]
 
@@ -79,6 +80,64 @@ def test_to_another_disk_files_are_copied_compared_and_then_removed(path: Path) 
         assert [entry.name for entry in path.iterdir()] == ["notes.txt"]
         with pytest.raises(StoreProblem, match="something here already"):
             Store.move(disk / "shop", path)
+
+
+def test_a_folder_in_the_way_comes_back_where_the_store_cannot_be_moved(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "empty")
+    with pytest.raises(StoreProblem, match="something here already"):
+        Store.move(path, tmp_path / "link")
+
+    def refuse(source: Path, target: Path) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(Path, "rename", refuse)
+    with pytest.raises(FileProblem, match="could not be moved"):
+        Store.move(path, tmp_path / "empty")
+    monkeypatch.undo()
+    assert (tmp_path / "empty").is_dir() and numbers(path) == [0, -1, 2]
+
+
+def test_what_cannot_be_removed_of_the_old_folder_is_said(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The copy is whole then, and the old folder no store any more."""
+
+    remove = moving.shutil.rmtree
+
+    def refuse(entry: Path, *rest: Any, **options: Any) -> None:
+        if Path(entry).parent == path:
+            raise PermissionError(errno.EACCES, "Permission denied")
+        remove(entry, *rest, **options)
+
+    with small_disk(8_000) as disk:
+        monkeypatch.setattr(moving.shutil, "rmtree", refuse)
+        done = Store.move(path, disk / "shop")
+        monkeypatch.undo()
+        assert {"data", "index"} <= {entry.name for entry in done.not_removed}
+        assert f"{path / 'data'} cannot be removed" in str(done) and numbers(disk / "shop") == [0, -1, 2]
+        with pytest.raises(StoreProblem, match="no store here"):
+            Store.move(path, path.with_name("again"))
+
+
+def test_a_medium_that_vanishes_while_it_is_copied_leaves_no_copy(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy = moving.restore
+
+    def vanish(source: Path, *rest: Any) -> Any:
+        done = copy(source, *rest)
+        source.rename(source.with_name("away"))
+        return done
+
+    monkeypatch.setattr(moving, "restore", vanish)
+    with small_disk(8_000) as disk:
+        with pytest.raises((FileProblem, StoreProblem)):
+            Store.move(path, disk / "shop")
+        assert not (disk / "shop").exists()
+    assert not path.exists() and numbers(path.with_name("away")) == [0, -1, 2]
 
 
 def test_a_disk_that_is_too_small_takes_nothing(path: Path) -> None:

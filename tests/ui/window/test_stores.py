@@ -223,7 +223,7 @@ def test_a_move_that_fails_leaves_tabs_where_they_are(
     (store.path.parent / "file").write_text("in the way")
     dialog.folder.field.setText(str(store.path.parent / "file" / "deep"))
     qtbot.mouseClick(dialog.accept_button, LEFT)
-    qtbot.waitUntil(lambda: "could not be moved here" in dialog.reason.text())
+    qtbot.waitUntil(lambda: "could not be moved" in dialog.reason.text())
     dialog.reject()
     qtbot.waitUntil(lambda: window.library.home is not store)
     assert window.library.home.path == store.path
