@@ -1,10 +1,13 @@
-"""The windows of this process. Each has stores and tasks of its own, as another program would: what one
-commits is read again in the others, and closing one leaves them as they are."""
+"""The windows of this process. Each has tasks of its own, and opens stores by itself, as another program
+would: what one commits is read again in the others, stores that one opens are opened in the others, and
+closing a window leaves them as they are."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import QObject, QPoint
@@ -13,9 +16,12 @@ from PySide6.QtWidgets import QApplication
 from lamella.core.store.commit import Commit
 from lamella.core.store.table import Table
 from lamella.ui.main_window import MainWindow
+from lamella.ui.widgets.sidebar import StoreEntry
 
 STEP = QPoint(32, 32)
 """From one window to the next, so that neither hides the other."""
+
+log = logging.getLogger(__name__)
 
 
 class Windows(QObject):
@@ -38,6 +44,7 @@ class Windows(QObject):
         window.others = partial(self._others, window)
         window.window_requested.connect(partial(self.open_beside, window))
         window.commits.committed.connect(partial(self._tell_others, window))
+        window.library.stores_changed.connect(partial(self._list_in_others, window, {}))
         window.closed.connect(partial(self._drop, window))
 
     def open_beside(self, window: MainWindow, tab: Mapping[str, Any] | None) -> MainWindow:
@@ -63,7 +70,28 @@ class Windows(QObject):
         for other in self._others(window):
             other.follow_commit(key, commit)
 
+    def _list_in_others(
+        self, window: MainWindow, before: dict[Path, StoreEntry], listing: Sequence[StoreEntry]
+    ) -> None:
+        """Stores that were opened here are opened there, too; one that was closed here stays open there.
+        Tables that came, went or got another name here are listed there. `before` is the listing before."""
+        now = {entry.path: entry for entry in listing}
+        changed = {path for path, entry in now.items() if before.get(path) != entry}
+        opened = changed - before.keys()
+        before.clear()
+        before.update(now)
+        for other in self._others(window):
+            known = {entry.path: entry for entry in other.library.listing}
+            for path in opened - known.keys():
+                other.library.with_store(path, lambda: None, partial(_log_unopened, path))
+            if any(path in known and known[path] != now[path] for path in changed):
+                other.library.refresh()
+
     def _drop(self, window: MainWindow) -> None:
         if len(self.all) > 1:
             self.all.remove(window)
             window.deleteLater()
+
+
+def _log_unopened(path: Path, error: Exception) -> None:
+    log.warning("The store %s is open in one window, and not in another: %s", path, error)

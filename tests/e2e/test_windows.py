@@ -7,6 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 import shiboken6
+from PySide6.QtCore import Qt
 
 from lamella import Store, col, resources
 from lamella.app import paths
@@ -101,6 +102,44 @@ def test_tab_moves_to_a_new_window_as_it_is(qtbot, program, tmp_path: Path):
     second = next(window for window in program.windows.all if window is not first)
     moved = shown(qtbot, second)
     assert moved.where == (col("carrier") == "AA") and first.tabs.tabs.count() == 0
+
+
+def test_stores_and_tables_of_one_window_are_listed_in_the_other(qtbot, pair, tmp_path: Path):
+    first, second = pair
+    with Store.open(tmp_path / "shop") as store:
+        store.create_table("goods", {"n": [1]})
+    first.store_actions.open(tmp_path / "shop")
+    listed = [(str(tmp_path / "shop"), "goods"), (str(paths.default_store()), "t")]
+    for window in pair:
+        qtbot.waitUntil(lambda w=window: sorted(e.key for e in w.sidebar.entries("table")) == sorted(listed))
+    made = next(store for store in first.library.stores if store.name == "shop")
+    made.create_table("new", {"n": [2]})
+    first.library.refresh()
+    qtbot.waitUntil(lambda: any(e.key[1] == "new" for e in second.sidebar.entries("table")))
+    second.store_actions.close(next(store for store in second.library.stores if store.name == "shop"))
+    qtbot.waitUntil(lambda: not second.tasks.running and len(second.library.stores) == 1)
+    second.library.refresh()
+    qtbot.waitUntil(lambda: not second.tasks.running)
+    assert len(first.library.stores) == 2, "it stays open there"
+
+
+def test_a_store_that_two_windows_have_open_is_renamed_in_both(qtbot, pair):
+    first, second = pair
+    one, other = shown(qtbot, first), shown(qtbot, second)
+    other.set_filter(col("x") > 1)
+    qtbot.waitUntil(lambda: other.view.num_rows == 2)
+    dialog = first.store_actions.act(first.library.home, "rename")
+    dialog.name.setText("Shop")
+    qtbot.mouseClick(dialog.accept_button, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(dialog.outcome.isVisible)
+    dialog.reject()
+    place = paths.default_store().with_name("Shop")
+    for window, tab in ((first, one), (second, other)):
+        qtbot.waitUntil(lambda t=tab: t.key == (str(place), "t") and t.table.store.path == place)
+        assert [store.path for store in window.library.stores] == [place]
+    qtbot.waitUntil(lambda: values(one) == [1, 2, 3] and values(other) == [2, 3])
+    first.commits.run(one.table, lambda table, job: table.delete(ids=[1]), "Deleting")
+    qtbot.waitUntil(lambda: values(other) == [3])
 
 
 def test_quitting_keeps_all_windows_for_the_next_start_and_closing_one_forgets_it(

@@ -94,6 +94,8 @@ class Library(QObject):
         self._end_listening = checks.listen(self.damage_found.emit)
         self._waiting: list[Callable[[], object]] = []
         self._listing: Handle | None = None
+        self.listing: Listing = []
+        """As it was emitted last."""
 
     @property
     def home(self) -> Store:
@@ -116,6 +118,7 @@ class Library(QObject):
             return [_entry_of(store) for store in stores]
 
         def done(listing: Listing) -> None:
+            self.listing = listing
             self.stores_changed.emit(listing)
             self._tasks.read(
                 lambda job: _rows_of(stores, job), self.counted.emit, self.failed.emit, owner=self, quiet=True

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import shiboken6
 from PySide6.QtCore import QObject
@@ -55,6 +55,8 @@ class StoreWindow(Protocol):
     memory: Memory
     sidebar: Sidebar
     diagrams: Diagrams
+    store_actions: StoreActions
+    others: Callable[[], Sequence[Any]]
 
     def show_error(self, error: Exception) -> None: ...
 
@@ -62,12 +64,21 @@ class StoreWindow(Protocol):
 
 
 @dataclass(frozen=True)
+class OpenStore:
+    """A store that is to be moved, in one of the windows that have it open; `names` are of its tables that
+    are shown or joined there."""
+
+    actions: StoreActions
+    store: Store
+    names: list[str]
+
+
+@dataclass(frozen=True)
 class Moved:
-    """A store that was moved, and opened where it is now."""
+    """A store that was moved, and opened where it is now: for each window, with its tables."""
 
     move: Move
-    store: Store
-    tables: Tables
+    opened: tuple[tuple[OpenStore, Store, Tables], ...]
 
     def __str__(self) -> str:
         return f"{str(self.move)[:1].upper()}{str(self.move)[1:]}. Open tabs are there as well."
@@ -310,23 +321,42 @@ class StoreActions(QObject):
     def _ask_move(self, store: Store, renames: bool) -> StoreDialog | None:
         from lamella.ui.stores.store_dialogs import MoveDialog
 
-        window = self._window
-        unsaved = [tab for tab in tabs_of(window.tabs, store.path) if tab.review.unsaved]
-        if unsaved:
-            window.tabs.show_tab(unsaved[0])
-            unsaved[0].messages.say("Save or discard these edits before the store is moved", stays=True)
-            return None
-        names = joined_names(window.tabs, store)
+        window, everywhere = self._window, self._open_everywhere(store.path)
+        for one in everywhere:
+            there = one.actions._window
+            unsaved = [tab for tab in tabs_of(there.tabs, store.path) if tab.review.unsaved]
+            if unsaved:
+                there.tabs.show_tab(unsaved[0])
+                unsaved[0].messages.say("Save or discard these edits before the store is moved", stays=True)
+                unsaved[0].window().activateWindow()
+                return None
 
         def move(target: Path, job: Job) -> Moved:
-            return self._move(store, target, names, job)
+            return _move(everywhere, target, job)
+
+        def let_go() -> None:
+            for one in _still_there(everywhere):
+                one.actions._let_go(one.store)
+
+        def take_up() -> None:
+            for one in _still_there(everywhere):
+                one.actions._take_up(one.store)
 
         dialog = MoveDialog(store, renames, move, window.tasks, window)  # type: ignore[arg-type]
-        dialog.accept_button.clicked.connect(partial(self._let_go, store))
-        dialog.finished_work.connect(partial(self._follow, store))
-        dialog.finished.connect(lambda _: self._take_up(store))
+        dialog.accept_button.clicked.connect(let_go)
+        dialog.finished_work.connect(self._follow)
+        dialog.finished.connect(take_up)
         dialog.open()
         return dialog
+
+    def _open_everywhere(self, path: Path) -> list[OpenStore]:
+        """A store in this window, and in the others of this program."""
+        return [
+            OpenStore(window.store_actions, store, joined_names(window.tabs, store))
+            for window in (self._window, *self._window.others())
+            for store in window.library.stores
+            if store.path == path
+        ]
 
     def _let_go(self, store: Store) -> None:
         """What is being read of the store is not waited for."""
@@ -344,25 +374,26 @@ class StoreActions(QObject):
             for tab in tabs_of(self._window.tabs, store.path):
                 tab.reload()
 
-    def _move(self, store: Store, target: Path, names: list[str], job: Job) -> Moved:
-        """Blocks. Where it fails, the store is open again in its old place."""
-        old = store.path
+    def close_for_move(self, store: Store) -> None:
+        """Blocks."""
         (self._reopened or store).close()
         self._reopened = None
-        try:
-            move = Store.move(old, target, job)
-        except BaseException:
-            self._reopened = Store.open(old)
-            raise
-        opened = Store.open(move.path)
-        return Moved(move, opened, read_tables(opened, names))
 
-    def _follow(self, old: Store, moved: Moved) -> None:
-        window = self._window
-        move_records(window.memory, old.path, moved.store.path, list(moved.tables))
-        if old is window.library.home and window.library.no_home is None:
-            window.memory.default_store = str(moved.store.path)
-        self._replace(old, moved.store, moved.tables)
+    def open_again(self, path: Path) -> None:
+        """Blocks. Where a store was not moved, for its tabs to read on."""
+        self._reopened = Store.open(path)
+
+    def _follow(self, moved: Moved) -> None:
+        window, there = self._window, moved.move.path
+        for one, store, tables in moved.opened:
+            if one not in _still_there([one]):
+                store.close()
+                continue
+            old = one.store
+            move_records(window.memory, old.path, there, list(tables))
+            if one.actions is self and old is window.library.home and window.library.no_home is None:
+                window.memory.default_store = str(there)
+            one.actions._replace(old, store, tables)
 
     def _replace(self, old: Store, new: Store, tables: Tables) -> None:
         """Everything that is open of one store shows the other."""
@@ -408,3 +439,24 @@ class StoreActions(QObject):
         window.tasks.read(
             lambda job: read_tables(new, names), done, window.show_error, owner=self, quiet=True
         )
+
+
+def _still_there(stores: Sequence[OpenStore]) -> list[OpenStore]:
+    """In windows that were not closed meanwhile."""
+    return [one for one in stores if shiboken6.isValid(one.actions)]
+
+
+def _move(stores: Sequence[OpenStore], target: Path, job: Job) -> Moved:
+    """Blocks. Where it fails, the store is open again in its old place, in each window."""
+    old = stores[0].store.path
+    for one in stores:
+        one.actions.close_for_move(one.store)
+    try:
+        move = Store.move(old, target, job)
+    except BaseException:
+        for one in stores:
+            one.actions.open_again(old)
+        raise
+    opened = [Store.open(move.path) for _ in stores]
+    tables = [read_tables(store, one.names) for one, store in zip(stores, opened, strict=True)]
+    return Moved(move, tuple(zip(stores, opened, tables, strict=True)))
