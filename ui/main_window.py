@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -31,7 +31,6 @@ from lamella.ui.widgets.start_page import StartPage
 from lamella.ui.widgets.status_bar import StatusBar
 from lamella.ui.window.action_handlers import ask_change, handlers, try_out
 from lamella.ui.window.action_state import ActionBar, ActionSet, current_column, situation
-from lamella.ui.window.appearance import Appearance
 from lamella.ui.window.benchmarking import ask_benchmark_file, benchmark_open_table, show_saved_runs
 from lamella.ui.window.commits import Commits, commit_text, is_version
 from lamella.ui.window.dataset_tab import DatasetTab
@@ -50,6 +49,7 @@ from lamella.ui.window.sql_consoles import SqlConsoles
 from lamella.ui.window.store_actions import StoreActions
 from lamella.ui.window.tab_set import TabSet
 from lamella.ui.window.trail import Trail, place_text
+from lamella.ui.window.window_settings import Appearance
 from lamella.ui.window.workspace import Workspace, open_keys
 
 if TYPE_CHECKING:
@@ -99,6 +99,7 @@ class MainWindow(QMainWindow):
         self._make_tabs()
         self._lay_out()
         self.workspace = Workspace(self, self._splitter, entry or memory.add_window())
+        self.tabs.item_of = self.workspace.item_of
         self._connect()
         self._remember_geometry()
         self.show_files()
@@ -109,7 +110,7 @@ class MainWindow(QMainWindow):
         self.opening.open_paths(paths)
 
     def _show_dataset(self, dataset: Dataset, key: Key) -> None:
-        known = self.tabs.find(key) or self.tabs.find_pending(key)
+        known = self.tabs.with_key(key)
         if known is not None:
             self.tabs.show_tab(known)
             return
@@ -203,9 +204,11 @@ class MainWindow(QMainWindow):
 
     def reopen_tab(self) -> None:
         if self.tabs.closed:
-            key = self.tabs.closed.pop()
-            if not self.consoles.reopen(key):
-                self.opening.open_key(key)
+            closed = self.tabs.closed.pop()
+            if isinstance(closed, Mapping):
+                self.workspace.reopen(closed)
+            elif not self.consoles.reopen(closed):
+                self.opening.open_key(closed)
 
     # --------------------------------------------------------------- changing
 

@@ -61,8 +61,8 @@ class RelationsTab(QWidget):
 
     table_requested = Signal(str)
     rows_requested = Signal(str, Line)
-    changed = Signal()
-    status_changed = Signal()
+    changed, status_changed, state_changed = Signal(), Signal(), Signal()
+    workspace_kind = "relations"
 
     def __init__(self, store: Store, tasks: Tasks, memory: Memory, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -178,6 +178,9 @@ class RelationsTab(QWidget):
         for one in connections:
             self.canvas.show_connection(one)
         self.status_changed.emit()
+
+    def state(self) -> dict[str, str]:
+        return {"store": str(self.store.path)}
 
     def look(self) -> None:
         """Whether somebody else made, dropped or related tables, while the diagram is seen."""

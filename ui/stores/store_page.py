@@ -47,6 +47,8 @@ class StorePage(QWidget):
     act_requested = Signal(str, str)
     table_requested = Signal(str)
     status_changed = Signal()
+    state_changed = Signal()
+    workspace_kind = "store"
 
     def __init__(
         self,
@@ -87,6 +89,9 @@ class StorePage(QWidget):
     def is_busy(self) -> bool:
         return self._reading is not None and self._reading.running
 
+    def state(self) -> dict[str, str]:
+        return {"store": str(self.store.path)}
+
     def measure(self) -> None:
         """Read the sizes again."""
         if self._reading is not None:
@@ -100,6 +105,7 @@ class StorePage(QWidget):
     def use_store(self, store: Store) -> None:
         """The same store, opened again or in another place."""
         self.store = store
+        self.state_changed.emit()
         self.messages.clear()
         self.measure()
 

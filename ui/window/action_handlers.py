@@ -36,8 +36,8 @@ from lamella.ui.window.destinations import column_finder, palette
 from lamella.ui.window.engine_comparison import compare_with_local
 from lamella.ui.window.group_rows import OF_A_SUBTOTAL
 from lamella.ui.window.searches import search_handlers
-from lamella.ui.window.settings_tab import show_settings
 from lamella.ui.window.window import Window
+from lamella.ui.window.window_settings import show_settings
 
 if TYPE_CHECKING:
     from lamella.ui.editing.change_dialog import ChangeDialog, SelectedRows

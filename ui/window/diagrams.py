@@ -55,8 +55,8 @@ class Diagrams(QObject):
     @property
     def open(self) -> list[RelationsTab]:
         there = self._window.tabs.widgets
-        self._open = [tab for tab in self._open if shiboken6.isValid(tab) and tab in there]
-        return self._open
+        self._open = [tab for tab in self._open if shiboken6.isValid(tab)]
+        return [tab for tab in self._open if tab in there]
 
     @property
     def current(self) -> RelationsTab | None:
@@ -81,11 +81,11 @@ class Diagrams(QObject):
         if known is not None:
             window.tabs.show_tab(known)
             return
-        made = self._make(store)
-        self._open.append(made)
+        made = self.make(store)
         window.tabs.add(made, f"{store.name} relations", "relation", f"Relations of {store.path}")
 
-    def _make(self, store: Store) -> RelationsTab:
+    def make(self, store: Store) -> RelationsTab:
+        """The diagram of a store; it is shown nowhere yet."""
         from lamella.ui.relations.relations_tab import RelationsTab
 
         window = self._window
@@ -94,6 +94,7 @@ class Diagrams(QObject):
         made.rows_requested.connect(partial(self._show_rows, made))
         made.status_changed.connect(window.update_state)
         made.changed.connect(self._tell_tabs)
+        self._open.append(made)
         return made
 
     def _show_rows(self, diagram: RelationsTab, table: str, line: Line) -> None:

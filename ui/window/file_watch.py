@@ -59,7 +59,7 @@ def entry_key(key: Key) -> Key:
 
 def version_of(key: Key) -> int | None:
     """The earlier version of a table that a tab shows."""
-    return int(key[2]) if not is_file(key) and len(key) > 2 else None
+    return int(key[2]) if not is_file(key) and len(key) > 2 and key[2].isdecimal() else None
 
 
 _keys: WeakKeyDictionary[Dataset, Key] = WeakKeyDictionary()
@@ -82,6 +82,13 @@ def key_of(source: Source) -> list[str] | None:
     return None if key is None else list(key)
 
 
+def known_key_of(source: Source) -> list[str] | None:
+    """As `key_of` said last, without a look at the catalog of a table: what that is called may be another by
+    now."""
+    key = _keys.get(source) if isinstance(source, Table) else None
+    return key_of(source) if key is None else list(key)
+
+
 Opener = Callable[[Any, Job], Source]
 
 
@@ -100,7 +107,8 @@ def opener(stores: Mapping[str, Any], reading_of: Callable[[Key], FileReading]) 
             raise StoreProblem(
                 f"{key[1]} cannot be opened", f"Its store {key[0]} is not open", "Open that folder first"
             )
-        return store[key[1]]
+        version = version_of(key)
+        return store[key[1]] if version is None else store[key[1]].as_of(version)
 
     return open_source
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import shiboken6
+from PySide6.QtWidgets import QWidget
 
 from lamella.core.datasets.base import Dataset
 from lamella.core.errors import BadFilter, BadQuery, DamagedFile, LamellaError
@@ -18,6 +19,7 @@ from lamella.core.query.line import Line, LineStep, fitting_line
 from lamella.core.query.line_json import line_from_json
 from lamella.core.query.source import Source
 from lamella.core.query.steps import Where
+from lamella.core.store.store import Store
 from lamella.ui.filters.tree import from_json as tree_from_json
 from lamella.ui.widgets.message_bar import Choice
 from lamella.ui.window.failures import OPEN_ANYWAY, PAD, can_be_filled_up
@@ -26,6 +28,7 @@ from lamella.ui.window.file_watch import Key, is_file, open_file, table_of_file
 from lamella.ui.window.pending_tab import PendingTab
 from lamella.ui.window.tab_state import LINE, READING, STAMP, stamp_of
 from lamella.ui.window.window import Window
+from lamella.ui.window.window_settings import make_settings
 
 CHANGED = "{} has changed since it was open here."
 LOST = "Conditions and sort keys of columns that are gone were taken out."
@@ -40,6 +43,33 @@ def restore_benchmark(window: Window, state: Mapping[str, Any], place: PendingTa
 
 def restore_console(window: Window, state: Mapping[str, Any], place: PendingTab) -> None:
     place.become(window.consoles.make(state))
+
+
+def restore_settings(window: Window, state: Mapping[str, Any], place: PendingTab) -> None:
+    page = make_settings(window)
+    page.search.setText(str(state.get("search", "")))
+    place.become(page)
+
+
+def restore_diagram(window: Window, state: Mapping[str, Any], place: PendingTab) -> None:
+    _restore_of_store(window, state, place, window.diagrams.make)
+
+
+def restore_store_page(window: Window, state: Mapping[str, Any], place: PendingTab) -> None:
+    _restore_of_store(window, state, place, window.store_actions.make_page)
+
+
+def _restore_of_store(
+    window: Window, state: Mapping[str, Any], place: PendingTab, make: Callable[[Store], QWidget]
+) -> None:
+    """What shows a store as a whole."""
+    path = Path(str(state.get("store")))
+
+    def show() -> None:
+        if shiboken6.isValid(place):
+            place.become(make(next(store for store in window.library.stores if store.path == path)))
+
+    window.library.with_store(path, show, lambda error: shiboken6.isValid(place) and place.fail(error))
 
 
 def restore_dataset(window: Window, state: Mapping[str, Any], place: PendingTab) -> None:

@@ -176,8 +176,8 @@ class StoreActions(QObject):
     @property
     def pages(self) -> list[StorePage]:
         there = self._window.tabs.widgets
-        self._pages = [page for page in self._pages if shiboken6.isValid(page) and page in there]
-        return self._pages
+        self._pages = [page for page in self._pages if shiboken6.isValid(page)]
+        return [page for page in self._pages if page in there]
 
     @property
     def current_page(self) -> StorePage | None:
@@ -190,8 +190,6 @@ class StoreActions(QObject):
         self._window.library.when_ready(partial(self._show_page, path))
 
     def _show_page(self, path: Path | None) -> None:
-        from lamella.ui.stores.store_page import StorePage
-
         window, store = self._window, self.of(path)
         if store is None:
             window.show_error(StoreProblem("No store is open", fix="Open one, or import a file"))
@@ -201,12 +199,20 @@ class StoreActions(QObject):
             window.tabs.show_tab(known)
             known.measure()
             return
+        page = self.make_page(store)
+        window.tabs.add(page, store.name, "database", f"Properties of {store.path}")
+
+    def make_page(self, store: Store) -> StorePage:
+        """The page of a store; it is shown nowhere yet."""
+        from lamella.ui.stores.store_page import StorePage
+
+        window = self._window
         page = StorePage(store, window.tasks, window.memory, lambda path: len(tabs_of(window.tabs, path)))
         page.table_requested.connect(lambda name: window.opening.open_key((str(page.store.path), name)))
         page.act_requested.connect(lambda act, table: self.act(page.store, act, table))
         page.status_changed.connect(window.update_state)
         self._pages.append(page)
-        window.tabs.add(page, store.name, "database", f"Properties of {store.path}")
+        return page
 
     def _measure(self, store: Store) -> None:
         page = self.page_of(store)

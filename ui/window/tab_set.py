@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from PySide6.QtCore import QEvent, QPoint, QSignalBlocker, Qt, Signal
 from PySide6.QtGui import QMouseEvent, QResizeEvent
@@ -100,7 +100,9 @@ class TabSet(QStackedWidget):
 
     def __init__(self, empty: QWidget, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.closed: list[Key] = []
+        self.closed: list[Key | Mapping[str, Any]] = []
+        """The keys of tabs that were closed, or how a workspace saves them."""
+        self.item_of: Callable[[QWidget], Mapping[str, Any] | None] = lambda widget: None
         self.may_close: Callable[[QWidget], bool] = lambda widget: True
         self.tabs = QTabWidget(self)
         bar = TabBar(self.tabs)
@@ -153,6 +155,10 @@ class TabSet(QStackedWidget):
     def find_pending(self, key: Key) -> PendingTab | None:
         """The tab of a dataset from before that is not opened yet."""
         return next((tab for tab in self.pending_tabs if tab.key == key), None)
+
+    def with_key(self, key: Key) -> QWidget | None:
+        """The tab of a dataset, opened or not."""
+        return self.find(key) or self.find_pending(key)
 
     @property
     def pending_tabs(self) -> list[PendingTab]:
@@ -224,8 +230,9 @@ class TabSet(QStackedWidget):
             return
         close_popups(widget)
         if isinstance(widget, DatasetTab | PendingTab):
-            if widget.key is not None:
-                self.closed.append(widget.key)
+            closed = self.item_of(widget) or widget.key
+            if closed is not None:
+                self.closed.append(closed)
             widget.stop()
         elif isinstance(widget, Reopenable):
             self.closed.append(widget.closed_key)

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from PySide6.QtCore import QObject, SignalInstance
 
+from lamella.core.jobs import Job
 from lamella.core.query.line_json import line_to_json
 from lamella.ui.window.charting import Charting
 from lamella.ui.window.column_filters import ColumnFilters
 from lamella.ui.window.column_layout import layout_of, show_layout
 from lamella.ui.window.failures import Reopening
 from lamella.ui.window.file_readings import FileReading
-from lamella.ui.window.file_watch import Key, is_file, key_of
+from lamella.ui.window.file_watch import Key, is_file, key_of, known_key_of
 from lamella.ui.window.loader import Tab
 from lamella.ui.window.profiling import Profiling
 
@@ -81,7 +82,7 @@ class TabState(QObject):
             KEY: list(tab.key),
             READING: {name: value for name, value in chosen.items() if value != plain[name]},
             STAMP: self.stamp,
-            LINE: line_to_json(tab.line, key_of) if tab.line.steps else None,
+            LINE: line_to_json(tab.line, known_key_of) if tab.line.steps else None,
             LAYOUT: layout_of(grid) | tab.charting.layout,
             CELL: None if current is None else [current[0], grid.current_name],
             TOP: grid.top_row(),
@@ -139,16 +140,21 @@ class TabState(QObject):
             self._tab.when_shown(self._go)
 
     def _look_at_file(self) -> None:
-        """So that it is known later whether the file was written since."""
-        tab, key = self._tab, self._tab.key
+        """So that it is known later whether the file was written since, and what joined tables are called."""
+        tab, key, sources = self._tab, self._tab.key, list(self._tab.line.sources.values())
 
         def take(stamp: list[int] | None) -> None:
             if stamp != self.stamp:
                 self.stamp = stamp
                 tab.state_changed.emit()
 
-        if is_file(key):
-            tab.tasks.read(lambda job: stamp_of(key), take, owner=self, quiet=True)
+        def work(job: Job) -> list[int] | None:
+            for source in sources:
+                key_of(source)
+            return stamp_of(key)
+
+        if is_file(key) or sources:
+            tab.tasks.read(work, take, owner=self, quiet=True)
 
 
 def _count(value: object) -> int:

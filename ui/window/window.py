@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from lamella.ui.tasks import Tasks
     from lamella.ui.widgets.sidebar import Sidebar
     from lamella.ui.window.action_state import ActionSet
-    from lamella.ui.window.appearance import Appearance
     from lamella.ui.window.commits import Commits
     from lamella.ui.window.dataset_tab import DatasetTab
     from lamella.ui.window.diagrams import Diagrams
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from lamella.ui.window.store_actions import StoreActions
     from lamella.ui.window.tab_set import TabSet
     from lamella.ui.window.trail import Trail
+    from lamella.ui.window.window_settings import Appearance
 
 
 class Consoles(Protocol):

@@ -21,8 +21,14 @@ from lamella.core.errors import LamellaError
 from lamella.core.jobs import Job
 from lamella.ui.window.memory import WindowEntry
 from lamella.ui.window.pending_tab import PendingTab
-from lamella.ui.window.restored_tabs import restore_benchmark, restore_console, restore_dataset
-from lamella.ui.window.settings_tab import restore_settings
+from lamella.ui.window.restored_tabs import (
+    restore_benchmark,
+    restore_console,
+    restore_dataset,
+    restore_diagram,
+    restore_settings,
+    restore_store_page,
+)
 from lamella.ui.window.window import Window
 
 Restore = Callable[[Window, Mapping[str, Any], PendingTab], object]
@@ -34,6 +40,8 @@ KINDS: dict[str, Restore] = {
     "benchmark": restore_benchmark,
     "sql": restore_console,
     "settings": restore_settings,
+    "relations": restore_diagram,
+    "store": restore_store_page,
 }
 """By `workspace_kind`. A kind whose code is not needed at the start is imported by its function."""
 
@@ -209,6 +217,15 @@ class Workspace(QObject):
         tab = PendingTab(str(kind), title, saved, lambda place: restore(self._window, saved, place))
         self._window.tabs.add_pending(tab, title, icon or "table", tip)
         return tab
+
+    def reopen(self, item: Mapping[str, Any]) -> None:
+        """A tab as it was when it was closed, in front; one of its dataset that is open is shown."""
+        key = item.get(STATE, {}).get("key")
+        known = self._window.tabs.with_key(tuple(key)) if key else None
+        tab = known or self.add_pending(item)
+        if tab is not None:
+            self._window.tabs.show_tab(tab)
+            self.open_current()
 
     def open_current(self) -> None:
         """What is in front of the others, where it is not opened yet."""

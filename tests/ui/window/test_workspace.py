@@ -288,6 +288,46 @@ def test_tab_that_nobody_looked_at_is_saved_as_it_was(window, settled, file_tab,
     assert opened(third).where == (col("delay") > 60)
 
 
+def test_an_earlier_version_comes_back_as_it_was(qtbot, window, table_tab, table, restart, opened):
+    table.update([{"_id": 0, "note": "new"}])
+    table_tab.versions.open_requested.emit(1)
+    qtbot.waitUntil(lambda: window.tabs.dataset_tab is not table_tab)
+    opened(window).set_filter(col("note") == "row 0")
+    again = opened(restart(window))
+    assert again.versions.pinned == 1 and again.versions.banner.label.text() == "Version 1, read-only"
+    qtbot.waitUntil(lambda: again.view.num_rows == 1)
+
+
+def test_diagram_and_page_of_a_store_come_back(qtbot, window, table_tab, restart):
+    window.commands["store_page"].trigger()
+    window.commands["relations"].trigger()
+    qtbot.waitUntil(lambda: window.diagrams.current is not None and not window.diagrams.current.is_busy)
+    again = restart(window)
+    qtbot.waitUntil(lambda: again.diagrams.current is not None and not again.diagrams.current.is_busy)
+    again.commands["previous_tab"].trigger()
+    qtbot.waitUntil(lambda: again.store_actions.current_page is not None)
+    page = again.store_actions.current_page
+    qtbot.waitUntil(lambda: page.sizes is not None and not page.is_busy)
+    assert titles(again)[1:] == ["My tables", "My tables relations"]
+
+
+def test_closed_tab_is_reopened_with_its_steps(qtbot, window, settled, file_tab, go_to):
+    file_tab.set_filter(col("delay") > 60)
+    settled()
+    go_to(file_tab, 7, "note")
+    window.commands["close_tab"].trigger()
+    assert window.tabs.tabs.count() == 0
+    window.commands["reopen_tab"].trigger()
+    tab = settled()
+    assert tab.where == (col("delay") > 60)
+    qtbot.waitUntil(lambda: tab.grid.selection.current is not None and tab.grid.current_name == "note")
+    window.commands["close_tab"].trigger()
+    window.open_paths([Path(file_tab.key[0])])
+    shown = settled()
+    window.commands["reopen_tab"].trigger()
+    assert settled() is shown and window.tabs.tabs.count() == 1, "what is open again is shown"
+
+
 def test_benchmark_comes_back_with_its_choices(qtbot, window, restart):
     window.show_benchmark()
     window.benchmark.controls.workload_choice.choose("needle")

@@ -1,18 +1,22 @@
-"""The settings in a tab of a window, applied to it at once."""
+"""The settings of the program as a window applies them: in a tab, and by actions of theme and text size."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject
 
 from lamella.core.settings import Value
 from lamella.ui import theme
+from lamella.ui.theme import TEXT_SCALES, Mode
+from lamella.ui.window.action_state import ActionSet
+from lamella.ui.window.memory import Memory
 from lamella.ui.window.pending_tab import PendingTab
-from lamella.ui.window.window import Window
 
 if TYPE_CHECKING:
     from lamella.ui.settings.page import SettingsPage
+    from lamella.ui.window.window import Window
 
 TITLE, ICON, TIP = "Settings", "settings", "What Lamella does, and how it looks"
 
@@ -34,12 +38,6 @@ def make_settings(window: Window) -> SettingsPage:
     return SettingsPage(window.memory.settings, partial(change_setting, window))
 
 
-def restore_settings(window: Window, state: Mapping[str, Any], place: PendingTab) -> None:
-    page = make_settings(window)
-    page.search.setText(str(state.get("search", "")))
-    place.become(page)
-
-
 def change_setting(window: Window, name: str, value: Value) -> None:
     """Save it, and apply what can be applied while the program runs. Raises `BadSetting`."""
     window.memory.change(name, value)
@@ -49,3 +47,29 @@ def change_setting(window: Window, name: str, value: Value) -> None:
         theme.current().set_text_scale(float(value))
     elif name == "restore_workspace":
         window.save_workspace(bool(value))
+
+
+class Appearance(QObject):
+    def __init__(self, memory: Memory, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._memory = memory
+
+    def mark(self, actions: ActionSet) -> None:
+        """Check the action of the mode in force."""
+        for mode in Mode:
+            actions[f"theme_{mode}"].setChecked(theme.current().mode is mode)
+
+    def set_mode(self, mode: str) -> None:
+        self._memory.theme = mode
+        theme.current().set_mode(mode)
+
+    def toggle(self) -> None:
+        self.set_mode(Mode.LIGHT if theme.current().dark else Mode.DARK)
+
+    def step_text(self, step: int) -> None:
+        """One size up or down; 0 goes back to the system's."""
+        now = theme.current().text_scale
+        nearest = min(range(len(TEXT_SCALES)), key=lambda i: abs(TEXT_SCALES[i] - now))
+        scale = 1.0 if step == 0 else TEXT_SCALES[min(max(nearest + step, 0), len(TEXT_SCALES) - 1)]
+        self._memory.text_scale = scale
+        theme.current().set_text_scale(scale)
