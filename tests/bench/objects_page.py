@@ -31,7 +31,7 @@ def page_text(run: SavedRun) -> str:
         system = record.system.partition("@")[0]
         latencies.setdefault((record.operation, system), []).extend(record.latencies or (record.seconds,))
     lines = [
-        f"| {operation.label} | " + " | ".join(_cell(latencies[operation.id, one]) for one in SYSTEMS) + " |"
+        f"| {operation.title} | " + " | ".join(_cell(latencies[operation.id, one]) for one in SYSTEMS) + " |"
         for operation in CATALOG.operations
         if all((operation.id, one) in latencies for one in SYSTEMS)
     ]
