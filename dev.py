@@ -407,6 +407,12 @@ LONG_FORMS = {
         ("-m", "pytest", "-q", "-rs", "tests/property/test_spark_agrees.py"),
         {"LAMELLA_LONG_RUNS": "200", "LAMELLA_SPARK": "apache"},
     ),
+    "bridge": property_test(
+        "random statements over tables in SQLite's program and over a database of its own",
+        3,
+        1000,
+        "tests/core/bridge/test_same_answers.py",
+    ),
     "levels": property_test(
         "random groups under subtotals against plain Python", 2, 2000, "tests/property/test_group_levels.py"
     ),

@@ -139,7 +139,7 @@ def listed(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     return monkeypatch
 
 
-@settings(max_examples=RUNS // 3, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=RUNS // 5, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 @pytest.mark.parametrize("kind", TYPES)
 def test_every_type_is_found_and_sorted_as_without(
@@ -289,4 +289,4 @@ class Changing(RuleBasedStateMachine):
 
 
 TestChanging = Changing.TestCase
-TestChanging.settings = settings(max_examples=RUNS, stateful_step_count=20, deadline=None)
+TestChanging.settings = settings(max_examples=RUNS * 2 // 3, stateful_step_count=20, deadline=None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -18,7 +19,8 @@ from lamella.core.bridge.module import SCANS_BEFORE
 from tests.core.bridge.random_queries import OTHER, OTHERS, Queries
 from tests.core.bridge.random_rows import DECLARED, OTHER_LAYOUTS, SCHEMA, as_sqlite, rows
 
-ROWS, GROUP_ROWS, STATEMENTS = 120, 10, 350
+ROWS, GROUP_ROWS = 120, 10
+STATEMENTS = int(os.environ.get("LAMELLA_LONG_RUNS", "100"))
 OTHER_ROWS = SCANS_BEFORE + 4
 Made = tuple[apsw.Connection, list[tuple[int, dict[str, Any]]]]
 

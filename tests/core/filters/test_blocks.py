@@ -72,16 +72,16 @@ def test_values_of_one_column_are_asked_for_together() -> None:
         assert [p.operator for p in predicates(bound)] == [p.operator for p in predicates(parse(kept))]
 
 
-def test_thousands_of_conditions_are_answered_by_either_engine() -> None:
+def test_a_thousand_conditions_are_answered_by_either_engine() -> None:
     rows = pa.table({"a": from_numpy(np.arange(9_000)), "b": [f"x{number % 7}" for number in range(9_000)]})
-    where = " or ".join(f"a = {number} and b like 'x{number % 2}%'" for number in range(0, 9_000, 3))
+    where = " or ".join(f"a = {number} and b like 'x{number % 2}%'" for number in range(0, 9_000, 9))
     bound = bind(parse(where), rows.schema, "rows")
     sql = to_sql(bound, {"a": "a", "b": "b"}).sql("duckdb")
     with duckdb.connect() as engine:
         engine.register("rows", rows)
         found = [a for (a,) in engine.sql(f"SELECT a FROM rows WHERE {sql} ORDER BY a").fetchall()]
     assert found == np.flatnonzero(np.asarray(mask(bound, rows))).tolist()
-    assert found == [number for number in range(0, 9_000, 3) if number % 7 == number % 2]
+    assert found == [number for number in range(0, 9_000, 9) if number % 7 == number % 2]
 
 
 class Impatient(Job):

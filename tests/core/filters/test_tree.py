@@ -95,9 +95,9 @@ def test_words_that_python_would_swallow_are_refused(wrong: object) -> None:
 
 
 @pytest.mark.parametrize("combine", [any_of, all_of])
-def test_ten_thousand_terms_run_everywhere(combine: object) -> None:
+def test_thousands_of_terms_run_everywhere(combine: object) -> None:
     if combine is any_of:
-        tree = any_of((col("a") == n) & (col("b") == "x") for n in range(10_000))
+        tree = any_of((col("a") == n) & (col("b") == "x") for n in (*range(1_000), 9_999))
     else:
         tree = all_of([*(col("a") != n for n in range(2, 9_999)), col("a") > 0])
     bound = bind(tree, SCHEMA, "rows")

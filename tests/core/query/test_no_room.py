@@ -43,19 +43,19 @@ from lamella.core.errors import NoRoom
 from lamella.core.query.engine import limit_memory
 limit_memory(64 << 20)
 with Store.open(sys.argv[1]) as store:
-    numbers = store.create_table("numbers", {"even": [n % 2 for n in range(4_000)], "n": list(range(4_000))})
+    numbers = store.create_table("numbers", {"even": [n % 2 for n in range(3_000)], "n": list(range(3_000))})
     paired = numbers.join(numbers, on="even", suffix="_other")
     paired.limit(1).read()
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    assert paired.explain().rows == 8_000_000
+    assert paired.explain().rows == 4_500_000
     try:
         paired.read()
     except NoRoom as error:
         assert "64 MB of memory" in str(error), error
     else:
-        sys.exit("250 MB were read")
+        sys.exit("140 MB were read")
     taken = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-    assert taken < 180 << 10, f"{taken >> 10} MB"
+    assert taken < 110 << 10, f"{taken >> 10} MB"
 """
 
 
@@ -70,7 +70,7 @@ def numbers(tmp_path: Path) -> Path:
 def test_a_sort_that_cannot_spill_says_so_and_the_next_query_works(numbers: Path) -> None:
     program = [sys.executable, "-c", SORTS, str(numbers)]
     with small_disk(1_000) as disk:
-        done = subprocess.run(program, env={**os.environ, "TMPDIR": str(disk)}, timeout=60, check=False)
+        done = subprocess.run(program, env={**os.environ, "TMPDIR": str(disk)}, timeout=300, check=False)
     assert done.returncode == 0
 
 
@@ -78,7 +78,7 @@ def test_an_answer_that_is_larger_than_the_memory_is_refused_and_explaining_it_t
     tmp_path: Path,
 ) -> None:
     program = [sys.executable, "-c", LARGE_ANSWER, str(tmp_path / "s")]
-    assert subprocess.run(program, timeout=60, check=False).returncode == 0
+    assert subprocess.run(program, timeout=300, check=False).returncode == 0
 
 
 def test_positions_that_find_no_room_on_disk_are_an_error_and_not_the_end_of_the_process(

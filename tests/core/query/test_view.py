@@ -152,7 +152,8 @@ def test_a_view_follows_its_rows_into_a_later_snapshot(tmp_path, query, inserted
         new = pa.table({"n": np.full(inserted, 1)})
         commit = own.edit([cells], new, gone)
         after = before.followed(own.snapshot(), commit.inserted)
-        left = [i for i in ids if i not in set(deleted)]
+        gone_ids = set(deleted)
+        left = [i for i in ids if i not in gone_ids]
         new_ids = commit.inserted_ids.tolist()
         assert after.page(0, after.num_rows, ["_id"]).column(0).to_pylist() == left + new_ids
         if 12_400 in left:
