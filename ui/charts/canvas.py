@@ -10,7 +10,7 @@ from typing import Any
 
 import pyqtgraph as pg
 from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, Qt, Signal
-from PySide6.QtGui import QBrush, QFocusEvent, QKeyEvent, QMouseEvent, QResizeEvent, QWheelEvent
+from PySide6.QtGui import QBrush, QFocusEvent, QFontMetrics, QKeyEvent, QMouseEvent, QResizeEvent, QWheelEvent
 from PySide6.QtWidgets import QToolTip, QWidget
 
 from lamella.core.errors import visible
@@ -41,6 +41,8 @@ from lamella.ui.charts.panels import (
 )
 from lamella.ui.charts.words import brush_text, figure_title, hover_text, place_text, summary_of
 
+LEAST_TITLE = 80
+"""Pixels of a panel that its title leaves to the axis, and has at least."""
 REACH = 16
 """How far from a point the mouse may be, in pixels."""
 DRAG = 5
@@ -129,8 +131,22 @@ class ChartCanvas(pg.GraphicsLayoutWidget):
             row_end = min(len(places), (number // across + 1) * across)
             named = row_end + across > len(places)  # in its row there is one with none below it
             self._add_panel(marks, own, place, divmod(number, across), named)
+        self._name_panels()
         self._set_ranges()
         self._fit_axes()
+
+    def _name_panels(self) -> None:
+        """As far as there is room over each."""
+        look, data = theme.current(), self.data
+        metrics = QFontMetrics(look.font(theme.TextSize.CAPTION, bold=True))
+        room = max(LEAST_TITLE, self.width() // self._abreast - LEAST_TITLE)
+        size = f"{look.font(theme.TextSize.CAPTION).pointSizeF():.1f}pt"
+        for panel in self.panels:
+            name = None
+            if panel.place is not None and data is not None and data.panels is not None:
+                text = place_text(data.panels, panel.place)
+                name = escape(metrics.elidedText(text, Qt.TextElideMode.ElideMiddle, room))
+            panel.plot.setTitle(name, color=look.colors.text, size=size, bold=True)
 
     def _plot(self, number: int) -> pg.PlotItem:
         while len(self._plots) <= number:
@@ -171,8 +187,6 @@ class ChartCanvas(pg.GraphicsLayoutWidget):
             axis.setStyle(tickFont=caption, maxTickLevel=1)
         left.setGrid(GRID_ALPHA)
         points = f"{caption.pointSizeF():.1f}pt"
-        text = None if place is None or data.panels is None else escape(place_text(data.panels, place))
-        plot.setTitle(text, color=look.colors.text, size=points, bold=True)
         style = {"color": look.colors.muted, "font-size": points}
         named = named and data.x is not None
         bottom.setStyle(showValues=named)
@@ -215,7 +229,7 @@ class ChartCanvas(pg.GraphicsLayoutWidget):
             from_zero = low == 0 and data.spec.kind not in (LINE, BOX)
             low, high = low if from_zero else low - room, high + room
         self._view = left, right
-        stretch = map_stretch(low, high) if data.spec.is_map and self.display.map else None
+        stretch = map_stretch(low, high) if data.is_map and self.display.map else None
         for panel in self.panels:
             panel.plot.vb.setAspectLocked(stretch is not None, stretch)
             if stretch is not None:  # a map may be higher or wider than the earth
@@ -258,6 +272,8 @@ class ChartCanvas(pg.GraphicsLayoutWidget):
         before = self._abreast
         if len(self.panels) > 1 and across != before:
             self._redraw()
+        if len(self.panels) > 1:
+            self._name_panels()
         self._fit_axes()
         self.ci.layout.activate()
         self._name_lines()

@@ -217,17 +217,32 @@ class EndLabels(pg.GraphicsObject):
         font = theme.current().font(theme.TextSize.CAPTION, bold=True)
         p.setFont(font)
         height = p.fontMetrics().height()
-        below = -math.inf
-        for look, _x, y in self._ends:
-            place = transform.map(QPointF(self._right, y))
-            top = max(place.y() - height / 2, below)
-            below = top + height
+        places = [transform.map(QPointF(self._right, y)) for _look, _x, y in self._ends]
+        tops = _apart([place.y() - height / 2 for place in places], height, self._floor(transform))
+        for (look, _x, _y), place, top in zip(self._ends, places, tops, strict=True):
             p.setPen(QPen(look.color))
             p.setBrush(QBrush(look.color))
             draw_symbol(p, look.marker, QPointF(place.x() + theme.M, top + height / 2), MARKER_SIZE)
             p.setPen(theme.current().color("text"))
             p.drawText(QPointF(place.x() + theme.XL - theme.XS, top + p.fontMetrics().ascent()), look.name)
         p.restore()
+
+    def _floor(self, transform: QTransform) -> float:
+        """Where the plot ends below."""
+        box = self.getViewBox()
+        return math.inf if box is None else transform.mapRect(box.viewRect()).bottom()
+
+
+def _apart(tops: Sequence[float], height: float, floor: float) -> list[float]:
+    """Lines of this height, from above to below, that cover none of each other and end above the floor."""
+    apart, below = list[float](), -math.inf
+    for top in tops:
+        apart.append(max(top, below))
+        below = apart[-1] + height
+    for number in reversed(range(len(apart))):
+        apart[number] = min(apart[number], floor - height)
+        floor = apart[number]
+    return apart
 
 
 def draw_symbol(p: QPainter, marker: str, at: QPointF, size: float) -> None:

@@ -67,13 +67,10 @@ def names_overhang(panels: Sequence[Panel], x: Dimension) -> float:
         if panel.cell[1] == 0 and bottom.overhang:
             (west, east), _down = box.viewRange()
             before = (x.places[0].at - west) / (east - west) * box.width()
-            most = max(most, bottom.overhang - before - panel.plot.getAxis("left").width())
+            most = max(most, bottom.overhang - before - panel.plot.getAxis("left").minimumWidth())
     return most
 
 
-def map_stretch(south: float, north: float) -> float | None:
-    """How long a degree to the east is against one to the north, in the middle between two latitudes; None
-    where there is no map of them."""
-    if not -90 <= south <= north <= 90:
-        return None
+def map_stretch(south: float, north: float) -> float:
+    """How long a degree to the east is against one to the north, in the middle between two latitudes."""
     return max(0.05, math.cos(math.radians((south + north) / 2)))

@@ -77,7 +77,11 @@ def place_text(dimension: Dimension, place: Place) -> str:
 def short_text(dimension: Dimension, place: Place) -> str:
     """The same, as far as a legend has room."""
     text = "others" if place.key == OTHERS else place_text(dimension, place)
-    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
+    if len(text) <= LONGEST:
+        return text
+    whole = visible(place.low) if isinstance(place.low, str) else text
+    end = whole[-LONGEST // 3 :]  # names that begin alike are told apart by it
+    return f"{text[: LONGEST - len(end) - 1]}…{end}"
 
 
 def tick_text(dimension: Dimension, place: Place) -> str:
@@ -194,6 +198,8 @@ def counts_of(data: ChartData, total: int) -> list[tuple[str, str]]:
 
 def remarks_of(data: ChartData) -> list[str]:
     """What should be known of the figures, and of those that are not drawn."""
+    if data.spec.is_map and not data.is_map and data.table.num_rows:
+        return [*data.remarks, f"No map: {visible(data.spec.y)} goes beyond 90 degrees"]
     if not data.spec.log_y or data.shows_points or data.spec.kind in (SCATTER, HEAT_MAP):
         return list(data.remarks)
     name = "low" if data.spec.kind == BOX else "value"

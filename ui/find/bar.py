@@ -92,8 +92,10 @@ class FindColumns(ChoiceButton):
 
     def _say(self) -> None:
         chosen = self._chosen
+        self.setMinimumWidth(0)
         if chosen is None:
             self.say("All columns")
+            self.setMinimumWidth(self.sizeHint().width())
         elif len(chosen) == 1:
             self.say(visible(chosen[0]))
         else:
@@ -114,7 +116,7 @@ class FindBar(TwoPartBar):
     closed = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent, stretches=(2, 3))
+        super().__init__(parent, stretches=(1, 1))
         self.setAccessibleName("Find")
         self._make()
         self._lay_out()

@@ -55,6 +55,8 @@ class IndexesDialog(QDialog):
         super().__init__(parent)
         self._table, self._name, self._tasks = table, name, tasks
         self._building: Handle | None = None
+        self.column = ""
+        """That a new index is of, unless another one is chosen."""
         self.statuses: list[IndexStatus] = []
         self.setWindowTitle(f"Indexes of {visible(name)}")
         self._make()
@@ -74,7 +76,7 @@ class IndexesDialog(QDialog):
 
     def begin_new(self, kind: str = "sorted", column: str = "") -> None:
         """Open the form of a new index."""
-        self.form.begin(kind, column)
+        self.form.begin(kind, column or self.column)
         self.form.show()
         self.new.setEnabled(False)
 
@@ -281,12 +283,13 @@ class TableTab(Protocol):
     def window(self) -> QWidget: ...
 
 
-def show_indexes(tab: TableTab) -> IndexesDialog | None:
-    """The indexes of the table of a tab; None for files, which have none."""
+def show_indexes(tab: TableTab, column: str = "") -> IndexesDialog | None:
+    """The indexes of the table of a tab; None for files, which have none. A new one begins with `column`."""
     table = tab.table
     if table is None:
         return None
     dialog = IndexesDialog(table, tab.name, tab.tasks, tab.window())
+    dialog.column = column
     dialog.finished.connect(dialog.deleteLater)
     tab.commits.committed.connect(dialog.follow)
     dialog.open()

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import (
     QHeaderView,
     QLabel,
     QLineEdit,
+    QPushButton,
     QSizePolicy,
     QToolTip,
     QTreeWidget,
@@ -46,7 +47,7 @@ RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 @dataclass(frozen=True)
 class PageSubject:
     """What the page is about. `kind` says what it is; `noted` gives, on a worker, what is noted of it, and
-    `remarks` are what people should know of its rows."""
+    `remarks` are what people should know of its rows. Tables can have indexes."""
 
     name: str
     kind: str
@@ -54,6 +55,7 @@ class PageSubject:
     where: Filter | None = None
     noted: Callable[[], Mapping[str, str]] = dict
     remarks: tuple[str, ...] = ()
+    is_table: bool = False
 
 
 @dataclass(frozen=True)
@@ -77,8 +79,9 @@ def subject_of(name: str, dataset: Dataset, lines: LineView) -> PageSubject:
         kind = f"{getattr(dataset, 'format', 'File')}, open in place"
         kind += ": the sizes are of its cache" if isinstance(dataset, CachedDataset) else ""
     return PageSubject(
-        name, kind, view.snapshot, view.query.where, lambda: noted_of(dataset), dataset.remarks
-    )
+        name, kind, view.snapshot, view.query.where, lambda: noted_of(dataset), dataset.remarks,
+        isinstance(dataset, Table),
+    )  # fmt: skip
 
 
 def noted_of(dataset: Dataset) -> dict[str, str]:
@@ -167,9 +170,10 @@ def groups_text(storage: Storage) -> str:
 
 
 class TablePage(QWidget):
-    """`column_chosen` has the name of a column to go to."""
+    """`column_chosen` has the name of a column to go to; `indexes_requested` wants the table's indexes."""
 
     column_chosen = Signal(str)
+    indexes_requested = Signal()
 
     def __init__(self, tasks: Tasks, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -182,6 +186,7 @@ class TablePage(QWidget):
         self.strip, self.groups = RowGroupStrip(), QLabel(wordWrap=True)
         self.find = QLineEdit(placeholderText="Find a column", accessibleName="Find a column")
         self.tree = QTreeWidget()
+        self.indexes = QPushButton("Indexes…", toolTip="Make what finds rows faster, or drop it")
         self._lay_out()
 
     @property
@@ -202,6 +207,7 @@ class TablePage(QWidget):
             return
         self.title.setText(visible(subject.name))
         self.kind.setText(visible(subject.kind))
+        self.indexes.setVisible(subject.is_table)
         self._handle = self._tasks.read(
             lambda job: read_subject(subject, job), self._show, self._fail, owner=self, quiet=True
         )
@@ -316,10 +322,15 @@ class TablePage(QWidget):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(theme.M, theme.S, theme.S, theme.S)
         layout.setSpacing(theme.S)
-        for widget in (self.title, self.kind, self.figures, self.strip, self.groups, self.find):
+        for widget in (self.title, self.kind, self.figures, self.strip, self.groups):
             layout.addWidget(widget)
+        theme.variant(self.indexes, "link")
+        layout.addWidget(self.indexes, 0, Qt.AlignmentFlag.AlignLeft)
+        layout.addWidget(self.find)
         layout.addWidget(self.tree, 1)
         self.strip.hide()
+        self.indexes.hide()
+        self.indexes.clicked.connect(self.indexes_requested)
         self.groups.hide()
         self.find.textChanged.connect(self._show_matches)
         self.tree.itemClicked.connect(self._choose)

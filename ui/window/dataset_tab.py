@@ -190,6 +190,7 @@ class DatasetTab(QWidget):
         made.history_page.import_requested.connect(self.steps.import_requested)
         made.about = self._subject
         made.table_page.column_chosen.connect(self._go_to_named)
+        made.table_page.indexes_requested.connect(self.finding.show_indexes)
         self._beside.addWidget(made)
         return made
 

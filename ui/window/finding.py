@@ -34,6 +34,7 @@ from lamella.ui.window.loader import Tab
 if TYPE_CHECKING:
     from lamella.ui.editing.replace_dialog import ReplaceDialog
     from lamella.ui.find.word_search import WordSearchPanel
+    from lamella.ui.indexes.manager import IndexesDialog
 
 PAUSE_MS = 150
 LONGEST_SHOWN = 40
@@ -498,10 +499,14 @@ class Finding(QObject):
             self._place.addWidget(self._words)
         return self._words
 
-    def _ask_index(self) -> None:
+    def show_indexes(self) -> IndexesDialog | None:
+        """Those of the table; None of files, which have none."""
         from lamella.ui.indexes.manager import show_indexes
 
-        dialog = show_indexes(self._tab)
+        return show_indexes(self._tab, self._tab.grid.current_name or "")
+
+    def _ask_index(self) -> None:
+        dialog = self.show_indexes()
         if dialog is not None:
             dialog.begin_new(FULLTEXT)
             dialog.changed.connect(self.words.search)

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from lamella.ui.find.everywhere import SearchEverywhere
     from lamella.ui.find.result_list import Result
     from lamella.ui.find.table_search import ListSources, Source
-    from lamella.ui.indexes.manager import IndexesDialog
     from lamella.ui.window.dataset_tab import DatasetTab
     from lamella.ui.window.window import Window
 
@@ -141,15 +140,8 @@ def search_handlers(
         "find_previous": on(lambda tab: tab.finding.step(-1)),
         "find_everywhere": window.searches.show,
         "replace": on(lambda tab: tab.finding.replace()),
-        "indexes": on(manage_indexes),
+        "indexes": on(lambda tab: tab.finding.show_indexes()),
     }
-
-
-def manage_indexes(tab: DatasetTab) -> IndexesDialog | None:
-    """The indexes of the tab's table; None where it shows a file."""
-    from lamella.ui.indexes.manager import show_indexes
-
-    return show_indexes(tab)
 
 
 def _dataset_of(dataset: Dataset, job: Job) -> Dataset:

@@ -22,7 +22,6 @@ from lamella.ui.widgets.sidebar import Entry
 from lamella.ui.window.benchmarking import benchmark_table
 from lamella.ui.window.dataset_tab import DatasetTab
 from lamella.ui.window.file_watch import entry_key, is_file
-from lamella.ui.window.searches import manage_indexes
 
 if TYPE_CHECKING:
     from lamella.core.store.views import FileViews
@@ -80,7 +79,7 @@ class SidebarActions(QObject):
         if entry.kind == "table":
             measure = partial(window.opening.open_key, entry.key, partial(benchmark_table, window))
             store_diagram: Choice = ("relation", "Relations diagram", partial(window.diagrams.show, path))
-            indexes = partial(window.opening.open_key, entry.key, manage_indexes)
+            indexes = partial(window.opening.open_key, entry.key, lambda tab: tab.finding.show_indexes())
             return [
                 show,
                 compare,

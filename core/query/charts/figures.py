@@ -16,6 +16,7 @@ from lamella.core.query.charts.spec import BOX, ChartSpec
 
 X, Y, MEASURE, COLOR, PANELS, SIZE = "x", "y", "m", "c", "p", "s"
 """What columns are to a chart."""
+POLE = 90
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,13 @@ class ChartData:
     def shows_points(self) -> bool:
         """Whether every row is a point of its own."""
         return "at_x" in self.table.column_names
+
+    @property
+    def is_map(self) -> bool:
+        """Whether it can be drawn in the proportions of a map: there are no latitudes beyond the poles."""
+        latitudes = () if self.y is None else self.y.places
+        is_on_earth = bool(latitudes) and latitudes[0].right > -POLE and latitudes[-1].left <= POLE
+        return self.spec.is_map and is_on_earth
 
     def dimension(self, role: str) -> Dimension | None:
         return {X: self.x, Y: self.y, COLOR: self.color, PANELS: self.panels}[role]

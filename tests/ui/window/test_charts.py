@@ -14,7 +14,7 @@ from PySide6.QtGui import QGuiApplication, QImage
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QCheckBox, QComboBox, QFileDialog, QLineEdit, QToolButton
 
-from lamella import col
+from lamella import col, resources
 from lamella.core.filters.expr import Predicate
 from lamella.core.query import agg
 from lamella.core.query.charts import ChartSpec
@@ -357,7 +357,11 @@ def test_every_bar_and_both_ends_of_an_axis_are_named(qtbot, window, settled, tm
 
 
 def drawn_texts(view) -> set[str]:
-    return set(re.findall(r">([^<>]+)</text>", view.svg()))
+    return texts_of(view.svg())
+
+
+def texts_of(svg: str) -> set[str]:
+    return {text.strip() for text in re.findall(r">([^<>]+)</text>", svg)}
 
 
 def test_an_area_ends_where_its_rows_end(qtbot, window, settled, tmp_path):
@@ -412,6 +416,65 @@ def test_a_chart_is_exported_as_picture_drawing_and_figures(qtbot, chart, settle
     dialog = tab.window().findChild(ExportDialog)
     assert dialog is not None and "figures of the chart" in dialog.rows_box.currentText()
     dialog.close()
+
+
+def test_how_delays_depend_on_the_hour_and_the_carrier_in_a_report(
+    qtbot, window, settled, tmp_path, monkeypatch
+):
+    """From a file to a picture and a drawing, by clicks and keys alone."""
+    window.open_paths([resources.sample("flights")])
+    tab = settled()
+    control, shift = Qt.KeyboardModifier.ControlModifier, Qt.KeyboardModifier.ShiftModifier
+    QTest.keyClick(window, Qt.Key.Key_V, control | shift)
+    view = tab.charting.view
+    QTest.mouseClick(view.form.buttons["line"], Qt.MouseButton.LeftButton)
+    for role, name in (("x", "hour"), ("measure", "dep_delay"), ("color", "carrier")):
+        field = view.form.boxes[role]
+        field.setFocus()
+        field.selectAll()
+        QTest.keyClicks(field, name)
+        QTest.keyClick(field, Qt.Key.Key_Return)
+    spec = ChartSpec("line", "hour", measure="dep_delay", aggregate="mean", color="carrier")
+    qtbot.waitUntil(lambda: tab.charting.is_drawn(spec), timeout=10_000)
+    assert ("Used", "328,521") in shown_counts(view)
+    for kind in ("png", "svg"):
+        path = tmp_path / f"delays.{kind}"
+        monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_, path=path: (str(path), ""))
+        act = next(a for a in view.export.menu().actions() if kind.upper() in a.text())
+        act.trigger()
+        qtbot.waitUntil(path.exists)
+    assert QImage(str(tmp_path / "delays.png")).width() >= view.picture_size.width()
+    texts = texts_of((tmp_path / "delays.svg").read_text("utf-8"))
+    assert {"Mean of dep_delay by hour and carrier", "hour", "Mean of dep_delay", "UA", "others"} <= texts
+
+
+def test_latitudes_that_there_are_not_make_no_map(qtbot, window, settled, tmp_path):
+    pq.write_table(pa.table({"lon": [1000.0, 3, 4], "lat": [500.0, -3, 1e9]}), tmp_path / "wrong.parquet")
+    window.open_paths([tmp_path / "wrong.parquet"])
+    tab = settled()
+    tab.charting.show()
+    view = tab.charting.view
+    view.show_spec(ChartSpec("scatter", "lon", "lat"))
+    qtbot.waitUntil(lambda: view.data is not None and not view.running)
+    assert "No map: lat goes beyond 90 degrees" in view.form.remarks.text()
+    assert not view.canvas.panels[0].plot.vb.state["aspectLocked"]
+
+
+def test_long_names_are_told_apart_and_stay_inside(qtbot, window, settled, tmp_path):
+    names = [f"{'a name that begins like all others ' * 3}{n}" for n in range(7)]
+    rows = {"long": names * 4, "x": [n for n in range(4) for _ in names], "y": [1] * 28}
+    pq.write_table(pa.table(rows), tmp_path / "long.parquet")
+    window.open_paths([tmp_path / "long.parquet"])
+    tab = settled()
+    tab.charting.show()
+    view = tab.charting.view
+    view.show_spec(ChartSpec("line", "x", measure="y", aggregate="sum", color="long"))
+    qtbot.waitUntil(lambda: view.data is not None and not view.running)
+    assert len({look.name for look in view.canvas.looks}) == 7
+    view.show_spec(ChartSpec("bar", "x", panels="long"))
+    qtbot.waitUntil(lambda: len(view.canvas.panels) == 7 and not view.running)
+    for panel in view.canvas.panels:
+        assert panel.plot.sceneBoundingRect().right() <= view.canvas.width() + 1
 
 
 def test_a_picture_that_cannot_be_written_says_so(qtbot, chart, settled, tmp_path):

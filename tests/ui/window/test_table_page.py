@@ -14,6 +14,7 @@ from lamella import col
 from lamella.core.query import agg
 from lamella.core.query.line import Line
 from lamella.core.query.steps import Group
+from lamella.ui.indexes.manager import IndexesDialog
 
 
 @pytest.fixture
@@ -95,3 +96,20 @@ def test_a_table_says_its_store_and_version(qtbot, window, table, table_tab, set
     qtbot.waitUntil(lambda: page.storage is not None and page.is_settled)
     assert page.kind.text() == "Table in My tables, version 2"
     assert group(page, "Metadata").child(0).text(0) == "source: BTS"
+
+
+def test_the_page_of_a_table_leads_to_its_indexes(qtbot, window, table_tab, go_to, settled):
+    go_to(table_tab, 3, "delay")
+    window.commands["table_details"].trigger()
+    page = table_tab.inspector.table_page
+    qtbot.waitUntil(lambda: page.storage is not None and page.is_settled)
+    QTest.mouseClick(page.indexes, Qt.MouseButton.LeftButton)
+    dialog = window.findChild(IndexesDialog)
+    assert dialog.isVisible()
+    dialog.begin_new()
+    assert dialog.form.index.columns == ("delay",), "that of the cursor"
+    dialog.close()
+
+
+def test_a_file_has_no_indexes(page):
+    assert not page.indexes.isVisible()
