@@ -16,8 +16,6 @@ from PySide6.QtWidgets import QMessageBox, QWidget
 
 from lamella import resources
 from lamella.app import add_window_to_benchmark, paths
-from lamella.app import settings as limits
-from lamella.app import settings as servers
 from lamella.app import settings as settings_file
 from lamella.app.launch import raise_window
 from lamella.app.memory import Memory, State
@@ -102,8 +100,8 @@ class Program:
         settings, unread = settings_file.load(settings_file.settings_path())
         problems: list[LamellaError] = [*unread, *settings_file.take_environment(settings, os.environ)]
         settings_file.take_command_line(settings, chosen)
-        limits.apply_limits(settings)
-        servers.apply_servers(settings)
+        settings_file.apply_limits(settings)
+        settings_file.apply_servers(settings)
         look = theme.current()
         look.set_text_scale(settings["text_scale"])
         look.set_mode(settings["theme"])

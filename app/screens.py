@@ -27,6 +27,7 @@ from lamella.core.query.line import Line
 from lamella.core.query.steps import Compute, Group, Sort, Where
 from lamella.core.scan.snapshot import SortKey
 from lamella.ui import theme
+from lamella.ui.comparison.dialog import CompareDialog
 from lamella.ui.dialogs.command_palette import CommandPalette
 from lamella.ui.dialogs.open_import import ImportDialog
 from lamella.ui.editing.change_dialog import ChangeDialog
@@ -44,6 +45,7 @@ SHARP = 2
 """Pixels a point from which on only the table is taken: the sharpness of everything else is the same."""
 
 PAUSE_SECONDS = 0.3
+HELP_OFFSET = 60
 FRAMELESS = Qt.WindowType.FramelessWindowHint
 
 LATE = (col("dep_delay") > 60) & Predicate("carrier", "in", ("AA", "UA"))
@@ -238,6 +240,79 @@ def store(tour: Tour) -> None:
     page.tree.topLevelItem(0).setExpanded(True)
 
 
+def details(tour: Tour) -> None:
+    """The page of the inspector about the table, with row groups that the filter skips."""
+    tab = plain(tour)
+    tab.set_filter(col("month") >= 10)
+    settled(tour)
+    tab.inspector.show_page("table")
+    tour.wait("the table is described", lambda: tab.inspector.table_page.is_settled)
+    settled_after_pause(tour)
+
+
+def history(tour: Tour) -> None:
+    """What has changed since the first version, beside the commits."""
+    if not tour.window.library.stores[-1]["planes"].history.undoable():
+        change_planes(tour)
+    tour.window.opening.open_key((str(tour.window.library.stores[-1].path), "planes"))
+    tour.wait("the planes are shown", lambda: tour.window.tabs.title == "planes")
+    tab = settled(tour)
+    tour.window.commands["history"].trigger()
+    page = tab.inspector.history_page
+    tour.wait("the commits are listed", lambda: page.is_settled and page.model.total > 2)
+    page.select(1)
+    page.against_now.click()
+    view = tab.comparing.view
+    tour.wait("the versions are compared", lambda: view is not None and view.is_settled)
+    settled_after_pause(tour)
+
+
+def change_planes(tour: Tour) -> None:
+    planes = tour.window.library.stores[-1]["planes"]
+    planes.update_where(col("manufacturer") == "AIRBUS INDUSTRIE", {"$set": {"manufacturer": "AIRBUS"}})
+    planes.delete(ids=[17, 18])
+    planes.history.name_version("before the merger", 1)
+
+
+def close_tab(tour: Tour) -> None:
+    tour.window.commands["close_tab"].trigger()
+
+
+def compare(tour: Tour) -> None:
+    """The dialog, with a table of other rows."""
+    tab = plain(tour)
+    tour.window.commands["compare"].trigger()
+    dialog = dialog_of(tour, CompareDialog)
+    dialog.add_file(resources.sample("weather"))
+    tour.wait("keys are looked for", lambda: dialog.is_settled and dialog.key.count() > 0)
+    settled(tour)
+    assert tab.view is not None
+
+
+def all_columns(tour: Tour) -> None:
+    tab = plain(tour)
+    tab.profiling.show()
+    loader = tab.profiling.view.loader if tab.profiling.view is not None else None
+    tour.wait("figures are there", lambda: loader is not None and loader.num_known > 15 and not loader.busy)
+
+
+def hide_columns(tour: Tour) -> None:
+    plain(tour).profiling.hide()
+
+
+def settings(tour: Tour) -> None:
+    tour.window.commands["settings"].trigger()
+
+
+def help_pages(tour: Tour) -> None:
+    tour.window.help.show("shortcuts.md")
+    tour.wait("the help is there", lambda: tour.window.help.viewer is not None)
+    viewer = tour.window.help.viewer
+    assert viewer is not None
+    viewer.move(tour.window.mapToGlobal(QPoint(HELP_OFFSET, HELP_OFFSET)))
+    viewer.resize(tour.window.size() - QSize(2 * HELP_OFFSET, 2 * HELP_OFFSET))
+
+
 def benchmark(tour: Tour) -> None:
     if tour.window.benchmark is not None:
         tour.window.show_benchmark()
@@ -291,11 +366,18 @@ SCREENS: dict[str, Callable[[Tour], None]] = {
     "commands": commands,
     "relations": relations,
     "store": store,
+    "details": details,
+    "history": history,
+    "compare": compare,
+    "all-columns": all_columns,
+    "settings": settings,
+    "help": help_pages,
     "benchmark": benchmark,
     "saved-runs": saved_runs,
 }
 AFTER: dict[str, Callable[[Tour], None]] = {
-    "filter-row": hide_filter_row, "chart": hide_chart, "sql": close_console
+    "filter-row": hide_filter_row, "chart": hide_chart, "sql": close_console, "history": close_tab,
+    "all-columns": hide_columns, "settings": close_tab,
 }  # fmt: skip
 
 

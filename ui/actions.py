@@ -367,8 +367,10 @@ TOOLBAR = (
     ("export",),
     ("benchmark",),
 )
-LABELLED = ("filter", "group", "chart", "sql", "benchmark")
-"""These keep their names on a toolbar that is too narrow for all."""
+LABELLED = (
+    "filter", "chart", "group", "sql", "benchmark", "change", "columns", "join", "import", "open", "export"
+)  # fmt: skip
+"""On a toolbar that is too narrow for all names the last of these give way first."""
 
 ICONS_ONLY = ("undo", "redo")
 """These have no names on the toolbar, however wide it is."""

@@ -91,12 +91,12 @@ def _rows_to_insert(table: Table, statement: ChangeStatement, rows: pa.Table) ->
             f"The columns are {', '.join(names)}; {ID} is given by the store",
             f"Name the columns, and leave {ID} out: SELECT * EXCLUDE ({ID})",
         )
-    return _named(table, rows, _known_columns(table, names))
+    return _as_columns_of(table, rows, _known_columns(table, names))
 
 
 def _cells_to_update(table: Table, statement: ChangeStatement, rows: pa.Table) -> pa.Table:
     _refuse_twice(table, rows)
-    return _named(table, rows, [ID, *_known_columns(table, statement.columns or ())])
+    return _as_columns_of(table, rows, [ID, *_known_columns(table, statement.columns or ())])
 
 
 def _insert(table: Table, statement: ChangeStatement, rows: pa.Table, message: str, job: Job) -> Commit:
@@ -128,7 +128,7 @@ def _known_columns(table: Table, names: Sequence[str]) -> list[str]:
     return columns
 
 
-def _named(table: Table, rows: pa.Table, names: Sequence[str]) -> pa.Table:
+def _as_columns_of(table: Table, rows: pa.Table, names: Sequence[str]) -> pa.Table:
     """A column that is null throughout has the table's own type: the engine gives it any."""
     columns = [
         pa.nulls(len(values), table.schema.field(name).type) if values.null_count == len(values) else values

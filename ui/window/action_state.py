@@ -194,7 +194,7 @@ class ActionSet(QObject):
 
 class ActionBar(QToolBar):
     """The toolbar: a button with the menus, the actions, and a field that opens the search of commands. Where
-    it is too narrow for all names, some give way to their icons, and then all."""
+    it is too narrow for all names, as many as are too long give way to their icons."""
 
     def __init__(self, commands: ActionSet, parent: QWidget | None = None) -> None:
         super().__init__("Actions", parent)
@@ -251,19 +251,28 @@ class ActionBar(QToolBar):
         self.search.setText(f"Search   {self._search_keys}")
         fixed = SLACK + self.menu_button.sizeHint().width() + self.search.sizeHint().width()
         self._pad_buttons("")
-        for named in (tuple(self.buttons), LABELLED, ()):
-            for action_id, button in self.buttons.items():
-                beside = Qt.ToolButtonStyle.ToolButtonTextBesideIcon
-                button.setToolButtonStyle(
-                    beside
-                    if action_id in named and action_id not in ICONS_ONLY
-                    else Qt.ToolButtonStyle.ToolButtonIconOnly
-                )
-            if sum(button.sizeHint().width() for button in self.buttons.values()) + fixed <= self.width():
-                return
-        self.search.setText("")
-        icons = sum(button.sizeHint().width() for button in self.buttons.values())
-        self._pad_buttons("tight" if icons + fixed > self.width() else "")
+        icons = self._widths(Qt.ToolButtonStyle.ToolButtonIconOnly)
+        names = self._widths(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        room, named = self.width() - fixed - sum(icons.values()), set[str]()
+        for action_id in LABELLED:
+            room -= names[action_id] - icons[action_id]
+            if room < 0:
+                break
+            named.add(action_id)
+        for action_id, button in self.buttons.items():
+            with_name = action_id in named and action_id not in ICONS_ONLY
+            style = Qt.ToolButtonStyle
+            button.setToolButtonStyle(
+                style.ToolButtonTextBesideIcon if with_name else style.ToolButtonIconOnly
+            )
+        if sum(icons.values()) + fixed > self.width():
+            self.search.setText("")
+            self._pad_buttons("tight")
+
+    def _widths(self, style: Qt.ToolButtonStyle) -> dict[str, int]:
+        for button in self.buttons.values():
+            button.setToolButtonStyle(style)
+        return {action_id: button.sizeHint().width() for action_id, button in self.buttons.items()}
 
     def _pad_buttons(self, look: str) -> None:
         for button in self.buttons.values():

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QApplication, QMenu, QToolBar
 from pytestqt.qtbot import QtBot
 
 from lamella.ui import theme
-from lamella.ui.actions import ACTIONS, MENUS
+from lamella.ui.actions import ACTIONS, LABELLED, MENUS
 from lamella.ui.dialogs.command_palette import CommandPalette
 from lamella.ui.main_window import MainWindow
 
@@ -67,3 +67,17 @@ def test_every_button_is_in_sight(window: MainWindow, width: int, scale: float) 
         assert button.isVisible() and bar.rect().contains(button.geometry())
     if (width, scale) == (1280, 1.0):
         assert "Ctrl" in bar.search.text()
+
+
+def test_names_give_way_one_after_the_other_and_come_back(window: MainWindow) -> None:
+    bar, beside = window.action_bar, Qt.ToolButtonStyle.ToolButtonTextBesideIcon
+
+    def named(width: int) -> list[str]:
+        window.resize(width, 700)
+        QApplication.processEvents()
+        return [name for name, button in bar.buttons.items() if button.toolButtonStyle() is beside]
+
+    wide, middle, narrow = named(2_000), named(1_000), named(800)
+    assert set(wide) == set(LABELLED) and set(narrow) <= set(middle) < set(wide)
+    assert set(middle) == set(LABELLED[: len(middle)]), "the last ones go first"
+    assert named(2_000) == wide
