@@ -267,12 +267,11 @@ def _is_empty(entry: Entry) -> bool:
 
 
 def _status(item: Any) -> Status:
-    modified = round(item["last_modified"].timestamp() * 1000) * 1_000_000
+    seconds = int(item["last_modified"].timestamp())  # listings say more than an answer about one file does
     etag = item.get("e_tag") or ""
-    quoted = (
-        etag if not etag or etag.endswith('"') else f'"{etag}"'
-    )  # in listings Azure leaves the quotes out
-    return Status(int(item["size"]), modified, quoted)
+    if etag and not etag.endswith('"'):
+        etag = f'"{etag}"'  # Azure's listings leave the quotes out
+    return Status(int(item["size"]), seconds * 1_000_000_000, etag)
 
 
 def _options(endpoint: str) -> dict[str, Any]:
