@@ -263,6 +263,7 @@ class ChartCanvas(pg.GraphicsLayoutWidget):
             align_axes(self.panels)
         left = 0.0 if self.data is None or self.data.x is None else names_overhang(self.panels, self.data.x)
         self.ci.layout.setContentsMargins(theme.S + left, theme.XS, theme.M, theme.XS)
+        self.ci.layout.activate()
 
     def resizeEvent(self, event: QResizeEvent | None) -> None:
         super().resizeEvent(event)
@@ -275,7 +276,6 @@ class ChartCanvas(pg.GraphicsLayoutWidget):
         if len(self.panels) > 1:
             self._name_panels()
         self._fit_axes()
-        self.ci.layout.activate()
         self._name_lines()
 
     # ------------------------------------------------------------------- looking

@@ -442,7 +442,7 @@ def test_how_delays_depend_on_the_hour_and_the_carrier_in_a_report(
         monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_, path=path: (str(path), ""))
         act = next(a for a in view.export.menu().actions() if kind.upper() in a.text())
         act.trigger()
-        qtbot.waitUntil(path.exists)
+        qtbot.waitUntil(lambda path=path: path.name in tab.messages.label.text())
     assert QImage(str(tmp_path / "delays.png")).width() >= view.picture_size.width()
     texts = texts_of((tmp_path / "delays.svg").read_text("utf-8"))
     assert {"Mean of dep_delay by hour and carrier", "hour", "Mean of dep_delay", "UA", "others"} <= texts

@@ -378,7 +378,7 @@ def test_a_result_becomes_a_chart_a_file_and_a_table(qtbot, window, run, store, 
     path = tmp_path / "delays.svg"
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(path), ""))
     tab.charting.export("svg")
-    qtbot.waitUntil(path.exists)
+    qtbot.waitUntil(lambda: path.name in tab.messages.label.text())
     assert "Mean of delay by carrier" in path.read_text("utf-8")
     window.commands["chart"].trigger()
     window.commands["export"].trigger()
