@@ -76,6 +76,11 @@ class StorePaths:
         """Folders in `data/` that may be swept."""
         return filter(_may_sweep_inside, entries(self.data))
 
+    def data_files(self) -> Iterator[Path]:
+        """Those of all tables, by their names alone."""
+        for folder in self.table_folders():
+            yield from (path for path in folder.iterdir() if _DATA_FILE.fullmatch(path.name))
+
     def index_folders(self) -> Iterator[Path]:
         """Folders in `index/` that may be swept."""
         return filter(_may_sweep_inside, entries(self.index))

@@ -203,7 +203,8 @@ def unopened(path: Path, error: Exception) -> StoreProblem:
 
 
 def not_a_catalog(path: Path, why: str) -> StoreProblem:
-    return StoreProblem(f"{path}: not the catalog of a store", why, "Choose another folder")
+    fix = "If it was one, restore a backup; else choose another folder"
+    return StoreProblem(f"{path}: not the catalog of a store", why, fix)
 
 
 class Forked(sqlite3.Connection):

@@ -27,6 +27,7 @@ from lamella.core.store.catalog.schema import (
     damaged_entry,
 )
 from lamella.core.store.catalog.transaction import FILES, CatalogRelations, CatalogViews, RemovedFile
+from lamella.core.store.paths import StorePaths
 
 
 def settle_format(catalog: CatalogAccess) -> None:
@@ -103,6 +104,14 @@ def _create(catalog: CatalogAccess) -> None:
     """Another program may be making it at the same moment: the first to have the lock does."""
     if catalog.read_only:
         raise not_a_catalog(catalog.path, "it is empty")
+    # In this order: no other program that makes it has data files before it has given it a version.
+    has_files = any(StorePaths(catalog.path.parent).data_files())
+    if has_files and catalog.rows("PRAGMA user_version")[0][0] == 0:
+        raise StoreProblem(
+            f"{catalog.path}: the catalog is empty, though there are data files beside it",
+            "It was lost or cut off, and a new one would know of none of them",
+            "Restore a backup, or import the Parquet files in the folder data into another store",
+        )
     catalog.keep_safe(new=True)
     with catalog.transaction() as transaction:
         if catalog.rows("PRAGMA user_version")[0][0] == 0:

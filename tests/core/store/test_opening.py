@@ -199,3 +199,18 @@ def test_reading_leaves_no_file_beside_the_catalog_and_others_keep_theirs(tmp_pa
         "catalog.sqlite-wal",
         "catalog.sqlite-shm",
     }
+
+
+@pytest.mark.parametrize("lost", ["emptied", "removed"])
+def test_a_store_that_lost_its_catalog_keeps_its_files(tmp_path: Path, lost: str) -> None:
+    """A new catalog would know of none of them, and they would be removed as nobody's."""
+    with Store.open(tmp_path / "shop") as store:
+        store.create_table("t", {"n": list(range(5_000))})
+    catalog = tmp_path / "shop" / "catalog.sqlite"
+    whole = catalog.read_bytes()
+    catalog.write_bytes(b"") if lost == "emptied" else catalog.unlink()
+    with pytest.raises(StoreProblem, match="the catalog is empty, though there are data files beside it"):
+        Store.open(tmp_path / "shop")
+    catalog.write_bytes(whole)
+    with Store.open(tmp_path / "shop") as store:
+        assert store["t"].num_rows == 5_000 and not store.maintenance.verify().problems
