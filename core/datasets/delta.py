@@ -271,8 +271,11 @@ def _elsewhere(root: RemotePath, address: str) -> RemotePath:
     text = unquote(address)
     if parts.scheme == "file" and (found := _COPY.search(text)):
         return root / found[1]
-    if is_address(text) and (path := RemotePath(text)).address.key.startswith(f"{root.address.key}/"):
-        return path
+    if is_address(text):
+        named, own = RemotePath(text).address, root.address
+        is_same = (named.scheme, named.place) == (own.scheme, own.place)
+        if is_same and named.key.startswith(f"{own.key}/"):
+            return RemotePath(str(own.at(named.key)))
     raise _shallow_clone(root, parts)
 
 

@@ -16,7 +16,7 @@ from lamella.core.remote.addresses import Address, is_file_address
 from lamella.core.remote.files import files
 from lamella.core.remote.listing import matches, pages
 from lamella.core.remote.paths import RemotePath, path_or_address
-from lamella.core.remote.problems import MissingFile, RemoteProblem
+from lamella.core.remote.problems import AccessDenied, MissingFile, RemoteProblem
 from lamella.core.remote.requests import answers
 from lamella.core.remote.server import Entry
 from lamella.core.validation import path_of
@@ -110,9 +110,17 @@ def _refuse_part_of_table(root: RemotePath, folder: RemotePath) -> None:
     if not folder.address.key:
         return
     around = [folder, *(one for one in folder.parents if one.address.key)]
-    are_tables = answers([partial(is_delta_table, one) for one in around])
+    are_tables = answers([partial(_is_known_table, one) for one in around])
     if table := next((one for one, is_one in zip(around, are_tables, strict=True) if is_one), None):
         raise _part_of_table(root, table)
+
+
+def _is_known_table(folder: RemotePath) -> bool:
+    """Not of a folder that may not be listed: what lies in it may be open to more people than it is."""
+    try:
+        return is_delta_table(folder)
+    except AccessDenied:
+        return False
 
 
 def _is_file(address: Address) -> bool:

@@ -11,8 +11,10 @@ from deltalake import DeltaTable, write_deltalake
 from lamella import FileProblem, Store, agg, open_dataset
 from lamella.app.cli import main
 from lamella.core.datasets.delta import DeltaDataset, versions_of
+from lamella.core.remote.addresses import Address
 from lamella.core.remote.files import files
 from lamella.core.remote.paths import RemotePath
+from lamella.core.remote.problems import AccessDenied
 from lamella.core.remote.servers import servers
 from tests.core.datasets.delta_logs import add, deletion_vector, field, table, vector_in_file
 from tests.remote_servers import S3Server
@@ -108,14 +110,38 @@ def test_a_last_commit_that_is_not_whole_is_refused_with_a_way_out(s3: S3Server,
         assert sorted(open_dataset(address, version=2).read()["n"].to_pylist()) == [1, 3, 4]
 
 
-def test_files_of_this_machine_are_not_read_for_a_table_elsewhere(s3: S3Server, bucket: str, tmp_path: Path):
-    """A log may name any file: one that a stranger wrote must not have this machine's shown."""
-    action = add(tmp_path / "own", "secret.parquet", pa.table({"n": [1]}))
-    action["add"]["path"] = (tmp_path / "own" / "secret.parquet").as_uri()
-    clone = table(tmp_path / "clone", [field("n", "long")], [action])
-    assert open_dataset(clone).num_rows == 1
-    with pytest.raises(FileProblem, match="has rows in files elsewhere"):
-        open_dataset(copied(s3, bucket, clone))
+def test_a_log_reaches_files_of_its_own_table_alone(s3: S3Server, bucket: str, tmp_path: Path):
+    """One that a stranger wrote must not have files of this machine, or of other buckets, shown."""
+    root = tmp_path / "clone"
+    action = add(root, "own.parquet", pa.table({"n": [1]}))
+    for named, is_own in (
+        ((root / "own.parquet").as_uri(), False),
+        (f"s3://other-{bucket}/lake/clone/own.parquet", False),
+        (f"s3a://{bucket}/lake/clone/own.parquet", True),
+    ):
+        action["add"]["path"] = named
+        address = copied(s3, bucket, table(root, [field("n", "long")], [action]))
+        if is_own:
+            assert open_dataset(address).read()["n"].to_pylist() == [1]
+            continue
+        with pytest.raises(FileProblem, match="has rows in files elsewhere"):
+            open_dataset(address)
+
+
+def test_a_folder_opens_though_those_above_it_may_not_be_listed(
+    s3: S3Server, bucket: str, monkeypatch: pytest.MonkeyPatch
+):
+    s3.put(bucket, "closed/open/x.csv", b"n\n1\n")
+    kind = type(servers.server(RemotePath(f"s3://{bucket}").address))
+    entries = kind.entries
+
+    def limited(self: object, folder: Address, recursive: bool = False) -> object:
+        if not folder.key.startswith("closed/open"):
+            raise AccessDenied(folder, "may not be read")
+        return entries(self, folder, recursive)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(kind, "entries", limited)
+    assert open_dataset(f"s3://{bucket}/closed/open").num_rows == 1
 
 
 @pytest.mark.parametrize("is_inline", [True, False], ids=["inline", "file"])
