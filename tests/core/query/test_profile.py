@@ -22,6 +22,7 @@ from lamella.core.errors import BadFilter, Cancelled, UnknownColumn
 from lamella.core.jobs import Job
 from lamella.core.query import profile as profiles
 from lamella.core.query.profile import ColumnProfile
+from lamella.core.scan.cache import LruCache
 
 
 @pytest.fixture(scope="module")
@@ -234,3 +235,17 @@ def test_numbers_have_frequent_values_where_they_are_few(
     assert profiled(store, pa.array([3, 1, 2])).top_values == (), "each is there once"
     monkeypatch.setattr(profiles, "MOST_DISTINCT_NUMBERS", 1)
     assert profiled(store, pa.array([3, 1, 1])).top_values == ()
+
+
+def test_a_column_of_a_wide_file_is_read_by_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "wide.parquet"
+    pq.write_table(pa.table({f"c{n}": [n, None, n + 2, n + 2] for n in range(20)}), path, row_group_size=2)
+    snapshot = open_dataset(path).snapshot()
+    where = col("c3") > 3
+    usual = [profiles.profile(snapshot, "c7", condition) for condition in (None, where)]
+    monkeypatch.setattr(profiles, "WIDE", 10)
+    monkeypatch.setattr(profiles, "_profiles", LruCache(profiles.KEPT_BYTES))
+    assert [profiles.profile(snapshot, "c7", condition) for condition in (None, where)] == usual
+    assert usual[1].top_values == ((9, 2),)
+    with pytest.raises(UnknownColumn):
+        profiles.profile(snapshot, "nothing")

@@ -24,6 +24,7 @@ from lamella.ui.stores.store_dialogs import BackupDialog, MoveDialog, RestoreDia
 from lamella.ui.stores.store_page import StorePage
 from lamella.ui.stores.upkeep_dialogs import CompactDialog, ExpireDialog, VacuumDialog, VerifyDialog
 from lamella.ui.window.dataset_tab import DatasetTab
+from tests.mounts import filled, small_disk
 from tests.ui.fake_memory import FakeMemory
 
 LEFT = Qt.MouseButton.LeftButton
@@ -180,6 +181,43 @@ def test_a_backup_is_made_and_restored_and_opened(
     made = window.store_actions.current_page
     qtbot.waitUntil(lambda: made is not None and made.sizes is not None and not made.is_busy)
     assert made is not None and made.store["orders"].num_rows == ROWS
+
+
+def test_a_backup_and_a_restore_on_a_full_disk_say_so_and_leave_nothing(
+    qtbot: QtBot, page: StorePage, window: MainWindow, store: Store, tmp_path: Path
+) -> None:
+    store.backup(tmp_path / "safe")
+    with small_disk(400) as disk, filled(disk, leave=8_192):
+        dialog = press(qtbot, page, "backup", BackupDialog)
+        assert isinstance(dialog, BackupDialog)
+        dialog.folder.field.setText(str(disk / "full"))
+        qtbot.waitUntil(lambda: "may have too little room" in dialog.reason.text())
+        restoring = window.store_actions.restore()
+        assert isinstance(restoring, RestoreDialog)
+        restoring.backup.field.setText(str(tmp_path / "safe"))
+        restoring.folder.field.setText(str(disk / "back"))
+        for each in (dialog, restoring):
+            qtbot.mouseClick(each.accept_button, LEFT)
+            qtbot.waitUntil(lambda e=each: not e.is_working and "space" in e.reason.text().lower())
+            assert each.accept_button.isEnabled(), "to be tried in another folder"
+            each.reject()
+        assert not (disk / "back").exists() and len(window.library.stores) == 1
+    assert not store.maintenance.verify().problems
+
+
+def test_a_store_whose_catalog_is_damaged_says_what_to_do(
+    qtbot: QtBot, window: MainWindow, tmp_path: Path
+) -> None:
+    with Store.open(tmp_path / "shop") as shop:
+        shop.create_table("t", {"n": list(range(5_000))})
+    (tmp_path / "shop" / "catalog.sqlite").write_bytes(b"")
+    window.store_actions.open(tmp_path / "shop")
+    qtbot.waitUntil(lambda: bool(window.findChildren(ErrorDialog)))
+    dialog = window.findChildren(ErrorDialog)[-1]
+    texts = " ".join(label.text().replace("\u200b", "") for label in dialog.findChildren(QLabel))
+    assert "the catalog is empty, though there are data files beside it" in texts
+    assert "Restore a backup" in texts and len(window.library.stores) == 1
+    dialog.close()
 
 
 def test_tabs_follow_a_store_that_gets_another_name(
