@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from lamella.core.remote import requests
 from lamella.core.remote.connections import Connection, Connections
 from lamella.core.remote.files import files
 from lamella.core.remote.servers import servers
@@ -25,6 +26,7 @@ def nothing_known(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", "/nowhere/credentials")
     monkeypatch.setenv("AWS_CONFIG_FILE", "/nowhere/config")
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    monkeypatch.setattr(requests, "FIRST_PAUSE_SECONDS", 0.01)  # of servers that throttle
     servers.forget()
     files.forget_all()
     yield
