@@ -47,6 +47,7 @@ from lamella.ui.window.servers import ServerFiles
 from lamella.ui.window.sidebar_actions import SidebarActions
 from lamella.ui.window.sql_consoles import SqlConsoles
 from lamella.ui.window.store_actions import StoreActions
+from lamella.ui.window.tab_drag import TabDrag
 from lamella.ui.window.tab_set import TabSet
 from lamella.ui.window.trail import Trail, place_text
 from lamella.ui.window.window_settings import Appearance
@@ -247,13 +248,18 @@ class MainWindow(QMainWindow):
                 tab.reload()
                 tab.messages.say(f"In another window: {commit_text(commit)}")
 
-    def move_tab(self) -> None:
-        """The current tab to a new window, as it is."""
+    def move_tab(self, target: MainWindow | None = None) -> None:
+        """The current tab to another window, or a new one, as it is."""
         tab = self.tabs.current
         item = None if tab is None else self.workspace.item_of(tab)
-        if tab is not None and item is not None and self._may_close(tab):
-            self.tabs.close_at(self.tabs.tabs.indexOf(tab))
+        if tab is None or item is None or not self._may_close(tab):
+            return
+        self.tabs.close_at(self.tabs.tabs.indexOf(tab))
+        if target is None:
             self.window_requested.emit(item)
+        else:
+            target.workspace.reopen(item)
+            target.activateWindow()
 
     def quit(self) -> None:
         """Close all windows, unless one of them is to stay: then those that are open stay open."""
@@ -392,11 +398,6 @@ class MainWindow(QMainWindow):
             tab.conversions.add_to(menu, current_column(tab))
         menu.popup(point)
 
-    def _drag_tab(self) -> None:
-        tab = self.tabs.dataset_tab
-        if tab is not None and len(tab.key) == 1 and not is_address(tab.key[0]):
-            run_drag(self.tabs, file_data([Path(tab.key[0])]))
-
     def _drag_entry(self, entry: Entry) -> None:
         if entry.kind in ("file", "recent") and not is_address(entry.key[0]):
             run_drag(self.sidebar, file_data([Path(entry.key[0])]))
@@ -497,7 +498,7 @@ class MainWindow(QMainWindow):
         self.sidebar.menu_requested.connect(self.sidebar_actions.open_menu)
         self.sidebar.problem_opened.connect(lambda: self.show_error(self.library.no_home))
         self.tabs.current_changed.connect(self.show_files)
-        self.tabs.dragged_out.connect(self._drag_tab)
+        TabDrag(self)
         self.sidebar.dragged.connect(self._drag_entry)
         self.status.theme_requested.connect(self.appearance.toggle)
         for where in (self.start, self.sidebar):

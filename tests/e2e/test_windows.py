@@ -7,13 +7,16 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 import shiboken6
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
+from PySide6.QtGui import QDragEnterEvent, QDropEvent, QMouseEvent
+from PySide6.QtWidgets import QApplication
 
 from lamella import Store, col, resources
 from lamella.app import paths
 from lamella.app.bootstrap import application
 from lamella.app.program import Program
 from lamella.ui.main_window import MainWindow
+from lamella.ui.window import tab_drag
 from lamella.ui.window.dataset_tab import DatasetTab
 from tests.e2e.test_start import end
 
@@ -102,6 +105,42 @@ def test_tab_moves_to_a_new_window_as_it_is(qtbot, program, tmp_path: Path):
     second = next(window for window in program.windows.all if window is not first)
     moved = shown(qtbot, second)
     assert moved.where == (col("carrier") == "AA") and first.tabs.tabs.count() == 0
+
+
+def test_tab_is_dragged_to_the_other_window_with_its_steps(qtbot, pair, monkeypatch):
+    first, second = pair
+    second.commands["close_tab"].trigger()
+    tab = shown(qtbot, first)
+    tab.set_filter(col("x") > 1)
+    qtbot.waitUntil(lambda: tab.view.num_rows == 2)
+    dropped_on = [first, second]
+
+    def drop(source, data):
+        """What the window system does while the mouse is down."""
+        copy, left, none = Qt.DropAction.CopyAction, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+        window = dropped_on.pop(0)
+        enter = QDragEnterEvent(QPoint(300, 300), copy, data, left, none)
+        QApplication.sendEvent(window, enter)
+        event = QDropEvent(QPointF(300, 300), copy, data, left, none)
+        QApplication.sendEvent(window, event)
+        assert enter.isAccepted() == event.isAccepted() == (window is second)
+        assert not window.overlay.isVisible()
+
+    monkeypatch.setattr(tab_drag, "run_drag", drop)
+    bar = first.tabs.tabs.tabBar()
+    for _ in range(2):  # on its own window nothing happens
+        middle = bar.tabRect(0).center()
+        qtbot.mousePress(bar, Qt.MouseButton.LeftButton, pos=middle)
+        for y in (10, 40, 90):
+            away = QPointF(middle + QPoint(0, y))
+            there = QPointF(bar.mapToGlobal(away.toPoint()))
+            left, none = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+            move = QMouseEvent(QEvent.Type.MouseMove, away, there, Qt.MouseButton.NoButton, left, none)
+            QApplication.sendEvent(bar, move)
+        qtbot.mouseRelease(bar, Qt.MouseButton.LeftButton, pos=middle)
+    qtbot.waitUntil(lambda: first.tabs.tabs.count() == 0)
+    moved = shown(qtbot, second)
+    assert moved.where == (col("x") > 1) and not dropped_on
 
 
 def test_stores_and_tables_of_one_window_are_listed_in_the_other(qtbot, pair, tmp_path: Path):

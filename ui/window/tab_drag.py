@@ -1,0 +1,75 @@
+"""Tabs dragged out of their bar: to another window of the program, or as a file to other programs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+from PySide6.QtCore import QEvent, QMimeData, QObject, QTimer
+from PySide6.QtGui import QDropEvent
+
+from lamella.core.remote.addresses import is_address
+from lamella.ui.window.drag_source import file_data, run_drag
+
+if TYPE_CHECKING:
+    from lamella.ui.window.tab_set import TabSet
+    from lamella.ui.window.workspace import Workspace
+
+TAB = "application/x-lamella-tab"
+"""Says that a tab is dragged; which one, `TabDrag` knows."""
+
+DRAG_EVENTS = (QEvent.Type.DragEnter, QEvent.Type.DragMove, QEvent.Type.Drop)
+
+
+class DragWindow(Protocol):
+    tabs: TabSet
+    workspace: Workspace
+    others: Callable[[], Sequence[Any]]
+
+    def move_tab(self, target: Any = None) -> None: ...
+
+
+class TabDrag(QObject):
+    """Of one window: takes the tabs of others that are dropped anywhere on it."""
+
+    source: ClassVar[TabDrag | None] = None
+    """Of the window whose current tab is being dragged."""
+
+    def __init__(self, window: DragWindow) -> None:
+        super().__init__(window)  # type: ignore[call-overload]
+        self._window = window
+        window.tabs.dragged_out.connect(self.drag)
+        window.installEventFilter(self)  # type: ignore[attr-defined]
+
+    def drag(self) -> None:
+        """The current tab, until the mouse lets go."""
+        window = self._window
+        tab = window.tabs.dataset_tab
+        is_file = tab is not None and len(tab.key) == 1 and not is_address(tab.key[0])
+        data = file_data([Path(tab.key[0])]) if tab is not None and is_file else QMimeData()
+        current = window.tabs.current
+        if window.others() and current is not None and window.workspace.item_of(current) is not None:
+            data.setData(TAB, b"")
+        if not data.formats():
+            return
+        TabDrag.source = self
+        try:
+            run_drag(window.tabs, data)
+        finally:
+            TabDrag.source = None
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() not in DRAG_EVENTS or not isinstance(event, QDropEvent):
+            return False
+        source = TabDrag.source
+        if source is None or not event.mimeData().hasFormat(TAB):
+            return False
+        if source is self:
+            event.ignore()
+            return True
+        event.acceptProposedAction()
+        if event.type() == QEvent.Type.Drop:  # once the drag is over, for the tab that is dragged closes
+            QTimer.singleShot(0, source, partial(source._window.move_tab, self._window))
+        return True
