@@ -13,6 +13,7 @@ from lamella.core.errors import visible
 from lamella.ui import theme
 from lamella.ui.dialogs.error_dialog import sentences
 from lamella.ui.tasks import Handle
+from lamella.ui.widgets.controls import breakable
 
 SLOW_MS = 500
 """Before it is said that a tab is being opened: most are there by then."""
@@ -114,7 +115,8 @@ class PendingTab(QWidget):
         close: Choice = ("Close this tab", self.close_requested.emit)
         if self.problem is not None:
             what, why, fix = sentences(self.problem)
-            self.body.show_texts(what, why, fix)
+            place = breakable(" / ".join(part for part in self.key or () if part))
+            self.body.show_texts(what, why or place, fix)
             self.body.show_ways([*self._ways_out, ("Try again", self.retry), close])
         elif not self.is_opening:
             self.body.show_texts(self._name, "It was open when the program ended.")

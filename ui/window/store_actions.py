@@ -64,7 +64,7 @@ class StoreWindow(Protocol):
 
 
 @dataclass(frozen=True)
-class OpenStore:
+class StoreInWindow:
     """A store that is to be moved, in one of the windows that have it open; `names` are of its tables that
     are shown or joined there."""
 
@@ -78,7 +78,7 @@ class Moved:
     """A store that was moved, and opened where it is now: for each window, with its tables."""
 
     move: Move
-    opened: tuple[tuple[OpenStore, Store, Tables], ...]
+    opened: tuple[tuple[StoreInWindow, Store, Tables], ...]
 
     def __str__(self) -> str:
         return f"{str(self.move)[:1].upper()}{str(self.move)[1:]}. Open tabs are there as well."
@@ -355,10 +355,10 @@ class StoreActions(QObject):
         dialog.open()
         return dialog
 
-    def _open_everywhere(self, path: Path) -> list[OpenStore]:
+    def _open_everywhere(self, path: Path) -> list[StoreInWindow]:
         """A store in this window, and in the others of this program."""
         return [
-            OpenStore(window.store_actions, store, joined_names(window.tabs, store))
+            StoreInWindow(window.store_actions, store, joined_names(window.tabs, store))
             for window in (self._window, *self._window.others())
             for store in window.library.stores
             if store.path == path
@@ -447,12 +447,12 @@ class StoreActions(QObject):
         )
 
 
-def _still_there(stores: Sequence[OpenStore]) -> list[OpenStore]:
+def _still_there(stores: Sequence[StoreInWindow]) -> list[StoreInWindow]:
     """In windows that were not closed meanwhile."""
     return [one for one in stores if shiboken6.isValid(one.actions)]
 
 
-def _move(stores: Sequence[OpenStore], target: Path, job: Job) -> Moved:
+def _move(stores: Sequence[StoreInWindow], target: Path, job: Job) -> Moved:
     """Blocks. Where it fails, the store is open again in its old place, in each window."""
     old = stores[0].store.path
     for one in stores:
