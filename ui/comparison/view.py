@@ -210,9 +210,7 @@ class ComparisonView(QWidget):
         """Those that are equal, where others are chosen; key columns stay."""
         hides = self.columns.currentData() is HIDES_EQUAL
         stay = {*made.key, *(column.name for column in made.columns if column.rows)}
-        for place, name in enumerate(self.grid.grid_model.names):
-            self.grid.setColumnHidden(place, hides and name not in stay)
-        self.grid.updateGeometries()
+        self.grid.hide_columns({name: hides and name not in stay for name in self.grid.grid_model.names})
 
     def _find_cell(self, row: int) -> None:
         """Go to the first cell of a row that differs, unless the current one does."""
