@@ -89,7 +89,8 @@ class MainWindow(QMainWindow):
         self.at_rest = IdleFlush(tasks, self.commits, lambda: self.library.stores)
         self.appearance = Appearance(memory, self)
         self.help = Help(tasks, self)
-        self.sidebar = Sidebar(self)
+        self._splitter = QSplitter(Qt.Orientation.Horizontal, self)
+        self.sidebar = Sidebar(self._splitter)  # another parent later would have Qt style all of it again
         self.status = StatusBar(tasks, self)
         self.benchmark: BenchmarkPanel | None = None
         self.before_benchmark: Callable[[], None] = lambda: None
@@ -126,7 +127,9 @@ class MainWindow(QMainWindow):
 
     def make_tab(self, dataset: Dataset, key: Key, line: Line | None = None) -> DatasetTab:
         """Of a dataset, with everything that it says listened to; it is shown nowhere yet."""
-        tab = DatasetTab(dataset, key, self.tasks, self.commits, self.memory.saved_views, line)
+        tab = DatasetTab(
+            dataset, key, self.tasks, self.commits, self.memory.saved_views, line, self.tabs.pages
+        )
         tab.column_layout.remember(self.memory)
         tab.line_actions.views_changed.connect(self.sidebar_actions.list_views)
         tab.steps.import_requested.connect(self.opening.import_current)
@@ -411,7 +414,7 @@ class MainWindow(QMainWindow):
     # ----------------------------------------------------------------- set-up
 
     def _make_tabs(self) -> None:
-        self.tabs = TabSet(QWidget(), self)
+        self.tabs = TabSet(self._splitter)
         self.tabs.may_close = self._may_close
         self.opening = Opening(self.library, self.tabs, self.tasks, self.memory, self)
         self.servers = ServerFiles(self.opening, self.tasks, self)
@@ -422,19 +425,14 @@ class MainWindow(QMainWindow):
         self.store_actions = StoreActions(self)
         self.consoles = SqlConsoles(self, self._attach, self)
         self.commands = ActionSet(self, handlers(self))
-        placeholder = self.tabs.widget(0)
-        self.tabs.removeWidget(placeholder)
         ways_in = [self.commands["open"], self.commands["open_folder"]]
-        self.start = StartPage(self.tasks, ways_in, self.commands["open_sample"], self)
+        self.start = StartPage(self.tasks, ways_in, self.commands["open_sample"], self.tabs)
         self.start.file_chosen.connect(lambda path: self.open_paths([path]))
         self.start.try_chosen.connect(partial(try_out, self))
-        self.tabs.insertWidget(0, self.start)
-        self.tabs.setCurrentIndex(0)
+        self.tabs.set_empty_page(self.start)
 
     def _lay_out(self) -> None:
-        self._splitter = splitter = QSplitter(Qt.Orientation.Horizontal, self)
-        splitter.addWidget(self.sidebar)
-        splitter.addWidget(self.tabs)
+        splitter = self._splitter
         splitter.setStretchFactor(1, 1)
         splitter.setSizes([SIDEBAR_WIDTH, FIRST_SIZE.width() - SIDEBAR_WIDTH])
         splitter.setCollapsible(1, False)

@@ -14,6 +14,7 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
+import shiboken6
 from PySide6.QtCore import QByteArray, QObject, QRectF, QSize, Qt, QTemporaryDir, Signal
 from PySide6.QtGui import (
     QColor,
@@ -69,6 +70,8 @@ class Theme(QObject):
         self._mode, self._text_scale = Mode(mode), text_scale
         self._system_font = QFontDatabase.systemFont(QFontDatabase.SystemFont.GeneralFont)
         self._icons: dict[tuple[str, str, bool], QIcon] = {}
+        self._fonts: dict[tuple[str, bool], QFont] = {}
+        self._line_heights: dict[str, int] = {}
         self.is_changing = False
         """Widgets are told of font, palette and sheet one after the other: layout can wait for the last."""
         self._folder = QTemporaryDir()
@@ -110,11 +113,12 @@ class Theme(QObject):
         return QColor(getattr(self.colors, name))
 
     def font(self, size: TextSize | str = TextSize.BODY, bold: bool = False) -> QFont:
-        font = QFont(self._system_font)
-        font.setFamilies([self._system_font.family(), *FALLBACK_FAMILIES])
-        font.setPointSizeF(self._base_points() * STEPS[TextSize(size)])
-        font.setWeight(QFont.Weight.DemiBold if bold else QFont.Weight.Normal)
-        return font
+        if (size, bold) not in self._fonts:
+            font = self._fonts[size, bold] = QFont(self._system_font)
+            font.setFamilies([self._system_font.family(), *FALLBACK_FAMILIES])
+            font.setPointSizeF(self._base_points() * STEPS[TextSize(size)])
+            font.setWeight(QFont.Weight.DemiBold if bold else QFont.Weight.Normal)
+        return QFont(self._fonts[size, bold])
 
     def tabular_font(self, size: TextSize | str = TextSize.BODY, bold: bool = False) -> QFont:
         """Digits of one width, so that numbers stand in columns."""
@@ -128,7 +132,9 @@ class Theme(QObject):
         return font
 
     def line_height(self, size: TextSize | str = TextSize.BODY) -> int:
-        return QFontMetrics(self.font(size)).height()
+        if size not in self._line_heights:
+            self._line_heights[size] = QFontMetrics(self.font(size)).height()
+        return self._line_heights[size]
 
     def px(self, pixels: int) -> int:
         """A length at the normal text size, grown with the text."""
@@ -157,6 +163,8 @@ class Theme(QObject):
         """A sheet in place of another goes through every widget there is, shown or not; one in place of none
         only through those that were shown, which takes a third of the time."""
         self.is_changing = True
+        self._fonts.clear()
+        self._line_heights.clear()
         try:
             with _no_collection():
                 self._app.setStyleSheet("")
@@ -193,24 +201,33 @@ def _no_collection() -> Iterator[None]:
             gc.enable()
 
 
+_installed: list[
+    Theme
+] = []  # to look for it among the application's children takes longer than what it is for
+
+
 def install(app: QApplication, mode: Mode | str = Mode.SYSTEM, text_scale: float = 1.0) -> Theme:
     """Give the application its look; `current()` finds it from then on."""
-    return Theme(app, Mode(mode), text_scale)
+    _installed[:] = [Theme(app, Mode(mode), text_scale)]
+    return _installed[0]
 
 
 def current() -> Theme:
     """The look of the running application, with the defaults when none was installed."""
+    if _installed and shiboken6.isValid(_installed[0]):
+        return _installed[0]
     app = QApplication.instance()
     if not isinstance(app, QApplication):
         raise RuntimeError("A theme needs a QApplication")
-    return app.findChild(Theme, options=Qt.FindChildOption.FindDirectChildrenOnly) or install(app)
+    return install(app)
 
 
 def variant(widget: QWidget, name: str) -> None:
     """Choose a named look of the style sheet for one widget, now or later."""
     widget.setProperty("variant", name)
-    widget.style().unpolish(widget)
-    widget.style().polish(widget)
+    if widget.testAttribute(Qt.WidgetAttribute.WA_WState_Polished):  # others get it when they are first shown
+        widget.style().unpolish(widget)
+        widget.style().polish(widget)
 
 
 def _qt_palette(c: Palette) -> QPalette:

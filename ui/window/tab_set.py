@@ -98,7 +98,7 @@ class TabSet(QStackedWidget):
     current_changed = Signal()
     dragged_out = Signal()
 
-    def __init__(self, empty: QWidget, parent: QWidget | None = None) -> None:
+    def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.closed: list[Key | Mapping[str, Any]] = []
         """The keys of tabs that were closed, or how a workspace saves them."""
@@ -107,6 +107,11 @@ class TabSet(QStackedWidget):
         self.tabs = QTabWidget(self)
         bar = TabBar(self.tabs)
         self.tabs.setTabBar(bar)
+        pages = self.tabs.findChild(QStackedWidget)
+        assert pages is not None
+        self.pages = pages
+        """The parent of what stands in tabs. A widget that gets this parent only when it is added has all
+        that is in it styled again, which is a tenth of the time to open a tab."""
         self.tabs.setTabsClosable(True)
         self.tabs.setMovable(True)
         self.tabs.setDocumentMode(True)
@@ -120,9 +125,13 @@ class TabSet(QStackedWidget):
         bar.dragged_out.connect(self.dragged_out)
         self.tabs.tabCloseRequested.connect(self.close_at)
         self.tabs.currentChanged.connect(lambda _: self.current_changed.emit())
-        self.addWidget(empty)
         self.addWidget(self.tabs)
         theme.current().changed.connect(self._restyle)
+
+    def set_empty_page(self, page: QWidget) -> None:
+        """What is shown while no tab is open."""
+        self.insertWidget(0, page)
+        self.setCurrentIndex(0)
 
     @property
     def current(self) -> QWidget | None:

@@ -15,7 +15,8 @@ CONTROL, SHIFT = Qt.KeyboardModifier.ControlModifier, Qt.KeyboardModifier.ShiftM
 
 @pytest.fixture
 def many_tabs(qtbot):
-    tabs = TabSet(QWidget())
+    tabs = TabSet()
+    tabs.set_empty_page(QWidget())
     qtbot.addWidget(tabs)
     tabs.resize(500, 200)
     tabs.show()
