@@ -33,6 +33,7 @@ from lamella.ui.dialogs.open_import import ImportDialog
 from lamella.ui.editing.change_dialog import ChangeDialog
 from lamella.ui.editing.change_forms import UpdateForm
 from lamella.ui.filters.value_picker import ValuePicker
+from lamella.ui.indexes.manager import IndexesDialog
 from lamella.ui.steps.where_editor import WhereEditor
 from lamella.ui.window.dataset_tab import DatasetTab
 
@@ -182,8 +183,37 @@ def console(tour: Tour) -> None:
     settled_after_pause(tour)
 
 
-def close_console(tour: Tour) -> None:
-    tour.window.commands["close_tab"].trigger()
+def find(tour: Tour) -> None:
+    """In all rows, at the first hit."""
+    tab = plain(tour)
+    tour.window.commands["find"].trigger()
+    tab.finding.bar.field.clear()
+    tab.finding.bar.field.setText("N1424")
+    tour.wait("all rows are searched", lambda: " of " in tab.finding.bar.news.text())
+    settled(tour)
+
+
+def close_find(tour: Tour) -> None:
+    plain(tour).finding.close()
+
+
+def find_everywhere(tour: Tour) -> None:
+    plain(tour)
+    tour.window.commands["find_everywhere"].trigger()
+    panel = tour.window.searches.current
+    assert panel is not None
+    panel.field.setText("JFK")
+    tour.wait("every table is searched", lambda: "found in" in panel.status and tour.is_idle)
+
+
+def indexes(tour: Tour) -> None:
+    """With the form of a new one."""
+    tab = plain(tour)
+    tab.grid.go_to(0, tab.grid.place(tab.grid.grid_model.names.index("tailnum")))
+    tour.window.commands["indexes"].trigger()
+    dialog = dialog_of(tour, IndexesDialog)
+    tour.wait("the indexes are listed", lambda: tour.is_idle)
+    dialog.begin_new()
 
 
 def add_step(tour: Tour) -> None:
@@ -359,6 +389,9 @@ SCREENS: dict[str, Callable[[Tour], None]] = {
     "group": group,
     "chart": chart,
     "sql": console,
+    "find": find,
+    "find-everywhere": find_everywhere,
+    "indexes": indexes,
     "add-step": add_step,
     "join": join,
     "change": change,
@@ -376,8 +409,8 @@ SCREENS: dict[str, Callable[[Tour], None]] = {
     "saved-runs": saved_runs,
 }
 AFTER: dict[str, Callable[[Tour], None]] = {
-    "filter-row": hide_filter_row, "chart": hide_chart, "sql": close_console, "history": close_tab,
-    "all-columns": hide_columns, "settings": close_tab,
+    "filter-row": hide_filter_row, "chart": hide_chart, "sql": close_tab, "find": close_find,
+    "find-everywhere": close_tab, "history": close_tab, "all-columns": hide_columns, "settings": close_tab,
 }  # fmt: skip
 
 

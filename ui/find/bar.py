@@ -92,10 +92,8 @@ class FindColumns(ChoiceButton):
 
     def _say(self) -> None:
         chosen = self._chosen
-        self.setMinimumWidth(0)
         if chosen is None:
             self.say("All columns")
-            self.setMinimumWidth(self.sizeHint().width())
         elif len(chosen) == 1:
             self.say(visible(chosen[0]))
         else:

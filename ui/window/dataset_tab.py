@@ -520,6 +520,7 @@ class DatasetTab(QWidget):
         self._steps_shown: tuple[Step, ...] = ()
         self.loader.loaded.connect(self._loaded)
         self.loader.loaded.connect(self.finding.follow)
+        self.groups.rows_changed.connect(self.finding.follow)
         self.loader.failed.connect(self._failed)
         for ended in (self.loader.failed, self.loader.stopped):
             ended.connect(lambda *_: self.grid.cards.go_on())

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Protocol
 
 import pyarrow as pa
-from PySide6.QtCore import QObject, SignalInstance
+from PySide6.QtCore import QObject, Signal, SignalInstance
 from PySide6.QtGui import QGuiApplication
 
 from lamella.core.arrow.nested import python_value
@@ -47,7 +47,10 @@ class GroupedTab(Tab, Protocol):
 
 
 class GroupRows(QObject):
-    """Of one tab. What is asked for is part of its group step."""
+    """Of one tab. What is asked for is part of its group step. `rows_changed` after groups were opened or
+    closed."""
+
+    rows_changed = Signal()
 
     def __init__(self, tab: GroupedTab) -> None:
         super().__init__(tab)
@@ -182,6 +185,7 @@ class GroupRows(QObject):
             grid.go_to(row, current[1])
         elif current is not None:
             grid.selection.select(*current)
+        self.rows_changed.emit()
         tab.changed.emit()
 
     # ------------------------------------------------------------------- the totals

@@ -161,6 +161,25 @@ def test_all_rows_of_what_is_shown_are_searched(window, table_tab, find, settled
     assert find("ua") == "1 of 1"
 
 
+def test_rows_of_a_tree_of_groups_are_searched_as_they_are_open(
+    window, table_tab, find, settled, qtbot
+) -> None:
+    table_tab.apply(Line.of([Group(("carrier", "delay"), (("n", agg.count()),), subtotals=True)]))
+    settled()
+    assert find("UA") == "1 of 1" and cursor(table_tab)[1] == "carrier"
+    assert find("449") == "Not found", "its group is closed"
+    window.commands["open_groups"].trigger()
+    qtbot.waitUntil(lambda: table_tab.grid.grid_model.num_rows == 504)
+    find.counted(table_tab)
+    assert find("449").startswith("1 of 1")
+    row, name = cursor(table_tab)
+    model = table_tab.grid.grid_model
+    assert name == "delay" and model.pages.text(row, model.names.index("delay")) == "449"
+    window.commands["close_groups"].trigger()
+    qtbot.waitUntil(lambda: model.num_rows == 4)
+    qtbot.waitUntil(lambda: find.counted(table_tab) == "Not found")
+
+
 def test_edits_are_found_before_and_after_they_are_saved(
     window, table_tab, table, find, go_to, settled, qtbot
 ) -> None:
