@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import queue
 import re
 import socket
@@ -23,6 +24,7 @@ from lamella.core.jobs import Job
 from lamella.core.processes import call_after_fork
 from lamella.core.remote.connections import Connection, Connections
 
+log = logging.getLogger(__name__)
 SCHEME = "sc://"
 DEFAULT_PORT = 15002
 ZONE = "UTC"
@@ -38,9 +40,10 @@ _WANTED = {
     "spark.sql.caseSensitive": "true",  # columns 'n' and 'N' are two
     "spark.sql.ansi.enabled": "true",  # a value that does not fit ends the query, as in DuckDB
 }
-CONNECT_SECONDS = 4.0
 SILENCE_SECONDS = 1.0
 """After so long without an answer it is asked whether the server is still there."""
+PROBE_SECONDS = 3.0
+"""So long that may take."""
 _WAIT_SECONDS = 0.05
 _BATCHES_AHEAD = 4
 
@@ -232,7 +235,7 @@ class SparkServer:
         """Whether something listens there; it may be slow to answer all the same. Blocks for seconds."""
         try:
             host = self.address.host.strip("[]")
-            with socket.create_connection((host, self.address.port), CONNECT_SECONDS - SILENCE_SECONDS):
+            with socket.create_connection((host, self.address.port), PROBE_SECONDS):
                 return True
         except OSError:
             return False
@@ -286,6 +289,7 @@ def _library() -> tuple[Any, Any]:
         with warnings.catch_warnings(), _main_module_as_file():
             # It warns of pandas 3, through which no answer goes: they come as Arrow.
             warnings.simplefilter("ignore")
+            os.environ.setdefault("GRPC_VERBOSITY", "ERROR")  # it would write to the standard error
             from pyspark.sql.connect.client import DefaultChannelBuilder, SparkConnectClient
 
             # It would write whole statements to the standard error.
@@ -416,7 +420,8 @@ class _Answer:
 
     def _interrupt(self) -> None:
         with suppress(Exception):
-            self._client.interrupt_tag(self._tag)
+            if not self._client.interrupt_tag(self._tag):
+                log.info("%s ended no query when it was told to", self._server.place)
 
 
 class _Probe:
@@ -479,6 +484,15 @@ def _problem(server: SparkServer, error: BaseException) -> BaseException:
 
 
 def _gone(server: SparkServer, why: str) -> ServerProblem:
+    if "WRONG_VERSION_NUMBER" in why:
+        what = "the server does not speak TLS"
+        if server.address.use_ssl:
+            return ServerProblem(server.place, what, fix="Leave ;use_ssl=true out of the address")
+        fix = "Name the port at which it does, or take the token out of the saved connection"
+        return ServerProblem(server.place, what, "A token is sent over TLS alone", fix)
+    if "CERTIFICATE_VERIFY_FAILED" in why:
+        fix = "Add the authority to those of this machine, or name one: GRPC_DEFAULT_SSL_ROOTS_FILE_PATH"
+        return ServerProblem(server.place, "the server's certificate is not trusted", fix=fix)
     return ServerProblem(
         server.place,
         "the Spark server does not answer",

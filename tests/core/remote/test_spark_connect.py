@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import socket
 import threading
-import time
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import grpc
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from lamella.core.errors import BadData, Cancelled
 from lamella.core.jobs import Job
+from lamella.core.remote import spark_connect
 from lamella.core.remote.connections import Connection, Connections
 from lamella.core.remote.spark_connect import (
     ServerAddress,
@@ -86,31 +91,6 @@ def test_read_says_what_the_server_refuses(server: SparkServer) -> None:
         server.read("SELECT * FROM nowhere")
 
 
-def test_cancel_ends_the_wait_at_once(server: SparkServer) -> None:
-    server.read("SELECT 1")
-    job = Job()
-    threading.Timer(0.2, job.cancel).start()
-    with pytest.raises(Cancelled):
-        server.read(ENDLESS, job)
-
-
-def test_statements_run_side_by_side(server: SparkServer) -> None:
-    job, slow = Job(), list[type[BaseException]]()
-
-    def ask() -> None:
-        try:
-            server.read(ENDLESS, job)
-        except BaseException as error:  # noqa: BLE001 -- it is looked at below
-            slow.append(type(error))
-
-    thread = threading.Thread(target=ask)
-    thread.start()
-    assert server.read("SELECT 2 AS n").column(0)[0].as_py() == 2
-    job.cancel()
-    thread.join()
-    assert slow == [Cancelled]
-
-
 def test_a_port_where_nothing_listens() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
@@ -118,50 +98,147 @@ def test_a_port_where_nothing_listens() -> None:
             SparkServer(ServerAddress("127.0.0.1", taken.getsockname()[1])).read("SELECT 1")
 
 
-def test_a_server_that_is_killed_under_a_query() -> None:
+def ask(server: SparkServer, sql: str, job: Job) -> Future[pa.Table]:
+    """On a thread of its own."""
+    pool = ThreadPoolExecutor(1)
+    answer = pool.submit(server.read, sql, job)
+    pool.shutdown(wait=False)
+    return answer
+
+
+@pytest.fixture
+def own_server() -> Iterator[spark_servers.Server]:
+    """For what goes on computing after it was stopped, as Sail does: on the server that tests share it would
+    leave no processor to the others."""
     with spark_servers.sail() as running:
-        server = SparkServer(parse_address(running.address)[0])
-        server.read("SELECT 1")
-        threading.Timer(0.3, running.kill).start()
-        began = time.monotonic()
-        with pytest.raises(ServerProblem, match="does not answer"):
-            server.read(ENDLESS)
-        assert time.monotonic() - began < 0.3 + 5, "the promise of five seconds"
+        yield running
 
 
-def test_a_server_that_vanishes_without_a_word() -> None:
-    """Something takes the connection and never answers; then nothing listens there any more."""
-    listener = socket.socket()
-    listener.bind(("127.0.0.1", 0))
-    listener.listen(16)
-    held: list[socket.socket] = []
+def test_statements_run_side_by_side_until_one_is_cancelled(own_server: spark_servers.Server) -> None:
+    server, job = SparkServer(parse_address(own_server.address)[0]), Job()
+    server.read("SELECT 1")
+    slow = ask(server, ENDLESS, job)
+    assert server.read("SELECT 2 AS n").column(0)[0].as_py() == 2
+    assert not slow.done()
+    job.cancel()
+    with pytest.raises(Cancelled):
+        slow.result()
+    server.close()
 
-    def hold() -> None:
-        while True:
-            try:
-                held.append(listener.accept()[0])
-            except OSError:
-                return
 
-    threading.Thread(target=hold, daemon=True).start()
-    server = SparkServer(ServerAddress("127.0.0.1", listener.getsockname()[1]))
-    threading.Timer(0.3, lambda: (listener.shutdown(socket.SHUT_RDWR), listener.close())).start()
+def test_a_server_that_is_killed_under_a_query(own_server: spark_servers.Server) -> None:
+    server = SparkServer(parse_address(own_server.address)[0])
+    server.read("SELECT 1")
+    answer = ask(server, ENDLESS, Job())
+    own_server.kill()
     with pytest.raises(ServerProblem, match="does not answer"):
-        server.read("SELECT 1")
-    for one in held:
-        one.close()
+        answer.result()
 
 
-def test_a_slow_server_is_waited_for_until_somebody_stops() -> None:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        listener.listen(16)
-        job = Job()
-        threading.Timer(
-            1.5, job.cancel
-        ).start()  # longer than a silence that makes it look whether it is there
-        with pytest.raises(Cancelled):
-            SparkServer(ServerAddress("127.0.0.1", listener.getsockname()[1])).read("SELECT 1", job)
+def test_the_promise_of_five_seconds() -> None:
+    """So long is a server silent before it is asked whether it is there, and so long that may take."""
+    assert spark_connect.SILENCE_SECONDS + spark_connect.PROBE_SECONDS < 5
+
+
+class SilentServer:
+    """Takes connections and never answers; `taken` counts them."""
+
+    def __init__(self) -> None:
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.address = ServerAddress("127.0.0.1", self._listener.getsockname()[1])
+        self.taken = threading.Semaphore(0)
+        self._held: list[socket.socket] = []
+        threading.Thread(target=self._take, daemon=True).start()
+
+    def _take(self) -> None:
+        with suppress(OSError):
+            while True:
+                self._held.append(self._listener.accept()[0])
+                self.taken.release()
+
+    def wait_for(self, connections: int) -> None:
+        for _ in range(connections):
+            assert self.taken.acquire(timeout=30)
+
+    def vanish(self) -> None:
+        """Connections stay open, as behind a cable that was pulled out."""
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+
+    def close(self) -> None:
+        for one in self._held:
+            one.close()
+
+
+@pytest.fixture
+def silent(monkeypatch: pytest.MonkeyPatch) -> Iterator[SilentServer]:
+    monkeypatch.setattr(spark_connect, "SILENCE_SECONDS", 0.05)
+    made = SilentServer()
+    yield made
+    with suppress(OSError):
+        made.vanish()
+    made.close()
+
+
+LOOKS = 3
+"""Connections: one looks whether something listens, one is the client's, one looks again."""
+
+
+def test_a_server_that_vanishes_without_a_word(silent: SilentServer) -> None:
+    answer = ask(SparkServer(silent.address), "SELECT 1", Job())
+    silent.wait_for(LOOKS)
+    silent.vanish()
+    with pytest.raises(ServerProblem, match="does not answer"):
+        answer.result()
+
+
+def test_a_slow_server_is_waited_for_until_somebody_stops(silent: SilentServer) -> None:
+    job = Job()
+    answer = ask(SparkServer(silent.address), "SELECT 1", job)
+    silent.wait_for(LOOKS + 2)
+    assert not answer.done(), "it was asked several times whether it is there"
+    job.cancel()
+    with pytest.raises(Cancelled):
+        answer.result()
+
+
+def test_tls_is_asked_of_a_server_without_it(spark_address: str) -> None:
+    address = replace(parse_address(spark_address)[0], use_ssl=True)
+    with pytest.raises(ServerProblem, match="does not speak TLS") as caught:
+        SparkServer(address).read("SELECT 1")
+    assert "use_ssl" in str(caught.value)
+
+
+def test_a_token_is_not_sent_in_the_clear(spark_address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SPARK_TOKEN", "geheim-4711")
+    connection = Connection("c", "spark", endpoint=spark_address, secrets={"token": "env:SPARK_TOKEN"})
+    with pytest.raises(ServerProblem, match="A token is sent over TLS alone") as caught:
+        SparkServer(parse_address(spark_address)[0], connection).read("SELECT 1")
+    assert "geheim" not in str(caught.value)
+
+
+class Refusing(grpc.GenericRpcHandler):
+    """Refuses who asks."""
+
+    def service(self, call: Any) -> grpc.RpcMethodHandler:
+        def refuse(request: bytes, context: grpc.ServicerContext) -> None:
+            context.abort(grpc.StatusCode.UNAUTHENTICATED, "Invalid token")
+
+        return grpc.unary_unary_rpc_method_handler(refuse)
+
+
+def test_a_wrong_token(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    monkeypatch.setenv("SPARK_TOKEN", "geheim-4711")
+    refusing = grpc.server(ThreadPoolExecutor(2), handlers=(Refusing(),))
+    credentials = grpc.local_server_credentials()  # what a client takes for TLS on this machine
+    port = refusing.add_secure_port("localhost:0", credentials)
+    refusing.start()
+    connection = Connection("c", "spark", secrets={"token": "env:SPARK_TOKEN"}, endpoint="sc://localhost")
+    with pytest.raises(ServerProblem, match="the server refuses who asks") as caught:
+        SparkServer(ServerAddress("localhost", port), connection).read("SELECT 1")
+    refusing.stop(None).wait()
+    assert "Invalid token" in str(caught.value) and "Check the token" in str(caught.value)
+    assert "geheim" not in str(caught.value) + caplog.text
 
 
 def test_listing(server: SparkServer, tmp_path: Path) -> None:

@@ -1,0 +1,34 @@
+"""`lamella query` of a table that a Spark server sees."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from lamella.app.cli import main
+
+
+@pytest.fixture
+def address(spark_address: str, tmp_path: Path) -> str:
+    pq.write_table(pa.table({"id": [3, 1, 2], "fare": [7.5, 60.0, 80.0]}), tmp_path / "t.parquet")
+    return f"{spark_address}/parquet:{tmp_path / 't.parquet'}"
+
+
+def test_steps_and_statements_run_there(address: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["query", address, "--where", "fare > 50", "--agg", "n=count()", "--format", "csv"]) == 0
+    assert capsys.readouterr().out.splitlines() == ["n", "2"]
+    assert main(["query", address, "SELECT max(fare) AS m FROM t", "--format", "csv"]) == 0
+    assert capsys.readouterr().out.splitlines() == ["m", "80.0"]
+
+
+def test_rows_are_in_the_order_of_their_key(address: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["query", address, "--row-key", "id", "--columns", "id", "--format", "csv"]) == 0
+    assert capsys.readouterr().out.splitlines() == ["id", "1", "2", "3"]
+
+
+def test_a_server_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["query", "sc://127.0.0.1:1/trips"]) != 0
+    assert "the Spark server does not answer" in capsys.readouterr().err
