@@ -29,6 +29,8 @@ def test_rows_are_in_the_order_of_their_key(address: str, capsys: pytest.Capture
     assert capsys.readouterr().out.splitlines() == ["id", "1", "2", "3"]
 
 
-def test_a_server_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["query", "sc://127.0.0.1:1/trips"]) != 0
+def test_what_cannot_be_is_refused(address: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["query", address, "--limit", "1", "--decimal", ","]) != 0
+    assert "--decimal is of files" in capsys.readouterr().err
+    assert main(["query", "sc://127.0.0.1:1/trips", "--limit", "1"]) != 0
     assert "the Spark server does not answer" in capsys.readouterr().err
