@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyarrow import types as is_
@@ -37,7 +37,8 @@ _BYTES_A_PROFILE = 8 << 10
 _LENGTHS = {Kind.TEXT: "length", Kind.BINARY: "octet_length", Kind.LIST: "len"}
 """DuckDB's function for each kind of value that has a length."""
 
-Wanted = tuple[str, exp.Expr, pa.DataType]
+if TYPE_CHECKING:  # sqlglot is loaded when the first column is profiled
+    Wanted = tuple[str, exp.Expr, pa.DataType]
 
 
 @dataclass(frozen=True)

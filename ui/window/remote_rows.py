@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QWidget
 
-from lamella.core.datasets.spark import SparkTable
 from lamella.core.errors import LamellaError, visible
+from lamella.core.query.source import Remote
 from lamella.core.query.spark.spill import most_rows
 from lamella.ui import theme
 from lamella.ui.tasks import Handle
 from lamella.ui.window.file_readings import FileReading, with_options
 from lamella.ui.window.loader import Loaded, Tab
+
+if TYPE_CHECKING:
+    from lamella.core.datasets.spark import SparkTable
 
 AGAIN = "All rows are asked for again, from the first one on: without a key there is no other place to go on"
 BEHIND = "Those that come behind the last row that is here, by the key"
@@ -66,9 +69,18 @@ class RemoteRows(QObject):
         tab.loader.loaded.connect(self._follow)
 
     @property
-    def _key(self) -> Sequence[str]:
+    def _table(self) -> SparkTable | None:
+        """The tab's, where a server holds it; what reads such tables is imported for them alone."""
         dataset = self._tab.dataset
-        return dataset.key if isinstance(dataset, SparkTable) else ()
+        if not isinstance(dataset, Remote):
+            return None
+        from lamella.core.datasets.spark import SparkTable
+
+        return dataset if isinstance(dataset, SparkTable) else None
+
+    @property
+    def _key(self) -> Sequence[str]:
+        return () if self._table is None else self._table.key
 
     def fetch_more(self) -> None:
         """Rows that the answer has besides those that are here; the place in the grid stays."""
@@ -102,9 +114,8 @@ class RemoteRows(QObject):
         """Which columns tell the rows apart."""
         from lamella.ui.dialogs.row_key import RowKeyDialog
 
-        tab = self._tab
-        if isinstance(tab.dataset, SparkTable):
-            dialog = RowKeyDialog(tab.dataset, tab.tasks, tab.window())
+        if self._table is not None:
+            dialog = RowKeyDialog(self._table, self._tab.tasks, self._tab.window())
             dialog.chosen.connect(self.use_key)
             dialog.open()
 
