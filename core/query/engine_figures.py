@@ -35,6 +35,7 @@ from lamella.core.query.figure_rows import figure_rows
 from lamella.core.query.profile import (
     BINS,
     EXACT_ROWS,
+    MOST_DISTINCT_NUMBERS,
     QUANTILES,
     ColumnProfile,
     Histogram,
@@ -197,7 +198,9 @@ class _Values:
         histogram, quantiles = None, None
         if self._axis is not None and one["low"] is not None:
             histogram, quantiles = self._spread(self._axis, one, approximate)
-        differ = self._axis is not None or (approximate and distinct > held // 2)
+        differ = approximate and distinct > held // 2
+        if self._axis is not None:
+            differ = distinct > MOST_DISTINCT_NUMBERS or distinct == held
         lengths = None
         if one.get("shortest") is not None:
             lengths = Lengths(one["shortest"], one["mean_length"], one["longest"], one["empty"])
@@ -281,7 +284,7 @@ class _Values:
         short = f" AND {length} <= {LONGEST_VALUE}" if length else ""
         answer = self._read(
             {"v": ("v", self._plain), "m": ("count(*)", pa.int64())},
-            f"WHERE v IS NOT NULL{short} GROUP BY ALL ORDER BY m DESC, v LIMIT {most}",
+            f"WHERE v IS NOT NULL AND {self._is_number}{short} GROUP BY ALL ORDER BY m DESC, v LIMIT {most}",
         )
         return tuple(zip(answer["v"], answer["m"], strict=True))
 

@@ -66,7 +66,7 @@ def pair(spark_address: str, tmp_path_factory: pytest.TempPathFactory) -> tuple[
         ChartSpec("bar", "flag", measure="f", aggregate="median", color="k"),
         ChartSpec("bar", "bytes", measure="k", aggregate="distinct"),
         ChartSpec("line", "ts", measure="id", aggregate="mean", unit="month"),
-        ChartSpec("line", "tz", measure="f", aggregate="max", color="many"),
+        ChartSpec("line", "tz", measure="f", aggregate="max", color="k"),
         ChartSpec("area", "day", panels="k"),
         ChartSpec("scatter", "id", "f"),
         ChartSpec("box", "few", "f", panels="flag"),
