@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from lamella.ui.window.store_actions import StoreActions
     from lamella.ui.window.tab_set import TabSet
     from lamella.ui.window.trail import Trail
-    from lamella.ui.window.window_settings import Appearance
 
 
 class Consoles(Protocol):
@@ -49,6 +48,14 @@ class EverythingSearch(Protocol):
     """The search in all that is open, as actions know it."""
 
     def show(self) -> QWidget: ...
+
+
+class Appearance(Protocol):
+    """The theme and the size of the text, as actions know them."""
+
+    def set_mode(self, mode: str) -> None: ...
+
+    def step_text(self, step: int) -> None: ...
 
 
 class Window(Protocol):

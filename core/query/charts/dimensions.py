@@ -167,11 +167,17 @@ def _value_place(key: int, number: int, value: Any) -> Place:
     return Place(key, value, None, float(number), number - 0.5, number + 0.5)
 
 
-def reordered(dimension: Dimension, keys: Iterable[int]) -> Dimension:
-    """Values that are merely in an order, in another one."""
+def by_height(dimension: Dimension, figures: pa.Table) -> Dimension:
+    """Texts along x with the highest bars first; what is left over stays last."""
+    if dimension.form != "values" or kind_of(dimension.type) is not Kind.TEXT:
+        return dimension
+    heights: dict[int, float] = {}
+    for key, value in zip(figures["x"].to_pylist(), figures["value"].to_pylist(), strict=True):
+        heights[key] = heights.get(key, 0.0) + (value or 0.0)
     by_key = {place.key: place for place in dimension.places}
+    keys = sorted(by_key, key=lambda key: (key < 0, -heights.get(key, 0.0)))
     places = [_value_place(key, number, by_key[key].low) for number, key in enumerate(keys)]
-    return Dimension(dimension.column, dimension.type, "values", tuple(places), others=dimension.others)
+    return replace(dimension, places=tuple(places))
 
 
 # ------------------------------------------------------------------ ranges

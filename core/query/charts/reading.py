@@ -28,10 +28,10 @@ from lamella.core.query.charts.dimensions import (
     Extent,
     Moments,
     Ranges,
+    by_height,
     clock_seconds,
     fitting_unit,
     is_even_value,
-    reordered,
     seconds_of,
     unit_count,
     values_dimension,
@@ -390,8 +390,10 @@ class _ChartQuery:
         by_figure = groups > most and self._has_highest
         if by_figure:
             answer = self._query(
-                f"SELECT {role} AS v FROM {self._rows()} AS r WHERE {role} IS NOT NULL{conditions}{short}"
-                f" GROUP BY {role} ORDER BY {self._aggregate()} DESC NULLS LAST, v LIMIT {most - 1}"
+                f"SELECT v FROM (SELECT {role} AS v, {self._aggregate()} AS figure FROM {self._rows()} AS r"
+                f" WHERE {role} IS NOT NULL{conditions}{short} GROUP BY {role}) AS f"
+                f" ORDER BY figure DESC NULLS LAST, v LIMIT {most - 1}",
+                v=kind,
             )
         shown = len(answer) if groups <= most else min(most - 1, len(answer))
         others = groups - shown
@@ -546,7 +548,7 @@ class _ChartQuery:
                 at = self._points(role, answer.column(f"at_{role}"))
                 answer = answer.set_column(answer.column_names.index(f"at_{role}"), f"at_{role}", at)
         if self._spec.kind == BAR and X in dimensions:
-            dimensions[X] = _by_height(dimensions[X], answer)
+            dimensions[X] = by_height(dimensions[X], answer)
         used = len(answer) if "rows" not in answer.column_names else pc.sum(answer["rows"]).as_py() or 0
         order = [(_COLUMN_OF[role], "ascending") for role in (PANELS, COLOR, X, Y) if role in keys]
         answer = answer.take(pc.sort_indices(answer, order)) if order else answer
@@ -583,17 +585,6 @@ def _equal(one: str, other: str, names: Sequence[str]) -> str:
 
 
 _COLUMN_OF = {X: "x", Y: "y", COLOR: "color", PANELS: "panels"}
-
-
-def _by_height(dimension: Dimension, answer: pa.Table) -> Dimension:
-    """Texts with the highest bars first; what is left over stays last."""
-    if dimension.form != "values" or kind_of(dimension.type) is not Kind.TEXT:
-        return dimension
-    heights: dict[int, float] = {}
-    for key, value in zip(answer["x"].to_pylist(), answer["value"].to_pylist(), strict=True):
-        heights[key] = heights.get(key, 0.0) + (value or 0.0)
-    keys = [place.key for place in dimension.places]
-    return reordered(dimension, sorted(keys, key=lambda key: (key < 0, -heights.get(key, 0.0))))
 
 
 def _finite(value: Any) -> bool:

@@ -67,6 +67,7 @@ def pair(spark_address: str, tmp_path_factory: pytest.TempPathFactory) -> tuple[
         ChartSpec("bar", "bytes", measure="k", aggregate="distinct"),
         ChartSpec("line", "ts", measure="id", aggregate="mean", unit="month"),
         ChartSpec("line", "tz", measure="f", aggregate="max", color="k"),
+        ChartSpec("line", "ts", measure="f", aggregate="max", color="many"),
         ChartSpec("area", "day", panels="k"),
         ChartSpec("scatter", "id", "f"),
         ChartSpec("box", "few", "f", panels="flag"),
