@@ -236,6 +236,8 @@ LATE = (
     " lamella.core.query.sql lamella.core.transfer lamella.ui.bench lamella.core.datasets.excel"
     " lamella.ui.charts lamella.core.query.charts"
     " lamella.core.datasets.sqlite_file lamella.core.datasets.duckdb_file"
+    " obstore pyspark grpc keyring deltalake urllib3 fsspec lamella.ui.sql lamella.ui.comparison"
+    " lamella.ui.relations lamella.ui.profiles lamella.ui.settings lamella.ui.stores lamella.ui.remote"
 )
 START = """
 import sys
