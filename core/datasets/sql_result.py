@@ -33,9 +33,13 @@ class SqlResult(Dataset):
     """Rows come in while somebody looks at the first ones: `snapshot().complete` is False until all are
     there. What goes to files is removed with the last snapshot of it."""
 
-    def __init__(self, name: str, schema: pa.Schema, reads: tuple[TableRead, ...] = ()) -> None:
+    def __init__(
+        self, name: str, schema: pa.Schema, reads: tuple[TableRead, ...] = (), figures: Sequence[int] = ()
+    ) -> None:
+        """`figures` are the places of columns that the statement computes by an average or the like."""
         self.name, self.reads = name, reads
         names = _unique_names(schema.names)
+        self.figures = frozenset(names[place] for place in figures)
         self._columns = tuple(
             Column(name, field.type, key) for key, (name, field) in enumerate(zip(names, schema, strict=True))
         )
@@ -172,7 +176,7 @@ def run_to_result(
     result: SqlResult | None = None
     try:
         with stream_sql(text, sources, request or SqlRequest(), own_job) as stream:
-            made = SqlResult(name, stream.schema, stream.reads)
+            made = SqlResult(name, stream.schema, stream.reads, stream.figures)
             for batch in stream.batches:
                 made.add(batch)
                 if result is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_HALF_UP, Context, Decimal, InvalidOperation
 from functools import lru_cache
@@ -429,21 +429,24 @@ COMPUTED = frozenset({"sum", "avg", "median", "quantile", "stddev", "stddev_pop"
 KEEPS_FIGURES = (Where, Sort, Select, Limit, Sample, Compute)
 
 
-def figure_formats(steps: Sequence[Step], schema: pa.Schema) -> dict[str, Format]:
+def figure_formats(
+    steps: Sequence[Step], schema: pa.Schema, figures: Collection[str] = ()
+) -> dict[str, Format]:
     """How the floats that groups compute are shown until another format is chosen, by name: nobody reads the
-    last digits of a mean. `schema` is that of the rows behind the steps."""
+    last digits of a mean. `schema` is that of the rows behind the steps, `figures` are columns before them
+    that were computed so."""
     places = reversed(range(len(steps)))
     place = next((n for n in places if not isinstance(steps[n], KEEPS_FIGURES)), None)
-    if place is None:
-        return {}
-    grouping = steps[place]
-    if isinstance(grouping, Group | Buckets):
+    grouping = None if place is None else steps[place]
+    if grouping is None:
+        names = set(figures)
+    elif isinstance(grouping, Group | Buckets):
         names = {name for name, one in grouping.aggregates if one.function in COMPUTED}
     elif isinstance(grouping, Pivot) and all(one.function in COMPUTED for _, one in grouping.aggregates):
         names = set(schema.names).difference(grouping.keys)
     else:
         return {}
-    for step in steps[place:]:
+    for step in steps[place or 0 :]:
         if isinstance(step, Compute):  # one that is called alike takes the place of a figure
             names.difference_update(name for name, _ in step.values)
     floats = [one.name for one in schema if kind_of(one.type) is Kind.FLOAT]

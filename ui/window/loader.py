@@ -64,11 +64,8 @@ class Loaded:
     """What is noted of columns of the table, by name."""
     edit_problem: FileProblem | None = None
     """Why a file cannot be edited in place."""
-
-    @property
-    def usual_formats(self) -> Mapping[str, Format]:
-        """Of columns that have another than their type says until one is chosen, by name."""
-        return figure_formats(self.lines.checked.steps, self.view.schema)
+    usual_formats: Mapping[str, Format] = field(default_factory=dict)
+    """Of columns that have another than their type says until one is chosen, by name."""
 
     @property
     def rows(self) -> Rows:
@@ -197,11 +194,11 @@ def load(
     job.check()
     undo, redo = undo_redo_texts(dataset)
     tree = _tree_of(lines, opened, lambda values, job: _rows_inside(dataset, line, values, answers, job), job)
-    usual = figure_formats(lines.checked.steps, lines.view.schema)
+    usual = figure_formats(lines.checked.steps, lines.view.schema, dataset.figures)
     ready = _first_pages(lines.view if tree is None else tree, place, job, {**usual, **(formats or {})})
     numbering, noted = object() if stay is None else stay.numbering, descriptions_of(dataset)
     problem = None if isinstance(dataset, Table) else edit_problem(dataset)
-    return Loaded(lines, ready, line, undo, redo, reasons, stay, tree, numbering, noted, problem)
+    return Loaded(lines, ready, line, undo, redo, reasons, stay, tree, numbering, noted, problem, usual)
 
 
 def descriptions_of(dataset: Dataset) -> dict[str, str]:

@@ -222,11 +222,13 @@ class TableRead:
 
 @dataclass(frozen=True)
 class SqlStream:
-    """The answer of a statement as it comes in. Two columns may have one name."""
+    """The answer of a statement as it comes in. Two columns may have one name. `figures` are the places of
+    those that an average or the like computes."""
 
     schema: pa.Schema
     reads: tuple[TableRead, ...]
     batches: Iterator[pa.RecordBatch]
+    figures: tuple[int, ...] = ()
 
 
 @contextmanager
@@ -245,7 +247,8 @@ def stream_sql(
         relation, kinds = _bound(own, statement, tables, request, own_job)
         reader = relation.to_arrow_reader(ROWS_A_BATCH)
         schema = in_types(reader.schema.empty_table(), kinds).schema
-        yield SqlStream(schema, tuple(_reads(statement, tables)), _typed(reader, kinds, own_job))
+        reads, batches = tuple(_reads(statement, tables)), _typed(reader, kinds, own_job)
+        yield SqlStream(schema, reads, batches, statement.figures)
 
 
 def _typed(

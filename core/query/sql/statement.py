@@ -44,6 +44,23 @@ def filters(root: Mapping[str, Any]) -> bool:
     return any(node.get("where_clause") for node in _nodes(root))
 
 
+_COMPUTED = frozenset(
+    [
+        "sum", "avg", "mean", "median", "quantile", "quantile_cont", "approx_quantile", "stddev",
+        "stddev_samp", "stddev_pop", "variance", "var_samp", "var_pop", "corr", "/",
+    ]
+)  # fmt: skip
+"""Functions whose numbers have digits that nobody reads."""
+
+
+def figure_places(root: Mapping[str, Any]) -> tuple[int, ...]:
+    """Which columns of the answer are computed by such functions; none where `*` hides their places."""
+    columns = root.get("select_list", ())
+    if any(column.get("class") == "STAR" for column in columns):
+        return ()
+    return tuple(n for n, column in enumerate(columns) if column.get("function_name") in _COMPUTED)
+
+
 def _means_others(node: Mapping[str, Any]) -> bool:
     kinds = (node.get("class"), node.get("type"), node.get("show_type") and "SHOW_REF")
     natural = node.get("type") == "JOIN" and node.get("ref_type") == "NATURAL"
@@ -106,7 +123,7 @@ class TableName:
 class Statement:
     """`text` is what the engine is given; the tables are those that it reads from outside. `columns` are the
     names that it can mean, case-folded, None where it can mean any. `groups` says that it groups the rows of
-    one table and reads nothing else, `filters` that rows may be left out."""
+    one table and reads nothing else, `filters` that rows may be left out. `figures` are places of columns."""
 
     text: str
     tables: tuple[TableName, ...]
@@ -114,6 +131,7 @@ class Statement:
     groups: bool = False
     filters: bool = True
     functions: frozenset[str] | None = None
+    figures: tuple[int, ...] = ()
 
 
 _known = CountedCache[str, Statement](64)
@@ -234,6 +252,7 @@ def _statement(text: str, root: Mapping[str, Any]) -> Statement:
     return Statement(
         written.decode(), tuple(reversed(tables)), named_columns(root), groups_one_table(root), filters(root),
         frozenset(node["function"]["function_name"] for node in _nodes(root) if _gives_rows(node)),
+        figure_places(root),
     )  # fmt: skip
 
 

@@ -34,6 +34,12 @@ def test_names_that_stand_twice_are_told_apart():
     assert "this one is shown as 'n_3'" in result.remarks[0]
 
 
+def test_columns_that_an_average_computes_are_figures():
+    result = run_to_result("select n, avg(n) as mean, n / 3, round(avg(n), 1) as r from t group by n", SOURCES)
+    assert result.figures == {"mean", "(n / 3)"}
+    assert run_to_result("select *, n / 3 as third from t", SOURCES).figures == frozenset()
+
+
 def test_an_answer_without_rows_has_columns():
     result = run_to_result("select * from t where false", SOURCES)
     assert result.num_rows == 0 and result.schema.names == ["n", "city"] and result.snapshot().complete

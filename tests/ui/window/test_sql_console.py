@@ -94,6 +94,12 @@ def test_a_statement_runs_and_its_result_is_a_grid_with_steps(qtbot, window, run
     assert len(console.names.current.store.sql(clipboard.text())) == 1
 
 
+def test_means_are_shown_with_the_digits_that_people_read(run):
+    grid = run("select 2.0 / 3 as third, pi() as pi from flights limit 1").front_tab.grid
+    texts = [grid.grid_model.index(0, grid.place(n)).data() for n in (0, 1)]
+    assert texts == ["0.667", "≈3.141592654"]
+
+
 def test_from_a_tab_it_begins_with_that_tabs_rows(qtbot, window, table_tab):
     window.commands["sql"].trigger()
     console = window.consoles.current
