@@ -95,7 +95,7 @@ class ColumnProfile:
         return _BYTES_A_PROFILE + sum(len(v) for v in values if isinstance(v, (str, bytes)))
 
 
-_profiles: LruCache[tuple[object, ...], ColumnProfile] = LruCache(KEPT_BYTES)
+recent_profiles: LruCache[tuple[object, ...], ColumnProfile] = LruCache(KEPT_BYTES)
 
 
 def profile(
@@ -106,11 +106,11 @@ def profile(
     Raises `UnknownColumn` and `BadFilter`.
     """
     key = (snapshot.token, name, where)
-    profile = _profiles.get([key])[0]
+    profile = recent_profiles.get([key])[0]
     if profile is None:
         work = job or Job()
         profile = _Profiling(_narrowed(snapshot, name, where, work), name, where, work).profile()
-        _profiles.put([(key, profile)])
+        recent_profiles.put([(key, profile)])
     return profile
 
 

@@ -50,7 +50,7 @@ _REASONS = (
     ("body", "It broke off in the middle of its answer"),
 )
 """By what `obstore` says of the error of the library below it."""
-_RETRIES: dict[str, Any] = {
+RETRIES: dict[str, Any] = {
     "max_retries": 2,
     "retry_timeout": timedelta(seconds=CONNECT_SECONDS),
     "backoff": {"init_backoff": timedelta(milliseconds=100), "max_backoff": timedelta(seconds=1), "base": 2},
@@ -282,7 +282,7 @@ def _options(endpoint: str) -> dict[str, Any]:
             "read_timeout": timedelta(seconds=SILENT_SECONDS),
             "timeout": timedelta(days=1),
         },
-        "retry_config": _RETRIES,
+        "retry_config": RETRIES,
     }
 
 

@@ -88,6 +88,10 @@ def _names(value: object, known: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(name for name in names if isinstance(name, str) and name in among))
 
 
+OF_COLUMNS = (ORDER, PINNED, HIDDEN, SHOWN)
+"""Parts of a layout that are of the dataset's own columns alone."""
+
+
 class LaidOutTab(Protocol):
     key: tuple[str, ...]
     shown: Loaded | None
@@ -107,9 +111,10 @@ class ColumnLayout(QObject):
         self._memory: Memory | None = None
         self._own: dict[str, Any] = {}
         self._known: dict[str, Any] = {}
+        self._waits = False
         self._soon = QTimer(self, singleShot=True, interval=AFTER_MS)
         self._soon.timeout.connect(self.save)
-        tab.loader.loaded.connect(lambda _: self.save())  # before the grid shows other columns
+        tab.loader.loaded.connect(self._follow)
         header = tab.grid.column_header
         for signal in (
             header.sectionResized,
@@ -125,11 +130,31 @@ class ColumnLayout(QObject):
         now on."""
 
         def begin() -> None:
-            show_layout(self._tab.grid, memory.layout(self._tab.key))
+            layout = memory.layout(self._tab.key)
+            self._own = {key: layout[key] for key in OF_COLUMNS if key in layout}
+            show_layout(self._tab.grid, layout)
+            self._waits = not self._shows_own  # a tab that comes back with its steps may show groups
             self._known = self._now()
             self._memory = memory
 
         self._tab.when_shown(begin)
+
+    def _follow(self) -> None:
+        """Before the grid shows other columns."""
+        self.save()
+        if self._waits:
+            QTimer.singleShot(0, self, self._show_own)
+
+    def _show_own(self) -> None:
+        """What was saved of the dataset's columns, once they are there."""
+        if self._waits and self._shows_own:
+            self._waits = False
+            show_layout(self._tab.grid, self._own)
+
+    @property
+    def _shows_own(self) -> bool:
+        shown = self._tab.shown
+        return shown is not None and shown.lines.source.schema.names == self._tab.grid.grid_model.names
 
     def reset(self) -> None:
         reset_layout(self._tab.grid)
@@ -147,7 +172,7 @@ class ColumnLayout(QObject):
             self._memory.save_layout(self._tab.key, now)
 
     def _now(self) -> dict[str, Any]:
-        layout, shown = layout_of(self._tab.grid), self._tab.shown
-        if shown is not None and shown.lines.source.schema.names == self._tab.grid.grid_model.names:
-            self._own = {key: layout[key] for key in (ORDER, PINNED, HIDDEN, SHOWN) if key in layout}
+        layout = layout_of(self._tab.grid)
+        if self._shows_own and not self._waits:
+            self._own = {key: layout[key] for key in OF_COLUMNS if key in layout}
         return {**self._own, **{key: layout[key] for key in (WIDTHS, FORMATS) if key in layout}}

@@ -42,7 +42,7 @@ class RemoteRowsBar(QFrame):
         super().__init__(parent)
         theme.variant(self, "difference")
         self.label = QLabel()
-        self.more_button, self.key_button = QPushButton(), QPushButton("Key of the rows…")
+        self.more_button, self.key_button = QPushButton("Fetch more"), QPushButton("Key of the rows…")
         line = QHBoxLayout(self)
         line.setContentsMargins(theme.M, theme.XS, theme.S, theme.XS)
         line.setSpacing(theme.XS)

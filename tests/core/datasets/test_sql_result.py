@@ -35,7 +35,9 @@ def test_names_that_stand_twice_are_told_apart():
 
 
 def test_columns_that_an_average_computes_are_figures():
-    result = run_to_result("select n, avg(n) as mean, n / 3, round(avg(n), 1) as r from t group by n", SOURCES)
+    result = run_to_result(
+        "select n, avg(n) as mean, n / 3, round(avg(n), 1) as r from t group by n", SOURCES
+    )
     assert result.figures == {"mean", "(n / 3)"}
     assert run_to_result("select *, n / 3 as third from t", SOURCES).figures == frozenset()
 

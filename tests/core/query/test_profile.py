@@ -244,7 +244,7 @@ def test_a_column_of_a_wide_file_is_read_by_itself(tmp_path: Path, monkeypatch: 
     where = col("c3") > 3
     usual = [profiles.profile(snapshot, "c7", condition) for condition in (None, where)]
     monkeypatch.setattr(profiles, "WIDE", 10)
-    monkeypatch.setattr(profiles, "_profiles", LruCache(profiles.KEPT_BYTES))
+    monkeypatch.setattr(profiles, "recent_profiles", LruCache(profiles.KEPT_BYTES))
     assert [profiles.profile(snapshot, "c7", condition) for condition in (None, where)] == usual
     assert usual[1].top_values == ((9, 2),)
     with pytest.raises(UnknownColumn):

@@ -131,7 +131,7 @@ def test_a_server_gone_in_the_middle_is_an_error(
 ):
     """Its silence is waited for once: no request is made again after it."""
     monkeypatch.setattr(object_store, "SILENT_SECONDS", 0.3)
-    monkeypatch.setitem(object_store._RETRIES, "retry_timeout", timedelta(seconds=0.2))
+    monkeypatch.setitem(object_store.RETRIES, "retry_timeout", timedelta(seconds=0.2))
     dataset = open_dataset(address)
     setattr(proxy, fault, proxy.sent_bytes + 3000)
     requests = proxy.requests

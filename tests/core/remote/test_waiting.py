@@ -135,5 +135,5 @@ def test_one_wait_at_most_is_shorter_than_five_seconds():
     """What docs/remote.md promises: a wait that ended by its limit is not begun again."""
     limits = server.CONNECT_SECONDS, server.SILENT_SECONDS
     assert max(limits) < 5
-    assert object_store._RETRIES["retry_timeout"].total_seconds() <= min(limits)
+    assert object_store.RETRIES["retry_timeout"].total_seconds() <= min(limits)
     assert requests.LONGEST_THROTTLE_SECONDS == 30

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +18,7 @@ import pytest
 from lamella import Store, col
 from lamella.core.errors import BadData, StoreProblem, TypeConflict, UnknownRow
 from lamella.core.store import Table
-from lamella.core.store.history import History
+from lamella.core.store.catalog.queries import Catalog
 
 
 @pytest.fixture
@@ -129,15 +130,15 @@ def test_undo_takes_nothing_back_that_it_has_not_seen(
     with Store.open(tmp_path / "s") as one, Store.open(tmp_path / "s") as other:
         table = one.create_table("t", [{"x": 1}])
         table.update([{"_id": 0, "x": 2}])
-        commits, meddled = History.commits, []
+        newest_commits, meddled = Catalog.newest_commits, []
 
-        def late(history: History) -> list:
-            found = commits(history)
+        def late(catalog: Catalog, *arguments: Any) -> list[Any]:
+            commits = newest_commits(catalog, *arguments)
             if not meddled:
                 meddled.append(other["t"].insert([{"x": 5}]))
-            return found
+            return commits
 
-        monkeypatch.setattr(History, "commits", late)
+        monkeypatch.setattr(Catalog, "newest_commits", late)
         table.history.undo()
         assert meddled
         assert [r["x"] for r in table.read().to_pylist()] == [2]  # the newest commit, the insert, is undone

@@ -264,14 +264,14 @@ def test_a_sample_comes_first_where_there_are_many_rows(
 
 
 def test_a_card_that_cannot_be_made_says_why(window, file: Path, counted, monkeypatch) -> None:
-    made = loading.card
+    made = loading.card_of
 
     def broken(snapshot, name, *others):
         if name == "carrier":
             raise LamellaError("carrier cannot be read")
         return made(snapshot, name, *others)
 
-    monkeypatch.setattr(loading, "card", broken)
+    monkeypatch.setattr(loading, "card_of", broken)
     window.open_paths([file])
     tab = counted()
     assert tab.grid.cards.tip(1, None) == "carrier cannot be read."
@@ -300,8 +300,8 @@ def test_two_at_a_time_and_none_that_was_scrolled_away(
             job.check()
         return made(snapshot, name, where, job, sampled)
 
-    made = loading.card
-    monkeypatch.setattr(loading, "card", slow)
+    made = loading.card_of
+    monkeypatch.setattr(loading, "card_of", slow)
     window.open_paths([wide_file])
     tab = settled()
     qtbot.waitUntil(lambda: len(begun) == 2)
@@ -320,14 +320,14 @@ def test_two_at_a_time_and_none_that_was_scrolled_away(
 def test_cards_leave_the_machine_to_rows_that_are_read(
     file_tab, settled, counted, monkeypatch: pytest.MonkeyPatch, qtbot
 ) -> None:
-    begun, card = threading.Event(), loading.card
+    begun, card = threading.Event(), loading.card_of
 
     def endless(snapshot, name, where, job: Job, sampled):
         begun.set()
         while True:
             job.check()
 
-    monkeypatch.setattr(loading, "card", endless)
+    monkeypatch.setattr(loading, "card_of", endless)
     file_tab.set_filter(col("delay") > 10)
     tab = settled()
     qtbot.waitUntil(begun.is_set)
@@ -335,7 +335,7 @@ def test_cards_leave_the_machine_to_rows_that_are_read(
     tab.set_sort([SortKey("delay")])
     assert not tab.grid.cards.loader.running
     tab.grid.cards.follow_columns()  # nor does anything else begin them
-    monkeypatch.setattr(loading, "card", card)
+    monkeypatch.setattr(loading, "card_of", card)
     counted()
     assert tab.grid.cards.loader.num_exact > 0 and tab.sort == (SortKey("delay"),)
 
@@ -354,7 +354,7 @@ def test_cards_go_on_where_rows_could_not_be_read(
 def test_rows_in_another_order_keep_their_cards(file_tab, counted, monkeypatch: pytest.MonkeyPatch) -> None:
     tab = counted()
     before = tab.grid.cards.loader.face("delay")
-    monkeypatch.setattr(loading, "card", None)
+    monkeypatch.setattr(loading, "card_of", None)
     tab.set_sort([SortKey("delay", True)])
     assert counted().grid.cards.loader.face("delay") is before
 
