@@ -4,13 +4,14 @@ closing a window leaves them as they are."""
 
 from __future__ import annotations
 
+import gc
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import QObject, QPoint
+from PySide6.QtCore import QObject, QPoint, QTimer
 from PySide6.QtWidgets import QApplication
 
 from lamella.core.store.commit import Commit
@@ -91,6 +92,7 @@ class Windows(QObject):
         if len(self.all) > 1:
             self.all.remove(window)
             window.deleteLater()
+            QTimer.singleShot(0, gc.collect)  # on this thread: widgets that another one collects end badly
 
 
 def _log_unopened(path: Path, error: Exception) -> None:

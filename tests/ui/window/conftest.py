@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from unittest.mock import patch
@@ -61,6 +62,7 @@ def window(qtbot, store: Store, memory: FakeMemory) -> Iterator[MainWindow]:
         made.close()  # edits that a test leaves are dropped: nobody is there to answer
     made.deleteLater()
     QApplication.processEvents()
+    gc.collect()  # here, as widgets that another thread collects end badly
     theme.current().set_mode("system")
     theme.current().set_text_scale(1.0)
 
