@@ -366,16 +366,10 @@ LONG_FORMS = {
         "random changes of tables against plain Python", 8, 2000, "tests/property/test_store_model.py"
     ),
     "checks": property_test(
-        "random changes of tables with checks and defaults against plain Python",
-        4,
-        300,
-        "tests/property/test_checks_model.py",
+        "random changes under checks and defaults", 4, 300, "tests/property/test_checks_model.py"
     ),
     "comparisons": property_test(
-        "comparisons of random tables against plain Python",
-        2,
-        3000,
-        "tests/property/test_comparison_model.py",
+        "random comparisons against plain Python", 2, 3000, "tests/property/test_comparison_model.py"
     ),
     "operators": property_test(
         "updates of random columns against pandas", 1, 1000, "tests/core/store/test_operators_rows.py"
@@ -396,10 +390,7 @@ LONG_FORMS = {
         "random queries against plain Python", 4, 2000, "tests/property/test_queries_agree.py"
     ),
     "spark": property_test(
-        "random queries on DuckDB and on Sail, by Spark Connect",
-        3,
-        200,
-        "tests/property/test_spark_agrees.py",
+        "random queries on DuckDB and Sail", 3, 200, "tests/property/test_spark_agrees.py"
     ),
     "apache-spark": LongForm(
         "the same on Apache Spark itself, which needs Java",
@@ -408,10 +399,7 @@ LONG_FORMS = {
         {"LAMELLA_LONG_RUNS": "200", "LAMELLA_SPARK": "apache"},
     ),
     "bridge": property_test(
-        "random statements over tables in SQLite's program and over a database of its own",
-        3,
-        1000,
-        "tests/core/bridge/test_same_answers.py",
+        "random statements over SQLite and tables", 3, 1000, "tests/core/bridge/test_same_answers.py"
     ),
     "levels": property_test(
         "random groups under subtotals against plain Python", 2, 2000, "tests/property/test_group_levels.py"
@@ -460,10 +448,7 @@ LONG_FORMS = {
     ),
     "damage": property_test("300 files of each kind damaged", 8, 1200, "tests/property/test_damage.py"),
     "hostile": property_test(
-        "every text of a catalog changed to every odd value",
-        5,
-        400,
-        "tests/core/store/test_hostile_stores.py",
+        "every text of a catalog as each odd value", 5, 400, "tests/core/store/test_hostile_stores.py"
     ),
     "arguments": property_test(
         "every function with every odd argument", 5, 30000, "tests/property/test_no_foreign_exception.py"

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from PySide6.QtCore import QModelIndex, QSize, Qt, Signal
 from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import (
+    QComboBox,
     QHBoxLayout,
     QLabel,
     QLineEdit,
@@ -27,12 +28,17 @@ from lamella.core.remote.paths import path_or_address
 from lamella.core.remote.problems import MissingFile
 from lamella.core.remote.server import Entry
 from lamella.core.remote.spark_catalog import CatalogEntry, CatalogFolder, look_into
-from lamella.core.remote.spark_connect import is_server_address, parse_address
+from lamella.core.remote.spark_connect import (
+    FORMATS,
+    ServerAddress,
+    ServerTable,
+    is_server_address,
+    parse_address,
+)
 from lamella.ui import theme
 from lamella.ui.dialogs.error_dialog import message
 from lamella.ui.dialogs.work_dialog import WorkDialog, fit_into_window
 from lamella.ui.remote.entry_list import EntryList
-from lamella.ui.remote.server_path import ServerPath
 from lamella.ui.tasks import Tasks
 from lamella.ui.widgets.controls import IconButton
 from lamella.ui.widgets.message_bar import DANGER, MessageBar
@@ -373,3 +379,50 @@ def _roots(connection: Connection) -> list[str]:
     if connection.places:
         return [f"{scheme}://{place}/" for place in connection.places]
     return [f"{scheme}://{connection.name}@"]
+
+
+class ServerPath(QWidget):
+    """A path that a Spark server sees, and the format of its files: for what is in none of its catalogs.
+    `chosen` when Enter is pressed in it."""
+
+    changed = Signal()
+    chosen = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.server: ServerAddress | None = None
+        self.format = QComboBox(accessibleName="Format of the files")
+        self.format.addItems(FORMATS)
+        self.path = QLineEdit(
+            placeholderText="/data/trips   s3://bucket/trips", accessibleName="Path that the server sees"
+        )
+        self.path.setClearButtonEnabled(True)
+        label = QLabel("Or a &path that the server sees")
+        label.setBuddy(self.path)
+        theme.variant(label, "muted")
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(theme.S)
+        for widget in (label, self.format):
+            row.addWidget(widget)
+        row.addWidget(self.path, 1)
+        self.path.textChanged.connect(lambda _: self.changed.emit())
+        self.path.returnPressed.connect(self.chosen)
+
+    def show_server(self, server: ServerAddress | None) -> None:
+        """None where files are looked through, and no server's tables."""
+        if server != self.server:
+            self.path.clear()
+        self.server = server
+        self.setVisible(server is not None)
+
+    @property
+    def address(self) -> str:
+        """Of what is typed; empty for nothing, and for what is no path."""
+        text = self.path.text().strip()
+        if self.server is None or not text:
+            return ""
+        try:
+            return self.server.of(ServerTable((), self.format.currentText(), text))
+        except LamellaError:
+            return ""

@@ -1,17 +1,24 @@
-"""Answers of a Spark server to queries: as a table, streamed, or counted."""
+"""Answers of a Spark server to queries: as a table, streamed, counted, or as rows to compute figures of."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pyarrow as pa
 
+from lamella.core.arrow.nested import python_values
+from lamella.core.errors import BadQuery
 from lamella.core.jobs import Job
+from lamella.core.libraries import exp
 from lamella.core.query.engine import not_too_deep
+from lamella.core.query.fields import Fields
 from lamella.core.query.plan import Node, select_count
 from lamella.core.query.source import Fetched, Question
 from lamella.core.query.spark import spill
-from lamella.core.query.spark.figures import SparkRows
-from lamella.core.query.spark.keyset import rows_behind
-from lamella.core.query.spark.plan import SparkCompiler
+from lamella.core.query.spark.dialect import to_spark
+from lamella.core.query.spark.keyset import constant, rows_behind
+from lamella.core.query.spark.plan import SparkCompiler, plain_type
+from lamella.core.query.spark.writing import Context, NotInDialect
 from lamella.core.remote.spark_connect import SparkServer
 from lamella.core.scan.snapshot import joined_snapshot
 
@@ -86,3 +93,38 @@ class SparkEngine:
 
 def _rows_behind(compiler: SparkCompiler, node: Node, before: Fetched) -> Node | None:
     return rows_behind(node, before.snapshot) if compiler.has_order else None
+
+
+class SparkRows:
+    """Rows of an answer, for the statements of charts, cards and profiles, as `core.query.source.FigureRows`:
+    all of them, not those that were fetched."""
+
+    token = None
+    is_remote = True
+
+    def __init__(self, compiler: SparkCompiler, node: Node) -> None:
+        self._compiler, self._node = compiler, node
+
+    @property
+    def fields(self) -> Fields:
+        return self._node.fields
+
+    def relation(self, identifiers: frozenset[str]) -> str:
+        return self._node.query(identifiers, self._compiler.query_context).sql("duckdb")
+
+    def read(self, statement: str, types: Mapping[str, pa.DataType]) -> pa.Table:
+        compiler = self._compiler
+        try:
+            sql = to_spark(statement, Context({**compiler.types, **types}, compiler.tables))
+        except NotInDialect as error:
+            raise BadQuery(
+                f"{self.fields.place}: these figures cannot be computed on Spark Connect",
+                error.subject,
+                error.fix or "Group the rows first, so that fewer are left",
+            ) from error
+        answer = compiler.server.read(sql, compiler.job)
+        return answer.cast(pa.schema([one.with_type(plain_type(one.type)) for one in answer.schema]))
+
+    def constants(self, name: str, values: pa.ChunkedArray) -> str:
+        items = [constant(one, values.type) for one in python_values(values)]
+        return exp.Array(expressions=items).sql("duckdb")
