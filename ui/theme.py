@@ -201,9 +201,8 @@ def _no_collection() -> Iterator[None]:
             gc.enable()
 
 
-_installed: list[
-    Theme
-] = []  # to look for it among the application's children takes longer than what it is for
+_installed: list[Theme] = []
+"""One at most: to look for it among the application's children takes longer than what it is for."""
 
 
 def install(app: QApplication, mode: Mode | str = Mode.SYSTEM, text_scale: float = 1.0) -> Theme:
