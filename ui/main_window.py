@@ -117,9 +117,8 @@ class MainWindow(QMainWindow):
             self.tabs.show_tab(known)
             return
         tab = self.make_tab(dataset, key)
-        self.tabs.add(
-            tab, tab.name, "file" if is_file(key) else "table", " / ".join(part for part in key if part)
-        )
+        icon, tip = "file" if is_file(key) else "table", " / ".join(part for part in key if part)
+        self.tabs.add(tab, tab.name, icon, tip, self.opening.later_tab(key))
         if is_file(key):
             self.memory.remember(path_or_address(key[0]))
         self.opening.do_wanted()

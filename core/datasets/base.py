@@ -95,8 +95,6 @@ class Dataset(Fluent, ABC):
     """Named rows with a schema. Reading methods block; call them off the GUI thread."""
 
     name: str
-    figures: frozenset[str] = frozenset()
-    """Names of columns that an average or the like computes: their last digits mean nothing."""
 
     @abstractmethod
     def snapshot(self) -> Snapshot:

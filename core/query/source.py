@@ -62,6 +62,16 @@ class Pinned(Protocol):
     def pinned_version(self) -> int: ...
 
 
+@runtime_checkable
+class Computed(Protocol):
+    """Rows of which a statement computes some columns."""
+
+    @property
+    def figures(self) -> frozenset[str]:
+        """The names of those that are averages or the like: their last digits mean nothing."""
+        ...
+
+
 class Engine(Protocol):
     """What answers queries of rows that lie elsewhere: it computes there, and answers alone travel. All of it
     blocks, and is stopped by cancelling the job."""

@@ -18,6 +18,7 @@ from lamella.core.filters.expr import Filter
 from lamella.core.jobs import Job
 from lamella.core.query.group_levels import GroupLevels
 from lamella.core.query.line import Line, LineAnswers, LineView, check_line, split_steps
+from lamella.core.query.source import Computed
 from lamella.core.query.steps import Where
 from lamella.core.query.view import View
 from lamella.core.scan.snapshot import SortKey
@@ -194,7 +195,8 @@ def load(
     job.check()
     undo, redo = undo_redo_texts(dataset)
     tree = _tree_of(lines, opened, lambda values, job: _rows_inside(dataset, line, values, answers, job), job)
-    usual = figure_formats(lines.checked.steps, lines.view.schema, dataset.figures)
+    figures = dataset.figures if isinstance(dataset, Computed) else ()
+    usual = figure_formats(lines.checked.steps, lines.view.schema, figures)
     ready = _first_pages(lines.view if tree is None else tree, place, job, {**usual, **(formats or {})})
     numbering, noted = object() if stay is None else stay.numbering, descriptions_of(dataset)
     problem = None if isinstance(dataset, Table) else edit_problem(dataset)

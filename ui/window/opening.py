@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -72,6 +74,8 @@ class Opening(QObject):
             window,
         )
         self._wanted: tuple[tuple[str, ...], TabWork] | None = None
+        self._requests, self._numbers = itertools.count(1), dict[tuple[str, ...], int]()
+        """When each dataset was asked for last: of several files the smallest is there first."""
 
     def open_paths(self, paths: Sequence[Path]) -> None:
         """Each in a tab of its own; one that is open already comes to the front."""
@@ -88,11 +92,17 @@ class Opening(QObject):
             self._tabs.show_tab(pending)
             pending.retry()
         elif tab is None:
+            self._numbers[key] = next(self._requests)
             self._library.open_key(key)
         else:
             self._tabs.show_tab(tab)
             tab.reopening.follow_file()
             self.do_wanted()
+
+    def later_tab(self, key: tuple[str, ...]) -> DatasetTab | None:
+        """The first tab of what was asked for after this, and was there sooner."""
+        number = self._numbers.get(key, math.inf)
+        return next((tab for tab in self._tabs.dataset_tabs if self._numbers.get(tab.key, 0) > number), None)
 
     def open_tables_of_file(self, keys: Sequence[tuple[str, ...]]) -> None:
         """Each in a tab of its own, in this order."""

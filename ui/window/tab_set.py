@@ -173,11 +173,14 @@ class TabSet(QStackedWidget):
     def pending_tabs(self) -> list[PendingTab]:
         return [tab for tab in self.widgets if isinstance(tab, PendingTab)]
 
-    def add(self, widget: QWidget, title: str, icon: str, tip: str) -> None:
-        """At the end, in front of the others."""
-        self._insert(self.tabs.count(), widget, title, icon, tip)
+    def add(self, widget: QWidget, title: str, icon: str, tip: str, before: QWidget | None = None) -> None:
+        """At the end, in front of the others; or before another one, and behind what is in front."""
+        self._insert(
+            self.tabs.count() if before is None else self.tabs.indexOf(before), widget, title, icon, tip
+        )
         self.setCurrentIndex(1)
-        self.show_tab(widget)
+        if before is None:
+            self.show_tab(widget)
 
     def add_pending(self, tab: PendingTab, title: str, icon: str, tip: str) -> None:
         """At the end; what is in front stays there."""

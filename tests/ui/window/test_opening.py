@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shutil
 import threading
 from pathlib import Path
 
@@ -25,6 +26,8 @@ from lamella.core.transfer import generate as make_data
 from lamella.ui.dialogs.error_dialog import ErrorDialog
 from lamella.ui.dialogs.file_import import FileImportDialog
 from lamella.ui.main_window import MainWindow
+from lamella.ui.window import library
+from tests.conftest import PATIENCE_SECONDS
 
 
 def titles(window: MainWindow) -> list[str]:
@@ -38,6 +41,28 @@ def test_a_file_opens_in_a_tab_and_is_remembered(window, file_tab, file, memory,
     assert memory.recent == [file]
     assert [entry.text for entry in window.sidebar.entries("file")] == ["flights.parquet"]
     assert window.windowTitle().startswith("flights.parquet")
+
+
+def test_tabs_of_several_files_stand_as_they_were_dropped_whichever_is_there_first(
+    qtbot, window, file, settled, monkeypatch, tmp_path
+) -> None:
+    second = file.rename(tmp_path / "second.parquet")
+    first = Path(shutil.copy(second, tmp_path / "first.parquet"))
+    go_on, open_file = threading.Event(), library.open_file
+
+    def late(key, *arguments):
+        if key[0] == str(first):
+            assert go_on.wait(PATIENCE_SECONDS)
+        return open_file(key, *arguments)
+
+    monkeypatch.setattr(library, "open_file", late)
+    window.open_paths([first, second])
+    qtbot.waitUntil(lambda: titles(window) == ["second.parquet"])
+    go_on.set()
+    qtbot.waitUntil(lambda: titles(window) == ["first.parquet", "second.parquet"])
+    assert settled().name == "second.parquet"
+    window.tabs.tabs.setCurrentIndex(0)
+    assert settled().view.num_rows == 1000 and settled().name == "first.parquet"
 
 
 def test_an_ampersand_in_a_name_is_shown(window, file, settled) -> None:
