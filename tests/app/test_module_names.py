@@ -229,3 +229,28 @@ def test_what_the_tables_of_the_benchmark_name_exists():
             assert ENTRIES[system].missing or load_place(place)
     for place in worker.PLACES.values():
         assert load_place(f"lamella.core.bench.plain.{place}")
+
+
+def modules_of(room: str) -> set[str]:
+    """The modules and folders of a room that have names of their own."""
+    paths = [path for path in (ROOT / room).iterdir() if not path.name.startswith("_")]
+    return {path.stem for path in paths if path.is_dir() or path.suffix == ".py"}
+
+
+def rooms_of_the_map() -> dict[str, list[str]]:
+    """Of each room in "Where things are", the modules and folders that are named there."""
+    block = (ROOT / "ARCHITECTURE.md").read_text("utf8").partition("## Where things are")[2].split("```")[1]
+    lines = re.sub(r"\n +", " ", block).strip().splitlines()
+    places = (line.partition(" ") for line in lines)
+    return {room: re.sub(r"\([^)]*\)|/", "", names).split() for room, _, names in places}
+
+
+def test_the_map_has_every_room_of_core():
+    assert {f"core/{path.name}" for path in (ROOT / "core").iterdir() if (path / "__init__.py").exists()} <= (
+        rooms_of_the_map().keys()
+    )
+
+
+@pytest.mark.parametrize("room", rooms_of_the_map())
+def test_the_map_names_each_module_of_a_room_once(room):
+    assert sorted(rooms_of_the_map()[room]) == sorted(modules_of(room))
