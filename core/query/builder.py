@@ -131,7 +131,7 @@ class Fluent(ArrowStream):
         suffix: str | None = None,
         through: str | None = None,
     ) -> Query:
-        """Together with the rows of another dataset or query whose keys are equal; null equals nothing. A
+        """Combine with the rows of another dataset or query whose keys are equal; null equals nothing. A
         name is that of a table of the same store.
 
         Keys that are called the same are given as `on`, others as `left_on` and `right_on`; without any the

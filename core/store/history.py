@@ -130,7 +130,7 @@ class History:
 
     def compare(self, before: When, after: When | None = None, job: Job | None = None) -> Comparison:
         """What differs between two versions, row by row, as `lamella.compare` gives it; the later one is the
-        newest when it is not given. Rows belong together by `_id`, columns by their permanent ids. Of two
+        newest when it is not given. Rows are matched by `_id`, columns by their permanent ids. Of two
         versions that share most of their rows, only the others are read. Blocks."""
         from lamella.core.store.version_comparison import compare_versions
 

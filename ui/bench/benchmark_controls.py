@@ -55,7 +55,7 @@ LAMELLA = "lamella"
 NAMED_SYSTEMS = 2
 """So many are named on their button; more are counted."""
 
-UNKNOWN_PYTHON = "It is not known yet what that Python can run."
+UNKNOWN_PYTHON = "Checking what that Python can run."
 
 
 class BenchmarkControls(QWidget):
@@ -219,7 +219,7 @@ class BenchmarkControls(QWidget):
         self.repeats_button = ChoiceButton("Repeats", _form(self._repeat_line()))
         self.settings_button = ChoiceButton("Settings", _form(self.conditions, self.copy))
         theme.variant(self.copy, "link")
-        self.copy.setToolTip("What to type in a terminal for the same benchmark")
+        self.copy.setToolTip("The command for the same benchmark in a terminal")
         layout = QHBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(theme.XS)
@@ -286,7 +286,7 @@ def _form(*widgets: QWidget) -> QWidget:
 
 
 BROWSE, SHIMS = "browse", "shims"
-LOOKING = "Looking what it is …"
+LOOKING = "Checking what it is …"
 NAMES = (
     "pypy3",
     *(f"pypy3.{minor}" for minor in range(8, 16)),
@@ -436,7 +436,7 @@ class ConditionsForm(QWidget):
         self.limit.setSpecialValueText("No limit")
         self.limit.setAccessibleName("Limit of a step in seconds")
         self.limit.setToolTip(
-            "What one step of one system may take. To pass it is a result; the others go on."
+            "What one step of one system may take. Exceeding it counts as a result; the other systems go on."
         )
         self.fresh.setToolTip(
             "Slower, but every read and query is the first of its process: all samples are cold."

@@ -188,7 +188,7 @@ class BenchmarkBar(QFrame):
         theme.variant(self.status, "muted")
         self.pause.setCheckable(True)
         self.pause.setToolTip("Wait before the next step; nothing that is being timed is touched")
-        self.stop.setToolTip("End at once; what was measured stays")
+        self.stop.setToolTip("Stop at once; what was measured is kept")
         self.results.setToolTip(
             "Every benchmark that was finished: compare two, see how one changed over time"
         )

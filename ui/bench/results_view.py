@@ -296,15 +296,15 @@ class View:
 
 OVERVIEW, SENTENCES = "overview", "sentences"
 VIEWS = (
-    View(OVERVIEW, "All plots", "Every operation, the verdict, and each rival's ratio"),
+    View(OVERVIEW, "All plots", "Every operation, the verdict, and the ratio to each rival"),
     View("time", "Time", "How long each operation takes", TIME),
     View(
         "normalised",
         "Normalised",
         "Each system as a multiple of SQLite, set up as in the published benchmarks, averaged over sizes",
     ),
-    View("size", "Size", "What the data take on disk", DISK),
-    View("memory", "Memory", "The most memory that an operation's process held", MEMORY),
+    View("size", "Size", "Size of the data on disk", DISK),
+    View("memory", "Memory", "Peak memory of an operation's process", MEMORY),
     View("processor", "Processor", "Processor time, of all cores together", PROCESSOR),
     View("statistics", "All figures", "Mean, percentiles and operations per second of each system and size"),
     View(SENTENCES, "Sentences", "Failures, every ratio in words, and what could not be asked"),

@@ -138,7 +138,7 @@ NO_RUNS = (
     "Every benchmark that you run is saved here: come back after the first one. Results files of others open "
     "here, too.",
 )
-NONE_FOUND = ("No run has these words", "Search for fewer words; #word finds a tag in the notes.")
+NONE_FOUND = ("No run matches", "Try fewer words; #word finds a tag in the notes.")
 NONE_CHOSEN = ("Choose a run", "Choose two with Ctrl to compare them, or as many as you like to delete them.")
 MANY_CHOSEN = ("{count} runs are chosen", "Two can be compared; any number can be deleted.")
 UNKNOWN = "It measured what is not known here, or with files of another computer"

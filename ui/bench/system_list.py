@@ -320,7 +320,7 @@ class SystemList(QWidget):
         self.asking = Asking(tasks, self)
         self.rows: dict[str, SystemRow] = {}
         self._headings: list[QTreeWidgetItem] = []
-        self._nothing = QLabel("No system is called like that.")
+        self._nothing = QLabel("No system matches.")
         self._build()
         self._look_up()
 

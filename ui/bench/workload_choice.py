@@ -108,7 +108,7 @@ class WorkloadChoice(QWidget):
             layout.addWidget(widget)
         layout.addWidget(self.own, 0, Qt.AlignmentFlag.AlignLeft)
         theme.variant(self.own, "link")
-        self.own.setToolTip("A Python file with its data, its systems and what they are asked")
+        self.own.setToolTip("A Python file that defines data, systems and queries")
         self.own.clicked.connect(self.own_requested)
         self.box.currentIndexChanged.connect(self._take)
         self.list.itemChanged.connect(lambda _: self.changed.emit())

@@ -117,7 +117,7 @@ class BrushBar(QFrame):
         theme.variant(self, "overlay")
         self.text, self.keep = QLabel(), QPushButton("Keep")
         self.text.setTextFormat(Qt.TextFormat.PlainText)
-        close = IconButton("close", "Drop the selection")
+        close = IconButton("close", "Clear the selection")
         line = QHBoxLayout(self)
         line.setContentsMargins(theme.M, theme.XS, theme.XS, theme.XS)
         for widget in (self.text, self.keep, close):

@@ -100,9 +100,9 @@ class CompareDialog(QDialog):
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.title = QLabel(f"Compare {visible(name)} with")
         self.other = QComboBox(accessibleName="What to compare with", placeholderText="Choose…")
-        self.by_key, self.by_order = QRadioButton("Columns that tell rows apart"), QRadioButton("Their order")
+        self.by_key, self.by_order = QRadioButton("Columns that identify rows"), QRadioButton("Their order")
         self.find = QLineEdit(placeholderText="Find a column", accessibleName="Find a column")
-        self.key = QListWidget(accessibleName="Columns that tell rows apart")
+        self.key = QListWidget(accessibleName="Columns that identify rows")
         self.hint = QLabel(wordWrap=True)
         self.tolerance = QLineEdit(placeholderText="0", accessibleName="Numbers may differ by")
         self.ignore_case = QCheckBox("Ignore upper and lower case")
@@ -166,7 +166,7 @@ class CompareDialog(QDialog):
             self.hint.setText("Choose a table or a file to compare with.")
             self._follow()
             return
-        self.hint.setText("Looking for columns that tell rows apart…")
+        self.hint.setText("Looking for columns that identify rows…")
         self._handle = self._tasks.read(
             lambda job: find_keys(before, other.open(job), job),
             self._take_keys, self._refuse, owner=self, quiet=True, text="Looking for keys",
@@ -188,7 +188,7 @@ class CompareDialog(QDialog):
         self.hint.setText(
             f"{suggested} {'tell' if len(found.suggested) > 1 else 'tells'} the rows of both apart"
             if suggested
-            else "No columns tell the rows of both sides apart: choose some, or compare by order"
+            else "No columns identify the rows of both sides: choose some, or compare by order"
         )
         self._follow()
 
@@ -259,7 +259,7 @@ class CompareDialog(QDialog):
         group = QButtonGroup(self)
         group.addButton(self.by_key)
         group.addButton(self.by_order)
-        rows = QLabel("Rows belong together by")
+        rows = QLabel("Match rows by")
         cells = QLabel("Cells are equal where")
         for heading in (rows, cells):
             theme.variant(heading, "heading")

@@ -295,7 +295,7 @@ class ComparisonView(QWidget):
         self.columns.setToolTip("Rows in which one column differs")
         self.place.setAccessibleName("Which difference")
         theme.variant(self.place, "caption")
-        self.by_column.setToolTip("How many rows differ in each column, with examples")
+        self.by_column.setToolTip("Rows that differ in each column, with examples")
         self.more.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.more.setMenu(self._menu())
         steps = QWidget()
@@ -307,7 +307,7 @@ class ComparisonView(QWidget):
         for widget in (self.columns, self.only, steps):
             line.addWidget(widget)
         self.notes.setContentsMargins(theme.M, theme.XS, theme.M, theme.XS)
-        self.notes.setAccessibleName("What to know of the comparison")
+        self.notes.setAccessibleName("Notes on the comparison")
         self.notes.hide()
         theme.variant(self.notes, "caption")
         self.splitter = QSplitter(Qt.Orientation.Vertical)
@@ -330,7 +330,7 @@ class ComparisonView(QWidget):
         self.apply_action = menu.addAction("Apply the differences…", self.apply_requested.emit)
         menu.addSeparator()
         self.options_action = menu.addAction("Compare otherwise…", self.options_requested.emit)
-        self.swap_action = menu.addAction("The other way round", self.swap_requested.emit)
+        self.swap_action = menu.addAction("Swap sides", self.swap_requested.emit)
         return menu
 
     def _connect(self) -> None:

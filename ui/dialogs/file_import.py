@@ -98,7 +98,7 @@ class FileImportDialog(WorkDialog):
         self.store_box = QComboBox(accessibleName="Store")
         self.store_box.addItems([store.name for store in self._stores])
         self.store_box.currentIndexChanged.connect(self._list_tables)
-        self.mode_box = QComboBox(accessibleName="What becomes of the rows")
+        self.mode_box = QComboBox(accessibleName="What to do with the rows")
         for mode, text in MODES:
             self.mode_box.addItem(text, mode)
         self.mode_box.currentIndexChanged.connect(self._choose_mode)

@@ -35,7 +35,7 @@ class ImportSources(QTreeWidget):
         self._datasets: list[Dataset] = []
         self._edits: list[QLineEdit] = []
         self.setHeaderLabels(["File", "Becomes table"])
-        self.setAccessibleName("What is imported")
+        self.setAccessibleName("What to import")
         self.setSelectionMode(QTreeWidget.SelectionMode.NoSelection)
         self.setMinimumHeight(240)
         header = self.header()

@@ -50,7 +50,7 @@ from lamella.ui.widgets.controls import FieldRow, FieldRows, Reason
 from lamella.ui.widgets.popover import ColumnsChoice
 from lamella.ui.window.file_readings import FileReading
 
-NULLS_OR_NOT = (("Refuse the change", "refuse"), ("Make null of it", "null"))
+NULLS_OR_NOT = (("Refuse the change", "refuse"), ("Set it to NULL", "null"))
 ENDS = (("Keep the first", "first"), ("Keep the last", "last"))
 TWICE = (("Refuse", "refuse"), ("Take the first", "first"), ("Take the last", "last"))
 SIGNS = {"": "none", " ": "space"}

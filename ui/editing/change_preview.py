@@ -177,7 +177,7 @@ def refusal(act: Act, effect: Effect) -> str:
         return f"{which}. Say which of them to take."
     if isinstance(act, CastColumn) and act.on_error == "refuse" and effect.conflicting:
         lost = counted(effect.conflicting, "value")
-        return f"{lost} cannot be read as {act.type}. Make null of them, or change them first."
+        return f"{lost} cannot be read as {act.type}. Set them to NULL, or change them first."
     return ""
 
 

@@ -46,7 +46,7 @@ PAUSE_MS = 250
 LONGEST_SHOWN = 120
 NOTHING = "Nothing changes: it is not found, or is replaced by the same."
 MOST_NAMED = 3
-CHANGED = "Somebody else changed the table: nothing was replaced. Close this and open it again to count anew."
+CHANGED = "Someone else changed the table: nothing was replaced. Close this and open it again to count anew."
 HINT = "Type what to find to see what changes."
 
 

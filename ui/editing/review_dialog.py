@@ -133,7 +133,7 @@ class ConflictDialog(QDialog):
 
     def __init__(self, conflicts: Sequence[CellTexts], name: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setWindowTitle(f"Somebody else changed {visible(name)}")
+        self.setWindowTitle(f"Someone else changed {visible(name)}")
         self._conflicts = conflicts
         rows = [(str(c.row_id), c.name, c.before, c.theirs, c.after, "") for c in conflicts]
         headers = (ID, "Column", "Before", "Theirs", "Mine", MINE)

@@ -136,7 +136,7 @@ def difference(name: str, edits: Sequence[StagedEdit]) -> Difference:
 
 @dataclass(frozen=True)
 class CellTexts:
-    """A cell that differs, or that somebody else changed into `theirs`. None for null. Of a row that is
+    """A cell that differs, or that someone else changed into `theirs`. None for null. Of a row that is
     deleted here, and changed by somebody else, the first of the cells that they changed."""
 
     row_id: int

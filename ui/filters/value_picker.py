@@ -424,7 +424,7 @@ class ValuePicker(QWidget):
             button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
             button.clicked.connect(lambda _=False, on=on: self.model.tick_all(on))
             below.addWidget(button)
-        self.done = QPushButton("Done", toolTip="Take what is ticked (Enter); Escape leaves it")
+        self.done = QPushButton("Done", toolTip="Apply the ticked values (Enter); Escape cancels")
         theme.variant(self.done, "primary")
         self.done.clicked.connect(lambda: self.window().close())
         below.addWidget(self.done)

@@ -144,7 +144,7 @@ class FindBar(TwoPartBar):
         theme.variant(self.show_column, "ghost")
         self.previous = IconButton("chevron-up", "Previous (Shift+F3)")
         self.next = IconButton("chevron-down", "Next (F3)")
-        self.stop = IconButton("stop", "Stop looking (Ctrl+.)")
+        self.stop = IconButton("stop", "Stop searching (Ctrl+.)")
         self.keep = _text_button("filter", "Keep only these", "Filter the rows by what is found")
         self.replace = _text_button("edit", "Replace…", "Put another text in its place (Ctrl+H)")
         self.close_button = IconButton("close", "Close (Esc)")

@@ -205,7 +205,7 @@ class SearchEverywhere(QWidget):
         self.case = option_button("Aa", "Match case")
         self.whole = option_button("“ab”", "Whole cell: the text is all of it")
         self.regex = option_button(".*", "Regular expression, as RE2 has it")
-        self.stop = IconButton("stop", "Stop looking (Ctrl+.)")
+        self.stop = IconButton("stop", "Stop searching (Ctrl+.)")
         self.stop.hide()
         self.news = QLabel(textFormat=Qt.TextFormat.PlainText)
         self.list = ResultList()

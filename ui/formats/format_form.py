@@ -293,7 +293,7 @@ class FormatForm(QWidget):
         self.options.setContentsMargins(0, 0, 0, 0)
         self.options.setHorizontalSpacing(theme.S)
         self.plain, self.close_button = QPushButton("As it is"), QPushButton("Done")
-        self.plain.setToolTip("Take the format away")
+        self.plain.setToolTip("Remove the format")
         theme.variant(self.close_button, "primary")
         buttons = QHBoxLayout()
         buttons.addWidget(self.plain)

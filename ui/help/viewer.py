@@ -246,7 +246,7 @@ class HelpViewer(QWidget):
                     f"{hit.page.name}#{hit.section.anchor}",
                 )
             if not self.list.count():
-                item = QListWidgetItem("No page has all these words.")
+                item = QListWidgetItem("No page matches all these words.")
                 item.setFlags(Qt.ItemFlag.NoItemFlags)
                 self.list.addItem(item)
         self.list.blockSignals(False)

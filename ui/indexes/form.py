@@ -37,7 +37,7 @@ MOST_WEIGHT = 100.0
 MOST_WEIGHED = 6
 """Columns that have a field for their weight each."""
 TAKEN = "There is such an index already"
-AS_THEY_ARE = "Words as they are"
+AS_THEY_ARE = "Words as written"
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class IndexForm(QFrame):
     def _make(self) -> None:
         self.kind = QComboBox()
         self.kind.setAccessibleName("Kind")
-        self.kind.addItem("Sorted: finds values, ranges and beginnings of text", SORTED)
+        self.kind.addItem("Sorted: finds values, ranges and the start of texts", SORTED)
         self.kind.addItem("Full text: finds words, the best rows first", FULLTEXT)
         self.column = QComboBox()
         self.column.setAccessibleName("Column")
@@ -167,7 +167,7 @@ class IndexForm(QFrame):
             box = QDoubleSpinBox(decimals=1, minimum=0.1, maximum=MOST_WEIGHT, singleStep=0.5)
             box.setValue(kept.get(name, 1.0))
             box.setAccessibleName(f"Weight of {visible(name)}")
-            box.setToolTip("A word found in this column counts so many times")
+            box.setToolTip("How many times a word in this column counts")
             self._weights[name] = box
             self._weight_row.addWidget(QLabel(visible(name)))
             self._weight_row.addWidget(box)

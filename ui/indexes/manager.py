@@ -311,7 +311,7 @@ def _cells(status: IndexStatus) -> list[tuple[str, str]]:
     """Text and tooltip of each."""
     index, used = status.index, status.last_used
     language = index.options.get("language")
-    spoken = (str(language).capitalize() if language else "None: words as they are") if (
+    spoken = (str(language).capitalize() if language else "None: words as written") if (
         index.kind == FULLTEXT) else ""  # fmt: skip
     pending = f"{status.pending_rows:,} more are in memory, and found there" if status.pending_rows else ""
     return [

@@ -50,7 +50,7 @@ LEAST_VALUES = 5
 BAR = 6
 SHARE_ROLE = Qt.ItemDataRole.UserRole + 1
 COUNT = "rows with this value"
-BEGIN = "begin of the unit"
+BEGIN = "start of the unit"
 ITEMS = {Kind.TEXT: "characters", Kind.BINARY: "bytes", Kind.LIST: "items"}
 UNITS = {
     "year": "Per year",

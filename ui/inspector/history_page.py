@@ -236,7 +236,7 @@ class HistoryPage(QWidget):
         self.nothing.setAlignment(Qt.AlignmentFlag.AlignTop)
         menu = QMenu(self.more)
         self.expire_action = menu.addAction(
-            "Let versions expire…", lambda: self.expire_requested.emit(self.model.total)
+            "Expire versions…", lambda: self.expire_requested.emit(self.model.total)
         )
         self.more.setMenu(menu)
         self.more.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
@@ -258,10 +258,10 @@ class HistoryPage(QWidget):
             flow.addWidget(button)
         tips = {
             self.what_changed: "Against the version before it (Enter)",
-            self.open: "Read-only, in a tab of its own",
-            self.restore: "Make its rows the newest again, as one commit",
-            self.undo: "Take back every commit after it at once; Redo brings them back",
-            self.name: "A version with a name does not expire",
+            self.open: "Open read-only in a tab of its own",
+            self.restore: "Make its rows the current ones again, as one commit",
+            self.undo: "Undo every commit after it at once; Redo brings them back",
+            self.name: "A named version does not expire",
         }
         for button, tip in tips.items():
             button.setToolTip(tip)

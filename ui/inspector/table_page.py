@@ -186,7 +186,7 @@ class TablePage(QWidget):
         self.strip, self.groups = RowGroupStrip(), QLabel(wordWrap=True)
         self.find = QLineEdit(placeholderText="Find a column", accessibleName="Find a column")
         self.tree = QTreeWidget()
-        self.indexes = QPushButton("Indexes…", toolTip="Make what finds rows faster, or drop it")
+        self.indexes = QPushButton("Indexes…", toolTip="Build or drop indexes, which find rows faster")
         self._lay_out()
 
     @property

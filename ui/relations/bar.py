@@ -20,7 +20,7 @@ class DiagramBar(TwoPartBar):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.new = QPushButton("New relation…")
-        self.new.setToolTip("Say which columns point at which; or drag from column to column")
+        self.new.setToolTip("Declare which columns point at which; or drag from one column to another")
         self.suggest, self.check = QPushButton("Suggest"), QPushButton("Check all")
         self.suggest.setToolTip("Look for columns whose values are found in other tables")
         self.check.setToolTip("Count the rows that point at nothing, of every relation")
@@ -33,7 +33,7 @@ class DiagramBar(TwoPartBar):
         self.minus, self.plus = IconButton("minus", "Smaller (−)"), IconButton("plus", "Larger (+)")
         self.scale = QToolButton(text="100%", toolTip="Show it at its own size")
         self.fit_all = IconButton("fit", "Fit all into the window (0)")
-        self.arrange = QToolButton(text="Arrange", toolTip="Place the tables anew, by their relations")
+        self.arrange = QToolButton(text="Arrange", toolTip="Arrange the tables by their relations")
         self.export = QToolButton(text="Export ▾", popupMode=QToolButton.ToolButtonPopupMode.InstantPopup)
         menu = QMenu(self.export)
         for kind, text in PICTURES.items():

@@ -44,7 +44,7 @@ class SettingsPage(QWidget):
         super().__init__(parent)
         self.search = QLineEdit(placeholderText="Search settings", clearButtonEnabled=True)
         self.search.setAccessibleName("Search settings")
-        self.nothing = QLabel("No setting has this in its name or its description.")
+        self.nothing = QLabel("No setting matches.")
         theme.variant(self.nothing, "muted")
         self.nothing.hide()
         self.rows = {setting.name: SettingRow(setting, settings, change) for setting in SETTINGS}

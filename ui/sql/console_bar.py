@@ -40,7 +40,7 @@ class SnippetForm(QWidget):
         self.name = QLineEdit(placeholderText="Name of the snippet", accessibleName="Name of the snippet")
         self.save = QPushButton("Save snippet")
         theme.variant(self.save, "primary")
-        about = QLabel("Keeps what is selected, or all of the text, under a name.")
+        about = QLabel("Saves the selection, or all of the text, under a name.")
         theme.variant(about, "caption")
         line = QHBoxLayout()
         line.addStretch(1)
@@ -184,10 +184,12 @@ class ConsoleBar(QFrame):
         self.stop.hide()
         self.elapsed.hide()
         self.store.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-        self.store.setToolTip("Tables of this store are named alone, others as store.table; changes go here")
-        self.history.setToolTip("Statements that were run before")
-        self.format.setToolTip("Lay the text out in lines, with keywords in capitals (Alt+Shift+F)")
-        self.explain.setToolTip("How the engine answers the statement")
+        self.store.setToolTip(
+            "Tables of this store need no prefix; others are written store.table. Changes go here"
+        )
+        self.history.setToolTip("Earlier statements")
+        self.format.setToolTip("Format the text: one clause per line, keywords in capitals (Alt+Shift+F)")
+        self.explain.setToolTip("How the engine runs the statement")
         self.save.setToolTip("Snippets, files, and the statement as steps")
         for button in (self.explain, self.save):
             button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)

@@ -107,7 +107,7 @@ class SavedList(QWidget):
         self.field.setAccessibleName(f"Search the {name}")
         self.list.setAccessibleName(name.capitalize())
         self.remove.setText("Delete" if deletes else "Clear the history")
-        self.empty.setText(f"No {name} yet" if not rows else "Nothing has these words")
+        self.empty.setText(f"No {name} yet" if not rows else "Nothing matches")
         self._filter("")
         self.field.setFocus()
 

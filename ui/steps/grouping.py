@@ -182,7 +182,7 @@ class GroupEditor(StepEditor):
         self.keys = ColumnChips(self.names, step.keys if step else (), "Group by")
         self.figures = FigureRows(self, step.aggregates if step else COUNT_ROWS)
         self.totals, self.subtotals = QCheckBox("Totals row"), QCheckBox("As a tree")
-        self.totals.setToolTip("The figures of all rows, below the groups")
+        self.totals.setToolTip("The aggregates of all rows, below the groups")
         self.totals.setChecked(step is not None and step.totals)
         self.subtotals.setChecked(step is not None and step.subtotals)
         layout = column(self)
@@ -212,7 +212,7 @@ class GroupEditor(StepEditor):
         """Totals of one key and a figure at least, a tree of one key."""
         self.totals.setEnabled(bool(self.keys.columns and self.figures.rows))
         self.subtotals.setEnabled(bool(self.keys.columns))
-        self.subtotals.setToolTip("Groups open in place: into subgroups, and these into their rows")
+        self.subtotals.setToolTip("Groups expand in place into subgroups, and subgroups into rows")
 
     def step(self) -> Group | None:
         keys, figures = tuple(self.keys.columns), self.figures.figures

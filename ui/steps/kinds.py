@@ -138,17 +138,17 @@ KINDS: Mapping[type[Step], StepKind] = {
             _compute, ComputeEditor,
         ),
         StepKind(
-            Select, "Columns", "Some of the columns, in an order", "columns",
+            Select, "Columns", "Choose columns and their order", "columns",
             lambda step, schema: _names(step.columns), SelectEditor,
         ),
-        StepKind(Group, "Group", "One row for each value, with figures", "sum", _group, _group_editor),
+        StepKind(Group, "Group", "One row for each value, with aggregates", "sum", _group, _group_editor),
         StepKind(Sort, "Sort", "Rows in an order", "sort", _sort, SortEditor),
         StepKind(Limit, "Limit", "Some of the rows, counted from the first", "limit", _limit, LimitEditor),
         StepKind(
             Sample, "Sample", "Rows at random", "sample",
             lambda step, schema: f"{step.count:,} rows at random", SampleEditor,
         ),
-        StepKind(Join, "Join", "Together with the rows of another dataset", "join", _join, JoinEditor),
+        StepKind(Join, "Join", "Combine with the rows of another dataset", "join", _join, JoinEditor),
         StepKind(Pivot, "Pivot", "A column for each value of one", "pivot", _pivot, _pivot_editor),
         StepKind(
             Unpivot, "Unpivot", "Columns become rows", "unpivot",

@@ -26,7 +26,7 @@ ACTS = {
     "relations": ("Relations diagram", "What points at what in the tables"),
     "verify": ("Verify…", "Compare every file with its checksum; nothing is changed"),
     "backup": ("Back up…", "Copy the store to another folder while it is in use"),
-    "compact": ("Compact…", "Merge small files, and write what is pending to files"),
+    "compact": ("Compact…", "Merge small files and write pending changes to files"),
     "vacuum": ("Vacuum…", "Remove files that no version needs"),
     "rename": ("Rename…", "Give the folder of the store another name"),
     "move": ("Move…", "Move the folder of the store to another place"),
@@ -173,7 +173,7 @@ class StorePage(QWidget):
         menu.addAction("Open", lambda: self.table_requested.emit(table))
         if not self.store.read_only:
             menu.addAction("Compact…", lambda: self.act_requested.emit("compact", table))
-            menu.addAction("Let versions expire…", lambda: self.act_requested.emit("expire", table))
+            menu.addAction("Expire versions…", lambda: self.act_requested.emit("expire", table))
         menu.popup(place)
 
     def _lay_out(self) -> None:
@@ -184,7 +184,7 @@ class StorePage(QWidget):
             button.setToolTip(tip)
             button.clicked.connect(lambda _=False, act=act: self.act_requested.emit(act, ""))
             flow.addWidget(button)
-        self.expire = QPushButton("Let versions expire…")
+        self.expire = QPushButton("Expire versions…")
         self.expire.setToolTip("Of the table that is chosen below: earlier versions go, and free their files")
         self.expire.clicked.connect(lambda: self.act_requested.emit("expire", self.tree.current_table))
         flow.addWidget(self.expire)

@@ -367,7 +367,7 @@ class BlockEditing(QObject):
             self._ask(f"As many rows as are selected: {count:,}", f"Insert {counted(count, 'row')}", read)
 
     def duplicate_rows(self) -> None:
-        """Copies of the selected rows, at the end."""
+        """Add copies of the selected rows at the end."""
         target, view, spans = self._editable("duplicate_rows"), self._tab.view, self._spans()
         if target is None or view is None or not spans:
             return

@@ -154,7 +154,7 @@ class Comparing(QObject):
         return dialog
 
     def swap(self) -> None:
-        """The other way round."""
+        """Swap sides."""
         now = self.compared
         if now is None:
             return

@@ -101,7 +101,7 @@ class KeptRows:
         self, snapshot: Snapshot, where: Filter | None, sort: tuple[SortKey, ...], job: Job
     ) -> tuple[KeptRows, RowReasons] | None:
         """The rows as they stand, by their numbers then, and why some of them would stand elsewhere after a
-        refresh. None where the query is another one, or somebody else changed the table as well. Blocks."""
+        refresh. None where the query is another one, or someone else changed the table as well. Blocks."""
         if (where, sort) != (self.where, self.sort):
             return None
         before, after = _version(self.view.snapshot), _version(snapshot)

@@ -325,7 +325,7 @@ class SaveForm(QWidget):
         self.name = QLineEdit(placeholderText="Name of the view", accessibleName="Name of the view")
         self.save = QPushButton("Save view")
         theme.variant(self.save, "primary")
-        about = QLabel("Keeps the steps and the look of the columns; rows are read anew.")
+        about = QLabel("Saves the steps and the look of the columns; rows are read anew each time.")
         theme.variant(about, "caption")
         line = QHBoxLayout()
         line.addStretch(1)

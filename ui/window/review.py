@@ -77,10 +77,10 @@ class ReviewedTab(Tab, Protocol):
 
 
 class Conflict(LamellaError):
-    """Somebody else changed cells in between."""
+    """Someone else changed cells in between."""
 
     def __init__(self, met: Check) -> None:
-        super().__init__("Somebody else changed cells that are edited here")
+        super().__init__("Someone else changed cells that are edited here")
         self.met = met
 
 
@@ -313,7 +313,7 @@ class Review(QObject):
         self._open(dialog)
 
     def save(self, then: Callable[[], object] | None = None) -> None:
-        """As one commit, with the edits that are still on their way; where somebody else changed the same
+        """As one commit, with the edits that are still on their way; where someone else changed the same
         cells, each is shown first. Of a file: into it. `then` is done once they are saved."""
         if self._saving is not None:
             return

@@ -41,7 +41,7 @@ _OPERATIONS = (
     Operation(
         STEMS, "Build, English stems", "indexes the stems in {rows}", _BUILT + "Words by stems.", resizes=True
     ),
-    Operation(WORDS, "Build", "indexes the words in {rows}", _BUILT + "Words as they are.", resizes=True),
+    Operation(WORDS, "Build", "indexes the words in {rows}", _BUILT + "Words as written.", resizes=True),
     *(Operation(name, title, sentence, _IDS) for name, (title, sentence) in SEARCH_TITLES.items()),
     Operation(
         ROWS, "Single term, rows", "finds the rows of a word among {rows}", f"Other words each time. {_ROWS}"

@@ -297,7 +297,7 @@ class Moments:
 
     @property
     def key(self) -> str:
-        """SQL for the begin of the unit that a value lies in."""
+        """SQL for the start of the unit that a value lies in."""
         value = Value(exp.column(self.value), value_type(self.type), self.column)
         made = times.truncate([value, constant(self.unit, self.column)])
         assert made is not None

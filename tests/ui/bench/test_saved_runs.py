@@ -218,7 +218,7 @@ def test_runs_are_searched_by_words_and_by_their_tags(
     search.field.setText("#baseline old")
     assert [run.id for run in table.kept.runs] == [1]
     search.field.setText("nowhere")
-    assert table.kept.runs == [] and "No run has these words" in browser.hint.title.text()
+    assert table.kept.runs == [] and "No run matches" in browser.hint.title.text()
     assert browser.pages.currentWidget() is browser.hint
     search.field.clear()
     assert len(table.kept.runs) == 3 and search.count.text() == ""

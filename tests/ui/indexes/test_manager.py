@@ -111,7 +111,7 @@ def test_drop_asks_and_offers_to_build_it_again(dialog, table, listed, qtbot) ->
     assert not table.indexes
     (again,) = dialog.messages.buttons
     click(again)
-    assert listed(1)[0][:3] == ["title × 3", "Full text", "None: words as they are"]
+    assert listed(1)[0][:3] == ["title × 3", "Full text", "None: words as written"]
 
 
 @pytest.fixture

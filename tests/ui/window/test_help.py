@@ -62,7 +62,7 @@ def test_search_lists_sections_and_opens_one_at_its_heading(qtbot, viewer):
 
 def test_search_that_finds_nothing_says_so(qtbot, viewer):
     qtbot.keyClicks(viewer.search, "zzzz qqqq")
-    assert listed(viewer) == ["No page has all these words."] and viewer.shown == "guide.md"
+    assert listed(viewer) == ["No page matches all these words."] and viewer.shown == "guide.md"
 
 
 def test_links_lead_to_pages_and_back_and_to_the_browser(qtbot, viewer, monkeypatch):
