@@ -145,7 +145,7 @@ class ExpireDialog(StoreDialog):
     def __init__(
         self, store: Store, table: str, versions: int, tasks: Tasks, parent: QWidget | None = None
     ) -> None:
-        super().__init__(f"Let versions of {table} expire", "Expire", tasks, parent)
+        super().__init__(f"Expire versions of {table}", "Expire", tasks, parent)
         self._store, self._table = store, table
         self._handle: Handle | None = None
         self.keep = QSpinBox(minimum=1, maximum=max(1, versions), value=max(1, min(10, versions - 1)))
