@@ -11,6 +11,7 @@ import contextlib
 import http.server
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -193,6 +194,53 @@ def proxy_to(endpoint: str) -> Iterator[Proxy]:
         yield proxy
     finally:
         proxy.close()
+
+
+class PlainPutServer(http.server.ThreadingHTTPServer):
+    """An S3 of an earlier day: it writes and removes, and passes over If-None-Match. `files` has what is
+    there, by path."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _PlainPutHandler)
+        self.files: dict[str, bytes] = {}
+        self._thread = threading.Thread(target=self.serve_forever, args=(0.01,))
+        self._thread.start()
+
+    @property
+    def endpoint(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}"
+
+    def close(self) -> None:
+        self.shutdown()
+        self.server_close()
+        self._thread.join()
+
+
+class _PlainPutHandler(http.server.BaseHTTPRequestHandler):
+    server: PlainPutServer
+
+    def do_PUT(self) -> None:
+        self.server.files[self.path] = self.rfile.read(int(self.headers["Content-Length"]))
+        self._answer(200)
+
+    def do_POST(self) -> None:
+        """Removes several files at once."""
+        bucket = self.path.partition("?")[0].rstrip("/")
+        keys = re.findall(r"<Key>(.*?)</Key>", self.rfile.read(int(self.headers["Content-Length"])).decode())
+        for key in keys:
+            del self.server.files[f"{bucket}/{key}"]
+        deleted = "".join(f"<Deleted><Key>{key}</Key></Deleted>" for key in keys)
+        self._answer(200, f"<DeleteResult>{deleted}</DeleteResult>".encode())
+
+    def _answer(self, status: int, content: bytes = b"") -> None:
+        self.send_response(status)
+        self.send_header("ETag", '"1"')
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, *_: object) -> None:
+        """Nothing."""
 
 
 # ------------------------------------------------------------------------------------ web

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import re
 import socket
+import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import timedelta
@@ -13,12 +15,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
+from lamella.core.errors import Cancelled
 from lamella.core.jobs import Job
 from lamella.core.remote.addresses import Address
 from lamella.core.remote.connections import Connection, profile_values
 from lamella.core.remote.http import HttpClient
 from lamella.core.remote.problems import (
     AccessDenied,
+    AlreadyThere,
     MissingFile,
     OtherRegion,
     RemoteProblem,
@@ -33,7 +37,7 @@ from lamella.core.remote.server import CONNECT_SECONDS, SILENT_SECONDS, Data, En
 ENTRIES_A_PAGE = 1000
 KEYS_BEFORE_SKIP = 2 * ENTRIES_A_PAGE
 """Of one folder, before the listing goes on behind it: to ask again costs as much as a page."""
-UPLOAD_PART_BYTES = 8 << 20
+UPLOAD_PART_BYTES, PIECE_BYTES = 8 << 20, 1 << 20
 LAST_CHARACTER = "\U0010ffff"
 _STATUS = re.compile(r"status code: (\d{3})")
 _ODD_KEY = re.compile(r'ath "(.*)"(?: contained|: Encountered)')
@@ -83,6 +87,7 @@ class ObjectStore:
         make = _MAKERS[address.kind.name]
         self._store, self._is_anonymous = make(address, connection)
         self._heeds_offset = True
+        self._has_conditions: bool | None = None
 
     def status(self, address: Address) -> Status:
         def ask() -> Status:
@@ -181,25 +186,74 @@ class ObjectStore:
             offset = max([offset, *(item["path"] for item in page[-1:])])
 
     def upload(self, address: Address, source: Path, job: Job) -> None:
-        total = source.stat().st_size
+        """In parts where it is large. A cancel breaks off what is under way, and has the server forget the
+        parts that it has; one that comes when they are being joined is too late."""
+        self._in_its_region(address, lambda: asyncio.run(self._put(address, source, job)), "written")
 
-        def parts() -> Iterator[bytes]:
-            done = 0
-            with source.open("rb") as file:
-                while part := file.read(UPLOAD_PART_BYTES):
-                    job.report(done, total, f"Writing {address.name}")
-                    yield part
-                    done += len(part)
-            job.report(done, total, f"Writing {address.name}")
+    async def _put(self, address: Address, source: Path, job: Job) -> None:
+        total, text = source.stat().st_size, f"Writing {address.name}"
+        job.report(0, total, text)
+        if total <= UPLOAD_PART_BYTES:
+            with _breakable(job):
+                await self._store.put_async(address.key, source.read_bytes(), use_multipart=False)
+            return
+        import obstore
 
-        def put() -> None:
-            if total <= UPLOAD_PART_BYTES:
-                job.report(0, total, f"Writing {address.name}")
-                self._store.put(address.key, source.read_bytes(), use_multipart=False)
-            else:
-                self._store.put(address.key, parts(), chunk_size=UPLOAD_PART_BYTES, max_concurrency=4)
+        writer = obstore.open_writer_async(
+            self._store, address.key, buffer_size=UPLOAD_PART_BYTES, max_concurrency=4
+        )
+        with source.open("rb") as file:
+            async with writer:  # which aborts the upload where the block raises
+                await writer.write(
+                    file.read(UPLOAD_PART_BYTES + 1)
+                )  # to break off its begin loses its number
+                with _breakable(job):
+                    while piece := file.read(PIECE_BYTES):
+                        await writer.write(piece)
+                        job.report(file.tell(), total, text)
 
-        self._in_its_region(address, put, "written")
+    def create(self, address: Address, data: bytes) -> None:
+        if self._has_conditions is None:
+            self._has_conditions = self._heeds_conditions(address)
+        if not self._has_conditions:
+            raise RemoteProblem(
+                address,
+                "cannot be written",
+                "The server does not heed If-None-Match: of two programs that write at once, one would take"
+                " the place of the other",
+                "Write a new table, or use a server that has conditional writes",
+            )
+        if not self._put_new(address, data):
+            raise AlreadyThere(address)
+
+    def _put_new(self, address: Address, data: bytes) -> bool:
+        """Whether nothing was there, and this is there now."""
+        from obstore.exceptions import AlreadyExistsError
+
+        def put() -> bool:
+            try:
+                self._store.put(address.key, data, mode="create", use_multipart=False)
+            except AlreadyExistsError:
+                return False
+            return True
+
+        return self._in_its_region(address, put, "written")
+
+    def _heeds_conditions(self, address: Address) -> bool:
+        """Amazon's, Google's and Azure's servers do. What else speaks as S3 may pass over a condition that it
+        does not know, so it is asked."""
+        if address.kind.name != "s3" or self._connection is None or not self._connection.endpoint:
+            return True
+        probe = address.parent.child(f".lamella-{uuid.uuid4().hex}")
+        try:
+            return self._put_new(probe, b"") and not self._put_new(probe, b"")
+        except RemoteProblem as problem:
+            if problem.why.endswith("501 (NotImplemented)"):
+                return False
+            raise
+        finally:
+            with suppress(RemoteProblem):
+                self.delete(probe)
 
     def delete(self, address: Address) -> None:
         with self._problems(address):
@@ -255,6 +309,29 @@ class ObjectStore:
         lower = text.casefold()
         why = next((reason for sign, reason in _REASONS if sign in lower), "It does not answer as expected")
         return unreachable(address, why)
+
+
+@contextmanager
+def _breakable(job: Job) -> Iterator[None]:
+    """A cancel breaks off what the block awaits: it raises `Cancelled`."""
+    task, loop, is_open = asyncio.current_task(), asyncio.get_running_loop(), True
+    assert task is not None
+
+    def cancel() -> None:
+        if is_open:
+            task.cancel()
+
+    def interrupt() -> None:
+        with suppress(RuntimeError):  # the loop has ended meanwhile
+            loop.call_soon_threadsafe(cancel)
+
+    try:
+        with job.interrupted_by(interrupt):
+            yield
+    except asyncio.CancelledError:
+        raise Cancelled from None
+    finally:
+        is_open = False
 
 
 def _place(entry: Entry) -> str:

@@ -19,6 +19,13 @@ class MissingFile(RemoteProblem):
     """Nothing is there, or no bucket."""
 
 
+class AlreadyThere(RemoteProblem):
+    """What was to be made only where nothing is: another writer was first."""
+
+    def __init__(self, address: Address | str) -> None:
+        super().__init__(address, "is there already", "Another program wrote it first", "Write again")
+
+
 class AccessDenied(RemoteProblem):
     """Credentials are missing or wrong, or do not suffice."""
 

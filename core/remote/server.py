@@ -57,6 +57,10 @@ class Server(Protocol):
     def upload(self, address: Address, source: Path, job: Job) -> None:
         """The file is there when it is whole, and before that what was there."""
 
+    def create(self, address: Address, data: bytes) -> None:
+        """A small file, whole, and only where nothing is: raises `AlreadyThere`, also where another program
+        does the same at this moment, and `RemoteProblem` where the server cannot promise that."""
+
     def delete(self, address: Address) -> None: ...
 
 

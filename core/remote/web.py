@@ -101,15 +101,22 @@ class WebServer:
         return iter(())
 
     def upload(self, address: Address, source: Path, job: Job) -> None:
-        raise RemoteProblem(
-            address,
-            "cannot be written",
-            "Web servers are read alone",
-            "Choose a file of this machine, or of s3://, gs://, az:// or webhdfs://",
-        )
+        raise _not_written(address)
+
+    def create(self, address: Address, data: bytes) -> None:
+        raise _not_written(address)
 
     def delete(self, address: Address) -> None:
         raise RemoteProblem(address, "cannot be removed", "Web servers are read alone")
+
+
+def _not_written(address: Address) -> RemoteProblem:
+    return RemoteProblem(
+        address,
+        "cannot be written",
+        "Web servers are read alone",
+        "Choose a file of this machine, or of s3://, gs://, az:// or webhdfs://",
+    )
 
 
 def _body(answer: object, address: Address) -> bytes:

@@ -10,7 +10,7 @@ import json
 import os
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -23,6 +23,7 @@ from lamella.core.remote.connections import Connection
 from lamella.core.remote.http import HttpClient, broken, wait_of
 from lamella.core.remote.problems import (
     AccessDenied,
+    AlreadyThere,
     MissingFile,
     RemoteProblem,
     changed,
@@ -111,7 +112,7 @@ class WebHdfs:
         """Written beside it under another name, and renamed when it is whole."""
         draft = address.parent.child(f".{address.name}.{uuid.uuid4().hex[:8]}.part")
         try:
-            self._create(draft, source, job)
+            self._send(draft, source, job)
             done = self._json(
                 "PUT", draft, "RENAME", {"destination": f"/{address.key}", "renameoptions": "OVERWRITE"}
             )
@@ -121,12 +122,22 @@ class WebHdfs:
             self._remove_quietly(draft)
             raise
 
-    def _create(self, draft: Address, source: Path, job: Job) -> None:
+    def create(self, address: Address, data: bytes) -> None:
+        """A rename that replaces nothing: HDFS lets one of two through."""
+        draft = address.parent.child(f".{address.name}.{uuid.uuid4().hex[:8]}.part")
+        try:
+            self._write(draft, [data])
+            done = self._json("PUT", draft, "RENAME", {"destination": f"/{address.key}"})
+        except BaseException:
+            self._remove_quietly(draft)
+            raise
+        if done.get("boolean") is False:
+            self.delete(draft)
+            self.status(address)  # which says what else hinders it
+            raise AlreadyThere(address)
+
+    def _send(self, draft: Address, source: Path, job: Job) -> None:
         total = source.stat().st_size
-        first = self._request("PUT", self._url(draft, "CREATE", {"overwrite": "true"}), draft, redirect=False)
-        target = first.headers.get("Location", "")
-        if first.status != 307 or not target:
-            raise _problem(draft, first.status, first.data, "written", wait_of(first))
 
         def pieces() -> Iterator[bytes]:
             done = 0
@@ -136,11 +147,18 @@ class WebHdfs:
                     yield piece
                     done += len(piece)
 
+        self._write(draft, pieces())
+        job.report(total, total)
+
+    def _write(self, draft: Address, pieces: Iterable[bytes]) -> None:
+        first = self._request("PUT", self._url(draft, "CREATE", {"overwrite": "true"}), draft, redirect=False)
+        target = first.headers.get("Location", "")
+        if first.status != 307 or not target:
+            raise _problem(draft, first.status, first.data, "written", wait_of(first))
         headers = {"Content-Type": "application/octet-stream"}
-        answer = self._request("PUT", target, draft, headers=headers, body=pieces(), redirect=False)
+        answer = self._request("PUT", target, draft, headers=headers, body=iter(pieces), redirect=False)
         if answer.status != 201:
             raise _problem(draft, answer.status, answer.data, "written", wait_of(answer))
-        job.report(total, total)
 
     def _remove_quietly(self, draft: Address) -> None:
         """More than once: the datanode may make the file a moment after it was told no more."""

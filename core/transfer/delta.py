@@ -6,12 +6,12 @@ import errno
 import json
 import os
 import shutil
+import tempfile
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,9 +20,11 @@ from pyarrow import types as is_
 from lamella.core.arrow.types import common_type, holds
 from lamella.core.datasets.delta import DeltaDataset
 from lamella.core.datasets.delta_log import deltalake
-from lamella.core.datasets.locate import DELTA_LOG, is_delta_table
+from lamella.core.datasets.locate import is_delta_table
 from lamella.core.errors import BadData, Cancelled, FileProblem, LamellaError, TypeConflict, instead_of
 from lamella.core.jobs import Job
+from lamella.core.remote.paths import RemotePath
+from lamella.core.transfer.delta_commits import actions_of, commit_elsewhere, drafts_in, placed
 from lamella.core.transfer.writer import MAKE_ROOM, Rows, Values, put_on_disk, unique_names
 
 if TYPE_CHECKING:
@@ -70,7 +72,7 @@ def write_delta(path: Path, rows: Rows, values: Values, job: Job) -> None:
         [pa.field(name, delta_type(one.type, one.name)) for name, one in zip(names, rows.schema, strict=True)]
     )
     partition_by = [called[name] for name in values["partition_by"]]
-    if not path.exists():
+    if not is_delta_table(path):
         _refuse_partitions(schema, partition_by)
         _write_table(path, _Passing(rows, names, schema), partition_by, values, job)
         return
@@ -84,8 +86,15 @@ def write_delta(path: Path, rows: Rows, values: Values, job: Job) -> None:
             _write_table(draft, _Passing(rows, names, schema), partition_by, values, job)
             job.check()
             put_on_disk(draft)
+            mode, written = MODES[values["mode"]], library.DeltaTable(draft).schema()
+            drafts = list(drafts_in(draft))
             with _reported(path, None, job):
-                _commit(path, draft, table, MODES[values["mode"]], library.DeltaTable(draft).schema())
+                if isinstance(path, RemotePath):
+                    commit_elsewhere(path, drafts, table, mode, written, job)
+                    return
+                with placed(path, drafts, job):
+                    partitions = table.metadata().partition_columns
+                    table.create_write_transaction(actions_of(drafts), mode, written, partitions)
     except OSError as error:
         raise FileProblem(path, "could not be written", error.strerror or str(error), MAKE_ROOM) from error
 
@@ -216,8 +225,10 @@ def _configuration(schema: pa.Schema) -> dict[str, str] | None:
 
 @contextmanager
 def _staged(path: Path) -> Iterator[Path]:
-    """A folder for files that are not part of the table yet: by its name no reader takes it for one."""
-    draft = path / f"_staging-{uuid.uuid4().hex[:8]}"
+    """A folder for files that are not part of the table yet: by its name no reader takes it for one. For a
+    table elsewhere it is a temporary one."""
+    name = f"_staging-{uuid.uuid4().hex[:8]}"
+    draft = Path(tempfile.gettempdir(), name) if isinstance(path, RemotePath) else path / name
     try:
         yield draft
     except FileProblem as problem:
@@ -226,51 +237,6 @@ def _staged(path: Path) -> Iterator[Path]:
         raise FileProblem(path, problem.problem, problem.why, problem.fix) from problem
     finally:
         shutil.rmtree(draft, ignore_errors=True)
-
-
-def _commit(path: Path, draft: Path, table: DeltaTable, mode: str, schema: Any) -> None:
-    """Move the files of the draft into the table, and commit them."""
-    library = deltalake()
-    actions = [
-        library.transaction.AddAction(  # which escapes the path again
-            unquote(add["path"]),
-            add["size"],
-            add["partitionValues"],
-            add["modificationTime"],
-            True,
-            add["stats"],
-        )
-        for add in _additions(draft)
-    ]
-    moved: list[Path] = []
-    try:
-        for action in actions:
-            target = path / action.path
-            target.parent.mkdir(parents=True, exist_ok=True)
-            moved.append(target)
-            (draft / action.path).replace(target)
-        partition_by = table.metadata().partition_columns
-        table.create_write_transaction(actions, mode, schema, partition_by)
-    except BaseException:
-        if not _are_committed(path, moved):  # what comes after a commit may fail, such as its checkpoint
-            for file in moved:
-                file.unlink(missing_ok=True)
-        raise
-
-
-def _additions(draft: Path) -> Iterator[dict[str, Any]]:
-    for commit in sorted((draft / DELTA_LOG).glob("*.json")):
-        for line in commit.read_text("utf-8").splitlines():
-            if "add" in (action := json.loads(line)):
-                yield action["add"]
-
-
-def _are_committed(path: Path, files: Sequence[Path]) -> bool:
-    """Whether the table may have these files. They stay where that cannot be read."""
-    try:
-        return bool(set(files) & DeltaDataset(path).files)
-    except LamellaError:
-        return True
 
 
 @contextmanager

@@ -27,6 +27,7 @@ from lamella.core.query.scan_query import scan_query_of
 from lamella.core.query.source import whole_snapshot
 from lamella.core.query.view import View
 from lamella.core.remote.addresses import is_file_address
+from lamella.core.remote.listing import pages
 from lamella.core.remote.paths import RemotePath
 from lamella.core.scan.parquet_file import footer_of
 from lamella.core.scan.read import tables, take_rows
@@ -139,31 +140,40 @@ class Destination:
                 raise BadData(f"{rows.name}: column '{name}' is not among those exported", fix="Name it, too")
         count = _Count(rows, job)
         if self.format.adds(self.values) and self.path.exists():  # in a transaction of its own
-            before = set(_files(self.path)) - {self.path}
+            before = _sizes(self.path).keys() - {self.path}
             self.format.write(self.path, count.rows, self.values, job)
-            sizes = [file.stat().st_size for file in _files(self.path) if file not in before]
+            sizes = [size for file, size in _sizes(self.path).items() if file not in before]
             return Export(self.path, count.done, sum(sizes), len(sizes))
         path = self.path
         with uploaded(path, job) if isinstance(path, RemotePath) else published(path) as draft:
             self.format.write(draft, count.rows, self.values, job)
             job.check()
-            sizes = [file.stat().st_size for file in _files(draft)]
+            sizes = [*_sizes(draft).values()]
         return Export(self.path, count.done, sum(sizes), len(sizes))
 
 
-def _files(path: Path) -> list[Path]:
-    """All those of a folder, or the file itself."""
-    return [file for file in path.rglob("*") if file.is_file()] if path.is_dir() else [path]
+def _sizes(path: Path) -> dict[Path, int]:
+    """Of all files of a folder, or of the file itself, in bytes."""
+    if isinstance(path, RemotePath):
+        entries = (entry for page in pages(path.address, recursive=True) for entry in page)
+        return {RemotePath(str(address)): status.size for address, status in entries if status is not None}
+    found = [file for file in path.rglob("*") if file.is_file()] if path.is_dir() else [path]
+    return {file: file.stat().st_size for file in found}
 
 
 def _refuse_elsewhere(target: RemotePath, kind: Format, values: Values, overwrite: bool) -> None:
+    if kind.id == "delta":
+        kind.refuse_target(target, values)
     if kind.adds(values):
-        raise FileProblem(
-            target,
-            "cannot be added to",
-            "Files elsewhere are written as a whole",
-            "Leave add out, or export to this machine",
-        )
+        if kind.id == "delta" and is_delta_table(target):
+            return
+        if kind.id != "delta":
+            raise FileProblem(
+                target,
+                "cannot be added to",
+                "Files elsewhere are written as a whole",
+                "Leave add out, or export to this machine",
+            )
     refuse_target(target, overwrite, kind.id == "delta" or bool(values.get("partition_by")))
 
 
@@ -291,7 +301,7 @@ def preview(
             known.write(
                 path, Rows(sample.schema, iter([rows] if len(rows) else []), len(rows), name), read, Job()
             )
-            sizes.append(sum(file.stat().st_size for file in _files(path)))
+            sizes.append(sum(_sizes(path).values()))
         text = _first_lines(path, read) if known.is_text else None
     per_row = (sizes[1] - sizes[0]) / max(1, len(sample))
     return Preview(text, None if total is None else round(sizes[0] + per_row * total))

@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from weakref import WeakValueDictionary
 
 from lamella.core.datasets.locate import DELTA_LOG
-from lamella.core.errors import FileProblem
-from lamella.core.jobs import Job, on_behalf_of
+from lamella.core.errors import Cancelled, FileProblem
+from lamella.core.jobs import Job
 from lamella.core.remote.addresses import Address
 from lamella.core.remote.files import files
 from lamella.core.remote.paths import RemotePath
 from lamella.core.remote.problems import RemoteProblem
-from lamella.core.remote.requests import patiently
+from lamella.core.remote.requests import answer
 from lamella.core.remote.servers import servers
 
 WHOLE_FOLDER = "_SUCCESS"
 """An empty file, which readers of folders pass over."""
+ABORT_SECONDS = 0.3
+"""A server is given so long to forget a canceled upload before the cancel is passed on."""
+_endings: WeakValueDictionary[str, threading.Event] = WeakValueDictionary()
+"""Of uploads that are under way, or canceled and not forgotten by the server yet."""
 
 
 @contextmanager
@@ -29,12 +35,13 @@ def uploaded(target: RemotePath, job: Job) -> Iterator[Path]:
     `Cancelled`."""
     folder = Path(tempfile.mkdtemp(prefix="lamella-upload-"))
     draft = folder / target.name
+    is_new = not target.exists()
     try:
         yield draft
         if draft.is_dir():
             _send_folder(draft, target.address, job)
         else:
-            _send(draft, target.address, job)
+            send(draft, target.address, job, is_new)
     except OSError as error:
         why = error.strerror or str(error)
         raise FileProblem(
@@ -44,11 +51,29 @@ def uploaded(target: RemotePath, job: Job) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _send(draft: Path, address: Address, job: Job) -> None:
-    server = servers.server(address)
+def send(draft: Path, address: Address, job: Job, is_new: bool) -> None:
+    """A file appears when it is whole. A cancel is heard at once, also while the server is silent: what
+    is left to do there goes on meanwhile, and the next upload to the same address waits for it. `is_new`:
+    nothing is there yet. Raises `FileProblem` and `Cancelled`."""
+    before = _endings.get(str(address))
+    if before is not None:
+        answer(before.wait, job)
+    server, ended = servers.server(address), threading.Event()
+
+    def upload() -> None:
+        try:
+            server.upload(address, draft, job)
+            if job.cancelled and is_new:  # it came too late to keep the file from appearing
+                server.delete(address)
+        finally:
+            ended.set()
+
+    _endings[str(address)] = ended
     try:
-        with on_behalf_of(job):
-            patiently(lambda: server.upload(address, draft, job))
+        answer(upload, job)
+    except Cancelled:
+        ended.wait(ABORT_SECONDS)
+        raise
     finally:
         files.forget(address)
 
@@ -66,7 +91,7 @@ def _send_folder(draft: Path, address: Address, job: Job) -> None:
             part = address
             for name in file.relative_to(draft).parts:
                 part = part.child(name)
-            _send(file, part, job)
+            send(file, part, job, is_new=True)
             sent.append(part)
     except BaseException:
         with suppress(RemoteProblem):  # the first problem is the one to tell; who is gone is asked once

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from lamella import FileProblem, Store, agg, open_dataset
+from lamella import Connection, FileProblem, Store, agg, export, open_dataset
 from lamella.app.cli import main
+from lamella.core.datasets.base import Dataset
 from lamella.core.datasets.delta import DeltaDataset, versions_of
 from lamella.core.remote.addresses import Address
 from lamella.core.remote.files import files
+from lamella.core.remote.object_store import ObjectStore
 from lamella.core.remote.paths import RemotePath
 from lamella.core.remote.problems import AccessDenied
 from lamella.core.remote.servers import servers
 from tests.core.datasets.delta_logs import add, deletion_vector, field, table, vector_in_file
-from tests.remote_servers import S3Server
+from tests.remote_servers import PlainPutServer, S3Server
 
 
 def copied(s3: S3Server, bucket: str, folder: Path) -> str:
@@ -175,12 +180,115 @@ def test_a_table_is_published_log_last(
         assert [name for name in sent if "_delta_log" in name] == sent[-1:]
         assert not [name for name in sent if "_SUCCESS" in name]
         assert sorted(open_dataset(address).read()["n"].to_pylist()) == list(range(100))
-        with pytest.raises(FileProblem, match="holds something already"):
+        with pytest.raises(FileProblem, match="is a Delta table already"):
             orders.export(address)
-        with pytest.raises(FileProblem, match="cannot be added to"):
-            orders.export(address, mode="append")
+    assert delta_rs(s3, address).to_pyarrow_table().num_rows == 100
+
+
+def delta_rs(s3: S3Server, address: str) -> DeltaTable:
+    """The table as another program reads it, without Lamella."""
     options = {
         "aws_access_key_id": s3.access_key, "aws_secret_access_key": s3.secret_key, "aws_region": "us-east-1",
         "aws_endpoint_url": s3.endpoint, "aws_allow_http": "true",
     }  # fmt: skip
-    assert DeltaTable(address, storage_options=options).to_pyarrow_table().num_rows == 100
+    return DeltaTable(address, storage_options=options)
+
+
+@pytest.fixture
+def orders(s3: S3Server, bucket: str, tmp_path: Path) -> tuple[str, Dataset]:
+    """A table in the bucket, and the rows of three files of it."""
+    rows = pa.table({"n": [1, 2, 3], "city": ["Rom", "Bonn", "Rom"]})
+    pq.write_table(rows, tmp_path / "orders.parquet")
+    opened = open_dataset(tmp_path / "orders.parquet")
+    address = f"s3://{bucket}/lake/orders.delta"
+    export(opened, address, partition_by=["city"])
+    return address, opened
+
+
+def test_rows_are_added_and_replaced_there(s3: S3Server, orders: tuple[str, Dataset]) -> None:
+    address, rows = orders
+    done = export(rows, address, mode="append", where="n > 1")
+    assert (done.rows, done.files) == (2, 3)
+    assert sorted(open_dataset(address).read()["n"].to_pylist()) == [1, 2, 2, 3, 3]
+    export(rows, address, mode="replace", where="n = 3")
+    table = delta_rs(s3, address)
+    assert table.to_pyarrow_table().to_pylist() == [{"n": 3, "city": "Rom"}]
+    assert [one["operation"] for one in table.history()] == ["WRITE"] * 3
+    assert [open_dataset(address, version=number).num_rows for number in range(3)] == [3, 5, 1]
+
+
+def test_a_log_that_grows_gets_a_checkpoint(s3: S3Server, bucket: str, orders: tuple[str, Dataset]) -> None:
+    address, rows = orders
+    commit = f"lake/orders.delta/_delta_log/{0:020}.json"
+    text = s3.client.get_object(Bucket=bucket, Key=commit)["Body"].read().decode()
+    often = text.replace('"configuration":{}', '"configuration":{"delta.checkpointInterval":"2"}')
+    s3.put(bucket, commit, often.encode())
+    files.forget_all()
+    export(rows, address, mode="append")
+    export(rows, address, mode="append")
+    there = s3.client.list_objects(Bucket=bucket, Prefix="lake/orders.delta/_delta_log/")["Contents"]
+    names = {entry["Key"].rpartition("/")[2] for entry in there}
+    assert {f"{2:020}.checkpoint.parquet", "_last_checkpoint"} <= names
+    assert delta_rs(s3, address).to_pyarrow_table().num_rows == 9
+
+
+WRITER = """
+import sys
+from lamella import export, open_dataset
+rows = open_dataset(sys.argv[1])
+print("ready", flush=True)
+sys.stdin.readline()
+for place in range(3):
+    export(rows, sys.argv[2], mode="append")
+"""
+
+
+def test_two_programs_that_add_at_once_both_succeed(s3: S3Server, orders: tuple[str, Dataset]) -> None:
+    address, rows = orders
+    words = [sys.executable, "-c", WRITER, str(rows.paths[0]), address]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdin is not None
+        assert other.stdout is not None
+        assert other.stdout.readline() == "ready\n"
+        other.stdin.write("go\n")
+        other.stdin.flush()
+        for _ in range(3):
+            export(rows, address, mode="append")
+    assert other.returncode == 0
+    table = delta_rs(s3, address)
+    assert table.version() == 6
+    assert sorted(table.to_pyarrow_table()["n"].to_pylist()) == sorted([1, 2, 3] * 7)
+
+
+def test_rows_that_nobody_looked_at_are_not_replaced(
+    s3: S3Server, bucket: str, orders: tuple[str, Dataset], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another program commits between the look at the table and the commit."""
+    address, rows = orders
+    create = ObjectStore.create
+
+    def overtaken(self: ObjectStore, place: Address, data: bytes) -> None:
+        monkeypatch.setattr(ObjectStore, "create", create)
+        export(rows, address, mode="append")
+        create(self, place, data)
+
+    monkeypatch.setattr(ObjectStore, "create", overtaken)
+    with pytest.raises(FileProblem, match="was changed by another program meanwhile"):
+        export(rows, address, mode="replace")
+    assert open_dataset(address).num_rows == 6
+    there = s3.client.list_objects(Bucket=bucket, Prefix="lake/orders.delta/")["Contents"]
+    data_files = [entry["Key"] for entry in there if entry["Key"].endswith(".parquet")]
+    assert len(data_files) == 4, "the files of the commit that failed are removed"
+
+
+def test_a_server_without_conditional_writes_is_refused() -> None:
+    """It would let the second of two writers replace the commit of the first."""
+    server = PlainPutServer()
+    try:
+        commit = RemotePath("s3://lake/t.delta/_delta_log/1.json").address
+        store = ObjectStore(commit, Connection("old", "s3", endpoint=server.endpoint, anonymous=True))
+        with pytest.raises(FileProblem, match="does not heed If-None-Match"):
+            store.create(commit, b"{}")
+        assert server.files == {}
+    finally:
+        server.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from lamella import Cancelled, FileProblem, Store, agg, open_dataset
+from lamella import Cancelled, FileProblem, Store, agg, export, open_dataset
 from lamella.core.datasets.locate import is_changed_on_disk
 from lamella.core.jobs import Job
 from lamella.core.remote import listing
@@ -79,6 +80,22 @@ def test_export_import_and_overwrite(root: str, tmp_path: Path):
         assert open_dataset(f"{root}/out/rows.parquet").num_rows == 10
     names = [e.address.name for p in listing.pages(RemotePath(f"{root}/out").address) for e in p]
     assert names == ["rows.parquet"]
+
+
+def test_versions_are_added_to_a_delta_table(root: str, tmp_path: Path):
+    """A commit is a rename that replaces nothing: of two writers one takes the next number."""
+    address = f"{root}/lake/orders.delta"
+    pq.write_table(pa.table({"n": [1, 2, 3]}), tmp_path / "orders.parquet")
+    rows = open_dataset(tmp_path / "orders.parquet")
+    export(rows, address)
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(lambda _: [export(rows, address, mode="append") for _ in range(3)], range(2)))
+    assert sorted(open_dataset(address).read()["n"].to_pylist()) == sorted([1, 2, 3] * 7)
+    export(rows, address, mode="replace", where="n = 2")
+    assert [open_dataset(address, version=v).num_rows for v in (0, 6, 7)] == [3, 21, 1]
+    log = RemotePath(f"{address}/_delta_log").address
+    names = sorted(entry.address.name for page in listing.pages(log) for entry in page)
+    assert names == [f"{version:020}.json" for version in range(8)]
 
 
 def test_a_cancelled_upload_leaves_nothing(root: str, tmp_path: Path):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import gzip
 import io
-import os
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -17,11 +18,14 @@ import pytest
 from lamella import Cancelled, FileProblem, Store, agg, col, open_dataset, sql
 from lamella.core.datasets.locate import is_changed_on_disk
 from lamella.core.jobs import Job
+from lamella.core.remote import object_store
 from lamella.core.remote.cache import cache
 from lamella.core.remote.files import files
 from lamella.core.remote.paths import RemotePath
 from lamella.core.remote.servers import servers
 from lamella.core.store.importing import import_file
+from lamella.core.transfer import uploads
+from tests.conftest import PATIENCE_SECONDS
 from tests.remote_servers import Proxy, S3Server
 
 ROWS = 200_000
@@ -166,24 +170,58 @@ def test_import_and_export(s3: S3Server, bucket: str, parquet: bytes, trips: pa.
             table.export(f"s3://{bucket}/out/by_vendor", partition_by=["vendor"], overwrite=True)
 
 
-def test_an_export_that_is_cancelled_leaves_nothing(s3: S3Server, bucket: str, tmp_path: Path):
-    """Cancelled as its second part is sent: neither an object nor parts of one are left."""
-    path = tmp_path / "large.bin"
-    path.write_bytes(os.urandom(20 << 20))
+class CancelledAt(Job):
+    """Cancelled by another thread, as by a button, when so many bytes are on their way."""
+
+    def __init__(self, done: int) -> None:
+        super().__init__()
+        self._done = done
+
+    def report(self, done: int, total: int | None = None, text: str = "") -> None:
+        super().report(done, total, text)
+        if done >= self._done and not self.cancelled:
+            canceller = threading.Thread(target=self.cancel)
+            canceller.start()
+            canceller.join()
+
+
+@pytest.mark.parametrize("megabytes", [0, 9, 20, 24], ids=["begin", "first part", "between", "end"])
+def test_an_upload_that_is_canceled_leaves_nothing(s3: S3Server, bucket: str, tmp_path: Path, megabytes: int):
+    """Neither an object nor parts of one, which would be paid for and never seen."""
+    draft = tmp_path / "large.bin"
+    draft.write_bytes(bytes(24 << 20))
     target = RemotePath(f"s3://{bucket}/large.bin")
-
-    class CancelledInside(Job):
-        def report(self, done: int, total: int | None = None, text: str = "") -> None:
-            if done:
-                self.cancel()
-            super().report(done, total, text)
-
     with pytest.raises(Cancelled):
-        servers.server(target.address).upload(target.address, path, CancelledInside())
-    assert not target.exists()
+        uploads.send(draft, target.address, CancelledAt(megabytes << 20), is_new=True)
+    draft.write_bytes(b"another")
+    uploads.send(draft, target.address, Job(), is_new=True)  # waits until the first has ended
     assert "Uploads" not in s3.client.list_multipart_uploads(Bucket=bucket)
-    servers.server(target.address).upload(target.address, path, Job())
-    assert target.stat().st_size == 20 << 20
+    assert target.read_bytes() == b"another"
+
+
+@pytest.mark.parametrize("megabytes", [1, 9])
+def test_an_upload_hears_a_cancel_while_the_server_is_silent(
+    s3: S3Server, proxy: Proxy, bucket: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, megabytes: int
+):
+    """Long before the server is given up, which would be another error."""
+    monkeypatch.setattr(object_store, "SILENT_SECONDS", PATIENCE_SECONDS)
+    servers.forget()
+    draft = tmp_path / "large.bin"
+    draft.write_bytes(bytes(megabytes << 20))
+    target, job = RemotePath(f"s3://{bucket}/large.bin"), Job()
+    before, proxy.stalls_after = proxy.requests, 0
+
+    def cancel() -> None:
+        while proxy.requests == before:
+            time.sleep(0.001)
+        job.cancel()
+
+    canceller = threading.Thread(target=cancel)
+    canceller.start()
+    with pytest.raises(Cancelled):
+        uploads.send(draft, target.address, job, is_new=True)
+    canceller.join()
+    proxy.close()
 
 
 def test_a_file_that_changes_is_refused_as_a_local_one_is(s3: S3Server, bucket: str, trips: pa.Table):
