@@ -3,12 +3,15 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pyarrow as pa
 import pytest
 from PySide6.QtCore import QSize
 from PySide6.QtGui import QColor, QGuiApplication
 from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit, QPlainTextEdit, QPushButton, QSpinBox, QToolBar
 
+from lamella.core.query.charts import ChartData, ChartSpec
 from lamella.ui import theme
+from lamella.ui.charts.ramps import ink_on, ramp_of
 from lamella.ui.style.sheet import DARK, LIGHT
 from lamella.ui.widgets.controls import IconButton
 
@@ -90,6 +93,17 @@ def test_what_can_be_used_is_told_from_its_ground(palette) -> None:
     assert contrast(palette.accent, palette.accent_soft) >= 3
     assert contrast(palette.faint, palette.surface) >= 3
     assert contrast(palette.muted, palette.warning_soft) >= 4.5
+
+
+@pytest.mark.parametrize("mode", ["light", "dark"])
+def test_figures_on_a_heat_map_are_legible_and_its_scale_says_what_lies_beyond(look, mode) -> None:
+    look.set_mode(mode)
+    table = pa.table({"value": [*map(float, range(100)), 1e6]})
+    ramp = ramp_of(ChartData(ChartSpec("heat_map", "x", "y"), table, {}, 101, 101))
+    assert ramp.ends == ("≤ 2", "≥ 98")
+    for value in range(100):
+        color = ramp.color(float(value))
+        assert contrast(ink_on(color).name(), color.name()) >= 4.5
 
 
 @pytest.mark.parametrize("palette", [LIGHT, DARK], ids=["light", "dark"])

@@ -20,7 +20,6 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QLabel,
     QPushButton,
-    QSpinBox,
     QToolButton,
     QVBoxLayout,
     QWidget,
@@ -40,10 +39,11 @@ from lamella.ui.bench.caption import Caption, EstimateNote
 from lamella.ui.bench.system_list import SystemList
 from lamella.ui.bench.workload_choice import SizeChoice, WorkloadChoice, reason_against
 from lamella.ui.tasks import Handle, Tasks
+from lamella.ui.widgets.controls import NumberBox
 from lamella.ui.widgets.popover import ChoiceButton
 
 MOST_REPEATS = 1000
-MINUTE, PUBLISHED, INSTALLED, TABLE = "60 seconds", "As published", "Everything installed", "This table …"
+MINUTE, PUBLISHED, INSTALLED, TABLE = "60 seconds", "As published", "Everything installed", "This table…"
 PRESETS = {
     MINUTE: "The small benchmark of Lamella and SQLite, within a minute",
     PUBLISHED: "This workload at the sizes that others published, with Lamella and the systems they measured",
@@ -76,7 +76,7 @@ class BenchmarkControls(QWidget):
         super().__init__(parent)
         self.workload_choice, self.size_choice = WorkloadChoice(), SizeChoice()
         self.systems, self.conditions = SystemList(tasks), ConditionsForm(tasks, folder)
-        self.repeats = QSpinBox(minimum=1, maximum=MOST_REPEATS, accessibleName="Repeats")
+        self.repeats = NumberBox(minimum=1, maximum=MOST_REPEATS, accessibleName="Repeats")
         self.note = EstimateNote(tasks, costs, words_apart=True, parent=self)
         self.presets = {title: QPushButton(title) for title in PRESETS}
         self.copy = QPushButton("Copy as command")
@@ -286,7 +286,7 @@ def _form(*widgets: QWidget) -> QWidget:
 
 
 BROWSE, SHIMS = "browse", "shims"
-LOOKING = "Checking what it is …"
+LOOKING = "Checking what it is…"
 NAMES = (
     "pypy3",
     *(f"pypy3.{minor}" for minor in range(8, 16)),
@@ -363,7 +363,7 @@ class InterpreterChoice(QWidget):
         for name, path in installed_pythons().items():
             self.box.addItem(name, path)
             self.box.setItemData(self.box.count() - 1, path, Qt.ItemDataRole.ToolTipRole)
-        self.box.addItem("Another …", BROWSE)
+        self.box.addItem("Another…", BROWSE)
         self.box.setToolTip(
             "Which Python runs the systems. One that is not the program's own, such as PyPy, can take part"
             f" only the workload “{FLOATS.title}”."
@@ -404,7 +404,7 @@ class ConditionsForm(QWidget):
     def __init__(self, tasks: Tasks, folder: Path | None = None, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.folder = folder or Path(tempfile.gettempdir())
-        self.limit = QSpinBox(minimum=0, maximum=LONGEST_LIMIT, value=FIRST_LIMIT, singleStep=30)
+        self.limit = NumberBox(minimum=0, maximum=LONGEST_LIMIT, value=FIRST_LIMIT, singleStep=30)
         self.fresh = QCheckBox("A new process for every step")
         self.choose, self.python = QPushButton(), InterpreterChoice(tasks)
         self._build()

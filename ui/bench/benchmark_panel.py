@@ -38,6 +38,7 @@ from lamella.ui.bench.benchmark_run import BenchmarkRun, Benchmarks, End, RunSav
 from lamella.ui.bench.quantities import about
 from lamella.ui.bench.results_view import ResultsView
 from lamella.ui.tasks import Tasks
+from lamella.ui.widgets.controls import ICON_GAP
 from lamella.ui.widgets.message_bar import MessageBar
 
 
@@ -80,8 +81,10 @@ class BenchmarkBar(QFrame):
         """`controls` and `estimate` stand in the line while nothing runs."""
         super().__init__(parent)
         self._controls, self._at_rest = controls, estimate
-        self.start, self.pause, self.stop = QPushButton("Start"), QPushButton("Pause"), QPushButton("Stop")
-        self.more, self.results = QPushButton(f"{MORE} more repeats"), QPushButton("Saved runs …")
+        self.start, self.pause, self.stop = (
+            QPushButton(f"{ICON_GAP}{name}") for name in ("Start", "Pause", "Stop")
+        )
+        self.more, self.results = QPushButton(f"{MORE} more repeats"), QPushButton("Saved runs…")
         self.status = QLabel("Press Start to measure on this machine.")
         self.progress = QProgressBar(minimum=0, maximum=1000, textVisible=False)
         self._watch, self._tick = Stopwatch(), QTimer(self, interval=TICK_MILLISECONDS)

@@ -116,7 +116,7 @@ class EstimateNote(QFrame):
 
     def show_choice(self, choice: Choice | None, problem: str) -> None:
         """`problem` is what is missing for a benchmark; there is none then."""
-        known = self.words.text() if self.estimate else "Estimating …"
+        known = self.words.text() if self.estimate else "Estimating…"
         self._choice, self.estimate = choice, None
         self.words.tell(problem or known)
         self.problem.tell("")

@@ -505,7 +505,7 @@ class DisplayBar(QWidget):
         self.options.menu().aboutToShow.connect(self._offer_options)
         menu = QMenu(self.export)
         for suffix, title in FORMATS.items():
-            menu.addAction(title.partition(" (")[0] + " …", lambda s=suffix: self.export_requested.emit(s))
+            menu.addAction(title.partition(" (")[0] + "…", lambda s=suffix: self.export_requested.emit(s))
         self.export.setMenu(menu)
         choices = self._choices = FlowLayout(theme.S)
         boxes = (self.shown, self.operation, self.shape, self.rows, self.scale, self.statistic, self.samples)

@@ -189,7 +189,7 @@ class ResultsBrowser(QDialog):
         self.news, self.hint = MessageBar(), SavedRunsHint()
         self.run, self.comparison, self.trends = RunView(tasks), ComparisonView(), TrendView(kept, tasks)
         self.again, self.delete = QPushButton("Run again"), QPushButton("Delete")
-        self.file = QPushButton("Open a file …")
+        self.file = QPushButton("Open a file…")
         self.pages, self.tabs = QStackedWidget(), QTabWidget()
         self._build()
         self._connect()

@@ -19,7 +19,6 @@ from PySide6.QtWidgets import (
     QListWidgetItem,
     QPushButton,
     QScrollArea,
-    QSpinBox,
     QVBoxLayout,
     QWidget,
 )
@@ -39,6 +38,7 @@ from lamella.ui.bench.benchmark_results import title_of
 from lamella.ui.bench.caption import Caption, EstimateNote
 from lamella.ui.dialogs.error_dialog import message
 from lamella.ui.tasks import Handle, Tasks
+from lamella.ui.widgets.controls import NumberBox
 
 FIRST_CHOICE = ("lamella", "sqlite", "duckdb", "polars", "pyarrow")
 
@@ -123,7 +123,7 @@ class UserTableDialog(QDialog):
         self.setWindowTitle(f"Benchmark {dataset.name}")
         self.summary, self.rule, self.columns = QLabel(), Caption(), QListWidget(accessibleName="Columns")
         self.systems, self.note = TableSystems(), EstimateNote(tasks, costs)
-        self.repeats = QSpinBox(minimum=1, maximum=MOST_REPEATS, value=3, accessibleName="Repeats")
+        self.repeats = NumberBox(minimum=1, maximum=MOST_REPEATS, value=3, accessibleName="Repeats")
         self.start, self.cancel = QPushButton("Start"), QPushButton("Cancel")
         self._list_columns(dataset.schema, columns)
         self._build()
@@ -153,7 +153,7 @@ class UserTableDialog(QDialog):
         if self._reading is not None:
             self._reading.cancel()
         self._workload = None
-        self.summary.setText("Counting the rows …")
+        self.summary.setText("Counting the rows…")
         names = self._ticked()
         dataset, source, where = self._dataset, self._source, self._where
         self._reading = self._tasks.read(
@@ -297,7 +297,7 @@ class UserScriptDialog(QDialog):
         self.setWindowTitle(f"Benchmark {workload.title}")
         self.systems = {name: QCheckBox(title_of(name), checked=True) for name in system_names(workload)}
         self.rows = QLineEdit(", ".join(f"{rows}" for rows in workload.default_rows), accessibleName="Rows")
-        self.repeats = QSpinBox(
+        self.repeats = NumberBox(
             minimum=1, maximum=MOST_REPEATS, value=workload.default_repeats, accessibleName="Repeats"
         )
         self.note = EstimateNote(tasks, costs)

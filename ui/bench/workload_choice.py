@@ -48,7 +48,7 @@ class WorkloadChoice(QWidget):
         self.box = QComboBox(accessibleName="Workload")
         self.scale = QComboBox(accessibleName="Scale")
         self.list = QListWidget(accessibleName="Workloads of the benchmark")
-        self.about, self.own = Caption(), QPushButton("A file of your own …")
+        self.about, self.own = Caption(), QPushButton("Custom workload…")
         self._build()
         self._take()
 

@@ -185,7 +185,7 @@ class ChartCanvas(pg.GraphicsLayoutWidget):
             axis.setPen(pg.mkPen(look.color("border_strong")))
             axis.setTextPen(look.color("muted"))
             axis.setStyle(tickFont=caption, maxTickLevel=1)
-        left.setGrid(GRID_ALPHA)
+        left.setGrid(False if data.spec.kind == HEAT_MAP else GRID_ALPHA)  # it would go through the cells
         points = f"{caption.pointSizeF():.1f}pt"
         style = {"color": look.colors.muted, "font-size": points}
         named = named and data.x is not None

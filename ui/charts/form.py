@@ -169,7 +169,10 @@ class ChartForm(QFrame):
         )
         self.log_y.setVisible(log_y)
         for name, check in self.checks.items():
-            fits_chart = {"band": spec.aggregate == "mean", "map": spec.is_map}.get(name, True)
+            fits_chart = {
+                "band": spec.aggregate == "mean", "map": spec.is_map,
+                "labels": bool(spec.color) and not spec.panels,
+            }.get(name, True)  # fmt: skip
             check.setVisible(spec.kind in SHOWN_FOR[name] and fits_chart)
 
     # ------------------------------------------------------------------- choosing

@@ -11,14 +11,15 @@ import numpy as np
 import pyarrow.compute as pc
 import pyqtgraph as pg
 from PySide6.QtCore import QPointF, QRectF, Qt
-from PySide6.QtGui import QBrush, QColor, QFontMetrics, QPainter, QPaintEvent, QPen, QTransform
+from PySide6.QtGui import QBrush, QColor, QFontMetrics, QPainter, QPen, QTransform
 from PySide6.QtWidgets import QStyleOptionGraphicsItem, QWidget
 
 from lamella.core.query.charts import ChartData
 from lamella.core.query.charts.dimensions import NULL, OTHERS, Dimension, Place
 from lamella.core.query.charts.spec import AREA, BAR, BOX, HEAT_MAP, HISTOGRAM, LINE
 from lamella.ui import theme
-from lamella.ui.charts.words import figure_text, short_text
+from lamella.ui.charts.ramps import ink_on, ramp_of
+from lamella.ui.charts.words import figure_text, rounded, short_text
 from lamella.ui.widgets.plotting import HATCHES, MARKERS
 
 Row = Mapping[str, Any]
@@ -37,9 +38,6 @@ DASHES = (
     Qt.PenStyle.SolidLine, Qt.PenStyle.DashLine, Qt.PenStyle.DotLine, Qt.PenStyle.DashDotLine,
     Qt.PenStyle.DashDotDotLine,
 )  # fmt: skip
-RAMP_WIDTH, RAMP_STEPS = 120, 24
-RAMP_FROM = 0.06
-"""How much of the accent the least figure of a heat map has."""
 
 
 @dataclass(frozen=True)
@@ -494,19 +492,18 @@ class Marks:
 
     def _cells(self, made: PanelMarks, rows: Sequence[Row]) -> None:
         """Of a heat map, and of a scatter plot's densities."""
-        shapes, colors = Shapes(), theme.current().colors
+        shapes = Shapes()
         across, down = self._data.x, self._data.y
         assert across is not None and down is not None
-        ink = {True: QColor(colors.on_accent), False: QColor(colors.text)}
         for row in rows:
             if row["value"] is None:
                 continue
             x, y = across.place(row["x"]), down.place(row["y"])
             area = QRectF(QPointF(x.left, y.left), QPointF(x.right, y.right))
-            color, deep = self._ramp.color(row["value"])
+            color = self._ramp.color(row["value"])
             shapes.add(area, QBrush(color))
             if self._data.spec.kind == HEAT_MAP:
-                shapes.write(area, figure_text(_rounded(row["value"])), ink[deep])
+                shapes.write(area, figure_text(rounded(row["value"])), ink_on(color))
             made.marks.append(Mark(row, area))
         made.items.append(shapes)
 
@@ -514,75 +511,7 @@ class Marks:
 _WHOLE = Place(0, None, None, 0.0, -0.5, 0.5)
 
 
-def _rounded(value: float) -> float:
-    return round(value, 1) if abs(value) < 1000 else round(value)
-
-
 def _pairs(points: Sequence[tuple[float, float]], pen: QPen) -> pg.PlotCurveItem:
     """Lines between each two points."""
     x, y = [x for x, _ in points], [y for _, y in points]
     return pg.PlotCurveItem(x, y, connect="pairs", pen=pen, antialias=True)
-
-
-@dataclass(frozen=True)
-class Ramp:
-    """From the least to the greatest figure, each deeper than the one before: no hue is needed to tell them
-    apart. Densities go by their logarithm."""
-
-    low: float
-    high: float
-    log: bool
-
-    def color(self, value: float) -> tuple[QColor, bool]:
-        """And whether it is so deep that light text stands on it."""
-        low, high, at = self.low, self.high, value
-        if self.log:
-            low, high, at = math.log1p(low), math.log1p(high), math.log1p(max(value, 0))
-        share = (at - low) / (high - low) if high > low else 1.0
-        share = RAMP_FROM + (1 - RAMP_FROM) * min(1.0, max(0.0, share))
-        palette = theme.current().colors
-        start, end = QColor(palette.surface), QColor(palette.accent)
-        parts = [
-            round(a + (b - a) * share) for a, b in zip(start.getRgb()[:3], end.getRgb()[:3], strict=True)
-        ]
-        return QColor(*parts), share > 0.55
-
-
-def ramp_of(data: ChartData) -> Ramp:
-    """Densities begin at 0. Of the cells of a heat map the outermost fiftieths share the ends, as one of few
-    rows may lie far away from all others."""
-    if "value" not in data.table.column_names:
-        return Ramp(0.0, 1.0, log=True)
-    values = sorted(value for value in data.table["value"].to_pylist() if value is not None)
-    if data.spec.kind != HEAT_MAP or not values:
-        return Ramp(0.0, max(values, default=1.0), log=True)
-    first, last = round(0.02 * (len(values) - 1)), round(0.98 * (len(values) - 1))
-    return Ramp(values[first], values[last], log=False)
-
-
-class RampScale(QWidget):
-    """What the depths of a heat map or of densities stand for."""
-
-    def __init__(self, ramp: Ramp, title: str) -> None:
-        super().__init__()
-        self._ramp, self._title = ramp, title
-        self.setAccessibleName(f"{title}, from {figure_text(ramp.low)} to {figure_text(ramp.high)}")
-        metrics = QFontMetrics(theme.current().tabular_font(theme.TextSize.CAPTION))
-        self._parts = [f"{title}  {figure_text(_rounded(ramp.low))}", figure_text(_rounded(ramp.high))]
-        self._widths = [metrics.horizontalAdvance(part) + theme.S for part in self._parts]
-        self.setFixedSize(sum(self._widths) + RAMP_WIDTH + theme.S, metrics.height() + 2)
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        painter, height = QPainter(self), self.height()
-        painter.setFont(theme.current().tabular_font(theme.TextSize.CAPTION))
-        painter.setPen(theme.current().color("muted"))
-        middle = int(Qt.AlignmentFlag.AlignVCenter)
-        left, right = self._widths
-        painter.drawText(0, 0, left, height, middle, self._parts[0])
-        painter.drawText(left + RAMP_WIDTH + theme.S, 0, right, height, middle, self._parts[1])
-        low, high = self._ramp.low, self._ramp.high
-        for step in range(RAMP_STEPS):
-            color, _deep = self._ramp.color(low + (high - low) * (step + 0.5) / RAMP_STEPS)
-            wide = RAMP_WIDTH / RAMP_STEPS
-            painter.fillRect(QRectF(left + step * wide, 2, wide + 0.5, height - 4), color)
-        painter.end()

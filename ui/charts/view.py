@@ -15,7 +15,6 @@ from PySide6.QtWidgets import (
     QMenu,
     QPushButton,
     QScrollArea,
-    QSizePolicy,
     QStackedWidget,
     QToolButton,
     QVBoxLayout,
@@ -30,10 +29,11 @@ from lamella.ui import theme
 from lamella.ui.charts.canvas import ChartCanvas, Picked
 from lamella.ui.charts.figures import FiguresTable
 from lamella.ui.charts.form import ANY_WIDTH, WIDTH, ChartForm
-from lamella.ui.charts.marks import MARKER_SIZE, Display, RampScale, SeriesLook, draw_symbol, ramp_of
+from lamella.ui.charts.marks import MARKER_SIZE, Display, SeriesLook, draw_symbol
+from lamella.ui.charts.ramps import RampScale, ramp_of
 from lamella.ui.charts.words import counts_of, figure_title, remarks_of, title_of
 from lamella.ui.tasks import Handle, Tasks
-from lamella.ui.widgets.controls import ICON_GAP, FlowLayout, IconButton
+from lamella.ui.widgets.controls import ICON_GAP, ElidedLabel, FlowLayout, IconButton
 from lamella.ui.widgets.plotting import pixels_of, svg_of
 
 NOTHING = "There is nothing to draw: no row has all the values that this chart needs."
@@ -151,7 +151,7 @@ class ChartView(QWidget):
     def __init__(self, tasks: Tasks, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.form, self.canvas, self.legend = ChartForm(), ChartCanvas(), ChartLegend()
-        self.title, self.message = QLabel(), QLabel(wordWrap=True)
+        self.title, self.message = ElidedLabel(), QLabel(wordWrap=True)
         self.copy, self.figures = QPushButton(), QPushButton()
         self.export = QToolButton(text="Export ▾")
         self.brush_bar, self.table = BrushBar(self), FiguresTable()
@@ -320,7 +320,7 @@ class ChartView(QWidget):
         painter.setPen(look.color("text"))
         height = self._title_height
         painter.drawText(
-            theme.L, 0, width - 2 * theme.L, height, int(Qt.AlignmentFlag.AlignVCenter), self.title.text()
+            theme.L, 0, width - 2 * theme.L, height, int(Qt.AlignmentFlag.AlignVCenter), self._title
         )
         if not self.legend.isHidden():
             place, children = QPoint(0, height), QWidget.RenderFlag.DrawChildren
@@ -362,10 +362,10 @@ class ChartView(QWidget):
         self.copy.setText("" if narrow else f"{ICON_GAP}Copy")
         self.export.setText("" if narrow else "Export ▾")
         self.export.setIcon(look.icon("export") if narrow else QIcon())
+        self.export.setIconSize(look.icon_size())
         for button in (self.copy, self.figures, self.export):
             button.setMaximumWidth(look.px(ICON_WIDTH) if narrow else ANY_WIDTH)
         self._name_figures(narrow)
-        self._show_title()
 
     def _name_figures(self, narrow: bool) -> None:
         count = 0 if self.data is None else self.data.table.num_rows
@@ -379,20 +379,10 @@ class ChartView(QWidget):
 
     def _entitle(self, title: str) -> None:
         self._title = title
-        self._show_title()
-
-    def _show_title(self) -> None:
-        """As much of it as there is room for."""
-        metrics, room = self.title.fontMetrics(), self.title.width()
-        shown = metrics.elidedText(self._title, Qt.TextElideMode.ElideRight, max(room, 60))
-        self.title.setText(shown)
-        self.title.setToolTip(self._title if shown != self._title else "")
-        self.title.setAccessibleName(self._title)
+        self.title.say(title)
 
     def _build(self) -> None:
         theme.variant(self.title, "title")
-        self.title.setTextFormat(Qt.TextFormat.PlainText)
-        self.title.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         theme.variant(self.message, "blank")
         self.message.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.message.setTextFormat(Qt.TextFormat.PlainText)

@@ -61,6 +61,11 @@ def figure_text(value: float | None) -> str:
     return number_text(round(float(value), max(0, digits)))
 
 
+def rounded(value: float) -> float:
+    """As a cell of a heat map has room for."""
+    return round(value, 1) if abs(value) < 1000 else round(value)
+
+
 def place_text(dimension: Dimension, place: Place) -> str:
     """The value, the range or the unit of time, in full."""
     if place.key == OTHERS:

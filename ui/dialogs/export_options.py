@@ -15,7 +15,6 @@ from PySide6.QtWidgets import (
     QFormLayout,
     QLineEdit,
     QSizePolicy,
-    QSpinBox,
     QWidget,
 )
 
@@ -24,6 +23,7 @@ from lamella.core.transfer.exporting import published
 from lamella.core.transfer.formats import FORMATS, Format
 from lamella.core.transfer.writer import Option
 from lamella.ui import theme
+from lamella.ui.widgets.controls import NumberBox
 from lamella.ui.widgets.popover import ColumnsChoice
 
 SHOWN_AS = {"": "(nothing)", "\t": "tab"}
@@ -79,7 +79,7 @@ class FormatOptions(QWidget):
             box.toggled.connect(self.changed)
             return box
         if option.kind == "number":
-            spin = QSpinBox(minimum=option.least, maximum=option.most, groupSeparatorShown=True)
+            spin = NumberBox(minimum=option.least, maximum=option.most, groupSeparatorShown=True)
             spin.setValue(int(value))
             spin.valueChanged.connect(self.changed)
             return spin
@@ -105,7 +105,7 @@ class FormatOptions(QWidget):
         field = self.fields[option.name]
         if isinstance(field, QCheckBox):
             return field.isChecked()
-        if isinstance(field, QSpinBox):
+        if isinstance(field, NumberBox):
             return field.value()
         if isinstance(field, ColumnsChoice):
             return tuple(field.names)

@@ -14,7 +14,6 @@ from PySide6.QtWidgets import (
     QLabel,
     QLineEdit,
     QPushButton,
-    QSpinBox,
     QVBoxLayout,
     QWidget,
 )
@@ -28,7 +27,7 @@ from lamella.ui import theme
 from lamella.ui.dialogs.bad_lines import BadLinesDialog
 from lamella.ui.dialogs.reading_columns import FirstRows, ReadingColumns
 from lamella.ui.tasks import Handle, Tasks
-from lamella.ui.widgets.controls import FlowLayout
+from lamella.ui.widgets.controls import FlowLayout, NumberBox
 from lamella.ui.widgets.popover import ChoiceButton
 from lamella.ui.window.file_readings import FileReading, with_options
 
@@ -189,7 +188,7 @@ class ReadingForm(QWidget):
         self.thousands.activated.connect(
             lambda place: self._choose("thousands", self.thousands.itemData(place))
         )
-        self.skip = QSpinBox(minimum=0, maximum=100_000, accessibleName="Lines above the table to skip")
+        self.skip = NumberBox(minimum=0, maximum=100_000, accessibleName="Lines above the table to skip")
         self.skip.editingFinished.connect(self._choose_skip)
         self.nulls = QLineEdit(accessibleName="Words for no value", placeholderText="k. A., -")
         self.nulls.editingFinished.connect(self._choose_nulls)

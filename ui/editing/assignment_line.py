@@ -16,7 +16,6 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QLabel,
     QLineEdit,
-    QSpinBox,
     QVBoxLayout,
     QWidget,
 )
@@ -32,7 +31,7 @@ from lamella.ui import theme
 from lamella.ui.editing.cell_editor import MOST_LETTERS
 from lamella.ui.editing.expression_edit import ExpressionEdit
 from lamella.ui.filters.value_fields import ColumnBox
-from lamella.ui.widgets.controls import FieldRow, Reason
+from lamella.ui.widgets.controls import FieldRow, NumberBox, Reason
 
 HINTS = {
     Kind.INTEGER: "a whole number",
@@ -68,7 +67,7 @@ class AnswerField(QWidget):
         self._touched = False
         self.text: QLineEdit | None = None
         self.choice: QComboBox | None = None
-        self.digits: QSpinBox | None = None
+        self.digits: NumberBox | None = None
         self.with_: QLineEdit | None = None
         self.flags: dict[str, QCheckBox] = {}
 
@@ -91,7 +90,7 @@ class AnswerField(QWidget):
             self.choice.currentIndexChanged.connect(self.edited)
             self._layout.addWidget(self.choice, 1)
         elif one.asks == "digits":
-            self.digits = QSpinBox(minimum=-MOST_DIGITS, maximum=MOST_DIGITS, accessibleName="Digits")
+            self.digits = NumberBox(minimum=-MOST_DIGITS, maximum=MOST_DIGITS, accessibleName="Digits")
             self.digits.valueChanged.connect(self.edited)
             self._layout.addWidget(self.digits)
             hint = QLabel("digits behind the point")

@@ -34,7 +34,6 @@ class PreviewTable(QTableWidget):
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         self.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
-        self.verticalHeader().setDefaultSectionSize(theme.current().line_height() + theme.S)
         self.verticalHeader().setDefaultAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         theme.variant(self, "preview")
         self.setAccessibleName("The first rows before and after")
@@ -42,6 +41,7 @@ class PreviewTable(QTableWidget):
         self._plain_after = False
         self._width = 0
         theme.current().changed.connect(self._redraw)
+        self._redraw()
 
     def show_preview(self, preview: Preview, plain_after: bool = False) -> None:
         """`plain_after`: columns are called the same afterwards, so that nothing need be added."""
@@ -54,6 +54,7 @@ class PreviewTable(QTableWidget):
         self.setColumnCount(0)
 
     def _redraw(self) -> None:
+        self.verticalHeader().setDefaultSectionSize(theme.current().line_height() + theme.S)
         preview = self._shown
         if preview is None:
             return

@@ -59,6 +59,9 @@ class Scope:
     rows: Sequence[range]
 
 
+RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+
+
 class ReplaceDialog(QDialog):
     """Offers `scopes` of rows and groups of text columns, the first of each chosen. `committed` carries the
     commit and what changed; the dialog closes with it. Cancelling while it runs changes nothing."""
@@ -116,7 +119,7 @@ class ReplaceDialog(QDialog):
         self.find, self.with_ = QLineEdit(), QLineEdit()
         self.find.setAccessibleName("Find")
         self.with_.setAccessibleName("Replace with")
-        self.with_.setPlaceholderText("nothing: what is found is taken out")
+        self.with_.setPlaceholderText("Leave empty to delete what is found")
         self.regex = QCheckBox("Regular expression")
         self.regex.setToolTip(r"As RE2 has it; \1 in the new text is the first group")
         self.whole, self.case = QCheckBox("Whole cell"), QCheckBox("Match case")
@@ -131,13 +134,17 @@ class ReplaceDialog(QDialog):
             self.rows.addButton(button, place)
         self._preview = QTableWidget(0, 4)
         self._preview.setAccessibleName("The first cells before and after")
+        theme.variant(self._preview, "preview")
         self._preview.setHorizontalHeaderLabels(["Row", "Column", "Before", "After"])
         self._preview.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self._preview.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
         self._preview.setTabKeyNavigation(False)
         self._preview.verticalHeader().hide()
+        self._preview.verticalHeader().setDefaultSectionSize(theme.current().line_height() + theme.S)
         left = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
         self._preview.horizontalHeader().setDefaultAlignment(left)
+        self._preview.horizontalHeaderItem(0).setTextAlignment(RIGHT)
+        self._preview.setColumnWidth(0, theme.current().px(72))
         for column in (2, 3):
             stretch = QHeaderView.ResizeMode.Stretch
             self._preview.horizontalHeader().setSectionResizeMode(column, stretch)
@@ -241,6 +248,8 @@ class ReplaceDialog(QDialog):
             texts = (f"{cell.row + 1:,}", cell.name, cell.before, cell.after)
             for column, text in enumerate(texts):
                 item = QTableWidgetItem(visible(text[:LONGEST_SHOWN]))
+                if column == 0:
+                    item.setTextAlignment(RIGHT)
                 if column == 3:
                     item.setForeground(theme.current().color("accent"))
                 self._preview.setItem(place, column, item)

@@ -9,7 +9,6 @@ from typing import Any
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import (
     QComboBox,
-    QDoubleSpinBox,
     QFormLayout,
     QFrame,
     QHBoxLayout,
@@ -30,6 +29,7 @@ from lamella.core.store.table import Table
 from lamella.ui import theme
 from lamella.ui.filters.word_index import FULLTEXT, size_text, time_text
 from lamella.ui.tasks import Tasks
+from lamella.ui.widgets.controls import DecimalBox
 from lamella.ui.widgets.popover import ColumnsChoice
 
 SORTED = "sorted"
@@ -62,7 +62,7 @@ class IndexForm(QFrame):
         own = [one for one in schema if one.name != ID]
         self._sortable = [one.name for one in own if can_be_ordered(one.type)]
         self._texts = [one.name for one in own if is_text(one.type)]
-        self._weights: dict[str, QDoubleSpinBox] = {}
+        self._weights: dict[str, DecimalBox] = {}
         self._make()
         self._lay_out()
         self._connect()
@@ -164,7 +164,7 @@ class IndexForm(QFrame):
                 item.widget().deleteLater()
         self._weights = {}
         for name in names if 1 < len(names) <= MOST_WEIGHED else ():
-            box = QDoubleSpinBox(decimals=1, minimum=0.1, maximum=MOST_WEIGHT, singleStep=0.5)
+            box = DecimalBox(decimals=1, minimum=0.1, maximum=MOST_WEIGHT, singleStep=0.5)
             box.setValue(kept.get(name, 1.0))
             box.setAccessibleName(f"Weight of {visible(name)}")
             box.setToolTip("How many times a word in this column counts")

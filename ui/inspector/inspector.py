@@ -321,13 +321,17 @@ class Inspector(QFrame):
     def _fit(self) -> None:
         around = self.parentWidget()
         most = WIDTH if around is None else max(LEAST_WIDTH, round(MOST_SHARE * around.width()))
-        self.setFixedWidth(min(round(WIDTH * max(1.0, theme.current().text_scale)), most))
+        wide = round(WIDTH * max(1.0, theme.current().text_scale))
+        self.setFixedWidth(min(wide, most))
+        for button in self._buttons.values():
+            theme.variant(button, "tight" if wide > most else "")
 
     def _build(self) -> None:
         self._rows = 0
         self._fit()
         head, group = QHBoxLayout(), QButtonGroup(self)
         head.setContentsMargins(theme.M, theme.XS, theme.S, 0)
+        head.setSpacing(theme.XS)
         for page, title in PAGES.items():
             button = QToolButton(text=title, checkable=True)
             button.clicked.connect(lambda _=False, page=page: self.show_page(page))

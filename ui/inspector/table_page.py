@@ -37,6 +37,8 @@ from lamella.ui.grid.model import icon_name
 from lamella.ui.tasks import Handle, Tasks
 
 NAME, KIND, SIZE = range(3)
+KIND_WIDTH = 64
+"""Of a column's type at most: names are read first."""
 COLUMN = Qt.ItemDataRole.UserRole
 HEIGHT, LEAST_GROUP = 20, 3
 MOST_COLUMNS, MOST_FILES = 10_000, 1_000
@@ -268,6 +270,7 @@ class TablePage(QWidget):
             self.groups.setText(
                 f"{self.groups.text()}. Sizes of columns are of the first files: there are many"
             )
+        self.tree.setColumnWidth(KIND, min(self.tree.sizeHintForColumn(KIND), theme.current().px(KIND_WIDTH)))
         self._show_matches(self.find.text())
 
     def _group_name(self, place: int) -> str:
@@ -317,8 +320,8 @@ class TablePage(QWidget):
         header = self.tree.header()
         header.setStretchLastSection(False)
         header.setSectionResizeMode(NAME, QHeaderView.ResizeMode.Stretch)
-        for place in (KIND, SIZE):
-            header.setSectionResizeMode(place, QHeaderView.ResizeMode.ResizeToContents)
+        header.setSectionResizeMode(KIND, QHeaderView.ResizeMode.Fixed)
+        header.setSectionResizeMode(SIZE, QHeaderView.ResizeMode.ResizeToContents)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(theme.M, theme.S, theme.S, theme.S)
         layout.setSpacing(theme.S)

@@ -10,7 +10,6 @@ from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
-    QDoubleSpinBox,
     QFileDialog,
     QFrame,
     QHBoxLayout,
@@ -18,7 +17,6 @@ from PySide6.QtWidgets import (
     QLineEdit,
     QPushButton,
     QScrollArea,
-    QSpinBox,
     QVBoxLayout,
     QWidget,
 )
@@ -26,7 +24,7 @@ from PySide6.QtWidgets import (
 from lamella.core.errors import LamellaError
 from lamella.core.settings import SETTINGS, Origin, Setting, Settings, Value
 from lamella.ui import theme
-from lamella.ui.widgets.controls import IconButton, Reason, inset_number
+from lamella.ui.widgets.controls import DecimalBox, IconButton, NumberBox, Reason
 
 WIDTH, EDITOR_WIDTH = 720, 260
 STEP = 0.1
@@ -260,16 +258,15 @@ class NumberEditor(Editor):
 
     def __init__(self, setting: Setting, take: Take) -> None:
         super().__init__()
-        self.box: QSpinBox | QDoubleSpinBox
+        self.box: NumberBox | DecimalBox
         if isinstance(setting.default, int):
-            self.box = QSpinBox()
+            self.box = NumberBox()
             self.box.setRange(int(setting.low or 0), int(setting.high or 0))
             self.box.setGroupSeparatorShown(True)
         else:
-            self.box = QDoubleSpinBox(decimals=2, singleStep=STEP)
+            self.box = DecimalBox(decimals=2, singleStep=STEP)
             self.box.setRange(setting.low or 0.0, setting.high or 0.0)
         self.box.setKeyboardTracking(False)
-        inset_number(self.box)
         self.box.valueChanged.connect(take)
         _fill(self, self.box)
 

@@ -6,7 +6,6 @@ from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRect, Qt
 from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import (
     QHeaderView,
-    QLabel,
     QStyledItemDelegate,
     QStyleOptionViewItem,
     QTreeWidget,
@@ -18,12 +17,14 @@ from PySide6.QtWidgets import (
 from lamella.core.errors import visible
 from lamella.core.query.sql.plan_tree import Operator, SqlPlan
 from lamella.ui import theme
+from lamella.ui.widgets.controls import ElidedLabel
 from lamella.ui.window.loader import duration
 
 SHARE = Qt.ItemDataRole.UserRole
 NAMES = ("Operator", "Rows", "Expected", "Time", "Share", "Details")
 ESTIMATES = ("Operator", "Expected rows", "Details")
-_SHARE_COLUMN = 4
+RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+_EXPECTED_COLUMN, _SHARE_COLUMN = 2, 4
 _WIDTHS = (260, 96, 96, 88, 120)
 _OFF = 10
 """Times by which an estimate is off that is marked."""
@@ -47,7 +48,7 @@ class SharePainter(QStyledItemDelegate):
         painter.fillRect(bar, colors.color("card_met"))
         painter.setFont(colors.tabular_font("caption"))
         painter.setPen(colors.color("muted"))
-        painter.drawText(area, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, text)
+        painter.drawText(area, RIGHT, text)
         painter.restore()
 
 
@@ -55,7 +56,9 @@ class PlanView(QWidget):
     def __init__(self, plan: SqlPlan, statement: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.plan = plan
-        self.about = QLabel(self._about())
+        self._off: list[QTreeWidgetItem] = []
+        """Whose estimates are far off."""
+        self.about = ElidedLabel(self._about())
         self.about.setContentsMargins(theme.L, theme.S, theme.L, theme.S)
         theme.variant(self.about, "muted")
         self.tree = QTreeWidget()
@@ -64,20 +67,28 @@ class PlanView(QWidget):
         self.tree.setAlternatingRowColors(False)
         self.tree.setUniformRowHeights(True)
         self.tree.setHeaderLabels(NAMES if self.is_measured else ESTIMATES)
+        theme.variant(self.tree, "table")
         self._add(plan.root, self.tree.invisibleRootItem())
+        for column in self._numbers:
+            self.tree.headerItem().setTextAlignment(column, RIGHT)
         self.tree.expandAll()
-        self._fit()
+        self._restyle()
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
         layout.addWidget(self.about)
         layout.addWidget(self.tree, 1)
         self.setFocusProxy(self.tree)
-        theme.current().changed.connect(self._fit)
+        theme.current().changed.connect(self._restyle)
 
     @property
     def is_measured(self) -> bool:
         return self.plan.seconds is not None
+
+    @property
+    def _numbers(self) -> tuple[int, ...]:
+        """The columns of numbers."""
+        return (1, _EXPECTED_COLUMN, 3) if self.is_measured else (1,)
 
     @property
     def status(self) -> str:
@@ -98,21 +109,20 @@ class PlanView(QWidget):
         estimated = "" if operator.estimated is None else f"{operator.estimated:,}"
         if not self.is_measured:
             item = QTreeWidgetItem(into, [operator.name, estimated, details])
-            numbers: tuple[int, ...] = (1,)
         else:
             rows = "" if operator.rows is None else f"{operator.rows:,}"
             seconds = operator.seconds or 0.0
             item = QTreeWidgetItem(into, [operator.name, rows, estimated, duration(seconds), "", details])
             total = self.plan.operator_seconds
             item.setData(_SHARE_COLUMN, SHARE, seconds / total if total else 0.0)
-            numbers = (1, 2, 3)
             if _is_off(operator):
-                item.setForeground(2, theme.current().color("warning"))
+                self._off.append(item)
                 item.setToolTip(
-                    2, "The engine expected another number of rows: it may have chosen a slower plan"
+                    _EXPECTED_COLUMN,
+                    "The engine expected another number of rows: it may have chosen a slower plan",
                 )
-        for column in numbers:
-            item.setTextAlignment(column, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        for column in self._numbers:
+            item.setTextAlignment(column, RIGHT)
         last = item.columnCount() - 1
         item.setToolTip(last, "\n".join(operator.details))
         item.setData(0, Qt.ItemDataRole.AccessibleTextRole, self._words(operator))
@@ -124,7 +134,9 @@ class PlanView(QWidget):
         took = "" if operator.seconds is None else f", {duration(operator.seconds)}"
         return f"{operator.name}{rows}{took}"
 
-    def _fit(self) -> None:
+    def _restyle(self) -> None:
+        for item in self._off:
+            item.setForeground(_EXPECTED_COLUMN, theme.current().color("warning"))
         header, look = self.tree.header(), theme.current()
         header.setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
         widths = _WIDTHS if self.is_measured else (_WIDTHS[0], 120)

@@ -6,8 +6,8 @@ import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from PySide6.QtCore import QEvent, QObject, QSize, Qt, Signal
-from PySide6.QtGui import QKeyEvent
+from PySide6.QtCore import QEvent, QModelIndex, QObject, QPersistentModelIndex, QSize, Qt, Signal
+from PySide6.QtGui import QKeyEvent, QPainter
 from PySide6.QtWidgets import (
     QHBoxLayout,
     QLabel,
@@ -15,6 +15,8 @@ from PySide6.QtWidgets import (
     QListWidget,
     QListWidgetItem,
     QPushButton,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
     QVBoxLayout,
     QWidget,
 )
@@ -25,6 +27,7 @@ from lamella.ui.sql.saved_statements import Entry, Snippet
 from lamella.ui.window.loader import duration
 
 WIDTH, HEIGHT = 560, 320
+Index = QModelIndex | QPersistentModelIndex
 _STARTS = 110
 """Characters of a statement that are shown."""
 _LONGEST_TIP = 2_000
@@ -58,7 +61,8 @@ def _about(entry: Entry) -> str:
     if entry.outcome in words:
         parts.append(words[entry.outcome])
     else:
-        parts += [f"{entry.rows:,} rows"] if isinstance(entry.rows, int) else []
+        many = "" if entry.rows == 1 else "s"
+        parts += [f"{entry.rows:,} row{many}"] if isinstance(entry.rows, int) else []
         parts += [duration(entry.seconds)] if isinstance(entry.seconds, int | float) else []
     return " · ".join(part for part in parts if part)
 
@@ -69,6 +73,34 @@ def _when(time: str) -> str:
     except (TypeError, ValueError):
         return ""
     return moment.strftime("%H:%M" if moment.date() == dt.datetime.now().date() else "%Y-%m-%d %H:%M")
+
+
+class SavedTextPainter(QStyledItemDelegate):
+    """The title, and below it in small type what is known of it."""
+
+    def initStyleOption(self, option: QStyleOptionViewItem, index: Index) -> None:
+        super().initStyleOption(option, index)
+        option.text = ""
+
+    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
+        look = theme.current()
+        lines = look.line_height() + look.line_height(theme.TextSize.CAPTION)
+        return QSize(super().sizeHint(option, index).width(), lines + theme.M)
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        super().paint(painter, option, index)
+        look, one = theme.current(), index.data(Qt.ItemDataRole.UserRole)
+        area = option.rect.adjusted(theme.S, theme.M // 2, -theme.S, -theme.M // 2)
+        painter.save()
+        for text, font, color, side in (
+            (one.title, look.font(), "text", Qt.AlignmentFlag.AlignTop),
+            (one.about, look.tabular_font(theme.TextSize.CAPTION), "muted", Qt.AlignmentFlag.AlignBottom),
+        ):
+            painter.setFont(font)
+            painter.setPen(look.color(color))
+            shown = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, area.width())
+            painter.drawText(area, Qt.AlignmentFlag.AlignLeft | side, shown)
+        painter.restore()
 
 
 class SavedList(QWidget):
@@ -87,8 +119,8 @@ class SavedList(QWidget):
         self._rows: list[SavedText] = []
         self._deletes = False
         self.list.setUniformItemSizes(True)
+        self.list.setItemDelegate(SavedTextPainter(self.list))
         self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.list.setTextElideMode(Qt.TextElideMode.ElideRight)
         self.field.installEventFilter(self)
         self.field.textChanged.connect(self._filter)
         self.list.itemActivated.connect(lambda _: self._take())

@@ -19,7 +19,6 @@ from PySide6.QtWidgets import (
     QListWidget,
     QListWidgetItem,
     QPlainTextEdit,
-    QSpinBox,
     QToolButton,
     QVBoxLayout,
     QWidget,
@@ -47,7 +46,7 @@ from lamella.core.scan.snapshot import SortKey
 from lamella.ui import theme
 from lamella.ui.filters.value_fields import ColumnBox
 from lamella.ui.tasks import Tasks
-from lamella.ui.widgets.controls import FieldRow, FieldRows, FlowLayout, Reason
+from lamella.ui.widgets.controls import FieldRow, FieldRows, FlowLayout, NumberBox, Reason
 
 MOST = 2**31 - 1
 UNWRITTEN = "…"
@@ -488,8 +487,8 @@ class SampleEditor(StepEditor):
         self.count.selectAll()
 
 
-def number_field(name: str, value: int, least: int = 0, most: int = MOST) -> QSpinBox:
-    box = QSpinBox(minimum=least, maximum=most, value=value, accessibleName=name)
+def number_field(name: str, value: int, least: int = 0, most: int = MOST) -> NumberBox:
+    box = NumberBox(minimum=least, maximum=most, value=value, accessibleName=name)
     box.setGroupSeparatorShown(True)
     box.setKeyboardTracking(True)
     box.setMinimumWidth(7 * theme.current().line_height())

@@ -87,10 +87,15 @@ class JoinEditor(StepEditor):
         self.related.hide()
         layout.addWidget(self.related)
         layout.addLayout(line_of(word("Join with"), self.other, self.how, fields=(self.other, self.how)))
-        layout.addWidget(heading("Where"))
-        layout.addWidget(self.pairs)
         yielding(self.suffix, 8 * theme.current().line_height())
-        layout.addLayout(line_of(add, word("suffix for equal names"), self.suffix, fields=(self.suffix,)))
+        below = line_of(add, word("Suffix for equal names"), self.suffix, fields=(self.suffix,))
+        self._keys_form = QWidget()
+        keys = column(self._keys_form)
+        keys.addWidget(heading("Where"))
+        keys.addWidget(self.pairs)
+        keys.addLayout(below)
+        self._keys_form.hide()
+        layout.addWidget(self._keys_form)
         layout.addWidget(self.reason)
         if step is not None:
             self._begin_with(step)
@@ -225,6 +230,8 @@ class JoinEditor(StepEditor):
 
     def _take_other(self, source: Source) -> None:
         self._other = source
+        self._keys_form.show()
+        self.suffix.setPlaceholderText(f"_{visible(source.name)}")
         self._other_names.setStringList([name for name in source.schema.names if name != ID])
 
     def _keys(self, source: Source) -> list[tuple[str, str]]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QCheckBox, QListWidget, QPushButton, QSpinBox, QWidget
+from PySide6.QtWidgets import QCheckBox, QListWidget, QPushButton, QWidget
 
 from lamella.core.errors import LamellaError, visible
 from lamella.core.jobs import Job
@@ -21,7 +21,7 @@ from lamella.ui import theme
 from lamella.ui.dialogs.error_dialog import message
 from lamella.ui.stores.store_dialogs import StoreDialog
 from lamella.ui.tasks import Handle, Tasks
-from lamella.ui.widgets.controls import inset_number
+from lamella.ui.widgets.controls import NumberBox
 
 THEN_VACUUM = "Vacuum afterwards, which frees the room"
 MOST_PLANS = 8
@@ -148,9 +148,8 @@ class ExpireDialog(StoreDialog):
         super().__init__(f"Expire versions of {table}", "Expire", tasks, parent)
         self._store, self._table = store, table
         self._handle: Handle | None = None
-        self.keep = QSpinBox(minimum=1, maximum=max(1, versions), value=max(1, min(10, versions - 1)))
+        self.keep = NumberBox(minimum=1, maximum=max(1, versions), value=max(1, min(10, versions - 1)))
         self.keep.setAccessibleName("Versions that stay")
-        inset_number(self.keep)
         self.vacuum = QCheckBox(THEN_VACUUM, checked=True)
         self.form.addRow("Newest versions that stay", self.keep)
         self.form.addRow(self.vacuum)

@@ -194,6 +194,7 @@ QPushButton[variant="ghost"]:focus { border-color: $accent; }
 QPushButton[variant="ghost"]:disabled, QPushButton[variant="row"]:disabled { color: $faint; }
 QPushButton[variant="danger"] { color: $danger; }
 QPushButton[variant="danger"]:hover { background: $danger_soft; border-color: $danger; }
+QPushButton[variant="danger"]:disabled { color: $faint; }
 QPushButton[variant="link"] { background: transparent; border: none; color: $accent; padding: 4px; }
 QPushButton[variant="link"]:hover { color: $accent_hover; text-decoration: underline; }
 QPushButton[variant="link"]:focus { text-decoration: underline; }
@@ -263,6 +264,7 @@ QLabel[variant="reason"] {
     background: $danger_soft; color: $danger; border: 1px solid $danger; border-radius: 4px; padding: 2px 6px;
 }
 QComboBox { padding-right: 24px; combobox-popup: 0; }
+QComboBox:editable { padding-right: 0; }
 QComboBox::drop-down { border: none; width: 24px; }
 QComboBox::down-arrow { image: url($chevron_down_muted); width: $px14; height: $px14; }
 QComboBoxPrivateContainer { border: none; background: transparent; }
@@ -273,7 +275,7 @@ QComboBox QAbstractItemView {
 QListView[variant="completions"] {
     background: $raised; border: 1px solid $border_strong; padding: 2px;
 }
-QAbstractSpinBox { padding-right: 20px; }
+QAbstractSpinBox { padding: 3px 20px 2px 8px; }
 QAbstractSpinBox::up-button, QAbstractSpinBox::down-button {
     border: none; width: 20px; background: transparent;
 }
@@ -372,7 +374,7 @@ QTreeView::branch:has-children:closed { image: url($chevron_right_muted); }
 QTreeView::branch:has-children:open { image: url($chevron_down_muted); }
 QTableView { gridline-color: $grid_line; selection-background-color: $accent_soft; selection-color: $text; }
 QTableView[variant="grid"] { background: $window; }
-QTableView[variant="figures"]::item, QTableView[variant="preview"]::item { padding: 0 8px; }
+QTableView[variant="figures"]::item, QTableView[variant="preview"]::item { padding: 0 5px; }
 QTableView[variant="matrix"] { background: $window; gridline-color: $window; }
 QTableView[variant="matrix"] QHeaderView::section { border: none; }
 QHeaderView { background: $window; border: none; }

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from PySide6.QtCore import QEvent, QPoint, QRect, QSize, Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractButton,
-    QAbstractSpinBox,
     QBoxLayout,
+    QDoubleSpinBox,
     QFrame,
     QHBoxLayout,
     QLabel,
     QLayout,
     QLayoutItem,
+    QSizePolicy,
+    QSpinBox,
     QToolButton,
     QVBoxLayout,
     QWidget,
@@ -47,9 +49,44 @@ class IconButton(QToolButton):
         self.setIcon(theme.current().icon(self._icon_name))
 
 
-def inset_number(box: QAbstractSpinBox) -> None:
-    """Keep the number off the border: Qt ignores the padding that style sheets give to spin boxes."""
-    box.lineEdit().setTextMargins(theme.S - 2, 0, 0, 0)
+class NumberBox(QSpinBox):
+    """Keeps the number off the border: Qt ignores the padding that style sheets give to spin boxes."""
+
+    def __init__(self, *args: Any, **properties: Any) -> None:
+        super().__init__(*args, **properties)
+        self.lineEdit().setTextMargins(theme.S - 2, 0, 0, 0)
+
+
+class DecimalBox(QDoubleSpinBox):
+    """As `NumberBox`, for numbers with decimals."""
+
+    def __init__(self, *args: Any, **properties: Any) -> None:
+        super().__init__(*args, **properties)
+        self.lineEdit().setTextMargins(theme.S - 2, 0, 0, 0)
+
+
+class ElidedLabel(QLabel):
+    """One line, cut where it has no room; the tooltip then has all of it."""
+
+    def __init__(self, text: str = "", where: Qt.TextElideMode = Qt.TextElideMode.ElideRight) -> None:
+        super().__init__(textFormat=Qt.TextFormat.PlainText)
+        self._where, self._whole = where, text
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        self.say(text)
+
+    def say(self, text: str) -> None:
+        self._whole = text
+        self.setAccessibleName(text)
+        self._elide()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._elide()
+
+    def _elide(self) -> None:
+        shown = self.fontMetrics().elidedText(self._whole, self._where, self.contentsRect().width())
+        self.setText(shown)
+        self.setToolTip(self._whole if shown != self._whole else "")
 
 
 class FieldRow(QWidget):

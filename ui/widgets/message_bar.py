@@ -33,7 +33,7 @@ class MessageBar(QWidget):
         self._close.setAccessibleName("Close the message")
         self._close.clicked.connect(self.clear)
         around = QHBoxLayout(self)
-        around.setContentsMargins(theme.S, 0, theme.S, theme.S)
+        around.setContentsMargins(theme.S, theme.S, theme.S, theme.S)
         around.addWidget(self._frame)
         self._layout = QHBoxLayout(self._frame)
         self._layout.setContentsMargins(theme.M, theme.XS, theme.XS, theme.XS)

@@ -27,6 +27,8 @@ from lamella.ui import theme
 
 ROLE = Qt.ItemDataRole.UserRole
 ROWS_ROLE = Qt.ItemDataRole.UserRole + 1
+LEAST_LETTERS = 4
+"""Of a name, beside the number of its rows."""
 Index = QModelIndex | QPersistentModelIndex
 
 
@@ -68,14 +70,14 @@ class ItemPainter(QStyledItemDelegate):
     def initStyleOption(self, option: QStyleOptionViewItem, index: Index) -> None:
         super().initStyleOption(option, index)
         option.state &= ~QStyle.StateFlag.State_Open
-        rows = _rows_text(index)
+        rows = self.rows_beside(option, index)
         if rows:
             room = option.rect.width() - option.decorationSize.width() - self._width(rows) - 3 * theme.S
             option.text = option.fontMetrics.elidedText(option.text, Qt.TextElideMode.ElideRight, room)
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         super().paint(painter, option, index)
-        rows = _rows_text(index)
+        rows = self.rows_beside(option, index)
         if rows:
             painter.save()
             painter.setFont(theme.current().tabular_font("caption"))
@@ -83,6 +85,14 @@ class ItemPainter(QStyledItemDelegate):
             area = option.rect.adjusted(0, 0, -theme.S, 0)
             painter.drawText(area, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, rows)
             painter.restore()
+
+    def rows_beside(self, option: QStyleOptionViewItem, index: Index) -> str:
+        """Empty where the name would have no room for a few letters."""
+        rows = _rows_text(index)
+        if not rows:
+            return ""
+        least = theme.current().icon_size().width() + LEAST_LETTERS * option.fontMetrics.averageCharWidth()
+        return rows if least + self._width(rows) + 3 * theme.S <= option.rect.width() else ""
 
     @staticmethod
     def _width(rows: str) -> int:

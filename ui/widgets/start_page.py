@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from PySide6.QtCore import QSize, Qt, Signal
-from PySide6.QtGui import QAction, QResizeEvent, QShowEvent
+from PySide6.QtGui import QAction, QShowEvent
 from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
@@ -25,6 +25,7 @@ from lamella.core.jobs import Job
 from lamella.core.remote.paths import RemotePath
 from lamella.ui import theme
 from lamella.ui.tasks import Tasks
+from lamella.ui.widgets.controls import ElidedLabel
 
 WIDEST = 800
 MOST_RECENT = 5
@@ -45,20 +46,6 @@ TRIES = (
 """Id, icon, title and what happens."""
 
 
-class ElidedLabel(QLabel):
-    """One line, cut in its middle where it has no room."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__(text)
-        self._whole = text
-        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        room = self.contentsRect().width()
-        self.setText(self.fontMetrics().elidedText(self._whole, Qt.TextElideMode.ElideMiddle, room))
-
-
 class RowButton(QPushButton):
     """An icon, a title with a line below it, and figures at the right. Both texts wrap, or else are `cut`."""
 
@@ -70,7 +57,10 @@ class RowButton(QPushButton):
         self.setAccessibleDescription(text)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self._icon, self._figures = QLabel(), QLabel()
-        name, below = (ElidedLabel(part) if cut else QLabel(part, wordWrap=True) for part in (title, text))
+        name, below = (
+            ElidedLabel(part, Qt.TextElideMode.ElideMiddle) if cut else QLabel(part, wordWrap=True)
+            for part in (title, text)
+        )
         for label in (below, self._figures):
             theme.variant(label, "caption")
         self._figures.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)

@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from lamella.core.arrow.arrays import from_values
 from lamella.core.filters.kinds import Kind, kind_of, value_type
 from lamella.core.query.charts.dimensions import OTHERS, Dimension, Place
-from lamella.core.query.charts.spec import BOX, ChartSpec
+from lamella.core.query.charts.spec import BOX, ChartSpec, is_moment
 
 X, Y, MEASURE, COLOR, PANELS, SIZE = "x", "y", "m", "c", "p", "s"
 """What columns are to a chart."""
@@ -68,11 +69,13 @@ class ChartData:
                     names.append(title)
                     columns.append(values)
         titles = {"at_x": self.spec.x, "at_y": self.spec.y, "size": self.spec.size}
+        axes = {"at_x": self.x, "at_y": self.y}
         titles |= {} if self.spec.kind == BOX else {"value": self.spec.figure}
         for name in self.table.column_names:
             if name not in ("panels", "color", "x", "y"):
                 names.append(titles.get(name, name))
-                columns.append(self.table.column(name))
+                places, axis = self.table.column(name), axes.get(name)
+                columns.append(places if axis is None else _values_at(axis, places))
         if self.spec.figure == "rows" and "value" in self.table.column_names:
             place = self.table.column_names.index("value") - len(self.table.column_names)
             del names[place], columns[place]
@@ -95,6 +98,16 @@ def _written(dimension: Dimension, keys: Sequence[int]) -> Iterator[tuple[str, p
         yield dimension.column, from_values(texts, pa.string())
     else:
         yield dimension.column, _array(lows, plain)
+
+
+def _values_at(axis: Dimension, places: pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """What points stand for, by their places: of a log scale its inverse, of seconds moments."""
+    if axis.log:
+        return from_values([float(f"{10.0**place:.12g}") for place in places.to_pylist()], pa.float64())
+    if not is_moment(axis.type):
+        return places
+    moments = pc.round(pc.multiply(places, 1e6)).cast(pa.int64()).cast(pa.timestamp("us"))
+    return moments.cast(pa.date32()) if kind_of(axis.type) is Kind.DATE else moments
 
 
 def _are_single(dimension: Dimension) -> bool:

@@ -11,6 +11,7 @@ from decimal import Decimal
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from lamella import Store
@@ -443,6 +444,17 @@ def test_figures_have_the_values_in_place_of_keys(rows):
     colored = chart(rows, "scatter", x="distance", y="delay", color="carrier", panels="ok").figures()
     assert colored.column_names == ["ok", "carrier", "distance", "delay"]
     assert set(colored["carrier"].to_pylist()) == set(rows["carrier"].to_pylist())
+
+
+def test_figures_of_points_have_values_whatever_the_scale(rows):
+    kept = ["distance", "delay", "day", "moment"]
+    first = rows.select(kept).slice(0, 200)
+    first = first.filter(pc.is_valid(first["delay"]))
+    logged = chart(first, "scatter", x="distance", y="delay", log_x=True).figures()
+    assert sorted(logged["distance"].to_pylist()) == sorted(first["distance"].to_pylist())
+    for name in ("day", "moment"):
+        figures = chart(first, "scatter", x=name, y="delay").figures()
+        assert sorted(figures[name].to_pylist()) == sorted(first[name].to_pylist())
 
 
 def test_a_chart_comes_back_from_json():

@@ -9,7 +9,16 @@ from PySide6.QtCore import QRect, Qt
 from PySide6.QtWidgets import QLineEdit, QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
-from lamella.ui.widgets.controls import FieldRow, FieldRows, FlowLayout, Reason
+from lamella.ui import theme
+from lamella.ui.widgets.controls import (
+    DecimalBox,
+    ElidedLabel,
+    FieldRow,
+    FieldRows,
+    FlowLayout,
+    NumberBox,
+    Reason,
+)
 
 GAP = 10
 
@@ -94,3 +103,25 @@ def test_a_reason_is_plain_text_that_breaks_anywhere(qtbot: QtBot) -> None:
     assert "<b>" in reason.text() and max(map(len, reason.text().split("\u200b"))) <= 30
     reason.say("")
     assert not reason.isVisible()
+
+
+@pytest.mark.parametrize("kind", [NumberBox, DecimalBox])
+def test_a_number_stands_off_its_border_and_its_field_is_as_high_as_others(qtbot, kind) -> None:
+    theme.current()
+    host, box, field = QWidget(), kind(value=42), QLineEdit("42")
+    qtbot.addWidget(host)
+    for widget in (box, field):
+        widget.setParent(host)
+    host.show()
+    assert box.lineEdit().textMargins().left() >= 6
+    assert box.sizeHint().height() == field.sizeHint().height()
+
+
+def test_a_label_is_cut_where_it_has_no_room_and_whole_again_where_it_has(qtbot) -> None:
+    label = ElidedLabel("Mean of dep_delay by hour and carrier")
+    qtbot.addWidget(label)
+    label.resize(60, 20)
+    label.show()
+    assert label.text().endswith("…") and label.toolTip() == label.accessibleName()
+    label.resize(600, 20)
+    assert label.text() == "Mean of dep_delay by hour and carrier" and not label.toolTip()

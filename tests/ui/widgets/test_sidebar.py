@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QPoint, Qt
-from PySide6.QtWidgets import QApplication, QLabel, QToolButton, QTreeWidgetItem
+from PySide6.QtCore import QPoint, QRect, Qt
+from PySide6.QtWidgets import QApplication, QLabel, QStyleOptionViewItem, QToolButton, QTreeWidgetItem
 
 from lamella.ui import theme
 from lamella.ui.widgets.sidebar import Sidebar, StoreEntry
@@ -35,6 +35,15 @@ def test_the_highlight_of_a_row_is_one_piece(sidebar, mode) -> None:
         y = sidebar.tree.viewport().mapTo(sidebar, QPoint(0, edge)).y()
         colors |= {image.pixelColor(x, y).name() for x in range(image.width())}
     assert colors == {theme.current().color("accent_soft").name()}
+
+
+def test_the_number_of_rows_gives_way_to_the_name(sidebar) -> None:
+    sidebar.show_rows({("/data/sample", "flights"): 336_776})
+    sidebar.mark(("/data/sample", "flights"))
+    tree, option = sidebar.tree, QStyleOptionViewItem()
+    for width, says in ((200, "336,776"), (60, "")):
+        option.rect = QRect(0, 0, width, 24)
+        assert tree.itemDelegate().rows_beside(option, tree.currentIndex()) == says
 
 
 def shown(sidebar: Sidebar) -> list[str]:
