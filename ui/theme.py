@@ -178,7 +178,9 @@ class Theme(QObject):
     def _sizes(self) -> dict[str, str]:
         base = self._base_points()
         points = {f"{step}_pt": f"{base * factor:.1f}pt" for step, factor in STEPS.items()}
-        return points | {f"px{pixels}": f"{self.px(pixels)}px" for pixels in GROWING}
+        pixels = {f"px{pixels}": f"{self.px(pixels)}px" for pixels in GROWING}
+        radio = (self.px(14) + 2) // 2  # half of it with its border: a greater radius would draw a square
+        return points | pixels | {"radio": f"{radio}px"}
 
     def _pictures(self) -> dict[str, str]:
         folder = Path(self._folder.path())

@@ -7,7 +7,16 @@ import pyarrow as pa
 import pytest
 from PySide6.QtCore import QSize
 from PySide6.QtGui import QColor, QGuiApplication
-from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit, QPlainTextEdit, QPushButton, QSpinBox, QToolBar
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QLineEdit,
+    QPlainTextEdit,
+    QPushButton,
+    QRadioButton,
+    QSpinBox,
+    QToolBar,
+)
 
 from lamella.core.query.charts import ChartData, ChartSpec
 from lamella.ui import theme
@@ -161,3 +170,16 @@ def test_icons_and_check_boxes_grow_with_the_text(look, qtbot) -> None:
     look.set_text_scale(1.5)
     assert (button.iconSize(), bar.iconSize()) == (QSize(24, 24), QSize(24, 24))
     assert box.sizeHint().height() >= before[2].height() + 6
+
+
+@pytest.mark.parametrize("scale", theme.TEXT_SCALES)
+def test_a_radio_button_is_round_at_every_text_size(look, qtbot, scale) -> None:
+    look.set_mode("light")
+    look.set_text_scale(scale)
+    button = QRadioButton()
+    qtbot.addWidget(button)
+    button.setAutoExclusive(False)
+    button.show()
+    image, side = button.grab().toImage(), look.px(14) + 2
+    left, top = 0, (image.height() - side) // 2
+    assert image.pixelColor(left, top) == image.pixelColor(image.width() - 1, 0), "its corner is blank"

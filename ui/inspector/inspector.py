@@ -321,10 +321,10 @@ class Inspector(QFrame):
     def _fit(self) -> None:
         around = self.parentWidget()
         most = WIDTH if around is None else max(LEAST_WIDTH, round(MOST_SHARE * around.width()))
-        wide = round(WIDTH * max(1.0, theme.current().text_scale))
-        self.setFixedWidth(min(wide, most))
-        for button in self._buttons.values():
-            theme.variant(button, "tight" if wide > most else "")
+        self.setFixedWidth(min(round(WIDTH * max(1.0, theme.current().text_scale)), most))
+        for button in self._buttons.values():  # which asks for two spaces more than its text needs
+            text_width = button.fontMetrics().horizontalAdvance(button.text())
+            button.setMinimumWidth(text_width + theme.S)
 
     def _build(self) -> None:
         self._rows = 0
@@ -334,6 +334,7 @@ class Inspector(QFrame):
         head.setSpacing(theme.XS)
         for page, title in PAGES.items():
             button = QToolButton(text=title, checkable=True)
+            theme.variant(button, "tight")
             button.clicked.connect(lambda _=False, page=page: self.show_page(page))
             group.addButton(button)
             head.addWidget(button)

@@ -239,6 +239,7 @@ QComboBox:on { border-color: $accent; }
 QLineEdit:disabled, QAbstractSpinBox:disabled, QComboBox:disabled { background: $window; color: $faint; }
 QLineEdit:read-only { background: $window; }
 QLineEdit[variant="invalid"], QComboBox[variant="invalid"] { border-color: $danger; }
+QLineEdit { lineedit-clear-button-icon: url($close_muted); }
 QLineEdit[variant="flat"] { border-color: transparent; background: transparent; }
 QLineEdit[variant="filter"], QLineEdit[variant="filter-invalid"] {
     border-radius: 4px; padding: 0 5px; min-height: 0;
@@ -287,7 +288,7 @@ QCheckBox::indicator, QRadioButton::indicator, QTreeView::indicator, QListView::
     width: $px14; height: $px14; border: 1px solid $input_border; background: $surface;
 }
 QCheckBox::indicator, QTreeView::indicator, QListView::indicator { border-radius: 4px; }
-QRadioButton::indicator { border-radius: $px8; }
+QRadioButton::indicator { border-radius: $radio; }
 QCheckBox::indicator:hover, QRadioButton::indicator:hover { border-color: $accent; }
 QCheckBox:focus, QRadioButton:focus { color: $accent; }
 QCheckBox:focus::indicator, QRadioButton:focus::indicator { border-color: $accent; }
@@ -366,7 +367,7 @@ QScrollArea, QListView#offers { background: transparent; }
 QTreeView#sidebar { background: $window; padding: 8px 0; }
 QTreeView[variant="panel"] { background: $window; }
 QTreeView[variant="panel"]::item { padding: 4px 2px; }
-QTreeView[variant="panel"] QHeaderView::section { border: none; padding: 4px 2px; }
+QTreeView[variant="panel"] QHeaderView::section { border: none; padding: 4px 5px; }
 QTreeView[variant="panel"] QHeaderView { font-size: $caption_pt; }
 QFrame[variant="overlay"] QListView { background: transparent; }
 QTreeView::branch, QTreeView::branch:selected, QTreeView::branch:hover { background: transparent; }
