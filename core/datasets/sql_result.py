@@ -18,6 +18,7 @@ from lamella.core.datasets.cache import part_names, part_of, write_part
 from lamella.core.datasets.locate import fingerprint_of
 from lamella.core.errors import BadSql, Cancelled
 from lamella.core.jobs import Job
+from lamella.core.query.sql.rows_read import RowsRead
 from lamella.core.query.sql.run import SqlRequest, TableRead, stream_sql
 from lamella.core.query.sql.sources import Sources
 from lamella.core.scan.snapshot import Column, MemorySegment, Segment, Snapshot
@@ -36,8 +37,10 @@ class SqlResult(Dataset):
     def __init__(
         self, name: str, schema: pa.Schema, reads: tuple[TableRead, ...] = (), figures: Sequence[int] = ()
     ) -> None:
-        """`figures` are the places of columns that the statement computes by an average or the like."""
+        """`figures` are the places of columns that the statement computes by an average or the like. What it
+        read is known once it is complete: `rows_read`."""
         self.name, self.reads = name, reads
+        self.rows_read: RowsRead | None = None
         names = _unique_names(schema.names)
         self.figures = frozenset(names[place] for place in figures)
         self._columns = tuple(
@@ -183,6 +186,7 @@ def run_to_result(
                     result = made
                     started(made)
                 own_job.report(made.num_rows, None, f"{made.num_rows:,} rows")
+            made.rows_read = stream.rows_read()
             made.finish()
             return made
     except Cancelled:

@@ -306,6 +306,7 @@ class Engine:
                 connection.execute("SET allowed_paths = $1", [list(self._confined.files)])
                 connection.execute("SET enable_external_access = false")
             if self._confined is not None:
+                connection.execute("SET allowed_configs = ['enable_profiling']")
                 connection.execute("SET lock_configuration = true")  # functions may set things, such as logs
             self._connection = connection
         return self._connection

@@ -16,16 +16,17 @@ from PySide6.QtWidgets import (
 
 from lamella.core.errors import visible
 from lamella.core.query.sql.plan_tree import Operator, SqlPlan
+from lamella.core.query.sql.rows_read import row_groups_text
 from lamella.ui import theme
 from lamella.ui.widgets.controls import ElidedLabel
 from lamella.ui.window.loader import duration
 
 SHARE = Qt.ItemDataRole.UserRole
-NAMES = ("Operator", "Rows", "Expected", "Time", "Share", "Details")
+NAMES = ("Operator", "Rows", "Expected", "Rows read", "Time", "Share", "Details")
 ESTIMATES = ("Operator", "Expected rows", "Details")
 RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
-_EXPECTED_COLUMN, _SHARE_COLUMN = 2, 4
-_WIDTHS = (260, 96, 96, 88, 120)
+_EXPECTED_COLUMN, _SHARE_COLUMN = 2, 5
+_WIDTHS = (260, 96, 96, 96, 88, 120)
 _OFF = 10
 """Times by which an estimate is off that is marked."""
 Index = QModelIndex | QPersistentModelIndex
@@ -88,7 +89,7 @@ class PlanView(QWidget):
     @property
     def _numbers(self) -> tuple[int, ...]:
         """The columns of numbers."""
-        return (1, _EXPECTED_COLUMN, 3) if self.is_measured else (1,)
+        return (1, _EXPECTED_COLUMN, 3, 4) if self.is_measured else (1,)
 
     @property
     def status(self) -> str:
@@ -98,10 +99,10 @@ class PlanView(QWidget):
     def _about(self) -> str:
         if not self.is_measured:
             return "Not run: the engine's estimates. Explain › With times runs the statement and measures."
-        seconds = self.plan.seconds or 0.0
+        seconds, read = self.plan.seconds or 0.0, self.plan.rows_read
         return (
             f"{duration(seconds)} in all, {duration(self.plan.operator_seconds)} of work on all threads, "
-            f"{self.plan.rows_scanned:,} rows read. Times are those of each operator alone."
+            f"{read} rows read{row_groups_text(read)}. Times are those of each operator alone."
         )
 
     def _add(self, operator: Operator, into: QTreeWidgetItem) -> None:
@@ -112,7 +113,12 @@ class PlanView(QWidget):
         else:
             rows = "" if operator.rows is None else f"{operator.rows:,}"
             seconds = operator.seconds or 0.0
-            item = QTreeWidgetItem(into, [operator.name, rows, estimated, duration(seconds), "", details])
+            read = "" if operator.read is None else str(operator.read)
+            item = QTreeWidgetItem(
+                into, [operator.name, rows, estimated, read, duration(seconds), "", details]
+            )
+            if operator.read is not None:
+                item.setToolTip(3, f"{operator.read} rows{row_groups_text(operator.read)}")
             total = self.plan.operator_seconds
             item.setData(_SHARE_COLUMN, SHARE, seconds / total if total else 0.0)
             if _is_off(operator):
@@ -132,7 +138,8 @@ class PlanView(QWidget):
     def _words(self, operator: Operator) -> str:
         rows = "" if operator.rows is None else f", {operator.rows:,} rows"
         took = "" if operator.seconds is None else f", {duration(operator.seconds)}"
-        return f"{operator.name}{rows}{took}"
+        read = "" if operator.read is None else f", {operator.read} rows read{row_groups_text(operator.read)}"
+        return f"{operator.name}{rows}{read}{took}"
 
     def _restyle(self) -> None:
         for item in self._off:

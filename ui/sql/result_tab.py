@@ -9,6 +9,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QWidget
 
 from lamella.core.datasets.sql_result import SqlResult
+from lamella.core.query.sql.rows_read import row_groups_text
 from lamella.ui.tasks import Tasks
 from lamella.ui.window.commits import Commits
 from lamella.ui.window.dataset_tab import DatasetTab
@@ -58,7 +59,7 @@ class ResultTab(DatasetTab):
 
 
 def reads_text(result: SqlResult) -> list[str]:
-    """Such as `reads 4 of 19 columns of flights, 2 of 2 of airlines`, and of how many rows."""
+    """Such as `reads 4 of 19 columns of flights, 2 of 2 of airlines`, and how many of their rows."""
     if not result.reads:
         return []
     first, *others = result.reads
@@ -66,5 +67,13 @@ def reads_text(result: SqlResult) -> list[str]:
     parts += [f"{one.columns:,} of {one.num_columns:,} of {one.name}" for one in others[: MOST_TABLES - 1]]
     more = len(result.reads) - MOST_TABLES
     parts += [f"and {more} more"] if more > 0 else []
-    rows = sum(one.num_rows for one in result.reads)
-    return [f"reads {', '.join(parts)} ({rows:,} rows)"]
+    return [f"reads {', '.join(parts)}{rows_text(result)}"]
+
+
+def rows_text(result: SqlResult) -> str:
+    """Such as ` (≈100,000 of 1,000,000 rows, 1 of 10 row groups)`; empty for a statement that was stopped."""
+    read, total = result.rows_read, sum(one.num_rows for one in result.reads)
+    if read is None:
+        return ""
+    of_all = "" if read.rows > total else f" of {total:,}"  # a table that is read twice gives more
+    return f" ({read}{of_all} rows{row_groups_text(read)})"

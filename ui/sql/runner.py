@@ -112,8 +112,8 @@ class Runner(QObject):
         self._begin(self._waiting.pop(0))
 
     def cancel(self) -> None:
-        """What runs, and what waits."""
-        self._waiting = []
+        """What runs, and what waits; the rows that came are let go of."""
+        self._waiting, self._shown = [], None
         if self._handle is not None:
             self._handle.cancel()
             self._handle = None

@@ -12,9 +12,10 @@ from typing import Any
 
 from lamella.core.jobs import Job
 from lamella.core.query.duckdb_source import OWN_NAMES
+from lamella.core.query.sql.rows_read import RowsRead, TableFiles, scan_of
 from lamella.core.query.sql.run import SqlRequest, run_sql, tables_of
 from lamella.core.query.sql.sources import Sources
-from lamella.core.scan.snapshot import FileSegment
+from lamella.core.scan.snapshot import FileSegment, Snapshot
 
 _WRAPPERS = frozenset({"RESULT_COLLECTOR", "EXPLAIN_ANALYZE", "QUERY_ROOT"})
 _ESTIMATE = "Estimated Cardinality"
@@ -25,17 +26,15 @@ _WORDS = re.compile(r"\b[A-Za-z_]\w*\b")
 @dataclass(frozen=True)
 class Operator:
     """One of the plan: `seconds` are its own, without those of the operators it reads from, and added up over
-    threads; `rows` are those it gave. Both are None where nothing was measured. `estimated` are the rows that
-    were expected. `scanned` are the rows that it read of a table, with the `row_groups` of all that it
-    read."""
+    threads; `rows` are those it gave, `read` those it read of a table. They are None where nothing was
+    measured. `estimated` are the rows that were expected."""
 
     name: str
     details: tuple[str, ...] = ()
     seconds: float | None = None
     rows: int | None = None
     estimated: int | None = None
-    scanned: int | None = None
-    row_groups: tuple[int, int] | None = None
+    read: RowsRead | None = None
     inputs: tuple[Operator, ...] = ()
 
     def every(self) -> Iterator[Operator]:
@@ -56,8 +55,8 @@ class SqlPlan:
         return sum(one.seconds or 0.0 for one in self.root.every())
 
     @property
-    def rows_scanned(self) -> int:
-        return sum(one.scanned or 0 for one in self.root.every())
+    def rows_read(self) -> RowsRead:
+        return sum((one.read for one in self.root.every() if one.read is not None), RowsRead(0))
 
 
 def explain_sql(text: str, sources: Sources, request: SqlRequest, job: Job, *, measured: bool) -> SqlPlan:
@@ -66,21 +65,22 @@ def explain_sql(text: str, sources: Sources, request: SqlRequest, job: Job, *, m
     started = time.perf_counter()
     answer = run_sql(f"{words} {text}", sources, request, job)
     seconds = time.perf_counter() - started
-    told = json.loads(answer.column(answer.num_columns - 1)[0].as_py())
-    names = _column_names(text, sources, request, job)
-    if isinstance(told, list):
-        return SqlPlan(_operator(told[0] if told else {}, names))
-    roots = told.get("operator") or told.get("children") or [{}]
+    profile = json.loads(answer.column(answer.num_columns - 1)[0].as_py())
+    tables = tables_of(text, sources, request, job)
+    names, files = _column_names(tables), TableFiles.by_name(tables)
+    if isinstance(profile, list):
+        return SqlPlan(_operator(profile[0] if profile else {}, names, files))
+    roots = profile.get("operator") or profile.get("children") or [{}]
     root = roots[0] if isinstance(roots, list) else roots
     while str(root.get("type", root.get("name", ""))) in _WRAPPERS and len(root.get("children", ())) == 1:
         root = root["children"][0]
-    return SqlPlan(_operator(root, names), seconds)
+    return SqlPlan(_operator(root, names, files), seconds)
 
 
-def _column_names(text: str, sources: Sources, request: SqlRequest, job: Job) -> dict[str, str]:
+def _column_names(tables: Mapping[str, Snapshot]) -> dict[str, str]:
     """What columns are called by what they are called inside the files of a table, where that is one name."""
     found: dict[str, set[str]] = {}
-    for snapshot in tables_of(text, sources, request, job).values():
+    for snapshot in tables.values():
         columns = {column.key: column.name for column in snapshot.columns}
         for segment in snapshot.segments:
             for key, stored in segment.names.items() if isinstance(segment, FileSegment) else ():
@@ -89,10 +89,9 @@ def _column_names(text: str, sources: Sources, request: SqlRequest, job: Job) ->
     return {stored: names.pop() for stored, names in found.items() if len(names) == 1}
 
 
-def _operator(node: Mapping[str, Any], names: Mapping[str, str]) -> Operator:
+def _operator(node: Mapping[str, Any], names: Mapping[str, str], files: Mapping[str, TableFiles]) -> Operator:
     info = dict(node.get("extra_info") or {})
     estimate = str(info.pop(_ESTIMATE, "")).lstrip("~")
-    scanned, total = node.get("row_groups_scanned"), node.get("total_row_groups_to_scan")
     timing, rows = node.get("timing"), node.get("intermediate_rows", node.get("operator_cardinality"))
     return Operator(
         str(node.get("type") or node.get("name") or "operator").replace("_", " ").strip().lower(),
@@ -100,9 +99,8 @@ def _operator(node: Mapping[str, Any], names: Mapping[str, str]) -> Operator:
         None if timing is None else float(timing),
         None if timing is None or rows is None else int(rows),
         int(estimate) if estimate.isdigit() else None,
-        int(node["rows_scanned"]) if "rows_scanned" in node else None,
-        (int(scanned), int(total)) if scanned is not None and total else None,
-        tuple(_operator(inner, names) for inner in node.get("children", ())),
+        None if timing is None else scan_of(node, files),
+        tuple(_operator(inner, names, files) for inner in node.get("children", ())),
     )  # fmt: skip
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import duckdb
@@ -32,6 +33,7 @@ from lamella.core.query.functions.types import text_compared_as_number
 from lamella.core.query.pruning import files_of
 from lamella.core.query.source import When
 from lamella.core.query.sql.problems import place_of, place_of_name
+from lamella.core.query.sql.rows_read import PROFILING, RowsRead, rows_read_by
 from lamella.core.query.sql.sources import Sources, make_view, snapshots_of
 from lamella.core.query.sql.statement import Statement, cached_statement, parse_statement, quote_hint
 from lamella.core.remote.duckdb_files import duckdb_name
@@ -223,12 +225,13 @@ class TableRead:
 @dataclass(frozen=True)
 class SqlStream:
     """The answer of a statement as it comes in. Two columns may have one name. `figures` are the places of
-    those that an average or the like computes."""
+    those that an average or the like computes. `rows_read` is known after the last batch."""
 
     schema: pa.Schema
     reads: tuple[TableRead, ...]
     batches: Iterator[pa.RecordBatch]
     figures: tuple[int, ...] = ()
+    rows_read: Callable[[], RowsRead | None] = lambda: None
 
 
 @contextmanager
@@ -244,11 +247,13 @@ def stream_sql(
         _told(text, statement, sources, request, own.cursor),
     ):
         _refuse_text_as_number(statement, tables)
+        own.cursor.execute(PROFILING)
         relation, kinds = _bound(own, statement, tables, request, own_job)
         reader = relation.to_arrow_reader(ROWS_A_BATCH)
         schema = in_types(reader.schema.empty_table(), kinds).schema
         reads, batches = tuple(_reads(statement, tables)), _typed(reader, kinds, own_job)
-        yield SqlStream(schema, reads, batches, statement.figures)
+        rows_read = partial(rows_read_by, own.cursor, tables)
+        yield SqlStream(schema, reads, batches, statement.figures, rows_read)
 
 
 def _typed(

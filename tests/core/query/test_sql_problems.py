@@ -99,7 +99,7 @@ def test_laid_out_keeps_every_statement_and_comment():
 def test_explain_sql_measures_operators():
     text = "select carrier, count(*) from flights where delay > 10 group by 1"
     plan = explain_sql(text, SOURCES, SqlRequest(), Job(), measured=True)
-    assert plan.seconds is not None and plan.rows_scanned >= 0
+    assert plan.seconds is not None and plan.rows_read.rows >= 0
     assert plan.root.rows == 1 and any("scan" in one.name for one in plan.root.every())
     estimate = explain_sql(text, SOURCES, SqlRequest(), Job(), measured=False)
     assert estimate.seconds is None and all(one.rows is None for one in estimate.root.every())

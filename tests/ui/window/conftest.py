@@ -8,12 +8,15 @@ from unittest.mock import patch
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QMessageBox
 
 from lamella import Store
 from lamella.core.store.table import Table
 from lamella.ui import theme
 from lamella.ui.main_window import MainWindow
+from lamella.ui.sql.console import SqlConsole
 from lamella.ui.tasks import Tasks
 from lamella.ui.window.dataset_tab import DatasetTab
 from tests.ui.fake_memory import FakeMemory
@@ -134,3 +137,17 @@ def go_to():
         tab.grid.go_to(row, tab.grid.place(tab.grid.grid_model.names.index(name)))
 
     return go
+
+
+@pytest.fixture
+def console(qtbot, window: MainWindow, table: Table) -> SqlConsole:
+    """With the store of the flights open; nothing is in its editor."""
+    window.library.refresh()
+    qtbot.waitUntil(lambda: bool(window.sidebar.entries("table")))
+    QTest.keyClick(
+        window, Qt.Key.Key_Q, Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier
+    )
+    made = window.consoles.current
+    assert made is not None
+    qtbot.waitUntil(lambda: made.words is not None)
+    return made

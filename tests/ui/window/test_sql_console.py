@@ -15,10 +15,8 @@ from PySide6.QtWidgets import QFileDialog
 
 from lamella.core.query.charts import ChartSpec
 from lamella.core.query.steps import Group, Where
-from lamella.core.store.table import Table
 from lamella.ui.dialogs.export_dialog import ExportDialog
 from lamella.ui.dialogs.new_table import NewTableDialog
-from lamella.ui.main_window import MainWindow
 from lamella.ui.sql.change_panel import ChangePanel
 from lamella.ui.sql.console import SqlConsole
 from lamella.ui.sql.plan_view import PlanView
@@ -27,18 +25,6 @@ from lamella.ui.theme import current as look
 
 CONTROL, SHIFT = Qt.KeyboardModifier.ControlModifier, Qt.KeyboardModifier.ShiftModifier
 ENTER, DOWN = Qt.Key.Key_Return, Qt.Key.Key_Down
-
-
-@pytest.fixture
-def console(qtbot, window: MainWindow, table: Table) -> SqlConsole:
-    """With the store of the flights open; nothing is in its editor."""
-    window.library.refresh()
-    qtbot.waitUntil(lambda: bool(window.sidebar.entries("table")))
-    QTest.keyClick(window, Qt.Key.Key_Q, CONTROL | SHIFT)
-    made = window.consoles.current
-    assert made is not None
-    qtbot.waitUntil(lambda: made.words is not None)
-    return made
 
 
 @pytest.fixture
@@ -83,6 +69,7 @@ def test_a_statement_runs_and_its_result_is_a_grid_with_steps(qtbot, window, run
     assert rows(console)[-1] == {"carrier": None, "n": 250}
     assert window.commands["sql"].isChecked() and window.commands["export"].isEnabled()
     assert "4 rows" in window.status.text.text() and "1 of 3 columns of flights" in window.status.text.text()
+    assert "(1,000 of 1,000 rows" in window.status.text.text()  # what the scan read
     tab = console.front_tab
     tab.grid.go_to(0, tab.grid.place(0))
     window.commands["filter_equal"].trigger()
@@ -409,7 +396,8 @@ def test_the_plan_is_a_tree_with_times(qtbot, console):
     qtbot.waitUntil(lambda: isinstance(console.results.current, PlanView))
     plan = console.results.current
     root = plan.tree.topLevelItem(0)
-    assert plan.is_measured and root.childCount() == 1 and "ms" in root.text(3)
+    assert plan.is_measured and root.childCount() == 1 and "ms" in root.text(4)
+    assert plan.tree.headerItem().text(3) == "Rows read" and "1,000 rows read" in plan.about.text()
     console.editor.setPlainText("explain select 1")
     console.run()
     qtbot.waitUntil(

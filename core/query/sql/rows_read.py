@@ -1,0 +1,99 @@
+"""How many rows a statement read of its tables, from the profile that DuckDB makes while it runs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Any
+
+import duckdb
+
+from lamella.core.query.duckdb_source import POSITION
+from lamella.core.query.pruning import files_of
+from lamella.core.scan.snapshot import Snapshot
+
+PROFILING = "SET enable_profiling = 'no_output'"
+_SCANS = ("READ_PARQUET", "PARQUET_SCAN", "PYTHON_ARROW_SCAN", "ARROW_SCAN")
+
+
+@dataclass(frozen=True)
+class RowsRead:
+    """The rows of the row groups that a scan read. `row_groups` are those and all that the files have, None
+    for rows in memory. Files do not say which row groups were read, only how many: `is_exact` is False where
+    the rows are that share of all."""
+
+    rows: int
+    is_exact: bool = True
+    row_groups: tuple[int, int] | None = None
+
+    def __add__(self, other: RowsRead) -> RowsRead:
+        groups = [one.row_groups for one in (self, other) if one.row_groups is not None]
+        together = (sum(some for some, _ in groups), sum(total for _, total in groups)) if groups else None
+        return RowsRead(self.rows + other.rows, self.is_exact and other.is_exact, together)
+
+    def __str__(self) -> str:
+        return f"{'' if self.is_exact else '≈'}{self.rows:,}"
+
+
+@dataclass(frozen=True)
+class TableFiles:
+    """What a scan's share is taken of: the rows of a table's files, and how many files these are."""
+
+    num_rows: int
+    num_files: int
+
+    @classmethod
+    def by_name(cls, tables: Mapping[str, Snapshot]) -> dict[str, TableFiles]:
+        """By the name of each file, as far as no two tables have files of one name."""
+        found: dict[str, TableFiles] = {}
+        for snapshot in tables.values():
+            files = files_of(snapshot)
+            whole = cls(sum(file.num_rows for file in files), len(files))
+            found.update((file.path.name, whole) for file in files)
+        return found
+
+
+def rows_read_by(connection: duckdb.DuckDBPyConnection, tables: Mapping[str, Snapshot]) -> RowsRead | None:
+    """By the last statement of a connection that was told `PROFILING`, once its rows are fetched.
+
+    Zero rows where statistics alone answered, None where there is no profile of it.
+    """
+    profile = json.loads(connection.get_profiling_information(format="json"))
+    if profile.get("result") == "error":  # DuckDB 2.0's word for a plan that had nothing to run
+        return RowsRead(0)
+    if "operator" not in profile:
+        return None
+    files = TableFiles.by_name(tables)
+    scans = [scan_of(node, files) for root in profile["operator"] for node in _nodes(root)]
+    return sum((scan for scan in scans if scan is not None), RowsRead(0))
+
+
+def scan_of(node: Mapping[str, Any], files: Mapping[str, TableFiles]) -> RowsRead | None:
+    """What an operator of a profile read of a table; None for one that reads none."""
+    info = node.get("extra_info") or {}
+    if info.get("Function") not in _SCANS or info.get("Projections") == POSITION:
+        return None
+    given = int(node.get("intermediate_rows", 0))
+    scanned, total = int(node.get("row_groups_scanned", 0)), int(node.get("total_row_groups_to_scan", 0))
+    if not total:
+        return RowsRead(given)
+    groups = (scanned, total)
+    table = files.get(PurePath(str(info.get("Filename(s)", "")).split(",")[0].strip()).name)
+    if table is None or not ("Filters" in info or "Dynamic Filters" in info):
+        return RowsRead(given, True, groups)  # for a LIMIT a few of each row group
+    share = int(info.get("Total Files Read", table.num_files)) / table.num_files
+    rows = max(given, round(table.num_rows * min(share, 1.0) * scanned / total))
+    return RowsRead(rows, scanned in (0, total) and share == 1.0, groups)
+
+
+def row_groups_text(read: RowsRead) -> str:
+    """Such as `, 1 of 10 row groups`; empty for rows in memory."""
+    return "" if read.row_groups is None else f", {read.row_groups[0]:,} of {read.row_groups[1]:,} row groups"
+
+
+def _nodes(node: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    yield node
+    for inner in node.get("children", ()):
+        yield from _nodes(inner)

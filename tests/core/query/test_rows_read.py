@@ -1,0 +1,64 @@
+"""What a statement read of its tables: the row groups that statistics left, not all rows of a table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from lamella import Store
+from lamella.core.datasets.formats import open_dataset
+from lamella.core.datasets.sql_result import run_to_result
+from lamella.core.jobs import Job
+from lamella.core.query.sql.plan_tree import explain_sql
+from lamella.core.query.sql.run import SqlRequest
+from lamella.core.query.sql.sources import Sources
+
+
+@pytest.fixture(scope="module")
+def sources(tmp_path_factory) -> Sources:
+    """`t` has ten row groups of 1,000 rows in order of `n`, `u` is in memory, `few` names three values."""
+    folder: Path = tmp_path_factory.mktemp("read")
+    pq.write_table(
+        pa.table({"n": range(10_000), "m": [i % 7 for i in range(10_000)]}),
+        folder / "t.parquet",
+        row_group_size=1_000,
+    )
+    with Store.open(folder / "s") as store:
+        store.create_table("u", [{"n": 5}, {"n": 6}, {"n": 7}])
+        datasets = {"t": open_dataset(folder / "t.parquet"), "u": store["u"]}
+        yield Sources("the console", list(datasets), lambda name, version: datasets[name])
+
+
+@pytest.mark.parametrize(
+    ("text", "rows", "groups", "exact"),
+    [
+        ("select sum(m) as s from t where n between 2500 and 2600", 1_000, (1, 10), False),
+        ("select sum(m) as s from t where n between 2500 and 4500", 3_000, (3, 10), False),
+        ("select sum(m) as s from t where m = 3", 10_000, (10, 10), True),
+        ("select n from t", 10_000, (10, 10), True),
+        ("select n from t where n > 20000", 0, None, True),
+        ("select n from u", 3, None, True),
+        ("select sum(t.m) as s from t, u where t.n = u.n", 1_003, (1, 10), False),
+        ("select range as n from range(5000)", 0, None, True),
+    ],
+)
+def test_rows_read_of_a_statement(sources: Sources, text: str, rows: int, groups, exact: bool):
+    result = run_to_result(text, sources)
+    read = result.rows_read
+    assert read is not None and (read.rows, read.row_groups, read.is_exact) == (rows, groups, exact)
+    measured = explain_sql(text, sources, SqlRequest(), Job(), measured=True).rows_read
+    assert (measured.rows, measured.row_groups) == (rows, groups)
+
+
+def test_rows_read_of_a_limit_are_few(sources: Sources):
+    read = run_to_result("select n from t limit 5", sources).rows_read
+    assert read is not None and 5 <= read.rows < 10_000
+
+
+def test_rows_read_of_a_stopped_statement_are_not_known(sources: Sources):
+    job = Job()
+    result = run_to_result("select a.n from t a, t b, t c", sources, job=job, started=lambda _: job.cancel())
+    assert result.is_cut and result.rows_read is None
