@@ -47,11 +47,13 @@ def start() -> LogFile:
     root.addHandler(handler)
     root.setLevel(logging.INFO)
     logging.captureWarnings(True)
+    logging.getLogger("sqlglot").setLevel(logging.ERROR)  # its warnings quote statements, with what is secret
     return handler
 
 
 def stop(handler: logging.Handler) -> None:
     logging.captureWarnings(False)
+    logging.getLogger("sqlglot").setLevel(logging.NOTSET)
     logging.getLogger().removeHandler(handler)
     handler.close()
 
@@ -71,11 +73,14 @@ LEVELS = {
     QtMsgType.QtCriticalMsg: logging.ERROR,
     QtMsgType.QtFatalMsg: logging.CRITICAL,
 }
+NO_SIZE_HINTS = "This plugin does not support propagateSizeHints()"
+"""What Qt says of every window that it shows without a screen."""
 log = logging.getLogger("qt")
 
 
-def install() -> None:
-    qInstallMessageHandler(_write)
+def install(*, echoes: bool = False) -> None:
+    """Qt's messages go to the log from here on, and to standard error too where that `echoes` them."""
+    qInstallMessageHandler(_echo if echoes else _write)
 
 
 def uninstall() -> None:
@@ -83,4 +88,11 @@ def uninstall() -> None:
 
 
 def _write(kind: QtMsgType, context: QMessageLogContext, message: str) -> None:
-    log.log(LEVELS[kind], "%s%s", f"{context.category}: " if context.category else "", message)
+    if message != NO_SIZE_HINTS:
+        log.log(LEVELS[kind], "%s%s", f"{context.category}: " if context.category else "", message)
+
+
+def _echo(kind: QtMsgType, context: QMessageLogContext, message: str) -> None:
+    _write(kind, context, message)
+    if message != NO_SIZE_HINTS:
+        print(message, file=sys.stderr)

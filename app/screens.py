@@ -17,7 +17,7 @@ from PySide6.QtGui import QKeyEvent, QPainter, QPixmap
 from PySide6.QtWidgets import QApplication, QDialog, QLineEdit, QWidget
 
 from lamella import resources
-from lamella.app import tour
+from lamella.app import logs, tour
 from lamella.app.tour import MODES, Camera, Tour, dialog_of, settled
 from lamella.core.errors import FileProblem
 from lamella.core.filters.expr import Predicate
@@ -463,6 +463,7 @@ def run(folder: Path) -> int:
         if os.environ.get("QT_QPA_PLATFORM", "offscreen") == "offscreen":
             os.environ["QT_QPA_PLATFORM"] = f"offscreen:configfile={config}"
         camera = ScreenCamera(folder)
+        logs.install(echoes=True)
         made = tour.begin(camera)
         sharp = made.window.devicePixelRatio() >= SHARP
         names = ["table"] if sharp else list(SCREENS)
@@ -470,6 +471,7 @@ def run(folder: Path) -> int:
             _take_in_every_size(made, camera, f"{number:02}-{name}", name, sharp)
             print(f"{name}: done", flush=True)
         made.window.close()
+        logs.uninstall()
     print(f"{len(camera.pictures)} pictures are in {folder.absolute()}")
     return 0
 

@@ -298,6 +298,7 @@ def run(folder: Path) -> int:
     home = tempfile.mkdtemp(prefix="lamella-tour-")
     os.environ["LAMELLA_HOME"] = home
     handler = logs.start()
+    logs.install(echoes=True)
     try:
         tour = begin(Camera(folder))
         for step in STEPS:
@@ -307,6 +308,7 @@ def run(folder: Path) -> int:
         print(f"{len(tour.camera.pictures)} pictures are in {folder.absolute()}")
         return 0
     finally:
+        logs.uninstall()
         logs.stop(handler)
         shutil.rmtree(home)
 

@@ -6,6 +6,7 @@ first page of a Parquet file needs them.
 
 from __future__ import annotations
 
+import logging
 import shlex
 import sys
 from collections.abc import Sequence
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from sqlglot.optimizer import scope as scopes
 
 _lock = RLock()
+logging.getLogger("sqlglot").addHandler(logging.NullHandler())  # or its warnings went to standard error
 
 
 class _Library:

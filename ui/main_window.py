@@ -37,7 +37,7 @@ from lamella.ui.window.dataset_tab import DatasetTab
 from lamella.ui.window.diagrams import Diagrams
 from lamella.ui.window.drag_source import file_data, remove_dragged_files, run_drag
 from lamella.ui.window.file_readings import FileReadings
-from lamella.ui.window.file_watch import Key, entry_key, is_file
+from lamella.ui.window.file_watch import Key, entry_key, icon_of, is_file
 from lamella.ui.window.help import Help
 from lamella.ui.window.library import IdleFlush, Library, ask_fill_up, ask_open_anyway, ask_tables
 from lamella.ui.window.memory import Memory, WindowEntry
@@ -117,7 +117,7 @@ class MainWindow(QMainWindow):
             self.tabs.show_tab(known)
             return
         tab = self.make_tab(dataset, key)
-        icon, tip = "file" if is_file(key) else "table", " / ".join(part for part in key if part)
+        icon, tip = icon_of(key), " / ".join(part for part in key if part)
         self.tabs.add(tab, tab.name, icon, tip, self.opening.later_tab(key))
         if is_file(key):
             self.memory.remember(path_or_address(key[0]))

@@ -14,6 +14,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
@@ -134,6 +135,23 @@ class ServerAddress:
 
 def is_server_address(text: object) -> bool:
     return isinstance(text, str) and text.casefold().startswith(SCHEME)
+
+
+def server_table(path: Path) -> ServerTable | None:
+    """The table of a server that a path stands for by its name; None for a file, also for one of a server."""
+    if not is_server_address(str(path)):
+        return None
+    try:
+        table = parse_address(str(path))[1]
+    except BadData:  # as somebody typed it
+        return None
+    return table if table is not None and table.parts else None
+
+
+def listed_name(path: Path) -> str:
+    """What a file, or a table of a server, is called in lists: without the folder or database it is in."""
+    table = server_table(path)
+    return (path.name or str(path)) if table is None else table.name
 
 
 def split_parameters(text: str) -> tuple[str, str]:

@@ -32,3 +32,16 @@ def test_threads_that_want_different_parts_at_once_all_get_them() -> None:
             [sys.executable, "-c", AT_ONCE], check=False, capture_output=True, text=True, timeout=60
         )
         assert run.stdout.strip() == "5", run.stderr
+
+
+def test_what_sqlglot_cannot_parse_is_not_written_to_standard_error(tmp_path) -> None:
+    script = (
+        "from lamella import Store\n"
+        f"with Store.open({str(tmp_path / 's')!r}) as store:\n"
+        "    store.create_table('t', [{'n': 1}])\n"
+        "    print(len(store.sql('explain (analyze, format json) select * from t')))"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", script], check=False, capture_output=True, text=True, timeout=60
+    )
+    assert (run.stdout.strip(), run.stderr) == ("1", "")

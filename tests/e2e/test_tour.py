@@ -24,6 +24,7 @@ def test_the_tour_gets_through_and_takes_every_picture_in_light_and_dark(tmp_pat
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.count(": done") == len(STEPS)
+    assert "propagateSizeHints" not in done.stderr
     pictures = sorted((tmp_path / "pictures").iterdir())
     names = {picture.stem.rpartition("-")[0] for picture in pictures}
     assert len(names) >= len(STEPS)

@@ -58,6 +58,8 @@ class ComparisonView(QWidget):
         self.comparison: Comparison | None = None
         self.rows: ComparedRows | None = None
         self._handle: Handle | None = None
+        self._kinds_shown: tuple[Comparison, list[RowChange] | None] | None = None
+        """Of which kinds all rows are shown; None while they are those of one column."""
         self._looking: Handle | None = None
         """For the cell of a row that differs."""
         self.grid = ComparisonGrid(tasks)
@@ -177,12 +179,17 @@ class ComparisonView(QWidget):
         made = self.comparison
         if made is None:
             return
+        before, self._kinds_shown = self._kinds_shown, None
         column = self.column
         chosen = [kind for kind, button in self.kinds.items() if button.isChecked()]
         partial_kinds = len(chosen) < len(self.kinds)
         kinds = chosen if self.only.isChecked() or partial_kinds or column is not None else None
         if column is None:
-            self._take_rows(ComparedRows(made, kinds))
+            self._kinds_shown = (made, kinds)
+            if before is not None and before[0] is made and before[1] == kinds:
+                self._hide_columns(made)
+            else:
+                self._take_rows(ComparedRows(made, kinds))
             return
         self._handle = self._tasks.read(
             lambda job: ComparedRows(made, [RowChange.CHANGED], column, job),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from PySide6.QtCore import QPoint, QRect
 from PySide6.QtWidgets import QTableView
 
@@ -61,15 +63,18 @@ class CellPlaces(QTableView):
             places += self._places_between(left, min(right, edge - 1), 0)
         if right >= edge:
             places += self._places_between(max(left, edge), right, header.offset())
-        return [column for column in map(header.logicalIndex, places) if not header.isSectionHidden(column)]
+        return [header.logicalIndex(place) for place in places]
 
-    def _places_between(self, left: int, right: int, offset: int) -> range:
-        """Of the columns that have a pixel there where all of them were scrolled so far."""
+    def _places_between(self, left: int, right: int, offset: int) -> Iterator[int]:
+        """Of the columns that have a pixel there where all of them were scrolled so far. Thousands that are
+        hidden between two of them cost nothing."""
         header = self.horizontalHeader()
         off = offset - header.offset()
-        first = header.visualIndexAt(max(0, left) + off)
-        last = header.visualIndexAt(min(right, header.length() - offset - 1) + off)
-        return range(first, last + 1) if first >= 0 and last >= 0 else range(0)
+        x, end = max(0, left) + off, min(right, header.length() - offset - 1) + off
+        while x <= end and (place := header.visualIndexAt(x)) >= 0:
+            yield place
+            column = header.logicalIndex(place)
+            x = header.sectionViewportPosition(column) + header.sectionSize(column)
 
     def visible_columns(self) -> list[int]:
         """Those on screen, and some on either side."""
@@ -81,8 +86,10 @@ class CellPlaces(QTableView):
         scrolled = [place for place in shown if place >= pinned]
         places = {place for place in shown if place < pinned}
         if scrolled:
-            first, last = scrolled[0] - MARGIN_COLUMNS, scrolled[-1] + MARGIN_COLUMNS
-            places.update(range(max(0, first), min(header.count(), last + 1)))
+            first, last = scrolled[0], scrolled[-1]
+            places.update(scrolled)
+            places.update(range(max(0, first - MARGIN_COLUMNS), first))
+            places.update(range(last + 1, min(header.count(), last + 1 + MARGIN_COLUMNS)))
         return sorted(c for c in map(header.logicalIndex, places) if not header.isSectionHidden(c))
 
     def x_of(self, column: int) -> int:

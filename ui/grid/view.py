@@ -278,8 +278,7 @@ class GridView(WindowScrolling):
     def go_to_column(self, column: int) -> None:
         """Make it the column of the current cell and show it, even if it was hidden."""
         if self.isColumnHidden(column):
-            self.setColumnHidden(column, False)
-            self.updateGeometries()
+            self.hide_columns({self.grid_model.names[column]: False})
         place = self.place(column)
         if self.grid_model.num_rows:
             self.go_to(self.selection.current[0] if self.selection.current else self.top_row(), place)
@@ -366,11 +365,13 @@ class GridView(WindowScrolling):
 
     def hide_columns(self, hidden: Mapping[str, bool]) -> None:
         """Hide some columns, by name, and show others."""
-        names = self.grid_model.names
-        with QSignalBlocker(self.column_header):  # thousands at once are laid out once
-            for column, name in enumerate(names):
-                if name in hidden:
-                    self.setColumnHidden(column, hidden[name])
+        header = self.column_header
+        header.setUpdatesEnabled(False)  # or each one has Qt add up the places of all columns anew
+        with QSignalBlocker(header):
+            for column, name in enumerate(self.grid_model.names):
+                if name in hidden and header.isSectionHidden(column) != hidden[name]:
+                    header.setSectionHidden(column, hidden[name])
+        header.setUpdatesEnabled(True)
         self._laid_out()
 
     def order_columns(self, names: Sequence[str]) -> None:

@@ -23,6 +23,8 @@ from PySide6.QtWidgets import (
 )
 
 from lamella.core.errors import visible
+from lamella.core.remote.paths import path_or_address
+from lamella.core.remote.spark_connect import listed_name, server_table
 from lamella.ui import theme
 
 ROLE = Qt.ItemDataRole.UserRole
@@ -253,13 +255,13 @@ class Sidebar(QWidget):
         self._file_views = dict(views) if views is not None else self._file_views
         entries = []
         for path in paths:
-            entries.append(Entry("file", (str(path),), path.name or str(path), str(path)))
+            entries.append(Entry("file", (str(path),), listed_name(path), str(path)))
             for view in self._file_views.get(str(path), ()):
                 entries.append(Entry("view", (str(path), view), view, f"A view of {path.name}"))
         self._fill(self._files, entries)
 
     def show_recent(self, paths: Sequence[Path]) -> None:
-        self._fill(self._recent, [Entry("recent", (str(p),), p.name or str(p), str(p)) for p in paths])
+        self._fill(self._recent, [Entry("recent", (str(p),), listed_name(p), str(p)) for p in paths])
 
     def mark(self, key: tuple[str, ...] | None) -> None:
         """Select the entry of what the current tab shows."""
@@ -415,11 +417,8 @@ class Sidebar(QWidget):
             self._problem.setIcon(0, look.icon("warning", "danger"))
             self._problem.setForeground(0, look.color("danger"))
         for item in self._leaves():
-            kind = item.data(0, ROLE).kind
-            item.setIcon(
-                0,
-                look.icon(
-                    {"table": "table", "view": "bookmark"}.get(kind, "file"),
-                    "faint" if kind == "recent" else "muted",
-                ),
-            )
+            entry = item.data(0, ROLE)
+            icon = {"table": "table", "view": "bookmark"}.get(entry.kind, "file")
+            if icon == "file" and server_table(path_or_address(entry.key[0])) is not None:
+                icon = "table"
+            item.setIcon(0, look.icon(icon, "faint" if entry.kind == "recent" else "muted"))

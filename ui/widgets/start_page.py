@@ -23,6 +23,7 @@ from lamella.core.datasets.formats import openable_formats
 from lamella.core.errors import visible
 from lamella.core.jobs import Job
 from lamella.core.remote.paths import RemotePath
+from lamella.core.remote.spark_connect import listed_name, server_table
 from lamella.ui import theme
 from lamella.ui.tasks import Tasks
 from lamella.ui.widgets.controls import ElidedLabel
@@ -161,7 +162,8 @@ class StartPage(QScrollArea):
         self._read_figures()
 
     def _recent_row(self, path: Path) -> RowButton:
-        row = RowButton("file", visible(path.name or str(path)), visible(str(path.parent)), cut=True)
+        icon = "file" if server_table(path) is None else "table"
+        row = RowButton(icon, visible(listed_name(path)), visible(str(path.parent)), cut=True)
         row.setToolTip(visible(str(path)))
         row.clicked.connect(lambda: self.file_chosen.emit(path))
         self._recent.addWidget(row)

@@ -25,6 +25,7 @@ from lamella.core.query.line import Line, LineVisits, fitting_line, split_steps
 from lamella.core.query.steps import Step, Where
 from lamella.core.query.view import View
 from lamella.core.remote.paths import path_or_address
+from lamella.core.remote.spark_connect import listed_name
 from lamella.core.scan.snapshot import FileSegment, SortKey
 from lamella.core.store.table import Table
 from lamella.ui.dialogs.bad_lines import show_problems
@@ -51,7 +52,7 @@ from lamella.ui.window.copying import Copying
 from lamella.ui.window.drag_source import DragSource
 from lamella.ui.window.failures import PAD, Failures, Reopening
 from lamella.ui.window.file_filling import FileFilling
-from lamella.ui.window.file_watch import FileWatch, is_file, table_of_file
+from lamella.ui.window.file_watch import FileWatch, icon_of, is_file, table_of_file
 from lamella.ui.window.finding import Finding
 from lamella.ui.window.group_rows import OF_A_SUBTOTAL, OF_ROWS_INSIDE, GroupRows, without_totals_row
 from lamella.ui.window.line_actions import LineActions
@@ -98,7 +99,7 @@ class DatasetTab(QWidget):
         self.grid = self.pane.grid
         self.messages = MessageBar(self)
         self.messages.float_over(self.pane, self.grid.horizontalScrollBar())
-        self.steps = StepLine(self.name, "file" if is_file(key) else "table", dataset, tasks, self)
+        self.steps = StepLine(self.name, icon_of(key), dataset, tasks, self)
         self.visits = LineVisits(self.line)
         self.counts = LiveCount(tasks, self)
         self.loader = Loader(dataset, self.name, tasks, self._place, self)
@@ -141,7 +142,7 @@ class DatasetTab(QWidget):
         if not is_file(self.key):
             return self.key[1] + (f" · version {self.key[2]}" if len(self.key) > 2 else "")
         table = table_of_file(self.key)
-        return path_or_address(self.key[0]).name + (f" · {table}" if table else "")
+        return listed_name(path_or_address(self.key[0])) + (f" · {table}" if table else "")
 
     @property
     def status(self) -> str:

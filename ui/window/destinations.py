@@ -10,11 +10,13 @@ import pyarrow as pa
 from PySide6.QtWidgets import QWidget
 
 from lamella.core.query.steps import Compute, Group, Join, Select, Where
+from lamella.core.remote.spark_connect import listed_name
 from lamella.ui.dialogs.command_palette import CommandPalette, Offer, command_offers
 from lamella.ui.grid.model import icon_name
 from lamella.ui.steps.kinds import KINDS
 from lamella.ui.widgets.sidebar import Entry
 from lamella.ui.window.dataset_tab import DatasetTab
+from lamella.ui.window.file_watch import icon_of
 
 if TYPE_CHECKING:
     from lamella.ui.window.window import Window
@@ -37,7 +39,7 @@ def palette(window: Window) -> CommandPalette:
         if one is not window.tabs.current
     ]
     offers += [
-        Offer(path.name or str(path), partial(window.open_paths, [path]), "Recent files", "file",
+        Offer(listed_name(path), partial(window.open_paths, [path]), "Recent files", icon_of((str(path),)),
               str(path.parent))
         for path in window.memory.recent
     ]  # fmt: skip

@@ -17,6 +17,8 @@ from lamella.core.errors import BadQuery, LamellaError, StoreProblem
 from lamella.core.jobs import Job
 from lamella.core.query.source import Source
 from lamella.core.remote.addresses import is_address
+from lamella.core.remote.paths import path_or_address
+from lamella.core.remote.spark_connect import server_table
 from lamella.core.store.table import Table
 from lamella.ui.dialogs.error_dialog import message
 from lamella.ui.window.file_readings import FileReading
@@ -39,6 +41,11 @@ def file_key(path: Path | str, table: str | None = None) -> Key:
 
 def is_file(key: Key) -> bool:
     return len(key) == 1 or key[1] == ""
+
+
+def icon_of(key: Key) -> str:
+    """The icon of a tab."""
+    return "file" if is_file(key) and server_table(path_or_address(key[0])) is None else "table"
 
 
 def folder_of(key: Key) -> Path:

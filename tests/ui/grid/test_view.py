@@ -275,3 +275,22 @@ def test_a_selection_has_an_outline_that_stands_out(grid, settle, mode) -> None:
     look.set_mode("system")
     assert len(right) == 1
     assert contrast(right.pop(), (DARK if mode == "dark" else LIGHT).surface) >= 3
+
+
+def test_hidden_columns_between_two_that_are_shown_cost_nothing(grid, settle, monkeypatch) -> None:
+    grid.show_rows(FakeRows(10, columns=10_000))
+    settle(grid)
+    grid.hide_columns({f"c{n}": n % 1000 != 7 for n in range(10_000)})
+    settle(grid)
+    header, looks = grid.column_header, []
+    place = header.visualIndexAt
+    monkeypatch.setattr(header, "visualIndexAt", lambda x: looks.append(x) or place(x))
+    shown = grid.columns_between(0, grid.viewport().width() - 1)
+    assert shown == list(range(7, 1000 * len(shown), 1000)) and len(shown) > 2
+    assert len(looks) < 50
+    grid.go_to(0, grid.place(9007))
+    settle(grid)
+    assert grid.columns_between(0, grid.viewport().width() - 1)[-1] == 9007
+    grid.hide_columns(dict.fromkeys(grid.grid_model.names, False))
+    settle(grid)
+    assert grid.column_header.hiddenSectionCount() == 0

@@ -8,6 +8,7 @@ import pytest
 from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtWidgets import QApplication, QLabel, QStyleOptionViewItem, QToolButton, QTreeWidgetItem
 
+from lamella.core.remote.paths import path_or_address
 from lamella.ui import theme
 from lamella.ui.widgets.sidebar import Sidebar, StoreEntry
 
@@ -182,3 +183,13 @@ def test_a_clicked_entry_may_change_the_entries(sidebar, qtbot) -> None:
     point = sidebar.tree.visualItemRect(item).center()
     qtbot.mouseClick(sidebar.tree.viewport(), Qt.MouseButton.LeftButton, pos=point)
     assert [entry.text for entry in sidebar.entries("file")] == ["b.csv"]
+
+
+def test_a_table_of_a_server_is_listed_as_a_table_by_its_own_name(sidebar) -> None:
+    paths = [
+        path_or_address(f"sc://host:15002/{name}") for name in ("main.sales.trips", "parquet:/a/b.parquet")
+    ]
+    sidebar.show_files(paths)
+    sidebar.show_recent(paths[:1])
+    assert [entry.text for entry in sidebar.entries("file")] == ["trips", "b.parquet"]
+    assert [entry.tip for entry in sidebar.entries("recent")] == ["sc://host:15002/main.sales.trips"]

@@ -118,8 +118,10 @@ def test_columns_that_are_equal_are_left_out(qtbot, compared):
     names = compared.grid.grid_model.names
     shown = [name for place, name in enumerate(names) if not compared.grid.isColumnHidden(place)]
     assert shown == ["note"] and compared.rows.num_rows == 1001
+    rows = compared.rows
     QTest.keyClick(compared.columns, Qt.Key.Key_Up)
     assert not any(compared.grid.isColumnHidden(place) for place in range(len(names)))
+    assert compared.rows is rows  # the same, neither found nor read again
 
 
 def test_what_is_selected_is_copied(qtbot, window, compared):

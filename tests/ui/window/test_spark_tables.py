@@ -103,8 +103,11 @@ def test_a_saved_server_leads_to_its_tables(
     browser.list.setCurrentIndex(browser.list.shown.index(0, 0))
     browser.open_button.click()
     shown = settled()
-    assert shown.view.num_rows == ROWS and shown.name.endswith("rides_2024")
-    assert [path.name for path in window.memory.recent] == [shown.name]
+    assert shown.view.num_rows == ROWS and shown.name == "rides_2024"
+    assert [path.name.rpartition(".")[2] for path in window.memory.recent] == [shown.name]
+    assert shown.property("icon") == "table" and [e.text for e in window.sidebar.entries("file")] == [
+        shown.name
+    ]
     assert [entry.key for entry in window.sidebar.entries("file")] == [shown.key]
     for name in ("rides", "rides_2024", "zones"):
         server.read(f"DROP TABLE default.{name}")
