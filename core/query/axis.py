@@ -116,6 +116,11 @@ class Scale:
             inside = f"floor({scaled} / {float(self.of)!r}::DOUBLE) - {float(self.first)!r}::DOUBLE"
         return f"TRY_CAST(floor({inside}) AS SMALLINT)"
 
+    def number_of(self, place: Number) -> int:
+        """The number of a finite place's bin."""
+        widths = place // self.of if self.whole else place * self.per / self.of
+        return math.floor(max(min(widths, _LARGEST), -_LARGEST)) - self.first
+
     def edge(self, number: int) -> Number:
         """Where a bin begins."""
         place = (self.first + number) * self.of

@@ -14,7 +14,8 @@ from lamella.core.query.builder import Query
 from lamella.core.query.duckdb_source import Decodings
 from lamella.core.query.engine import query_cursor
 from lamella.core.query.fields import Fields
-from lamella.core.query.plan import Identifiers, Node, QueryContext
+from lamella.core.query.plan import Identifiers, Node, QueryContext, ScanNode
+from lamella.core.query.pruning import stated_extremes
 from lamella.core.query.source import FigureRows, engine_of, whole_snapshot
 
 Types = Mapping[str, pa.DataType]
@@ -32,6 +33,13 @@ class LocalRows:
     def relation(self, identifiers: Identifiers) -> str:
         context = QueryContext(self._connection, self._job, decodings=Decodings(), grouping=True)
         return self._node.query(identifiers, context).sql("duckdb")
+
+    def stated_extremes(self, name: str) -> tuple[float, float, int] | None:
+        node = self._node
+        if not isinstance(node, ScanNode) or node.where or name not in node.snapshot.by_name:
+            return None
+        extremes = stated_extremes(node.snapshot, node.snapshot.by_name[name])
+        return None if extremes is None else (*extremes, node.snapshot.num_rows)
 
     def read(self, statement: str, types: Types) -> pa.Table:
         self._job.check()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -68,6 +69,34 @@ def _of_column(footer: Footer, name: str, path: tuple[str, ...], type_: pa.DataT
     if place is None or not _has_exact_extremes(type_, footer.metadata.schema.column(place)):
         return [UNKNOWN for _ in groups]
     return [_extent(group.column(place)) for group in groups]
+
+
+def stated_extremes(snapshot: Snapshot, column: Column) -> tuple[float, float] | None:
+    """The least and the greatest value of a column of floats without nulls, as footers state them: they leave
+    out NaN, and may be wrong. None where the rows are not all in files, or footers do not say."""
+    extremes = list[tuple[float, float]]()
+    if len(snapshot.deleted) or changed_cells(snapshot, column) is not None:
+        return None
+    for segment in snapshot.segments:
+        if not isinstance(segment, FileSegment):
+            return None
+        footer, name = unchanged(segment), segment.names.get(column.key)
+        place = None if name is None else _place(footer, (name, *column.path))
+        if place is None or not is_.is_floating(footer.schema.field(name).type):
+            return None
+        for group in range(footer.metadata.num_row_groups):
+            statistics = footer.metadata.row_group(group).column(place).statistics
+            if (
+                statistics is None
+                or not statistics.has_min_max
+                or not statistics.has_null_count
+                or statistics.null_count
+            ):
+                return None
+            extremes.append((float(statistics.min), float(statistics.max)))
+    lows, highs = zip(*extremes, strict=True) if extremes else ((math.inf,), (-math.inf,))
+    low, high = min(lows), max(highs)
+    return (low, high) if math.isfinite(low) and math.isfinite(high) else None
 
 
 def _place(footer: Footer, path: tuple[str, ...]) -> int | None:

@@ -116,6 +116,11 @@ class FigureRows(Protocol):
         """Whether quantiles of very many values are estimated: no machine of a cluster holds them all."""
         ...
 
+    def stated_extremes(self, name: str) -> tuple[float, float, int] | None:
+        """The least and the greatest value of a column of floats that has no nulls, as files state them, and
+        how many rows there are: NaN is left out of these. None where nothing states them."""
+        ...
+
     def relation(self, identifiers: frozenset[str]) -> str:
         """A SELECT of at least the columns of these identifiers."""
         ...

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from lamella.core.query.charts.boxes import WHISKERS
 from lamella.core.query.charts.dimensions import UNIT_SECONDS
-from lamella.core.query.charts.reading import ESTIMATED_ROWS, MOST_POINTS, VALUES, WHISKERS
+from lamella.core.query.charts.reading import ESTIMATED_ROWS, MOST_POINTS, VALUES
 from lamella.core.query.charts.spec import AGGREGATES, TITLES
 from lamella.ui.actions import BY_ID, shown_keys
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import itertools
 import math
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -216,6 +217,10 @@ class Ranges:
         """SQL for the number of a value's range."""
         return self.scale.number(self.axis)
 
+    def number_of(self, place: Number) -> int:
+        """That of the range that a place on the axis lies in."""
+        return self.scale.number_of(math.log10(place) if self.log else place)
+
     def coarser(self, counts: Mapping[int, int], usual: int, most: int) -> tuple[Ranges, int]:
         """Ranges of several of these, so many together that all but the outermost hundredths of the values
         have about the `usual` number of them, and all values at most so many."""
@@ -257,7 +262,7 @@ class Ranges:
 
     def _values(self, edges: Sequence[Number]) -> list[Any]:
         if self.log:
-            edges = [10.0**edge for edge in edges]
+            edges = [10.0**edge if edge < sys.float_info.max_10_exp else sys.float_info.max for edge in edges]
         if is_.is_decimal(value_type(self.type)):
             return [Decimal(repr(float(edge))) for edge in edges]
         if self.log:

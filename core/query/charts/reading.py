@@ -7,7 +7,6 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,12 +14,12 @@ import pyarrow.compute as pc
 
 from lamella.core.arrow.arrays import from_numpy, from_values
 from lamella.core.arrow.nested import python_values
-from lamella.core.errors import BadQuery
 from lamella.core.filters.kinds import Kind, kind_of, value_type
 from lamella.core.jobs import Job
 from lamella.core.libraries import exp
 from lamella.core.query.axis import axis_of
 from lamella.core.query.builder import Query
+from lamella.core.query.charts.boxes import WHISKERS, boxes
 from lamella.core.query.charts.dimensions import (
     NULL,
     OTHERS,
@@ -37,6 +36,7 @@ from lamella.core.query.charts.dimensions import (
     values_dimension,
 )
 from lamella.core.query.charts.figures import COLOR, MEASURE, PANELS, SIZE, ChartData, X, Y
+from lamella.core.query.charts.rows import ChartRows, Misled
 from lamella.core.query.charts.spec import (
     AREA,
     BAR,
@@ -50,9 +50,7 @@ from lamella.core.query.charts.spec import (
     is_on_line,
 )
 from lamella.core.query.duckdb_types import from_duckdb
-from lamella.core.query.engine import CountedCache
 from lamella.core.query.figure_rows import figure_rows
-from lamella.core.query.source import FigureRows
 
 MOST_POINTS = 5_000
 """Of more rows a scatter plot shows how dense they lie."""
@@ -64,11 +62,8 @@ LONGEST_VALUE = 4_096
 """Bytes of a text that is shown by itself."""
 CONFIDENCE = 1.96
 """Standard errors to either side of a mean: 95 of 100 such bands hold the mean of what was sampled."""
-WHISKERS = 1.5
-"""Whiskers of a box reach to the last value within so many heights of the box."""
-
-MOST_FIGURES = 400
-"""Extents and counts of columns that are remembered, so that the next chart of them need not look again."""
+MOST_IN_MEMORY = 30_000_000
+"""Of more rows, boxes are SQL's work, which needs four times as long and little memory."""
 
 FINE_RANGES, MOST_BARS = 2_000, 300
 """Of a histogram: narrow ranges that are put together, and bars at most."""
@@ -90,7 +85,10 @@ def read_chart(query: Query, spec: ChartSpec, job: Job | None = None) -> ChartDa
     spec.check()
     job = job or Job()
     with figure_rows(query, job) as rows:
-        data = _ChartQuery(rows, query.name, spec, job).read()
+        try:
+            data = _ChartQuery(rows, query.name, spec, job, trusting=True).read()
+        except Misled:
+            data = _ChartQuery(rows, query.name, spec, job, trusting=False).read()
     return replace(data, seconds=time.perf_counter() - began)
 
 
@@ -116,36 +114,8 @@ class _Keys:
         return self.dimension.dimension(present, nulls), from_values(found, pa.int64())
 
 
-_figures = CountedCache[tuple[object, ...], tuple[Any]](MOST_FIGURES)
-
-
-class _ChartQuery:
+class _ChartQuery(ChartRows):
     """Three statements: how far columns reach, their most frequent values, and the figures."""
-
-    def __init__(self, rows: FigureRows, place: str, spec: ChartSpec, job: Job) -> None:
-        self._spec, self._job, self._source = spec, job, rows
-        fields = rows.fields
-        known = {one.name: one.type for one in fields.all}
-        reached = {name: fields.at_path(name) for name in spec.columns if name in known}
-        self.types = known
-        problem = spec.problem(known)
-        if problem:
-            raise BadQuery(f"{place}: this chart cannot be drawn", problem)
-        named = {X: spec.x, PANELS: spec.panels}
-        named |= {Y: spec.y} if spec.has_y else {}
-        named |= {MEASURE: spec.measure} if spec.has_measure else {}
-        named |= {COLOR: spec.color} if spec.has_color else {}
-        named |= {SIZE: spec.size} if spec.has_size else {}
-        self._names = {role: name for role, name in named.items() if name}
-        self._values = {
-            role: (reached[name][0].identifier, reached[name][2].sql("duckdb"))
-            for role, name in self._names.items()
-        }
-        self._conditions: list[str] = []
-        self._counts = dict[str, Any]()
-        self._extents = dict[str, Extent]()
-        self._left_out: list[tuple[str, int]] = []
-        self._remarks: list[str] = []
 
     def read(self) -> ChartData:
         self._job.report(0, 3, "Looking at the values")
@@ -157,149 +127,6 @@ class _ChartQuery:
         self._job.report(2, 3, "Putting rows together")
         answer = self._boxes(keys) if self._spec.kind == BOX else self._groups(keys)
         return self._data(answer, keys)
-
-    def _is_dimension(self, role: str) -> bool:
-        return role in self._names and not (role == Y and self._spec.kind == BOX)
-
-    # ------------------------------------------------------------------ columns
-
-    def _type(self, role: str) -> pa.DataType:
-        return self.types[self._names[role]]
-
-    def _rows(self, *roles: str) -> str:
-        """A relation with the columns of these roles, called like them; of all by default."""
-        wanted = roles or tuple(self._names)
-        identifiers = frozenset(self._values[role][0] for role in wanted)
-        inside = self._source.relation(identifiers)
-        columns = ", ".join(f"{self._values[role][1]} AS {role}" for role in wanted) or "1 AS one"
-        return f"(SELECT {columns} FROM ({inside}) AS t)"
-
-    def _used_rows(self) -> str:
-        met = f" WHERE {' AND '.join(self._conditions)}" if self._conditions else ""
-        return f"{self._rows()} AS r{met}"
-
-    def _number(self, role: str) -> str:
-        """A value as a number to compute with: true as 1, spans of time in seconds."""
-        kind = self._type(role)
-        if kind_of(kind) is Kind.BOOLEAN:
-            return f"CAST({role} AS INTEGER)::DOUBLE"
-        seconds = seconds_of(kind)
-        return f"{role}::DOUBLE" if seconds == 1 else f"({role}::DOUBLE / {seconds!r})"
-
-    def _place(self, role: str) -> str:
-        axis = axis_of(self._type(role), exp.column(role))
-        assert axis is not None
-        return axis.value.sql("duckdb")
-
-    def _query(self, statement: str, **types: pa.DataType) -> pa.Table:
-        """`types` are those of columns that are not called after a role."""
-        for role in self._names:
-            kind = self._type(role)
-            types |= {role: kind, f"{role}_low": kind, f"{role}_high": kind, f"k{role}": kind}
-        return self._source.read(statement, types)
-
-    # ------------------------------------------------------------------ extents
-
-    def _measure_extents(self) -> None:
-        """How far columns reach, and which rows are left out because a value is missing or has no place."""
-        self._counts = self._figures_of_columns()
-        for role in (X, Y, MEASURE):
-            if role in self._names:
-                self._leave_out(role)
-        for role in (COLOR, PANELS):
-            if self._has_extent(role):
-                self._extents[role] = self._extent(role)
-
-    def _figures_of_columns(self) -> dict[str, Any]:
-        """By role and figure; those that were asked for before of the same rows are not counted again."""
-        wanted = {"n": ("count(*)", "n", ("", "rows"))}
-        for role, name in self._names.items():
-            wanted[f"{role}_n"] = f"count({role})", f"{role}_n", (name, "count")
-            if self._has_extent(role):
-                for end, function in (("low", "min"), ("high", "max")):
-                    place = axis_of(self._type(role), exp.column(f"{role}_{end}"))
-                    assert place is not None
-                    outer = place.value.sql("duckdb")
-                    wanted[f"{role}_{end}"] = f"{function}({role})", outer, (name, end)
-                if self._may_be_few(role):
-                    inner = f"approx_count_distinct({role})"
-                    wanted[f"{role}_distinct"] = inner, f"{role}_distinct", (name, "distinct")
-            elif role == MEASURE and self._measures_numbers:
-                wanted["m_mean"] = f"avg({self._number(role)})", "m_mean", (name, "mean")
-        token = self._source.token
-        known = {
-            one: None if token is None else _figures.get((token, *key)) for one, (_, _, key) in wanted.items()
-        }
-        missing = {one: parts for one, parts in wanted.items() if known[one] is None}
-        if missing:
-            inner = ", ".join(f"{sql} AS {one}" for one, (sql, _, _) in missing.items())
-            outer = ", ".join(f"{sql} AS {one}" for one, (_, sql, _) in missing.items())
-            answer = self._query(f"SELECT {outer} FROM (SELECT {inner} FROM {self._rows()} AS r)")
-            for one, value in answer.to_pylist()[0].items():
-                known[one] = (value,)
-                if token is not None:
-                    _figures.put((token, *missing[one][2]), (value,))
-        return {one: value[0] for one, value in known.items() if value is not None}
-
-    @property
-    def _measures_numbers(self) -> bool:
-        return self._spec.aggregate not in ("count", "distinct")
-
-    def _has_extent(self, role: str) -> bool:
-        return role in self._names and role not in (MEASURE, SIZE) and is_on_line(self._type(role))
-
-    def _may_be_few(self, role: str) -> bool:
-        fraction = kind_of(self._type(role)) in (Kind.FLOAT, Kind.DECIMAL)
-        return fraction and self._spec.kind not in (HISTOGRAM, SCATTER) and self._is_dimension(role)
-
-    def _leave_out(self, role: str) -> None:
-        name, counts = self._names[role], self._counts
-        nulls = counts["n"] - counts[f"{role}_n"]
-        if nulls and (f"{name} is null", nulls) not in self._left_out:
-            self._conditions.append(f"{role} IS NOT NULL")
-            self._left_out.append((f"{name} is null", nulls))
-        if self._has_extent(role):
-            self._extents[role] = self._extent(role)
-        elif role == MEASURE and self._measures_numbers and not _finite(counts["m_mean"]):
-            self._leave_out_unless(role, f"isfinite({self._number(role)})", "is NaN or infinite")
-
-    def _extent(self, role: str) -> Extent:
-        low, high = self._counts[f"{role}_low"], self._counts[f"{role}_high"]
-        place, tests = self._place(role), list[str]()
-        if not (_finite(low) and _finite(high)):
-            finite = f"isfinite({place})"
-            tests.append(finite)
-            if role in (X, Y):
-                self._leave_out_unless(role, finite, "is NaN or infinite")
-        if self._is_log(role) and not (low is not None and _finite(low) and low > 0):
-            positive = f"{place} > 0"
-            tests.append(positive)
-            self._leave_out_unless(role, positive, "is 0 or less, which a log scale lacks", tests[:-1])
-        if tests and low is not None:
-            met = " AND ".join(tests)
-            answer = self._query(
-                f"SELECT min({place}) AS low, max({place}) AS high FROM {self._rows(role)} AS r WHERE {met}"
-            )
-            low, high = answer["low"][0].as_py(), answer["high"][0].as_py()
-        distinct = self._counts.get(f"{role}_distinct") or 0
-        return Extent(None if low is None else _plain(low), None if high is None else _plain(high), distinct)
-
-    def _is_log(self, role: str) -> bool:
-        kind = self._type(role)
-        wanted = (
-            self._spec.log_x if role == X else self._spec.log_y and role == Y and self._spec.kind == SCATTER
-        )
-        return wanted and is_even_value(kind)
-
-    def _leave_out_unless(self, role: str, met: str, why: str, among: Sequence[str] = ()) -> None:
-        """Rows that have a value, which does not meet a condition."""
-        self._conditions.append(met)
-        where = "".join(f" AND {one}" for one in among)
-        rows = f"{self._rows(role)} AS r WHERE {role} IS NOT NULL AND NOT ({met}){where}"
-        count = self._query(f"SELECT count(*) AS n FROM {rows}")["n"][0].as_py()
-        reason = (f"{self._names[role]} {why}", count)
-        if count and reason not in self._left_out:  # a column may be along both axes
-            self._left_out.append(reason)
 
     # ------------------------------------------------------------------ places
 
@@ -379,13 +206,14 @@ class _ChartQuery:
         conditions = "".join(f" AND {one}" for one in self._conditions)
         if kind_of(kind) is Kind.FLOAT:
             conditions += f" AND isfinite({role})"
-        answer = self._query(
+        statement = (
             f"WITH g AS MATERIALIZED (SELECT {role}, count(*) AS n FROM {self._rows()} AS r"
             f" WHERE {role} IS NOT NULL{conditions} GROUP BY {role})"
             f" SELECT {role} AS v, n, (SELECT count(*) FROM g) AS groups FROM g WHERE true{short}"
-            f" ORDER BY n DESC, v LIMIT {most}",
-            v=kind,
+            f" ORDER BY n DESC, v LIMIT {most}"
         )
+        about = ("values", role, tuple(self._names.items()), conditions, most)
+        answer = self._remembered(about, lambda: self._query(statement, v=kind))
         groups = answer["groups"][0].as_py() if len(answer) else 0
         by_figure = groups > most and self._has_highest
         if by_figure:
@@ -407,13 +235,13 @@ class _ChartQuery:
         if others:
             self._say_others(role, shown, groups, "highest" if by_figure else "most frequent")
         dimension = values_dimension(self._names[role], kind, values, nulls, others)
-        listed = self._source.constants(f"top_{role}", answer["v"])
-        if not others:
-            return _Keys(
-                (role,), f"coalesce(list_position({listed}, {column}) - 1, {NULL})", (column,), dimension
-            )
         if text and values:  # a list of constants is compared with each value of a dictionary once
             listed = exp.Array(expressions=[exp.Literal.string(value) for value in values]).sql("duckdb")
+        else:
+            listed = self._source.constants(f"top_{role}", answer["v"])
+        if not others:
+            made = f"coalesce(list_position({listed}, {column}) - 1, {NULL})"
+            return _Keys((role,), made, (column,), dimension)
         raw = (f"list_position({listed}, {role})", f"({role} IS NULL)")
         made = f"CASE WHEN {column}0 THEN {NULL} ELSE coalesce({column} - 1, {OTHERS}) END"
         return _Keys(raw, made, (column, f"{column}0"), dimension)
@@ -434,8 +262,10 @@ class _ChartQuery:
         return f"SELECT {', '.join([*_raw_columns(keys), figures])} FROM {self._used_rows()} GROUP BY ALL"
 
     @staticmethod
-    def _made(keys: Mapping[str, _Keys], figures: str) -> str:
-        made = [f"({one.made})::BIGINT AS {_COLUMN_OF[role]}" for role, one in keys.items()]
+    def _made(keys: Mapping[str, _Keys], figures: str, whole: bool = True) -> str:
+        """The keys over what was grouped by them, as BIGINT where `whole`."""
+        kind = "::BIGINT" if whole else ""
+        made = [f"({one.made}){kind} AS {_COLUMN_OF[role]}" for role, one in keys.items()]
         return f"SELECT {', '.join([*made, figures])}"
 
     def _groups(self, keys: Mapping[str, _Keys]) -> pa.Table:
@@ -477,6 +307,10 @@ class _ChartQuery:
     def _boxes(self, keys: Mapping[str, _Keys]) -> pa.Table:
         names = [name for one in keys.values() for name in one.columns]
         values = ", ".join([*_raw_columns(keys), f"{self._number(Y)} AS v"])
+        if self._counts["n"] <= MOST_IN_MEMORY and not self._source.is_remote:
+            every = self._made(keys, "v", whole=False)
+            rows = self._query(f"{every} FROM (SELECT {values} FROM {self._used_rows()})", v=pa.float64())
+            return boxes(rows, [_COLUMN_OF[role] for role in keys], self._job)
         by = "".join(f"{name}, " for name in names)
         grouped = f"SELECT {by}{self._quantile(Y)}(v, [0.25, 0.5, 0.75]) AS q FROM b GROUP BY ALL"
         reach = f"{WHISKERS} * (q[3] - q[1])"
@@ -534,7 +368,21 @@ class _ChartQuery:
 
     # ------------------------------------------------------------------ answer
 
+    def _check_trusted(self, answer: pa.Table, keys: Mapping[str, _Keys]) -> None:
+        """Raises `Misled`."""
+        for role, high in self._trusted.items():
+            ranges = keys[role].dimension if role in keys else None
+            if isinstance(ranges, Ranges):
+                numbers, last = answer.column(_COLUMN_OF[role]), ranges.number_of(high) + 1
+                checks = [pc.and_(pc.greater_equal(numbers, 0), pc.less_equal(numbers, last))]
+            else:
+                figures = {"value", "least", "greatest"}.intersection(answer.column_names)
+                checks = [pc.is_finite(answer.column(name)) for name in figures]
+            if any(one.null_count or pc.all(one).as_py() is False for one in checks):
+                raise Misled
+
     def _data(self, answer: pa.Table, keys: Mapping[str, _Keys]) -> ChartData:
+        self._check_trusted(answer, keys)
         if self._is_fine(X):
             answer, wider = self._put_together(answer, keys[X])
             keys = {**keys, X: wider}
@@ -585,11 +433,3 @@ def _equal(one: str, other: str, names: Sequence[str]) -> str:
 
 
 _COLUMN_OF = {X: "x", Y: "y", COLOR: "color", PANELS: "panels"}
-
-
-def _finite(value: Any) -> bool:
-    return value is None or math.isfinite(value)
-
-
-def _plain(value: Any) -> int | float:
-    return value if isinstance(value, int | float) else int(value)

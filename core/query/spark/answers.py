@@ -109,6 +109,9 @@ class SparkRows:
     def fields(self) -> Fields:
         return self._node.fields
 
+    def stated_extremes(self, name: str) -> None:
+        return None
+
     def relation(self, identifiers: frozenset[str]) -> str:
         return self._node.query(identifiers, self._compiler.query_context).sql("duckdb")
 

@@ -1,0 +1,241 @@
+"""The rows of a chart by the roles of its columns: how far these reach, and which rows are left out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from lamella.core.errors import BadQuery
+from lamella.core.filters.kinds import Kind, kind_of
+from lamella.core.jobs import Job
+from lamella.core.libraries import exp
+from lamella.core.query.axis import axis_of
+from lamella.core.query.charts.dimensions import Extent, is_even_value, seconds_of
+from lamella.core.query.charts.figures import COLOR, MEASURE, PANELS, SIZE, X, Y
+from lamella.core.query.charts.spec import BOX, HISTOGRAM, SCATTER, ChartSpec, is_on_line
+from lamella.core.query.engine import CountedCache
+from lamella.core.query.source import FigureRows
+
+MOST_FIGURES = 400
+"""Extents and counts of columns that are remembered, so that the next chart of them need not look again."""
+
+_figures = CountedCache[tuple[object, ...], tuple[Any]](MOST_FIGURES)
+
+
+class Misled(Exception):
+    """Values lie where the statistics of files say that there are none, or are NaN."""
+
+
+class ChartRows:
+    """`trusting`: how far floats reach is taken from the statistics of files, which leave out NaN, instead of
+    reading them twice; the figures then show whether it was right. `_trusted` has the greatest values."""
+
+    def __init__(self, rows: FigureRows, place: str, spec: ChartSpec, job: Job, trusting: bool) -> None:
+        self._spec, self._job, self._source = spec, job, rows
+        fields = rows.fields
+        known = {one.name: one.type for one in fields.all}
+        reached = {name: fields.at_path(name) for name in spec.columns if name in known}
+        self.types = known
+        problem = spec.problem(known)
+        if problem:
+            raise BadQuery(f"{place}: this chart cannot be drawn", problem)
+        named = {X: spec.x, PANELS: spec.panels}
+        named |= {Y: spec.y} if spec.has_y else {}
+        named |= {MEASURE: spec.measure} if spec.has_measure else {}
+        named |= {COLOR: spec.color} if spec.has_color else {}
+        named |= {SIZE: spec.size} if spec.has_size else {}
+        self._names = {role: name for role, name in named.items() if name}
+        self._values = {
+            role: (reached[name][0].identifier, reached[name][2].sql("duckdb"))
+            for role, name in self._names.items()
+        }
+        self._conditions: list[str] = []
+        self._counts = dict[str, Any]()
+        self._extents = dict[str, Extent]()
+        self._left_out: list[tuple[str, int]] = []
+        self._remarks: list[str] = []
+        self._trusting = trusting
+        self._trusted = dict[str, float]()
+
+    def _is_dimension(self, role: str) -> bool:
+        return role in self._names and not (role == Y and self._spec.kind == BOX)
+
+    # ------------------------------------------------------------------ columns
+
+    def _type(self, role: str) -> pa.DataType:
+        return self.types[self._names[role]]
+
+    def _rows(self, *roles: str) -> str:
+        """A relation with the columns of these roles, called like them; of all by default."""
+        wanted = roles or tuple(self._names)
+        identifiers = frozenset(self._values[role][0] for role in wanted)
+        inside = self._source.relation(identifiers)
+        columns = ", ".join(f"{self._values[role][1]} AS {role}" for role in wanted) or "1 AS one"
+        return f"(SELECT {columns} FROM ({inside}) AS t)"
+
+    def _used_rows(self) -> str:
+        met = f" WHERE {' AND '.join(self._conditions)}" if self._conditions else ""
+        return f"{self._rows()} AS r{met}"
+
+    def _number(self, role: str) -> str:
+        """A value as a number to compute with: true as 1, spans of time in seconds."""
+        kind = self._type(role)
+        if kind_of(kind) is Kind.BOOLEAN:
+            return f"CAST({role} AS INTEGER)::DOUBLE"
+        seconds = seconds_of(kind)
+        return f"{role}::DOUBLE" if seconds == 1 else f"({role}::DOUBLE / {seconds!r})"
+
+    def _place(self, role: str) -> str:
+        axis = axis_of(self._type(role), exp.column(role))
+        assert axis is not None
+        return axis.value.sql("duckdb")
+
+    def _query(self, statement: str, **types: pa.DataType) -> pa.Table:
+        """`types` are those of columns that are not called after a role."""
+        for role in self._names:
+            kind = self._type(role)
+            types |= {role: kind, f"{role}_low": kind, f"{role}_high": kind, f"k{role}": kind}
+        return self._source.read(statement, types)
+
+    # ------------------------------------------------------------------ extents
+
+    def _measure_extents(self) -> None:
+        """How far columns reach, and which rows are left out because a value is missing or has no place."""
+        self._counts = self._figures_of_columns()
+        for role in (X, Y, MEASURE):
+            if role in self._names:
+                self._leave_out(role)
+        for role in (COLOR, PANELS):
+            if self._has_extent(role):
+                self._extents[role] = self._extent(role)
+
+    def _figures_of_columns(self) -> dict[str, Any]:
+        """By role and figure; those that were asked for before of the same rows are not counted again."""
+        wanted = {"n": ("count(*)", "n", ("", "rows"))}
+        for role, name in self._names.items():
+            wanted[f"{role}_n"] = f"count({role})", f"{role}_n", (name, "count")
+            if self._has_extent(role):
+                for end, function in (("low", "min"), ("high", "max")):
+                    place = axis_of(self._type(role), exp.column(f"{role}_{end}"))
+                    assert place is not None
+                    outer = place.value.sql("duckdb")
+                    wanted[f"{role}_{end}"] = f"{function}({role})", outer, (name, end)
+                if self._may_be_few(role):
+                    inner = f"approx_count_distinct({role})"
+                    wanted[f"{role}_distinct"] = inner, f"{role}_distinct", (name, "distinct")
+            elif role == MEASURE and self._measures_numbers:
+                wanted["m_mean"] = f"avg({self._number(role)})", "m_mean", (name, "mean")
+        token = self._source.token
+        known = {
+            one: None if token is None else _figures.get((token, *key)) for one, (_, _, key) in wanted.items()
+        }
+        known |= self._stated(known) if self._trusting else {}
+        missing = {one: parts for one, parts in wanted.items() if known[one] is None}
+        if missing:
+            inner = ", ".join(f"{sql} AS {one}" for one, (sql, _, _) in missing.items())
+            outer = ", ".join(f"{sql} AS {one}" for one, (_, sql, _) in missing.items())
+            answer = self._query(f"SELECT {outer} FROM (SELECT {inner} FROM {self._rows()} AS r)")
+            for one, value in answer.to_pylist()[0].items():
+                known[one] = (value,)
+                if token is not None:
+                    _figures.put((token, *missing[one][2]), (value,))
+        return {one: value[0] for one, value in known.items() if value is not None}
+
+    def _remembered(self, about: tuple[object, ...], read: Callable[[], pa.Table]) -> pa.Table:
+        """A small answer about the same rows, which is read once."""
+        token = self._source.token
+        known = None if token is None else _figures.get((token, *about))
+        if known is None:
+            known = (read(),)
+            if token is not None:
+                _figures.put((token, *about), known)
+        answer: pa.Table = known[0]
+        return answer
+
+    def _stated(self, known: Mapping[str, tuple[Any] | None]) -> dict[str, tuple[Any]]:
+        """The figures of columns whose extremes the footers of files state, of those that are not known."""
+        found = dict[str, tuple[Any]]()
+        for role, name in self._names.items():
+            figures = [one for one in known if one.startswith(f"{role}_")]
+            if kind_of(self._type(role)) is not Kind.FLOAT or all(known[one] for one in figures):
+                continue
+            is_sum = role == MEASURE and self._spec.aggregate in ("mean", "sum")
+            is_range = self._has_extent(role) and not self._may_be_few(role)
+            extremes = self._source.stated_extremes(name) if is_sum or is_range else None
+            if extremes is not None:
+                low, high, rows = extremes
+                ends = {f"{role}_n": rows, f"{role}_low": low, f"{role}_high": high, "m_mean": low}
+                found |= {one: (ends[one],) for one in figures} | {"n": (rows,)}
+                self._trusted[role] = high
+        return found
+
+    @property
+    def _measures_numbers(self) -> bool:
+        return self._spec.aggregate not in ("count", "distinct")
+
+    def _has_extent(self, role: str) -> bool:
+        return role in self._names and role not in (MEASURE, SIZE) and is_on_line(self._type(role))
+
+    def _may_be_few(self, role: str) -> bool:
+        fraction = kind_of(self._type(role)) in (Kind.FLOAT, Kind.DECIMAL)
+        return fraction and self._spec.kind not in (HISTOGRAM, SCATTER) and self._is_dimension(role)
+
+    def _leave_out(self, role: str) -> None:
+        name, counts = self._names[role], self._counts
+        nulls = counts["n"] - counts[f"{role}_n"]
+        if nulls and (f"{name} is null", nulls) not in self._left_out:
+            self._conditions.append(f"{role} IS NOT NULL")
+            self._left_out.append((f"{name} is null", nulls))
+        if self._has_extent(role):
+            self._extents[role] = self._extent(role)
+        elif role == MEASURE and self._measures_numbers and not _finite(counts["m_mean"]):
+            self._leave_out_unless(role, f"isfinite({self._number(role)})", "is NaN or infinite")
+
+    def _extent(self, role: str) -> Extent:
+        low, high = self._counts[f"{role}_low"], self._counts[f"{role}_high"]
+        place, tests = self._place(role), list[str]()
+        if not (_finite(low) and _finite(high)):
+            finite = f"isfinite({place})"
+            tests.append(finite)
+            if role in (X, Y):
+                self._leave_out_unless(role, finite, "is NaN or infinite")
+        if self._is_log(role) and not (low is not None and _finite(low) and low > 0):
+            positive = f"{place} > 0"
+            tests.append(positive)
+            self._leave_out_unless(role, positive, "is 0 or less, which a log scale lacks", tests[:-1])
+        if tests and low is not None:
+            met = " AND ".join(tests)
+            answer = self._query(
+                f"SELECT min({place}) AS low, max({place}) AS high FROM {self._rows(role)} AS r WHERE {met}"
+            )
+            low, high = answer["low"][0].as_py(), answer["high"][0].as_py()
+        distinct = self._counts.get(f"{role}_distinct") or 0
+        return Extent(None if low is None else _plain(low), None if high is None else _plain(high), distinct)
+
+    def _is_log(self, role: str) -> bool:
+        kind = self._type(role)
+        wanted = (
+            self._spec.log_x if role == X else self._spec.log_y and role == Y and self._spec.kind == SCATTER
+        )
+        return wanted and is_even_value(kind)
+
+    def _leave_out_unless(self, role: str, met: str, why: str, among: Sequence[str] = ()) -> None:
+        """Rows that have a value, which does not meet a condition."""
+        self._conditions.append(met)
+        where = "".join(f" AND {one}" for one in among)
+        rows = f"{self._rows(role)} AS r WHERE {role} IS NOT NULL AND NOT ({met}){where}"
+        count = self._query(f"SELECT count(*) AS n FROM {rows}")["n"][0].as_py()
+        reason = (f"{self._names[role]} {why}", count)
+        if count and reason not in self._left_out:  # a column may be along both axes
+            self._left_out.append(reason)
+
+
+def _finite(value: Any) -> bool:
+    return value is None or math.isfinite(value)
+
+
+def _plain(value: Any) -> int | float:
+    return value if isinstance(value, int | float) else int(value)
