@@ -39,7 +39,7 @@ from lamella.ui.bench.caption import Caption, EstimateNote
 from lamella.ui.bench.system_list import SystemList
 from lamella.ui.bench.workload_choice import SizeChoice, WorkloadChoice, reason_against
 from lamella.ui.tasks import Handle, Tasks
-from lamella.ui.widgets.controls import NumberBox
+from lamella.ui.widgets.controls import FieldForm, NumberBox
 from lamella.ui.widgets.popover import ChoiceButton
 
 MOST_REPEATS = 1000
@@ -441,7 +441,7 @@ class ConditionsForm(QWidget):
         self.fresh.setToolTip(
             "Slower, but every read and query is the first of its process: all samples are cold."
         )
-        form = QFormLayout(self)
+        form = FieldForm(self)
         form.setContentsMargins(0, 0, 0, 0)
         form.setHorizontalSpacing(theme.M)
         form.setVerticalSpacing(theme.S)

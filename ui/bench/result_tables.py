@@ -208,7 +208,6 @@ class StatisticsTable(QTableView):
         self.setModel(proxy)
         self.setSortingEnabled(True)
         self.sortByColumn(-1, Qt.SortOrder.AscendingOrder)
-        theme.variant(self, "figures")
         self.setShowGrid(False)
         self.setTabKeyNavigation(False)
         self.setAlternatingRowColors(True)

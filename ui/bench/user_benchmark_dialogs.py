@@ -10,7 +10,6 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import (
     QCheckBox,
     QDialog,
-    QFormLayout,
     QFrame,
     QHBoxLayout,
     QLabel,
@@ -38,7 +37,7 @@ from lamella.ui.bench.benchmark_results import title_of
 from lamella.ui.bench.caption import Caption, EstimateNote
 from lamella.ui.dialogs.error_dialog import message
 from lamella.ui.tasks import Handle, Tasks
-from lamella.ui.widgets.controls import NumberBox
+from lamella.ui.widgets.controls import FieldForm, NumberBox
 
 FIRST_CHOICE = ("lamella", "sqlite", "duckdb", "polars", "pyarrow")
 
@@ -356,7 +355,7 @@ class UserScriptDialog(QDialog):
         boxes.setSpacing(theme.XS)
         for box in self.systems.values():
             boxes.addWidget(box)
-        form = QFormLayout()
+        form = FieldForm()
         form.setHorizontalSpacing(theme.L)
         form.setVerticalSpacing(theme.M)
         form.addRow("Systems", boxes)

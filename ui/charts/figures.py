@@ -77,7 +77,6 @@ class FiguresTable(QTableView):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        theme.variant(self, "figures")
         self.setAccessibleName("Figures of the chart")
         self.setFrameShape(QTableView.Shape.NoFrame)
         self.setFont(theme.current().tabular_font())

@@ -13,7 +13,6 @@ from PySide6.QtWidgets import (
     QComboBox,
     QDialog,
     QFileDialog,
-    QFormLayout,
     QHBoxLayout,
     QLabel,
     QLineEdit,
@@ -35,7 +34,7 @@ from lamella.ui import theme
 from lamella.ui.dialogs.error_dialog import message
 from lamella.ui.dialogs.work_dialog import fit_into_window
 from lamella.ui.tasks import Handle, Tasks
-from lamella.ui.widgets.controls import Reason
+from lamella.ui.widgets.controls import FieldForm, Reason
 
 OpenSide = Callable[[Job], Source]
 A_FILE = "A file…"
@@ -264,7 +263,7 @@ class CompareDialog(QDialog):
         for heading in (rows, cells):
             theme.variant(heading, "heading")
         self.find.setClearButtonEnabled(True)
-        form = QFormLayout(horizontalSpacing=theme.L, verticalSpacing=theme.S)
+        form = FieldForm(horizontalSpacing=theme.L, verticalSpacing=theme.S)
         form.addRow("Numbers differ by at most", self.tolerance)
         buttons = QHBoxLayout()
         buttons.setSpacing(theme.S)

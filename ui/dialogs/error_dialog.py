@@ -75,6 +75,7 @@ class ErrorDialog(QDialog):
         field.setCursorPosition(0)
         field.setAccessibleName("File")
         theme.variant(field, "flat")
+        field.setTextMargins(-theme.S, 0, 0, 0)
         return field
 
     def _buttons(self) -> QHBoxLayout:

@@ -13,7 +13,6 @@ from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import (
     QComboBox,
     QFileDialog,
-    QFormLayout,
     QHBoxLayout,
     QLabel,
     QLineEdit,
@@ -37,6 +36,7 @@ from lamella.ui.dialogs.export_options import ExportChoices, FormatOptions
 from lamella.ui.dialogs.reading_columns import FirstRows
 from lamella.ui.dialogs.work_dialog import WorkDialog
 from lamella.ui.tasks import Handle, Tasks
+from lamella.ui.widgets.controls import FieldForm
 from lamella.ui.widgets.message_bar import DANGER, MessageBar
 
 STEPS = 1000
@@ -143,7 +143,7 @@ class ExportDialog(WorkDialog):
         file.setSpacing(theme.S)
         file.addWidget(self.path_edit, 1)
         file.addWidget(self.browse)
-        form = QFormLayout(horizontalSpacing=theme.L, verticalSpacing=theme.M)
+        form = FieldForm(horizontalSpacing=theme.L, verticalSpacing=theme.M)
         form.addRow("Rows", self.rows_box)
         form.addRow("Format", self.format_box)
         form.addRow("File", file)

@@ -23,7 +23,7 @@ from lamella.core.transfer.exporting import published
 from lamella.core.transfer.formats import FORMATS, Format
 from lamella.core.transfer.writer import Option
 from lamella.ui import theme
-from lamella.ui.widgets.controls import NumberBox
+from lamella.ui.widgets.controls import FieldForm, NumberBox
 from lamella.ui.widgets.popover import ColumnsChoice
 
 SHOWN_AS = {"": "(nothing)", "\t": "tab"}
@@ -42,7 +42,7 @@ class FormatOptions(QWidget):
         super().__init__(parent)
         self.format = known
         self.fields: dict[str, QWidget] = {}
-        layout = QFormLayout(self)
+        layout = FieldForm(self)
         layout.setContentsMargins(0, 0, theme.S, 0)
         layout.setHorizontalSpacing(theme.L)
         layout.setVerticalSpacing(theme.S)

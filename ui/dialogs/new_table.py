@@ -10,7 +10,6 @@ import pyarrow as pa
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import (
     QComboBox,
-    QFormLayout,
     QHBoxLayout,
     QLabel,
     QLineEdit,
@@ -29,7 +28,7 @@ from lamella.ui import theme
 from lamella.ui.dialogs.error_dialog import message
 from lamella.ui.dialogs.work_dialog import WorkDialog
 from lamella.ui.tasks import Tasks
-from lamella.ui.widgets.controls import FieldRow, FieldRows, Reason
+from lamella.ui.widgets.controls import FieldForm, FieldRow, FieldRows, Reason
 
 TYPES = (
     "string", "int64", "int32", "int16", "int8", "float64", "float32", "decimal(18, 2)", "bool", "date",
@@ -114,7 +113,7 @@ class NewTableDialog(WorkDialog):
         self.create_button.clicked.connect(self._create)
 
     def _lay_out(self) -> None:
-        form = QFormLayout(horizontalSpacing=theme.L, verticalSpacing=theme.S)
+        form = FieldForm(horizontalSpacing=theme.L, verticalSpacing=theme.S)
         form.addRow("Name", self.name)
         form.addRow("Store", self.store)
         layout = QVBoxLayout(self)

@@ -9,7 +9,6 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
-    QFormLayout,
     QHBoxLayout,
     QLabel,
     QPushButton,
@@ -30,6 +29,7 @@ from lamella.ui import theme
 from lamella.ui.dialogs.import_sources import ImportSources
 from lamella.ui.dialogs.work_dialog import WorkDialog
 from lamella.ui.tasks import Handle, Tasks
+from lamella.ui.widgets.controls import FieldForm
 from lamella.ui.widgets.message_bar import DANGER, MessageBar
 
 MINIMUM_WIDTH = 560
@@ -91,7 +91,7 @@ class ImportDialog(WorkDialog):
         self.sources.hide()
         self.sources.names_changed.connect(self._update)
         self.message = MessageBar(self)
-        form = QFormLayout(horizontalSpacing=theme.L)
+        form = FieldForm(horizontalSpacing=theme.L)
         form.addRow("Into store", self.store_box)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(theme.XL, theme.XL, theme.XL, theme.L)

@@ -227,7 +227,6 @@ class FirstRows(QTableWidget):
         self.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
         self.verticalHeader().setDefaultSectionSize(theme.current().px(24))
         self.setMinimumHeight(theme.current().px(96))
-        theme.variant(self, "preview")
         theme.current().changed.connect(self._draw)
 
     def show_rows(self, rows: pa.Table) -> None:

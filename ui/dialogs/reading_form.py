@@ -9,7 +9,6 @@ from typing import Any
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtWidgets import (
     QComboBox,
-    QFormLayout,
     QHBoxLayout,
     QLabel,
     QLineEdit,
@@ -27,7 +26,7 @@ from lamella.ui import theme
 from lamella.ui.dialogs.bad_lines import BadLinesDialog
 from lamella.ui.dialogs.reading_columns import FirstRows, ReadingColumns
 from lamella.ui.tasks import Handle, Tasks
-from lamella.ui.widgets.controls import FlowLayout, NumberBox
+from lamella.ui.widgets.controls import FieldForm, FlowLayout, NumberBox
 from lamella.ui.widgets.popover import ChoiceButton
 from lamella.ui.window.file_readings import FileReading, with_options
 
@@ -181,7 +180,7 @@ class ReadingForm(QWidget):
 
     def _more_options(self) -> QWidget:
         form = QWidget()
-        fields = QFormLayout(form)
+        fields = FieldForm(form)
         self.thousands = QComboBox(accessibleName="Thousands")
         for value, text in THOUSANDS:
             self.thousands.addItem(text, value)

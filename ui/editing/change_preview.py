@@ -35,7 +35,6 @@ class PreviewTable(QTableWidget):
         self.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         self.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
         self.verticalHeader().setDefaultAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-        theme.variant(self, "preview")
         self.setAccessibleName("The first rows before and after")
         self._shown: Preview | None = None
         self._plain_after = False

@@ -10,7 +10,6 @@ import pyarrow as pa
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import (
     QCheckBox,
-    QFormLayout,
     QHBoxLayout,
     QLabel,
     QLineEdit,
@@ -31,7 +30,7 @@ from lamella.core.store.table import Table
 from lamella.ui import theme
 from lamella.ui.dialogs.error_dialog import message
 from lamella.ui.grid.texts import whole_texts
-from lamella.ui.widgets.controls import Reason
+from lamella.ui.widgets.controls import FieldForm, Reason
 
 LISTED_LINES = 4
 
@@ -154,7 +153,7 @@ class RulesForm(QWidget):
         nested = kind_of(self._kind) in NESTED
         self.unique.setDisabled(nested)
         self.one_of.setDisabled(nested)
-        form = QFormLayout(self._fields)
+        form = FieldForm(self._fields)
         form.setContentsMargins(0, 0, 0, 0)
         form.addRow("Default", self.default)
         form.addRow("", self.required)

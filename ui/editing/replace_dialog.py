@@ -15,7 +15,6 @@ from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
     QDialog,
-    QFormLayout,
     QHBoxLayout,
     QHeaderView,
     QLabel,
@@ -41,6 +40,7 @@ from lamella.ui.editing.paste_dialog import counted
 from lamella.ui.editing.replace_plan import Replacements, ReplacePlan, find_replacements, problem_of
 from lamella.ui.editing.staged_edits import Difference
 from lamella.ui.tasks import Handle, Tasks
+from lamella.ui.widgets.controls import FieldForm
 
 PAUSE_MS = 250
 LONGEST_SHOWN = 120
@@ -134,7 +134,6 @@ class ReplaceDialog(QDialog):
             self.rows.addButton(button, place)
         self._preview = QTableWidget(0, 4)
         self._preview.setAccessibleName("The first cells before and after")
-        theme.variant(self._preview, "preview")
         self._preview.setHorizontalHeaderLabels(["Row", "Column", "Before", "After"])
         self._preview.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self._preview.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
@@ -174,7 +173,7 @@ class ReplaceDialog(QDialog):
         rows.setSpacing(theme.XS)
         for button in self.rows.buttons():
             rows.addWidget(button)
-        form = QFormLayout()
+        form = FieldForm()
         form.setHorizontalSpacing(theme.L)
         form.setVerticalSpacing(theme.M)
         form.addRow("Find", self.find)

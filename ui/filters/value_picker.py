@@ -43,8 +43,10 @@ MOST_VALUES = 1_000
 SEARCH_MS = 200
 COUNT = "rows with this value"
 WIDTH, ROW, SHOWN_ROWS = 280, 24, 10
-BAR = 0.34
-"""Of the width, where the longest bar stands."""
+BAR, LEAST_BAR = 0.34, 0.14
+"""Of the width, for the longest bar: at most, and at least where texts are long."""
+CHECK_ROOM = 48
+"""Pixels of the check box and of gaps."""
 UNKNOWN = -1
 
 
@@ -123,6 +125,8 @@ class ValueList(QAbstractListModel):
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
+        self.longest = 0
+        """Letters of the longest value."""
         self.values: list[ValueCount] = []
         self.first: list[ValueCount] = []
         self.chosen: dict[object, ValueCount] = {}
@@ -161,6 +165,7 @@ class ValueList(QAbstractListModel):
         first = {one.key for one in self.first}
         rest = [one for one in self._known.values if one.key not in first]
         self.values = [one for one in (*self.first, *rest) if self._words in one.text.casefold()]
+        self.longest = max((len(one.text) for one in self.values), default=0)
         self.endResetModel()
 
     def is_chosen(self, row: int) -> bool:
@@ -216,9 +221,13 @@ class ValueDelegate(QStyledItemDelegate):
         if current or over:
             painter.fillRect(rect, look.color("accent_soft" if current else "hover"))
         count = "–" if one.count == UNKNOWN else f"{one.count:,}"
-        widest = painter.fontMetrics().horizontalAdvance("00,000,000")
+        metrics = painter.fontMetrics()
+        widest = metrics.horizontalAdvance(f"0{model.most:,}")
         right = rect.right() - theme.S
-        bars = QRect(right - widest - round(BAR * rect.width()), rect.top(), round(BAR * rect.width()), 0)
+        room = right - widest - rect.left() - look.px(CHECK_ROOM)  # of text and bar
+        wide = room - model.longest * metrics.averageCharWidth()
+        wide = max(round(LEAST_BAR * rect.width()), min(round(BAR * rect.width()), wide))
+        bars = QRect(right - widest - wide, rect.top(), wide, 0)
         named = QStyleOptionViewItem(option)
         named.rect = QRect(
             rect.left() + theme.XS, rect.top(), bars.left() - rect.left() - theme.M, rect.height()

@@ -21,6 +21,7 @@ from PySide6.QtWidgets import (
 )
 
 from lamella.core.errors import visible
+from lamella.core.filters.kinds import Kind, kind_of
 from lamella.ui import theme
 from lamella.ui.formats.formats import (
     BY_ID,
@@ -248,7 +249,7 @@ class FormatForm(QWidget):
         self.fields: dict[str, QWidget] = {}
         self.align = choice("align", CHOICES["align"])
         self.shading = ShadingFields(self._form.shading, extent) if can_be_shaded(type_) else None
-        self.preview = Preview()
+        self.preview = Preview(kind_of(type_) is Kind.TEXT)
         self._soon = QTimer(self, singleShot=True, interval=0)
         self._soon.timeout.connect(self._take)
         self._lay_out(name)
@@ -395,9 +396,10 @@ def _chosen(box: QComboBox, option: str) -> str:
 class Preview(QWidget):
     """Values as they are, and beside them as they are shown."""
 
-    def __init__(self) -> None:
+    def __init__(self, is_text: bool) -> None:
         super().__init__()
         self.rows: list[tuple[QLabel, QLabel]] = []
+        side = Qt.AlignmentFlag.AlignLeft if is_text else Qt.AlignmentFlag.AlignRight
         layout = QGridLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setHorizontalSpacing(theme.L)
@@ -407,7 +409,7 @@ class Preview(QWidget):
             theme.variant(before, "caption")
             for column, label in enumerate((before, after)):
                 label.setTextFormat(Qt.TextFormat.PlainText)
-                label.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+                label.setAlignment(side | Qt.AlignmentFlag.AlignVCenter)
                 layout.addWidget(label, row, column)
             self.rows.append((before, after))
         self.setAccessibleName("Preview")

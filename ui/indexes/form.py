@@ -9,7 +9,6 @@ from typing import Any
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import (
     QComboBox,
-    QFormLayout,
     QFrame,
     QHBoxLayout,
     QLabel,
@@ -29,7 +28,7 @@ from lamella.core.store.table import Table
 from lamella.ui import theme
 from lamella.ui.filters.word_index import FULLTEXT, size_text, time_text
 from lamella.ui.tasks import Tasks
-from lamella.ui.widgets.controls import DecimalBox
+from lamella.ui.widgets.controls import DecimalBox, FieldForm
 from lamella.ui.widgets.popover import ColumnsChoice
 
 SORTED = "sorted"
@@ -122,7 +121,7 @@ class IndexForm(QFrame):
         theme.variant(self.build, "primary")
 
     def _lay_out(self) -> None:
-        self._form = QFormLayout()
+        self._form = FieldForm()
         self._form.setHorizontalSpacing(theme.L)
         self._form.setVerticalSpacing(theme.S)
         self._form.addRow("Kind", self.kind)

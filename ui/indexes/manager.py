@@ -94,7 +94,6 @@ class IndexesDialog(QDialog):
         self.list.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
         self.list.setTabKeyNavigation(False)
         self.list.setShowGrid(False)
-        theme.variant(self.list, "preview")
         self.list.setMinimumHeight(7 * theme.current().line_height())
         self.list.verticalHeader().hide()
         header = self.list.horizontalHeader()

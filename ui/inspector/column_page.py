@@ -327,6 +327,7 @@ class ColumnPage(QWidget):
     def show_column(self, name: str, kind: pa.DataType, figures: ColumnFigures | None) -> None:
         """None while they are being read."""
         self._column = name, kind, figures
+        self.heading.setVisible(self.unit.isHidden())
         if name != self._name:
             self._name = name
             self.find.clear()
@@ -360,6 +361,9 @@ class ColumnPage(QWidget):
         self.show_rules(None)
         self.title.setText("No column is current")
         self.kind.clear()
+        self._offer_units(())
+        self.heading.hide()
+        self.find.hide()
         self.histogram.show_card(None)
         self.figures.clear()
         self.values.clear()

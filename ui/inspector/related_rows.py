@@ -184,6 +184,7 @@ class RelatedTree(QTreeWidget):
 
     def _link_item(self, link: Link, links: Sequence[Link], count: str) -> QTreeWidgetItem:
         item = QTreeWidgetItem([visible(_title(link, links)), count])
+        item.setTextAlignment(1, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         item.setToolTip(0, _words(link))
         item.setIcon(0, theme.current().icon("arrow-right" if _is_out(link) else "arrow-left"))
         return item

@@ -232,7 +232,6 @@ class ProfilesView(QWidget):
         QTimer.singleShot(0, self, self._want)
 
     def _build(self) -> None:
-        theme.variant(self.table, "figures")
         self.table.setModel(self.model)
         self.table.setAccessibleName("All columns with their figures")
         self.table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)

@@ -6,7 +6,6 @@ from PySide6.QtCore import QStringListModel, Qt, QTimer, Signal
 from PySide6.QtWidgets import (
     QComboBox,
     QDialog,
-    QFormLayout,
     QHBoxLayout,
     QLabel,
     QLineEdit,
@@ -23,7 +22,7 @@ from lamella.ui.dialogs.error_dialog import message
 from lamella.ui.relations.schema import StoreShape, TableShape, column_names, likely_target, mismatch
 from lamella.ui.steps.join_editor import PairRow
 from lamella.ui.tasks import Handle, Tasks
-from lamella.ui.widgets.controls import FieldRows, IconButton, Reason
+from lamella.ui.widgets.controls import FieldForm, FieldRows, IconButton, Reason
 
 TRY_AFTER_MS = 250
 WIDTH = 520
@@ -110,7 +109,7 @@ class RelationForm(QDialog):
         tables.addWidget(arrow)
         tables.addWidget(self.other, 1)
         tables.addWidget(self.swap)
-        form = QFormLayout(horizontalSpacing=theme.L, verticalSpacing=theme.S)
+        form = FieldForm(horizontalSpacing=theme.L, verticalSpacing=theme.S)
         form.addRow("Tables", tables)
         columns = QVBoxLayout(spacing=theme.XS)
         columns.addWidget(self.pairs)

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QCheckBox, QComboBox, QFormLayout, QHBoxLayout, QL
 from lamella.core.remote.connections import BadConnection, Connection
 from lamella.core.remote.kinds import Kind, Secret
 from lamella.ui import theme
-from lamella.ui.widgets.controls import Reason
+from lamella.ui.widgets.controls import FieldForm, Reason
 
 NONE = ""
 REFERENCES = {
@@ -69,7 +69,7 @@ class ConnectionForm(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._layout = QFormLayout(self, horizontalSpacing=theme.L, verticalSpacing=theme.S)
+        self._layout = FieldForm(self, horizontalSpacing=theme.L, verticalSpacing=theme.S)
         self._layout.setContentsMargins(0, 0, 0, 0)
         self._layout.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
         self._kind: Kind | None = None

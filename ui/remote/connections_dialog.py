@@ -28,6 +28,7 @@ from lamella.ui.dialogs.error_dialog import message
 from lamella.ui.dialogs.work_dialog import WorkDialog, fit_into_window
 from lamella.ui.remote.connection_form import ConnectionForm
 from lamella.ui.tasks import Tasks
+from lamella.ui.widgets.controls import EmptyNote
 from lamella.ui.widgets.message_bar import DANGER, MessageBar
 
 SIZE = QSize(760, 560)
@@ -60,7 +61,8 @@ class ConnectionsDialog(WorkDialog):
     def _make(self) -> None:
         self.list = QListWidget(accessibleName="Connections")
         self.list.currentItemChanged.connect(self._show_current)
-        self.add_button = QPushButton("Add")
+        EmptyNote(self.list, "No connections yet")
+        self.add_button = QPushButton("Add ▾", accessibleName="Add")
         menu = QMenu(self.add_button)
         for kind in KINDS:
             menu.addAction(kind.label, lambda kind=kind: self._begin(kind))

@@ -40,7 +40,7 @@ from lamella.ui.dialogs.error_dialog import message
 from lamella.ui.dialogs.work_dialog import WorkDialog, fit_into_window
 from lamella.ui.remote.entry_list import EntryList
 from lamella.ui.tasks import Tasks
-from lamella.ui.widgets.controls import IconButton
+from lamella.ui.widgets.controls import EmptyNote, IconButton
 from lamella.ui.widgets.message_bar import DANGER, MessageBar
 
 SIZE = QSize(860, 560)
@@ -104,6 +104,7 @@ class ServerBrowser(WorkDialog):
         self.narrow = QLineEdit(placeholderText="Narrow by name", accessibleName="Narrow by name")
         self.narrow.setClearButtonEnabled(True)
         self.list = EntryList()
+        self.hint = EmptyNote(self.list, "Choose a connection, or type an address and press Enter")
         self.narrow.textChanged.connect(self.list.shown.setFilterFixedString)
         self.list.doubleClicked.connect(self._enter)
         self.list.selectionModel().selectionChanged.connect(self._follow)
@@ -273,6 +274,7 @@ class ServerBrowser(WorkDialog):
         self._follow()
 
     def _show_folder(self, folder: Address | CatalogFolder) -> None:
+        self.hint.clear()
         self.folder = folder
         is_catalog = isinstance(folder, CatalogFolder)
         self.list.show_status(not is_catalog)

@@ -501,6 +501,7 @@ class UnwindEditor(StepEditor):
         lists = [name for name, kind in self.types.items() if kind_of(kind) is Kind.LIST]
         self.column = QComboBox(accessibleName="Column of lists")
         self.column.addItems(lists)
+        self.column.setPlaceholderText("no list here")
         self.column.setCurrentText(step.column if step else "")
         if step is None:
             self.column.setCurrentIndex(0 if lists else -1)

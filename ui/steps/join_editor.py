@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from PySide6.QtCore import QStringListModel
-from PySide6.QtWidgets import QComboBox, QLineEdit, QToolButton, QWidget
+from PySide6.QtWidgets import QComboBox, QLineEdit, QSizePolicy, QToolButton, QWidget
 
 from lamella.core.arrow.types import ID
 from lamella.core.errors import LamellaError, visible
@@ -82,6 +82,7 @@ class JoinEditor(StepEditor):
         for field in (self.other, self.how):
             yielding(field, 0)
         self.related = QWidget()
+        self.related.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
         self._related_line = FlowLayout(theme.XS, self.related)
         self._related_line.addWidget(word("Related:"))
         self.related.hide()

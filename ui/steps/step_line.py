@@ -274,8 +274,8 @@ class StepLine(QWidget):
             return
         around = self.parentWidget().height() if self.parentWidget() else 600
         width = self._scroll.viewport().width()
-        needs = self.editor.heightForWidth(width) if self.editor.hasHeightForWidth() else 0
-        height = max(needs, self.editor.sizeHint().height())
+        hint = self.editor.sizeHint().height()  # of what flows in lines, that of a narrow form
+        height = self.editor.heightForWidth(width) if self.editor.hasHeightForWidth() else hint
         most = round(MOST_SHARE * around)
         wide = self.editor.minimumSizeHint().width() > width
         bar = self._scroll.horizontalScrollBar().sizeHint().height() if wide else 0

@@ -31,7 +31,7 @@ from lamella.ui import theme
 from lamella.ui.dialogs.error_dialog import message
 from lamella.ui.dialogs.work_dialog import WorkDialog
 from lamella.ui.tasks import Tasks
-from lamella.ui.widgets.controls import Reason, breakable
+from lamella.ui.widgets.controls import FieldForm, Reason, breakable
 
 WIDTH = 520
 
@@ -54,7 +54,7 @@ class StoreDialog(WorkDialog):
             label.setTextFormat(Qt.TextFormat.PlainText)
             label.setMinimumWidth(1)
             label.hide()
-        self.form = QFormLayout(horizontalSpacing=theme.L, verticalSpacing=theme.S)
+        self.form = FieldForm(horizontalSpacing=theme.L, verticalSpacing=theme.S)
         self.reason = Reason()
         self.accept_button = QPushButton(verb)
         theme.variant(self.accept_button, "primary")

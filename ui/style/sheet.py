@@ -208,7 +208,7 @@ QToolButton:pressed { background: $pressed; }
 QToolButton:checked { background: $accent_soft; color: $accent; }
 QToolButton:focus { border-color: $accent; }
 QToolButton:disabled { color: $faint; background: transparent; }
-QToolButton::menu-indicator { image: none; }
+QToolButton::menu-indicator, QPushButton::menu-indicator { image: none; width: 0; }
 QToolButton[variant="chip"] {
     background: $surface; border: 1px solid $border_strong; border-radius: 6px; padding: 4px 8px;
 }
@@ -311,6 +311,7 @@ QMenu::item { padding: 5px 28px 5px 12px; border-radius: 4px; }
 QMenu::item:selected { background: $accent_soft; color: $text; }
 QMenu::item:disabled { color: $faint; }
 QMenu::icon { padding-left: 8px; }
+QMenu::right-arrow { image: url($chevron_right_muted); width: $px12; height: $px12; margin-right: 8px; }
 QMenu::separator { height: 1px; background: $border; margin: 4px 8px; }
 
 QToolBar {
@@ -375,13 +376,19 @@ QTreeView::branch:has-children:closed { image: url($chevron_right_muted); }
 QTreeView::branch:has-children:open { image: url($chevron_down_muted); }
 QTableView { gridline-color: $grid_line; selection-background-color: $accent_soft; selection-color: $text; }
 QTableView[variant="grid"] { background: $window; }
-QTableView[variant="figures"]::item, QTableView[variant="preview"]::item { padding: 0 5px; }
+QTableView::item { padding: 0 5px; }
+QTableView[variant="matrix"]::item { padding: 0; }
 QTableView[variant="matrix"] { background: $window; gridline-color: $window; }
 QTableView[variant="matrix"] QHeaderView::section { border: none; }
 QHeaderView { background: $window; border: none; }
 QHeaderView::section {
     background: $window; color: $muted; border: none; border-right: 1px solid $border;
     border-bottom: 1px solid $border; padding: 4px 8px;
+}
+QHeaderView::up-arrow { image: url($chevron_up_muted); width: $px12; height: $px12; }
+QHeaderView::down-arrow { image: url($chevron_down_muted); width: $px12; height: $px12; }
+QHeaderView::up-arrow, QHeaderView::down-arrow {
+    subcontrol-origin: padding; subcontrol-position: center right; margin-right: 6px;
 }
 QTableCornerButton::section {
     background: $window; border: none; border-right: 1px solid $border; border-bottom: 1px solid $border;

@@ -6,12 +6,14 @@ import re
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
-from PySide6.QtCore import QEvent, QPoint, QRect, QSize, Qt, Signal
+from PySide6.QtCore import QEvent, QObject, QPoint, QRect, QSize, Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractButton,
+    QAbstractItemView,
     QBoxLayout,
     QDoubleSpinBox,
+    QFormLayout,
     QFrame,
     QHBoxLayout,
     QLabel,
@@ -87,6 +89,47 @@ class ElidedLabel(QLabel):
         shown = self.fontMetrics().elidedText(self._whole, self._where, self.contentsRect().width())
         self.setText(shown)
         self.setToolTip(self._whole if shown != self._whole else "")
+
+
+CONTROL_HEIGHT = 28
+
+
+class FieldForm(QFormLayout):
+    """Texts are labels that stand in the middle of their field, or of the first line of a tall one."""
+
+    def addRow(self, *parts: Any) -> None:
+        if len(parts) == 2 and isinstance(parts[0], str) and parts[0]:
+            label = QLabel(parts[0])
+            label.setMinimumHeight(max(CONTROL_HEIGHT, theme.current().line_height() + theme.M))
+            if isinstance(parts[1], QWidget):
+                label.setBuddy(parts[1])
+            parts = label, parts[1]
+        super().addRow(*parts)
+
+
+class EmptyNote(QLabel):
+    """What to do, in the middle of a view that has no rows."""
+
+    def __init__(self, view: QAbstractItemView, text: str) -> None:
+        super().__init__(text, view.viewport(), wordWrap=True)
+        theme.variant(self, "muted")
+        self.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.setMargin(theme.M)
+        self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        self._model = view.model()
+        for changed in (self._model.rowsInserted, self._model.rowsRemoved, self._model.modelReset):
+            changed.connect(self._follow)
+        view.viewport().installEventFilter(self)
+        self._follow()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() is QEvent.Type.Resize:
+            self._follow()
+        return False
+
+    def _follow(self) -> None:
+        self.setGeometry(self.parentWidget().rect())
+        self.setVisible(self._model.rowCount() == 0)
 
 
 class FieldRow(QWidget):
