@@ -256,7 +256,6 @@ class BenchmarkControls(QWidget):
         label = QLabel("Repeats")
         label.setBuddy(self.repeats)
         self.repeats.setMinimumWidth(6 * theme.L)
-        self.repeats.setAlignment(Qt.AlignmentFlag.AlignRight)
         layout.addWidget(label)
         layout.addStretch(1)
         layout.addWidget(self.repeats)
@@ -432,7 +431,6 @@ class ConditionsForm(QWidget):
 
     def _build(self) -> None:
         self.limit.setSuffix(" s")
-        self.limit.setAlignment(Qt.AlignmentFlag.AlignRight)
         self.limit.setSpecialValueText("No limit")
         self.limit.setAccessibleName("Limit of a step in seconds")
         self.limit.setToolTip(

@@ -171,9 +171,7 @@ class ResultsView(QWidget):
         series: dict[str, Series] = {one.label: one for panel in drawn for one in panel.series}
         published_lines = [one for one in series.values() if one.published]
         live = [one for one in series.values() if not one.published]
-        together = PublishedSeries("", PUBLISHED, True, "", "", ())
-        # Beside live lines, whose colours they have, published ones are one entry; alone each has its own.
-        self.legend.show_series([*live, together] if live and published_lines else live or published_lines)
+        self.legend.show_series(_legend_entries(live, published_lines))
         check = shown_check(results.workload, results.tally.points)
         about = f"{results.workload.title}: {results.workload.about} {check}"
         source = f"{about} {self._published(results)}" if published_lines else about
@@ -554,3 +552,12 @@ def _fill(box: QComboBox, titles: Mapping[Any, str], current: Any = None) -> Non
         box.addItem(title, value)
     box.setCurrentIndex(max(0, box.findData(current)) if titles else -1)
     box.blockSignals(False)
+
+
+def _legend_entries(live: Sequence[Series], published: Sequence[Series]) -> list[Series]:
+    """Published lines of systems that were measured, too, have their colours and are one entry; the others
+    have their own."""
+    measured = {one.system for one in live}
+    alone = [one for one in published if one.system not in measured]
+    together = PublishedSeries("", PUBLISHED, True, "", "", ())
+    return [*live, *([together] if len(alone) < len(published) else []), *alone]

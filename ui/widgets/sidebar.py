@@ -121,6 +121,7 @@ class Tree(QTreeWidget):
         self.setRootIsDecorated(True)
         self.setAccessibleName("Stores and files")
         self.setObjectName("sidebar")
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)  # names are cut to fit
         self.setItemDelegate(ItemPainter(self))
         self.itemClicked.connect(lambda item, _: self.chosen.emit(item))
         self.setDragDropMode(QTreeWidget.DragDropMode.DragOnly)

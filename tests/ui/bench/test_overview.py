@@ -150,6 +150,7 @@ def test_what_the_legend_has_off_leaves_every_plot(
     panel: BenchmarkPanel, multiples: Multiples, tell: Make, measured: Make
 ) -> None:
     legend = panel.view.legend
+    assert "ParquetDB, published" in legend.entries, "it was not measured, so no other line has its colour"
     legend.entries[PUBLISHED].click()
     assert all(not series.published for one in multiples.panels for series in one.series)
     legend.show_alone("Lamella")

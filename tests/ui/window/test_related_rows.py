@@ -334,6 +334,7 @@ def test_the_form_of_a_join_offers_what_is_related(
     qtbot.waitUntil(editor.related.isVisible)
     (button,) = editor.related.findChildren(QToolButton)
     assert button.text() == "airlines by carrier"
+    qtbot.waitUntil(lambda: editor.height() == editor.heightForWidth(editor.width()))  # no gap in it
     qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: editor.step() is not None)
     step = editor.step()
