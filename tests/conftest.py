@@ -8,6 +8,7 @@ import itertools
 import os
 import re
 import sqlite3
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +19,10 @@ from hypothesis import HealthCheck, settings
 from pytestqt.qtbot import QtBot
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+os.environ.pop(
+    "PYTHONDONTWRITEBYTECODE", None
+)  # else each process that a test starts compiles all it imports
+sys.dont_write_bytecode = False
 
 settings.register_profile(
     "lamella",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 
 from PySide6.QtGui import QKeySequence
 
@@ -382,6 +383,7 @@ def sequences(entry: Action) -> list[QKeySequence]:
     return QKeySequence.listFromString(entry.keys) if entry.keys else []
 
 
+@cache
 def shown_keys(entry: Action) -> str:
     """The first shortcut as this system writes it; empty when there is none."""
     return "".join(s.toString(QKeySequence.SequenceFormat.NativeText) for s in sequences(entry)[:1])

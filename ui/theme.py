@@ -85,9 +85,7 @@ class Theme(QObject):
 
     @property
     def dark(self) -> bool:
-        if self._mode is Mode.SYSTEM:
-            return QGuiApplication.styleHints().colorScheme() == Qt.ColorScheme.Dark
-        return self._mode is Mode.DARK
+        return self._dark
 
     @property
     def mode(self) -> Mode:
@@ -163,6 +161,7 @@ class Theme(QObject):
         """A sheet in place of another goes through every widget there is, shown or not; one in place of none
         only through those that were shown, which takes a third of the time."""
         self.is_changing = True
+        self._dark = self._mode is Mode.DARK or (self._mode is Mode.SYSTEM and _system_is_dark())
         self._fonts.clear()
         self._line_heights.clear()
         try:
@@ -188,6 +187,10 @@ class Theme(QObject):
             f"{name}_{tint}".replace("-", "_"): write_tinted(name, getattr(self.colors, tint), folder)
             for name, tint in ICONS_USED
         }
+
+
+def _system_is_dark() -> bool:
+    return QGuiApplication.styleHints().colorScheme() == Qt.ColorScheme.Dark
 
 
 @contextmanager

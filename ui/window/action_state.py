@@ -116,6 +116,7 @@ class ActionSet(QObject):
     def __init__(self, window: QWidget, handlers: Mapping[str, Callable[[], object]]) -> None:
         super().__init__(window)
         self._actions: dict[str, QAction] = {}
+        self._situation: Situation | None = None
         for entry in ACTIONS:
             self._actions[entry.id] = self._build(window, entry, handlers[entry.id])
         modes = QActionGroup(self)  # the one in force stays checked when it is chosen again
@@ -136,8 +137,13 @@ class ActionSet(QObject):
         grid.addActions([self._actions[entry.id] for entry in ACTIONS if entry.in_grid])
 
     def update(self, situation: Situation) -> None:
+        before, self._situation = self._situation, situation
+        if situation == before:
+            return
         for entry in ACTIONS:
-            self._actions[entry.id].setEnabled(entry.when(situation))
+            allowed = entry.when(situation)
+            if before is None or allowed != entry.when(before):
+                self._actions[entry.id].setEnabled(allowed)
         importing = BY_ID["import"]
         self["import"].setToolTip(situation.no_import or _tip(importing.tip, importing))
         self["pin_column"].setText("Unpin column" if situation.pinned else BY_ID["pin_column"].text)

@@ -8,7 +8,7 @@ from unittest.mock import patch
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QEvent, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QMessageBox
 
@@ -64,8 +64,10 @@ def window(qtbot, store: Store, memory: FakeMemory) -> Iterator[MainWindow]:
     with patch.object(QMessageBox, "question", return_value=QMessageBox.StandardButton.Discard):
         made.close()  # edits that a test leaves are dropped: nobody is there to answer
     made.deleteLater()
+    QApplication.sendPostedEvents(made, QEvent.Type.DeferredDelete)
     QApplication.processEvents()
     gc.collect()  # here, as widgets that another thread collects end badly
+    gc.freeze()  # modules that came meanwhile stay: the next collection does not look through them again
     theme.current().set_mode("system")
     theme.current().set_text_scale(1.0)
 
