@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from lamella.app.commands import DAMAGED, OK, terminal
-from lamella.core.errors import LamellaError, StoreProblem
+from lamella.core.errors import LamellaError, StoreProblem, visible
 from lamella.core.filters.cells import parse_cell
 from lamella.core.relations import Relation
 from lamella.core.relations.checking import RelationCheck
@@ -81,7 +81,8 @@ def versions(arguments: argparse.Namespace) -> int:
     for version in versions_of(named if is_file_address(named) else path_of(named, "the Delta table")):
         time = f"{version.time:%Y-%m-%d %H:%M:%S}" if version.time else ""
         rows = "" if version.rows is None else f"{version.rows:,} row{'' if version.rows == 1 else 's'}"
-        print(f"{version.number:>6}  {time:19}  {version.operation:24}  {rows}".rstrip())
+        words = f"{version.operation:24}  {rows:>14}  {visible(version.message)}"
+        print(f"{version.number:>6}  {time:19}  {words}".rstrip())
     return OK
 
 

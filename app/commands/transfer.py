@@ -214,4 +214,9 @@ def _losses_text(known: Format, schema: pa.Schema) -> str:
 def _summary(done: Export) -> str:
     rows = "1 row is" if done.rows == 1 else f"{done.rows:,} rows are"
     files = "1 file" if done.files == 1 else f"{done.files:,} files"
-    return f"{rows} in {done.path} ({files}, {done.bytes:,} bytes)"
+    if done.versions is None:
+        return f"{rows} in {done.path} ({files}, {done.bytes:,} bytes)"
+    versions = "1 version was" if done.versions == 1 else f"{done.versions:,} versions were"
+    newest = f"the newest with {done.rows:,} row{'' if done.rows == 1 else 's'}"
+    text = f"{versions} added to {done.path}, {newest} ({files}, {done.bytes:,} bytes)"
+    return f"{text}; {done.expired:,} earlier ones have expired" if done.expired else text

@@ -59,13 +59,14 @@ _ROWS = ("num_added_rows", "numOutputRows", "num_output_rows", "num_inserted_row
 @dataclass(frozen=True)
 class DeltaVersion:
     """A version of a Delta table that its log can still give. `time` is in UTC. `rows` were added by it,
-    where its writer says so; `engine` is that writer."""
+    where its writer says so; `engine` is that writer, `message` what it noted."""
 
     number: int
     time: dt.datetime | None = None
     operation: str = ""
     rows: int | None = None
     engine: str = ""
+    message: str = ""
 
 
 def versions_of(path: str | Path) -> list[DeltaVersion]:
@@ -97,7 +98,9 @@ def _version(number: int, commit: Mapping[str, Any]) -> DeltaVersion:
     time = None if stamp is None else dt.datetime.fromtimestamp(stamp / 1000, dt.UTC)
     mode = (commit.get("operationParameters") or {}).get("mode", "")
     operation = " ".join(word for word in (commit.get("operation", ""), mode) if word)
-    return DeltaVersion(number, time, operation, rows, commit.get("engineInfo", ""))
+    return DeltaVersion(
+        number, time, operation, rows, commit.get("engineInfo", ""), commit.get("userMetadata", "")
+    )
 
 
 def open_delta(location: Location, options: OpenOptions) -> DeltaDataset:

@@ -24,7 +24,7 @@ from lamella.core.datasets.locate import is_delta_table
 from lamella.core.errors import BadData, Cancelled, FileProblem, LamellaError, TypeConflict, instead_of
 from lamella.core.jobs import Job
 from lamella.core.remote.paths import RemotePath
-from lamella.core.transfer.delta_commits import actions_of, commit_elsewhere, drafts_in, placed
+from lamella.core.transfer.delta_commits import DraftFile, actions_of, commit_elsewhere, drafts_in, placed
 from lamella.core.transfer.writer import MAKE_ROOM, Rows, Values, put_on_disk, unique_names
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ _SIGNED = {pa.uint8(): pa.int16(), pa.uint16(): pa.int32(), pa.uint32(): pa.int6
 
 
 def adds_version(values: Values) -> bool:
-    return bool(values["mode"] != "new")
+    return bool(values["mode"] != "new" or values["history"])
 
 
 def refuse_table(path: Path, values: Values) -> None:
@@ -82,7 +82,7 @@ def write_delta(path: Path, rows: Rows, values: Values, job: Job) -> None:
     if values["mode"] == "append":
         schema = _columns_of(path, pa.schema(table.schema().to_arrow()), schema)
     try:
-        with _staged(path) as draft:
+        with staged(path) as draft:
             _write_table(draft, _Passing(rows, names, schema), partition_by, values, job)
             job.check()
             put_on_disk(draft)
@@ -190,6 +190,20 @@ class _Passing:
 # ------------------------------------------------------------------------------------ writing
 
 
+def write_draft(
+    folder: Path, rows: Rows, partition_by: Sequence[str], values: Values, job: Job
+) -> list[DraftFile]:
+    """Rows as a table of their own at a path where nothing is, on the disk: its data files, for a commit."""
+    names = unique_names(rows.schema.names)
+    schema = pa.schema(
+        [pa.field(name, delta_type(one.type, one.name)) for name, one in zip(names, rows.schema, strict=True)]
+    )
+    _refuse_partitions(schema, partition_by)
+    _write_table(folder, _Passing(rows, names, schema), partition_by, values, job)
+    put_on_disk(folder)
+    return list(drafts_in(folder))
+
+
 def _write_table(path: Path, rows: _Passing, partition_by: Sequence[str], values: Values, job: Job) -> None:
     """A whole table at a path where nothing is."""
     with _reported(path, rows, job):
@@ -199,7 +213,7 @@ def _write_table(path: Path, rows: _Passing, partition_by: Sequence[str], values
             mode="error",
             name=rows.name,
             partition_by=list(partition_by) or None,
-            configuration=_configuration(rows.schema),
+            configuration=configuration_of(rows.schema),
             writer_properties=_properties(values),
         )
 
@@ -214,7 +228,7 @@ def _properties(values: Values) -> WriterProperties:
     return properties
 
 
-def _configuration(schema: pa.Schema) -> dict[str, str] | None:
+def configuration_of(schema: pa.Schema) -> dict[str, str] | None:
     """The columns that the log has extremes of: these ignore NaN, so readers that skip files by them would
     lose rows. Columns that are floats, or hold some, get none."""
     others = [field.name for field in schema if not holds(field.type, is_.is_floating)]
@@ -224,7 +238,7 @@ def _configuration(schema: pa.Schema) -> dict[str, str] | None:
 
 
 @contextmanager
-def _staged(path: Path) -> Iterator[Path]:
+def staged(path: Path) -> Iterator[Path]:
     """A folder for files that are not part of the table yet: by its name no reader takes it for one. For a
     table elsewhere it is a temporary one."""
     name = f"_staging-{uuid.uuid4().hex[:8]}"

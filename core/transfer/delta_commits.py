@@ -162,7 +162,10 @@ def commit_elsewhere(
                 except CommitTaken:
                     job.check()
                     continue
-                _put_checkpoint(root, now, version + 1, job)
+                interval = table.metadata().configuration.get("delta.checkpointInterval")
+                if not (version + 1) % max(1, int(interval or CHECKPOINT_INTERVAL)):
+                    with suppress(RemoteProblem):  # the commit is good without it
+                        put_checkpoint(root, now, version + 1, job)
                 return
     raise CommitTaken(root, version + 1)
 
@@ -210,14 +213,12 @@ def _commit(table: DeltaTable, drafts: Sequence[DraftFile], mode: str, schema: A
     return following.read_bytes()
 
 
-def _put_checkpoint(root: RemotePath, table: DeltaTable, version: int, job: Job) -> None:
-    """Now and then, so that readers need not fetch every commit. The commit is good without it."""
-    interval = table.metadata().configuration.get("delta.checkpointInterval") or CHECKPOINT_INTERVAL
-    if version % max(1, int(interval)):
+def put_checkpoint(root: Path, table: DeltaTable, version: int, job: Job) -> None:
+    """Of a log that many commits were added to, so that readers need not read each of them. `table` is the
+    table here, or the copy of its log that has this version."""
+    deltalake().DeltaTable(_folder(table), version=version).create_checkpoint()
+    if not isinstance(root, RemotePath):
         return
-    copy = deltalake().DeltaTable(_folder(table))
-    copy.create_checkpoint()
     folder = _folder(table) / DELTA_LOG
-    with suppress(RemoteProblem):
-        for name in (*(path.name for path in folder.glob(f"{version:020}.checkpoint*")), "_last_checkpoint"):
-            send(folder / name, (root / DELTA_LOG / name).address, job, is_new=False)
+    for name in (*(path.name for path in folder.glob(f"{version:020}.checkpoint*")), "_last_checkpoint"):
+        send(folder / name, (root / DELTA_LOG / name).address, job, is_new=False)

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import pyarrow as pa
 
@@ -56,10 +56,15 @@ OF_OTHER_COLUMNS = (b"pandas", TYPES)
 
 @dataclass(frozen=True)
 class Export:
+    """What was written. Of a history `rows` are those of its newest version, `versions` is how many were
+    written, and `expired` how many the table no longer has."""
+
     path: Path
     rows: int
     bytes: int
     files: int
+    versions: int | None = None
+    expired: int = 0
 
 
 @dataclass(frozen=True)
@@ -134,6 +139,8 @@ class Destination:
 
     def write(self, rows: Rows, job: Job) -> Export:
         """It appears when it is whole; what was there stays where that fails or is cancelled."""
+        if self.values.get("history"):
+            raise BadData(f"{rows.name}: rows of a query have no history", fix="Export the table itself")
         self.format.refuse(rows.schema)
         for name in self.values.get("partition_by", ()):
             if name not in rows.schema.names:
@@ -177,6 +184,13 @@ def _refuse_elsewhere(target: RemotePath, kind: Format, values: Values, overwrit
     refuse_target(target, overwrite, kind.id == "delta" or bool(values.get("partition_by")))
 
 
+@runtime_checkable
+class KeepsHistory(Protocol):
+    """A dataset whose versions can be written, each as one of the file's."""
+
+    def export_history(self, destination: Destination, include_ids: bool, job: Job) -> Export: ...
+
+
 class _Count:
     """Rows on their way, counted and reported."""
 
@@ -211,6 +225,18 @@ def export(
     if not isinstance(rows, Dataset):
         raise BadData(f"export was given {shown(rows)}", fix="Give a table, an opened file or a query")
     destination = options.destination(path)
+    if destination.values.get("history"):
+        if options.columns is not None or options.where is not None or options.sort:
+            raise BadData(
+                "export: history is of whole tables",
+                "A choice of rows or columns, or an order, would differ from version to version",
+                "Leave columns, where and sort out",
+            )
+        if not isinstance(rows, KeepsHistory):
+            raise BadData(
+                f"{rows.name} keeps no history", fix="Export a table of a store, or leave history out"
+            )
+        return rows.export_history(destination, options.include_ids, work)
     snapshot = whole_snapshot(rows, Unreported(work))
     names = _columns(snapshot, options.columns, options.include_ids)
     for name in destination.values.get("partition_by", ()):

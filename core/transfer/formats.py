@@ -409,6 +409,14 @@ FORMATS = (
                 tuple(MODES),
                 lasting=False,
             ),
+            Option(
+                "history",
+                "switch",
+                False,
+                "write each commit of a store's table as a version, or those that the table there lacks",
+                lasting=False,
+                in_form=False,  # what is exported is chosen there with the rows
+            ),
             Option("codec", "choice", "zstd", "how pages are compressed", DELTA_CODECS),
             Option("row_group_rows", "number", 100_000, "rows a row group", most=10_000_000),
             Option(

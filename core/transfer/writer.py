@@ -36,7 +36,7 @@ class UnknownOption(UnknownName):
 class Option:
     """One of a format's options. `choices` of a text are proposals, of a choice all there are. `lasting`:
     whether it is likely to be wanted again for other rows. `title` is its label where its name says too
-    little."""
+    little; `in_form`: whether the form of options has a field for it."""
 
     name: str
     kind: Literal["switch", "choice", "number", "text", "columns"]
@@ -47,6 +47,7 @@ class Option:
     most: int = 2**31 - 1
     lasting: bool = True
     title: str = ""
+    in_form: bool = True
 
     @property
     def label(self) -> str:

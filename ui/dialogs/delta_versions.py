@@ -23,8 +23,8 @@ from lamella.core.jobs import Job
 from lamella.ui import theme
 from lamella.ui.tasks import Tasks
 
-NUMBER, TIME, OPERATION, ROWS, ENGINE = range(5)
-SIZE, ROW_HEIGHT = QSize(680, 420), 28
+NUMBER, TIME, OPERATION, ROWS, MESSAGE, ENGINE = range(6)
+SIZE, ROW_HEIGHT = QSize(760, 420), 28
 
 
 class VersionChoice(QDialog):
@@ -43,7 +43,7 @@ class VersionChoice(QDialog):
         self.status = QLabel("Reading the log…", wordWrap=True, textFormat=Qt.TextFormat.PlainText)
         theme.variant(self.status, "caption")
         self.list = QTreeWidget(rootIsDecorated=False, accessibleName="Versions", uniformRowHeights=True)
-        self.list.setHeaderLabels(["Version", "Time", "Operation", "Rows added", "Written by"])
+        self.list.setHeaderLabels(["Version", "Time", "Operation", "Rows added", "Message", "Written by"])
         header = self.list.header()
         header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
         header.setStretchLastSection(True)
@@ -97,8 +97,12 @@ class VersionChoice(QDialog):
         rows = "" if version.rows is None else f"{version.rows:,}"
         shown = " (shown)" if version.number == self._shown else ""
         item = QTreeWidgetItem(
-            [f"{version.number:,}{shown}", time, visible(version.operation), rows, visible(version.engine)]
-        )
+            [
+                f"{version.number:,}{shown}", time, visible(version.operation), rows,
+                visible(version.message), visible(version.engine),
+            ]
+        )  # fmt: skip
+        item.setToolTip(MESSAGE, visible(version.message))
         item.setData(NUMBER, Qt.ItemDataRole.UserRole, version.number)
         wide = self.fontMetrics().horizontalAdvance(item.text(NUMBER)) + theme.XL
         item.setSizeHint(NUMBER, QSize(wide, max(ROW_HEIGHT, self.fontMetrics().height() + theme.S)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -56,12 +56,15 @@ class WriteRows(Protocol):
 
 @dataclass(frozen=True)
 class ExportRows:
-    """Rows that can be exported. `sample` gives the first so many; `write` and `sample` run on a worker."""
+    """Rows that can be exported. `sample` gives the first so many; `write` and `sample` run on a worker.
+    `format` is the only one that can have them, with options that are settled, or empty."""
 
     label: str
     total: int | None
     sample: Callable[[int, Job], pa.Table]
     write: WriteRows
+    format: str = ""
+    settled: Mapping[str, Any] = field(default_factory=dict)
 
 
 class ExportDialog(WorkDialog):
@@ -104,7 +107,7 @@ class ExportDialog(WorkDialog):
         theme.variant(self.title, "title")
         self.rows_box = QComboBox(accessibleName="Rows")
         self.rows_box.addItems([rows.label for rows in self._rows])
-        self.rows_box.currentIndexChanged.connect(self._pause.start)
+        self.rows_box.currentIndexChanged.connect(lambda _: self._choose_rows())
         self.format_box = QComboBox(accessibleName="Format")
         self.format_box.addItems([known.label for known in FORMATS])
         self.format_box.setCurrentIndex([known.id for known in FORMATS].index(self._choices.format))
@@ -198,6 +201,15 @@ class ExportDialog(WorkDialog):
         return FORMATS[self.format_box.currentIndex()]
 
     @property
+    def rows(self) -> ExportRows:
+        return self._rows[self.rows_box.currentIndex()]
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """Of the format's options, what differs from the defaults."""
+        return {**self.options.values(), **self.rows.settled}
+
+    @property
     def path(self) -> Path:
         text = self.path_edit.text().strip()
         if is_address(text):
@@ -212,10 +224,20 @@ class ExportDialog(WorkDialog):
     def choose_format(self, format_id: str) -> None:
         self.format_box.setCurrentIndex([known.id for known in FORMATS].index(format_id))
 
+    def _choose_rows(self) -> None:
+        only = self.rows.format
+        self.format_box.setEnabled(not only)
+        self.format_box.setToolTip("No other format has versions" if only else "")
+        if only and only != self.format.id:
+            self.choose_format(only)
+        else:
+            self._choose_format()
+
     def _choose_format(self, with_path: bool = False) -> None:
         known = self.format
         columns = self._columns()
-        self.options = FormatOptions(known, columns, self._choices.options.get(known.id, {}))
+        chosen = self._choices.options.get(known.id, {})
+        self.options = FormatOptions(known, columns, chosen, self.rows.settled)
         self.options.changed.connect(self._options_changed)
         self.options_area.setWidget(self.options)
         if with_path:
@@ -245,6 +267,8 @@ class ExportDialog(WorkDialog):
     def _follow_suffix(self, text: str) -> None:
         """What is typed chooses the format, too."""
         suffix = Path(text.strip()).suffix.casefold()
+        if self.rows.format:
+            return
         for place, known in enumerate(FORMATS):
             if suffix in known.suffixes and place != self.format_box.currentIndex():
                 self.format_box.setCurrentIndex(place)
@@ -286,7 +310,7 @@ class ExportDialog(WorkDialog):
         if self.is_working:
             return
         self._stop_reading()
-        place, known, values = self.rows_box.currentIndex(), self.format, self.options.values()
+        place, known, values = self.rows_box.currentIndex(), self.format, self.values
         rows, sample = self._rows[place], self._samples.get(place)
 
         def read(job: Job) -> tuple[pa.Table, Preview | Exception]:
@@ -337,7 +361,7 @@ class ExportDialog(WorkDialog):
 
     def start(self, overwrite: bool = False) -> None:
         rows, known, path = self._rows[self.rows_box.currentIndex()], self.format, self.path
-        values = self.options.values()
+        values = self.values
         adds = known.adds(known.values(values))
         try:
             known.refuse_target(path, known.values(values))
@@ -368,6 +392,7 @@ class ExportDialog(WorkDialog):
         parts = (self.rows_box, self.format_box, self.path_edit, self.browse, self.options_area)
         for part in (*parts, self.export_button):
             part.setEnabled(not locked)
+        self.format_box.setEnabled(not locked and not self.rows.format)
 
     def _pace(self, progress: Progress, seconds: float) -> str:
         return f"{progress.done / seconds:,.0f} rows/s" if progress.done and seconds > 1 else ""
@@ -376,7 +401,8 @@ class ExportDialog(WorkDialog):
         self._done = made
         rows = "1 row" if made.rows == 1 else f"{made.rows:,} rows"
         files = "" if made.files == 1 else f" in {made.files:,} files"
-        self.status.setText(f"Exported {rows}, {size_text(made.bytes)}{files}")
+        what = rows if made.versions is None else _versions_text(made)
+        self.status.setText(f"Exported {what}, {size_text(made.bytes)}{files}")
         self.cancel_button.setText("Close")
         if not isinstance(made.path, RemotePath):
             self.show_button.show()
@@ -405,6 +431,11 @@ class ExportDialog(WorkDialog):
 
 def _is_taken(error: Exception) -> bool:
     return isinstance(error, FileProblem) and error.problem == "is there already"
+
+
+def _versions_text(made: Export) -> str:
+    versions = "1 version" if made.versions == 1 else f"{made.versions:,} versions"
+    return f"{versions} ({made.expired:,} earlier ones have expired)" if made.expired else versions
 
 
 def size_text(count: int) -> str:

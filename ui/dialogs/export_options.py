@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,22 +32,28 @@ log = logging.getLogger(__name__)
 
 
 class FormatOptions(QWidget):
-    """A field for each option of one format. `changed` follows every edit."""
+    """A field for each option of one format, but those in `settled`. `changed` follows every edit."""
 
     changed = Signal()
 
     def __init__(
-        self, known: Format, columns: Sequence[str], chosen: dict[str, Any], parent: QWidget | None = None
+        self,
+        known: Format,
+        columns: Sequence[str],
+        chosen: dict[str, Any],
+        settled: Collection[str] = (),
+        parent: QWidget | None = None,
     ) -> None:
         super().__init__(parent)
         self.format = known
+        self._options = [one for one in known.options if one.in_form and one.name not in settled]
         self.fields: dict[str, QWidget] = {}
         layout = FieldForm(self)
         layout.setContentsMargins(0, 0, theme.S, 0)
         layout.setHorizontalSpacing(theme.L)
         layout.setVerticalSpacing(theme.S)
         layout.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.ExpandingFieldsGrow)
-        for option in known.options:
+        for option in self._options:
             field = self._field(option, columns, chosen.get(option.name, option.default))
             field.setToolTip(_sentence(option.help))
             field.setAccessibleName(option.label)
@@ -63,8 +69,8 @@ class FormatOptions(QWidget):
 
     def values(self) -> dict[str, Any]:
         """What differs from the defaults."""
-        read = {option.name: self._value(option) for option in self.format.options}
-        defaults = {option.name: option.default for option in self.format.options}
+        read = {option.name: self._value(option) for option in self._options}
+        defaults = {option.name: option.default for option in self._options}
         return {name: value for name, value in read.items() if value != defaults[name]}
 
     def lasting(self) -> dict[str, Any]:

@@ -213,7 +213,7 @@ class LineActions(QObject):
         if tab.view is None:
             return
         choices = ExportChoices(self._saved_views.with_name("exports.json"))
-        rows = [self.shown_rows(), *self._all_rows()]
+        rows = [self.shown_rows(), *self._all_rows(), *self._history()]
         source = Path(tab.key[0]) if is_file(tab.key) and not is_address(tab.key[0]) else None
         dialog = ExportDialog(tab.name, rows, folder_of(tab.key), choices, tab.tasks, tab.window(), source)
         dialog.exported.connect(self._say_exported)
@@ -270,6 +270,31 @@ class LineActions(QObject):
                 total,
                 lambda count, job: dataset.read(names, limit=count, job=job),
                 write,
+            )
+        ]
+
+    def _history(self) -> list[ExportRows]:
+        """Every version of a store's table."""
+        from lamella.ui.dialogs.export_dialog import ExportRows
+
+        table, shown = self._tab.table, self._tab.shown
+        if table is None or shown is None:
+            return []
+        names = [name for name in shown.lines.source.schema.names if name != ID]
+
+        def write(path: Path, format: str, values: Mapping[str, Any], overwrite: bool, job: Job) -> Export:
+            from lamella.core.transfer.exporting import ExportOptions, export
+
+            return export(table, path, ExportOptions(format, overwrite=overwrite, values=values), job)
+
+        return [
+            ExportRows(
+                "The history: every version, as those of a Delta table",
+                shown.lines.source.num_rows,
+                lambda count, job: table.read(names, limit=count, job=job),
+                write,
+                "delta",
+                {"history": True, "mode": "new"},
             )
         ]
 

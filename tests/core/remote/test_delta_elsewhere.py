@@ -217,6 +217,23 @@ def test_rows_are_added_and_replaced_there(s3: S3Server, orders: tuple[str, Data
     assert [open_dataset(address, version=number).num_rows for number in range(3)] == [3, 5, 1]
 
 
+def test_a_history_is_published_there(s3: S3Server, bucket: str, tmp_path: Path) -> None:
+    address = f"s3://{bucket}/lake/orders.delta"
+    with Store.open(tmp_path / "store") as store:
+        table = store.create_table("orders", {"n": [1, 2]})
+        table.insert([{"n": 3}])
+        assert export(table, address, history=True).versions == 2
+        table.delete([0])
+        assert export(table, address, history=True).versions == 1
+        with pytest.raises(FileProblem, match="not done here: inCommitTimestamp"):
+            export(table, address, mode="append")
+    versions = [delta_rs(s3, address) for _ in range(3)]
+    for number, version in enumerate(versions):
+        version.load_as_version(number)
+    rows = [sorted(version.to_pyarrow_table()["n"].to_pylist()) for version in versions]
+    assert rows == [[1, 2], [1, 2, 3], [2, 3]]
+
+
 def test_a_log_that_grows_gets_a_checkpoint(s3: S3Server, bucket: str, orders: tuple[str, Dataset]) -> None:
     address, rows = orders
     commit = f"lake/orders.delta/_delta_log/{0:020}.json"

@@ -76,7 +76,7 @@ def test_what_is_shown_is_written_with_the_options_that_are_chosen(
     table_tab.set_filter(col("delay") > 440)
     settled()
     dialog = opened()
-    assert dialog.rows_box.count() == 2
+    assert dialog.rows_box.count() == 3
     choose(dialog, delimiter=";", quoting="needed", header=False)
     settle(qtbot, dialog)
     first = dialog.text.toPlainText().splitlines()[0]
@@ -109,7 +109,7 @@ def test_everything_is_offered_beside_what_is_shown(
 
 
 def test_without_steps_what_is_shown_is_everything(opened: Open) -> None:
-    assert opened().rows_box.count() == 1
+    assert opened().rows_box.count() == 2, "and the history"
 
 
 @pytest.mark.parametrize("known", FORMATS, ids=[known.id for known in FORMATS])
@@ -120,7 +120,7 @@ def test_every_format_has_a_preview_its_losses_and_its_options(
     dialog.choose_format(known.id)
     settle(qtbot, dialog)
     assert dialog.path.suffix == known.suffixes[0]
-    assert list(dialog.options.fields) == [option.name for option in known.options]
+    assert list(dialog.options.fields) == [option.name for option in known.options if option.in_form]
     assert all(field.toolTip() and field.accessibleName() for field in dialog.options.fields.values())
     assert dialog.preview.currentWidget() is (dialog.text if known.is_text else dialog.table)
     assert dialog.text.toPlainText() if known.is_text else dialog.table.rowCount() == 20
@@ -339,3 +339,28 @@ def test_a_delta_table_gets_a_version_and_is_never_replaced(
     written(qtbot, settle(qtbot, dialog), path)
     assert open_dataset(path).num_rows == 2 * before
     assert [version.number for version in open_dataset(path).versions()] == [1, 0]
+
+
+def test_the_history_of_a_table_is_published(
+    qtbot: QtBot, opened: Open, table_tab: DatasetTab, tmp_path: Path
+) -> None:
+    """Of its whole, as versions of a Delta table, whatever is shown; a second time what is new."""
+    table = table_tab.table
+    assert table is not None
+    dialog = opened()
+    dialog.rows_box.setCurrentIndex(dialog.rows_box.count() - 1)
+    settle(qtbot, dialog)
+    assert dialog.rows_box.currentText().startswith("The history")
+    assert (dialog.format.id, dialog.format_box.isEnabled()) == ("delta", False)
+    assert not {"history", "mode"} & dialog.options.fields.keys()
+    dialog.path_edit.setText(str(tmp_path / "t.delta"))
+    for expected in (len(table.history.commits()), 1):
+        with qtbot.waitSignal(dialog.exported) as done:
+            dialog.start()
+        assert done.args[0].versions == expected
+        assert "version" in dialog.status.text()
+        qtbot.waitUntil(lambda: dialog.is_settled)
+        table.insert([{"n": 1}])
+    dialog.rows_box.setCurrentIndex(0)
+    assert dialog.format_box.isEnabled()
+    assert "mode" in settle(qtbot, dialog).options.fields
