@@ -289,7 +289,7 @@ class LineActions(QObject):
 
         return [
             ExportRows(
-                "The history: every version, as those of a Delta table",
+                "The history: each version as one of a Delta table",
                 shown.lines.source.num_rows,
                 lambda count, job: table.read(names, limit=count, job=job),
                 write,
