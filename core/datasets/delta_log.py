@@ -25,6 +25,8 @@ SIDECARS = "_sidecars"
 CLEANED_UP = "Delta Lake cleans up what is older than the table's retention"
 _COMMIT = re.compile(r"(\d{20})\.json")
 _CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\..*")
+_PART = re.compile(r"\d{20}\.checkpoint\.\d{10}\.(\d{10})\.parquet")
+_LOST_SIDECAR = re.compile(rf"{SIDECARS}/([^/\s]+) not found")
 _VECTORS = re.compile(r"deletion_vector_.*\.bin")
 
 
@@ -57,6 +59,7 @@ class Log:
             elif found := _CHECKPOINT.fullmatch(name):
                 checkpoints[int(found[1])] = (*checkpoints.get(int(found[1]), ()), name)
             has_sidecars = has_sidecars or name == SIDECARS
+        checkpoints = {number: names for number, names in checkpoints.items() if _are_all(names)}
         log = cls(root, commits, checkpoints, has_sidecars)
         if not commits and not checkpoints:
             raise log.nothing()
@@ -155,6 +158,12 @@ class Log:
         )  # fmt: skip
 
 
+def _are_all(names: Sequence[str]) -> bool:
+    """Whether a checkpoint in several files has all of them; else it is none."""
+    parts = [found for name in names if (found := _PART.fullmatch(name))]
+    return len(parts) < len(names) or len(parts) == int(parts[0][1])
+
+
 def _entries(folder: Path) -> Iterator[tuple[str, int]]:
     """The names in a folder, and the sizes of files; raises `FileProblem`."""
     if isinstance(folder, RemotePath):
@@ -201,6 +210,13 @@ def _problem_of_log(log: Log, version: int, why: str) -> FileProblem:
     feature = re.search(r"Feature '(\w+)' is not supported", why)
     if feature or "catalog-managed" in why:
         return unknown_feature(log.root, [feature[1] if feature else "catalogManaged"])
+    if lost := _LOST_SIDECAR.search(why):
+        return FileProblem(
+            log.root,
+            f"has lost a part of its checkpoint: {lost[1]}",
+            f"Version {version:,} is made of it",
+            f"Restore it in {DELTA_LOG}/{SIDECARS}, or write the table again",
+        )
     earlier = [number for number in log.versions if number < version]
     way_out = f"Open version {earlier[-1]:,}, or commit again" if earlier else "Write the table again"
     return FileProblem(log.root, f"has a Delta log whose version {version:,} cannot be read", why, way_out)

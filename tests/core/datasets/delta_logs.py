@@ -68,6 +68,53 @@ def commit(root: Path, version: int, actions: Sequence[Mapping[str, Any]]) -> Pa
     return path
 
 
+ADDED = pa.struct([
+    ("path", pa.string()), ("partitionValues", pa.map_(pa.string(), pa.string())), ("size", pa.int64()),
+    ("modificationTime", pa.int64()), ("dataChange", pa.bool_()), ("stats", pa.string()),
+])  # fmt: skip
+_WORDS, _PAIRS = pa.list_(pa.string()), pa.map_(pa.string(), pa.string())
+CHECKPOINT = pa.schema([
+    ("checkpointMetadata", pa.struct([("version", pa.int64())])),
+    ("protocol", pa.struct([
+        ("minReaderVersion", pa.int32()), ("minWriterVersion", pa.int32()), ("readerFeatures", _WORDS),
+        ("writerFeatures", _WORDS),
+    ])),
+    ("metaData", pa.struct([
+        ("id", pa.string()), ("format", pa.struct([("provider", pa.string()), ("options", _PAIRS)])),
+        ("schemaString", pa.string()), ("partitionColumns", _WORDS), ("createdTime", pa.int64()),
+        ("configuration", _PAIRS),
+    ])),
+    ("sidecar", pa.struct([
+        ("path", pa.string()), ("sizeInBytes", pa.int64()), ("modificationTime", pa.int64()),
+        ("tags", _PAIRS),
+    ])),
+])  # fmt: skip
+
+
+def v2_checkpoint(root: Path, version: int, parts: Sequence[Sequence[dict[str, Any]]], suffix: str) -> None:
+    """A checkpoint of the second version of their format, as JSON or Parquet: what the table is in one file,
+    and the files that it has in sidecars, one for each of `parts`."""
+    lines = log_file(root, 0).read_text().splitlines()
+    about = [action for line in lines if (action := json.loads(line)).keys() & {"protocol", "metaData"}]
+    actions = [
+        {"checkpointMetadata": {"version": version}},
+        *about,
+        *(_sidecar(root, part) for part in parts),
+    ]
+    path = root / "_delta_log" / f"{version:020}.checkpoint.{uuid.UUID(int=version)}.{suffix}"
+    if suffix == "json":
+        path.write_text("\n".join(json.dumps(action) for action in actions))
+        return
+    pq.write_table(pa.Table.from_pylist(actions, schema=CHECKPOINT), path)
+
+
+def _sidecar(root: Path, actions: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    path = root / "_delta_log" / "_sidecars" / f"{uuid.uuid4()}.parquet"
+    path.parent.mkdir(exist_ok=True)
+    pq.write_table(pa.Table.from_pylist(list(actions), schema=pa.schema([("add", ADDED)])), path)
+    return {"sidecar": {"path": path.name, "sizeInBytes": path.stat().st_size, "modificationTime": 1_000}}
+
+
 def log_file(root: Path, version: int) -> Path:
     return root / "_delta_log" / f"{version:020}.json"
 

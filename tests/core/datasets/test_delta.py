@@ -20,7 +20,7 @@ from lamella.core.datasets import open_dataset
 from lamella.core.datasets.delta import DeltaDataset, versions_of
 from lamella.core.datasets.formats import edit_problem, kind_of, sentence
 from lamella.core.errors import BadData, FileProblem, MissingLibrary
-from tests.core.datasets.delta_logs import add, commit, field, log_file, table
+from tests.core.datasets.delta_logs import add, commit, field, log_file, table, v2_checkpoint
 
 LONG = [field("n", "long")]
 
@@ -172,6 +172,58 @@ def test_a_widened_column_has_the_wider_type(tmp_path: Path) -> None:
     assert opened(tmp_path).count(col("n") > 2**39) == 1
 
 
+@pytest.mark.parametrize(
+    ("kind", "stored", "value"),
+    [
+        ("integer", pa.int8(), 7),
+        ("long", pa.int16(), 7),
+        ("double", pa.float32(), 1.5),
+        ("double", pa.int32(), 7),
+        ("decimal(10,4)", pa.decimal128(5, 2), Decimal("1.25")),
+        ("decimal(20,0)", pa.int64(), 7),
+        ("timestamp_ntz", pa.date32(), dt.date(2020, 1, 2)),
+    ],
+)
+def test_every_widening_of_the_protocol_keeps_values(kind: str, stored: pa.DataType, value, tmp_path) -> None:
+    action = add(tmp_path, "a.parquet", pa.table({"n": pa.array([value, None], stored)}))
+    table(tmp_path, [field("n", kind)], [action], ["typeWidening", "timestampNtz"])
+    found = opened(tmp_path).read()["n"]
+    expected = dt.datetime(2020, 1, 2) if isinstance(value, dt.date) else value
+    assert found.to_pylist() == [expected, None]
+    assert opened(tmp_path).count(col("n") == expected) == 1
+
+
+@pytest.mark.parametrize("suffix", ["json", "parquet"])
+def test_a_checkpoint_with_sidecars_is_read(suffix: str, tmp_path: Path) -> None:
+    """Of the second version of checkpoints; the commits before it are cleaned up."""
+    actions = [add(tmp_path, f"{n}.parquet", numbers(n)) for n in range(4)]
+    table(tmp_path, LONG, [actions[0]], ["v2Checkpoint"])
+    v2_checkpoint(tmp_path, 2, [actions[:2], [actions[2]]], suffix)
+    log_file(tmp_path, 0).unlink()
+    commit(tmp_path, 3, [actions[3]])
+    assert sorted(opened(tmp_path).read()["n"].to_pylist()) == [0, 1, 2, 3]
+    assert sorted(opened(tmp_path, 2).read()["n"].to_pylist()) == [0, 1, 2]
+    lost = min((tmp_path / "_delta_log" / "_sidecars").iterdir())
+    lost.unlink()
+    with pytest.raises(FileProblem, match=f"has lost a part of its checkpoint: {lost.name}"):
+        open_dataset(tmp_path)
+
+
+def test_a_checkpoint_that_lacks_a_part_is_none(trips: Path) -> None:
+    log = trips / "_delta_log"
+    DeltaTable(trips).create_checkpoint()
+    newest = DeltaTable(trips).version()
+    (log / f"{newest:020}.checkpoint.parquet").rename(
+        log / f"{newest:020}.checkpoint.{1:010}.{2:010}.parquet"
+    )
+    (log / "_last_checkpoint").unlink()
+    assert opened(trips).version == newest
+    for first in log.glob("*0.json"):
+        first.unlink()
+    with pytest.raises(FileProblem, match="has a log with a gap: commit 0 is missing"):
+        open_dataset(trips)
+
+
 def test_times_of_96_bits_are_in_utc(tmp_path: Path) -> None:
     time = dt.datetime(2020, 1, 1, 12, 30, tzinfo=dt.UTC)
     rows = pa.table({"t": pa.array([time.replace(tzinfo=None)], pa.timestamp("us"))})
@@ -187,7 +239,10 @@ def test_a_column_of_another_type_than_the_log_says_is_refused(tmp_path: Path) -
         open_dataset(tmp_path)
 
 
-@pytest.mark.parametrize("feature", ["variantType", "catalogManaged"])
+@pytest.mark.parametrize(
+    "feature",
+    ["variantType", "variantShredding-preview", "catalogManaged", "redirectReaderWriter", "unheardOf"],
+)
 def test_features_that_are_not_known_are_refused_by_name(feature: str, tmp_path: Path) -> None:
     table(tmp_path, LONG, [add(tmp_path, "a.parquet", numbers(1))], [feature])
     with pytest.raises(

@@ -21,7 +21,15 @@ from lamella.core.remote.object_store import ObjectStore
 from lamella.core.remote.paths import RemotePath
 from lamella.core.remote.problems import AccessDenied
 from lamella.core.remote.servers import servers
-from tests.core.datasets.delta_logs import add, deletion_vector, field, table, vector_in_file
+from tests.core.datasets.delta_logs import (
+    add,
+    deletion_vector,
+    field,
+    log_file,
+    table,
+    v2_checkpoint,
+    vector_in_file,
+)
 from tests.remote_servers import PlainPutServer, S3Server
 
 
@@ -159,6 +167,16 @@ def test_rows_of_deletion_vectors_are_left_out(s3: S3Server, bucket: str, tmp_pa
     table(root, [field("n", "long")], [action], features=["deletionVectors"])
     assert open_dataset(root).read()["n"].to_pylist() == [10, 12]
     assert open_dataset(copied(s3, bucket, root)).read()["n"].to_pylist() == [10, 12]
+
+
+def test_a_checkpoint_with_sidecars_is_fetched(s3: S3Server, bucket: str, tmp_path: Path):
+    root = tmp_path / "large"
+    actions = [add(root, f"{n}.parquet", pa.table({"n": [n]})) for n in range(3)]
+    table(root, [field("n", "long")], [actions[0]], features=["v2Checkpoint"])
+    v2_checkpoint(root, 2, [actions[:2], [actions[2]]], "parquet")
+    log_file(root, 0).unlink()
+    address = copied(s3, bucket, root)
+    assert sorted(open_dataset(address).read()["n"].to_pylist()) == [0, 1, 2]
 
 
 def test_a_table_is_published_log_last(
