@@ -26,7 +26,7 @@ from lamella.core.store.column_rules import Checks
 from lamella.core.store.commit import Commit
 from tests.property.store_machine import small_sizes
 
-RUNS = int(os.environ.get("LAMELLA_LONG_RUNS", "12"))
+RUNS = int(os.environ.get("LAMELLA_LONG_RUNS", "6"))
 STEPS = 30
 Row = dict[str, Any]
 VALUES = {

@@ -21,7 +21,7 @@ from lamella.core.query.comparison import ComparedRows, RowChange, compare, read
 from lamella.core.query.source import SnapshotSource
 from lamella.core.scan.snapshot import snapshot_of_rows
 
-RUNS = int(os.environ.get("LAMELLA_LONG_RUNS", "30"))
+RUNS = int(os.environ.get("LAMELLA_LONG_RUNS", "20"))
 SCHEMA = pa.schema(
     [("k", pa.int64()), ("word", pa.string()), ("x", pa.float64()), ("l", pa.list_(pa.int8()))]
 )

@@ -32,7 +32,7 @@ from lamella.core.store import rewrite as placement
 from lamella.core.store.folder import CATALOG
 from tests.property.damage import REFUSED, Answers, answers_of, answers_of_table, damage, page_headers
 
-ROUNDS = int(os.environ.get("LAMELLA_LONG_RUNS", "20")) // 4
+ROUNDS = int(os.environ.get("LAMELLA_LONG_RUNS", "12")) // 4
 """Of each of ten kinds of files."""
 ROWS = 1_200
 

@@ -26,7 +26,7 @@ from lamella.core.errors import FileProblem
 from lamella.core.transfer import text_edits, text_output
 from lamella.core.transfer.saving import save_edits
 
-RUNS = int(os.environ.get("LAMELLA_LONG_RUNS", "30"))
+RUNS = int(os.environ.get("LAMELLA_LONG_RUNS", "20"))
 SIGNS = "ab ;,|\t\"'\r\n=é€Ω0.1"
 TEXTS = st.one_of(st.none(), st.text(SIGNS, max_size=6), st.sampled_from(["", "NA", "007", "x y", "{}"]))
 VALUES: dict[str, Any] = {

@@ -20,7 +20,7 @@ from tests.property.filter_families import FAMILIES, Family, trees
 from tests.property.filter_model import expected
 from tests.property.filter_sources import SOURCES, Case, by_engine, by_masks, close_stores
 
-RUNS = int(os.environ.get("LAMELLA_LONG_RUNS", "12"))
+RUNS = int(os.environ.get("LAMELLA_LONG_RUNS", "7"))
 
 NAMES = ["a", "A", "b c", "é", "É", "select", "a.x", "_", "c0", 'say "x"', "ß", "SS", "item", "and"]
 BY_DUCKDB = "files of DuckDB"

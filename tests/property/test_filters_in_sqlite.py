@@ -23,7 +23,7 @@ from tests.property.filter_families import Family, integers, trees
 from tests.property.filter_model import asked as comparable
 from tests.property.filter_sources import SOURCES, Case, by_engine, by_masks
 
-RUNS = int(os.environ.get("LAMELLA_LONG_RUNS", "20"))
+RUNS = int(os.environ.get("LAMELLA_LONG_RUNS", "10"))
 
 WHOLE = integers(pa.int64(), -(2**63), 2**63 - 1)
 NUMBERS = st.sampled_from([0.0, -0.0, 0.5, 60.0, -1.5, 2.0**53, -(2.0**63), 1e300, math.inf, -math.inf])

@@ -29,7 +29,7 @@ from tests.property.query_cases import SCHEMA, aggregates, comparable, condition
 from tests.property.query_model import Row, answered, ordered, told
 from tests.property.test_queries_agree import agree
 
-RUNS = int(os.environ.get("LAMELLA_LONG_RUNS", "12"))
+RUNS = int(os.environ.get("LAMELLA_LONG_RUNS", "8"))
 Types = dict[str, pa.DataType]
 
 

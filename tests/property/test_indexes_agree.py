@@ -32,7 +32,7 @@ from lamella.core.scan.snapshot import Snapshot, SortKey
 from lamella.core.store import Table
 from tests.property.store_machine import small_sizes
 
-RUNS = int(os.environ.get("LAMELLA_LONG_RUNS", "15"))
+RUNS = int(os.environ.get("LAMELLA_LONG_RUNS", "10"))
 TEXT = st.text("aAbBé😀%_\\\0 0", max_size=3)
 FLOATS = st.sampled_from([0.0, -0.0, 1.0, 1.5, -2.5, math.nan, math.inf, -math.inf])
 MOMENTS = st.datetimes(dt.datetime(1900, 1, 1), dt.datetime(2100, 1, 1))

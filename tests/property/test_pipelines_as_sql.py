@@ -30,7 +30,7 @@ from lamella.core.query.sql_reader import from_sql, from_text
 from lamella.core.query.steps import Buckets, Facets, Group, Join, Limit, Pivot, Sample, Sql, Step
 from tests.property.query_cases import OTHER, SCHEMA, questions, rows
 
-RUNS = int(os.environ.get("LAMELLA_LONG_RUNS", "30"))
+RUNS = int(os.environ.get("LAMELLA_LONG_RUNS", "15"))
 REFUSED = (
     "as SQL",
     "has no SQL",

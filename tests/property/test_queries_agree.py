@@ -28,7 +28,7 @@ from lamella.core.query.steps import Group, Join, Sample
 from tests.property.query_cases import OTHER, SCHEMA, questions, rows
 from tests.property.query_model import Row, answered
 
-RUNS = int(os.environ.get("LAMELLA_LONG_RUNS", "40"))
+RUNS = int(os.environ.get("LAMELLA_LONG_RUNS", "25"))
 
 FROM_MEMORY = 5
 """How often a grouping is asked until it is answered from columns in memory, by a statement bound before."""

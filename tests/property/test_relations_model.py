@@ -21,7 +21,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from lamella import Store, col
 from lamella.core.store import Table
 
-RUNS = int(os.environ.get("LAMELLA_LONG_RUNS", "10"))
+RUNS = int(os.environ.get("LAMELLA_LONG_RUNS", "5"))
 NAN = float("nan")
 WORDS = st.none() | st.sampled_from(["", "a", "b", "ä"])
 FLOATS = st.none() | st.sampled_from([0.0, -0.0, 1.0, 1.5, 2.0, NAN, float("inf")])

@@ -21,7 +21,7 @@ from lamella import Store
 from lamella.core.errors import StoreProblem
 from tests.property.search_model import Asked, asked, cell, cells
 
-RUNS = int(os.environ.get("LAMELLA_LONG_RUNS", "20"))
+RUNS = int(os.environ.get("LAMELLA_LONG_RUNS", "9"))
 SCHEMA = pa.schema([("title", pa.string()), ("tags", pa.list_(pa.string())), ("n", pa.int64())])
 INDEXED = ["title", "tags"]
 

@@ -28,7 +28,7 @@ from tests.property import query_cases
 from tests.property.query_cases import rows
 from tests.property.test_queries_agree import agree
 
-RUNS = int(os.environ.get("LAMELLA_LONG_RUNS", "25"))
+RUNS = int(os.environ.get("LAMELLA_LONG_RUNS", "12"))
 IS_SAIL = os.environ.get("LAMELLA_SPARK", "sail") == "sail"
 
 NO_NANOSECONDS = [one for one in query_cases.SCHEMA if one.name != "fine"]

@@ -19,7 +19,7 @@ from lamella.core.store.rows import OldVersion
 from tests.property.store_machine import LIMITS, VALUES, Columns
 from tests.property.table_model import Content, History, Row
 
-RUNS = int(os.environ.get("LAMELLA_LONG_RUNS", "30"))
+RUNS = int(os.environ.get("LAMELLA_LONG_RUNS", "14"))
 STEPS = 50
 TABLES = ["t", "u", "v"]
 MOST_HELD = 3

@@ -35,7 +35,7 @@ from lamella.core.store.importing import import_dataset
 from lamella.core.store.store import Store
 from lamella.core.transfer.exporting import ExportOptions, export
 
-RUNS = int(os.environ.get("LAMELLA_LONG_RUNS", "30"))
+RUNS = int(os.environ.get("LAMELLA_LONG_RUNS", "15"))
 Rows = list[list[str | None]]
 MARKERS = {"", "NA", "N/A", "n/a", "NULL", "Null", "null", "None", "none", "\\N", "<NA>", "NaT"}
 SPECIALS = {"nan", "NaN", "inf", "-inf"}

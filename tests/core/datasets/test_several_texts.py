@@ -89,20 +89,19 @@ def test_folders_that_stand_for_values_are_columns(folder: Path) -> None:
 
 
 def test_large_files_are_read_through_one_cache(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(text_dataset, "FIRST_BYTES", 64 << 10)
     monkeypatch.setattr(text_dataset, "SMALLEST_BLOCK", 128 << 10)
     monkeypatch.setattr(text_files, "BYTES_A_BLOCK", 128 << 10)
     for file in range(3):
         last = "many,z\n" if file == 2 else ""
-        (folder / f"{file}.csv").write_text(
-            "n,s\n" + "".join(f"{n},s{file}\n" for n in range(150_000)) + last
-        )
+        (folder / f"{file}.csv").write_text("n,s\n" + "".join(f"{n},s{file}\n" for n in range(50_000)) + last)
     dataset = opened(folder)
     assert not dataset.snapshot().complete and dataset.schema.field("n").type == pa.int64()
     seen: list[float | None] = []
     dataset.fill(Job(lambda progress: seen.append(progress.fraction)))
     assert seen[-1] == 1.0
     numbers = dataset.read(["n"])["n"].to_pylist()
-    assert numbers == [str(n) for _ in range(3) for n in range(150_000)] + ["many"]
+    assert numbers == [str(n) for _ in range(3) for n in range(50_000)] + ["many"]
     assert opened(folder).snapshot().complete
     later = (folder / "1.csv").stat().st_mtime_ns + 10**9
     os.utime(folder / "1.csv", ns=(later, later))

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from lamella import Store
 
-TIMES = int(os.environ.get("LAMELLA_INCREMENTS", "200"))
+TIMES = int(os.environ.get("LAMELLA_INCREMENTS", "60"))
 
 WORKER = """
 import sys

@@ -8,7 +8,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-KILLS = 8
+KILLS = 5
 
 
 def test_a_killed_writer_loses_nothing_it_was_told_is_safe() -> None:

@@ -52,7 +52,7 @@ def rows(count: int) -> list[dict[str, Any]]:
     return made
 
 
-@pytest.mark.parametrize("count", [50, 3_000, 12_000], ids=["catalog", "one file", "many blocks"])
+@pytest.mark.parametrize("count", [50, 3_000, 6_000], ids=["catalog", "one file", "many blocks"])
 def test_a_table_of_documents_gives_each_back_whole(tmp_path: Path, count: int) -> None:
     given_rows = rows(count)
     with Store.open(tmp_path / "s") as store:

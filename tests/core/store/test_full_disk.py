@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -18,6 +19,7 @@ from tests.mounts import filled, small_disk
 ROWS = 30_000
 STEP = 24 << 10
 Work = Callable[[Store], object]
+PlaceHistory = Callable[[Path, int], None]
 
 
 def numbers(count: int, seed: int) -> dict[str, list[int]]:
@@ -133,7 +135,21 @@ def test_a_full_disk_can_still_be_read() -> None:
             assert store["t"].read().to_pylist() == [{"_id": 0, "x": 1}]
 
 
-def begun_with_history(folder: Path, commits: int) -> None:
+@pytest.fixture(scope="module")
+def place_history(tmp_path_factory: pytest.TempPathFactory) -> PlaceHistory:
+    """Puts a store with a history of so many commits where it is asked for; each is made once."""
+    made: dict[int, Path] = {}
+
+    def place(folder: Path, commits: int) -> None:
+        if commits not in made:
+            made[commits] = tmp_path_factory.mktemp("history") / "s"
+            make_history(made[commits], commits)
+        shutil.copytree(made[commits], folder)
+
+    return place
+
+
+def make_history(folder: Path, commits: int) -> None:
     with Store.open(folder) as store:
         table = store.create_table("t", numbers(ROWS, 0))
         table.update_where(None, {"$inc": {"x": 1, "y": 1, "z": 1}})
@@ -145,9 +161,11 @@ def begun_with_history(folder: Path, commits: int) -> None:
 
 @pytest.mark.parametrize("opened_full", [False, True], ids=["open before", "opened on the full disk"])
 @pytest.mark.parametrize("commits", [0, 30, 1_500])
-def test_a_full_disk_is_relieved_by_dropping_a_table(commits: int, opened_full: bool) -> None:
+def test_a_full_disk_is_relieved_by_dropping_a_table(
+    place_history: PlaceHistory, commits: int, opened_full: bool
+) -> None:
     with small_disk(12_000) as disk:
-        begun_with_history(disk / "s", commits)
+        place_history(disk / "s", commits)
         before = None if opened_full else Store.open(disk / "s")
         with filled(disk), before or Store.open(disk / "s") as store:
             with pytest.raises(StoreProblem, match="check the disk's space"):
@@ -161,9 +179,11 @@ def test_a_full_disk_is_relieved_by_dropping_a_table(commits: int, opened_full: 
 
 
 @pytest.mark.parametrize("commits", [0, 30, 1_500])
-def test_a_full_disk_is_relieved_by_dropping_a_table_in_a_transaction(commits: int) -> None:
+def test_a_full_disk_is_relieved_by_dropping_a_table_in_a_transaction(
+    place_history: PlaceHistory, commits: int
+) -> None:
     with small_disk(12_000) as disk:
-        begun_with_history(disk / "s", commits)
+        place_history(disk / "s", commits)
         with Store.open(disk / "s") as store, filled(disk):
             with pytest.raises(StoreProblem, match="check the disk's space"):
                 while True:
@@ -188,9 +208,11 @@ def test_a_drop_that_is_taken_back_leaves_room_for_another(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("commits", [0, 1_500])
-def test_a_full_disk_is_relieved_by_letting_versions_expire(commits: int) -> None:
+def test_a_full_disk_is_relieved_by_letting_versions_expire(
+    place_history: PlaceHistory, commits: int
+) -> None:
     with small_disk(12_000) as disk:
-        begun_with_history(disk / "s", commits)
+        place_history(disk / "s", commits)
         with Store.open(disk / "s") as store, filled(disk):
             store["t"].maintenance.expire(keep_versions=1)
             assert store.maintenance.vacuum().bytes > 100_000
@@ -198,9 +220,9 @@ def test_a_full_disk_is_relieved_by_letting_versions_expire(commits: int) -> Non
             assert_clean(store)
 
 
-def test_a_table_is_dropped_again_and_again_on_a_full_disk() -> None:
+def test_a_table_is_dropped_again_and_again_on_a_full_disk(place_history: PlaceHistory) -> None:
     with small_disk(12_000) as disk:
-        begun_with_history(disk / "s", 0)
+        place_history(disk / "s", 0)
         with Store.open(disk / "s") as store:
             for _ in range(5):
                 store.create_table("v", numbers(ROWS, 7))

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from lamella.core.datasets import open_dataset
+from lamella.core.datasets.text import dataset as text_dataset
+from lamella.core.datasets.text import files as text_files
 from lamella.core.errors import (
     BadData,
     BrokenCheck,
@@ -196,15 +198,18 @@ def test_keys_that_several_new_rows_have_are_said_before(store: Store, opened) -
 
 @pytest.mark.parametrize("columns", [None, {"a": "_a"}])
 def test_members_that_appear_late_in_a_file_are_imported(
-    tmp_path: Path, store: Store, columns: dict[str, str] | None
+    tmp_path: Path, store: Store, columns: dict[str, str] | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Beyond the first blocks, of which alone the columns are known at first."""
+    monkeypatch.setattr(text_dataset, "FIRST_BYTES", 64 << 10)
+    monkeypatch.setattr(text_dataset, "SMALLEST_BLOCK", 128 << 10)
+    monkeypatch.setattr(text_files, "BYTES_A_BLOCK", 128 << 10)
     path = tmp_path / "late.jsonl"
-    lines = ['{"a": 1}'] * 300_000 + ['{"a": 2, "b": "late", "_a": 3}']
+    lines = ['{"a": 1}'] * 60_000 + ['{"a": 2, "b": "late", "_a": 3}']
     path.write_text("\n".join(lines))
     dataset = open_dataset(path, cache_dir=tmp_path / "cache")
     assert dataset.schema.names == ["a"]
     table = import_dataset(dataset, store, columns=columns)
-    last = table.read(ids=[300_000]).to_pylist()[0]
+    last = table.read(ids=[60_000]).to_pylist()[0]
     first, third = ("_a", "_a_2") if columns else ("a", "_a")
-    assert last == {"_id": 300_000, first: 2, "b": "late", third: 3}
+    assert last == {"_id": 60_000, first: 2, "b": "late", third: 3}

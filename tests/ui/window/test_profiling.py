@@ -121,19 +121,19 @@ def test_figures_are_a_table_to_export(view):
     assert table.column("most_frequent_rows").to_pylist()[1] == 250
 
 
-def test_ten_thousand_columns_show_those_on_screen_first(qtbot, window, settled, tmp_path: Path):
+def test_of_very_many_columns_those_on_screen_come_first(qtbot, window, settled, tmp_path: Path):
     path = tmp_path / "wide.parquet"
-    pq.write_table(pa.table({f"c{n:05}": [n, n + 1] for n in range(10_000)}), path)
+    pq.write_table(pa.table({f"c{n:05}": [n, n + 1] for n in range(2_000)}), path)
     window.open_paths([path])
     tab = settled()
     window.commands["all_columns"].trigger()
     view = tab.profiling.view
     qtbot.waitUntil(lambda: view.loader.num_known >= 10)
     known = set(view.loader.profiles)
-    assert len(view.model.rows) == 10_000 and known <= set(names(view)[:60])
-    qtbot.keyClicks(view.search, "c09999")
-    qtbot.waitUntil(lambda: "c09999" in view.loader.profiles)
-    assert view.loader.profiles["c09999"].max == 10_000
+    assert len(view.model.rows) == 2_000 and known <= set(names(view)[:60])
+    qtbot.keyClicks(view.search, "c01999")
+    qtbot.waitUntil(lambda: "c01999" in view.loader.profiles)
+    assert view.loader.profiles["c01999"].max == 2_000
     tab.profiling.hide()
     qtbot.waitUntil(lambda: not view.loader.busy)
 
