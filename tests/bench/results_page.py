@@ -256,8 +256,8 @@ def write_pictures(run: SavedRun, folder: Path) -> list[Path]:
     """One for each workload. Needs Qt, and no screen."""
     os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
     from lamella.app.bootstrap import application
+    from lamella.ui.bench.benchmark_results import results_of
     from lamella.ui.bench.export import write_overview
-    from lamella.ui.bench.saved_runs import results_of
 
     application()
     folder.mkdir(parents=True, exist_ok=True)

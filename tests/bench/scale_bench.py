@@ -409,8 +409,8 @@ def write_picture(run: SavedRun) -> None:
     """Needs Qt, and no screen."""
     os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
     from lamella.app.bootstrap import application
+    from lamella.ui.bench.benchmark_results import results_of
     from lamella.ui.bench.export import write_overview
-    from lamella.ui.bench.saved_runs import results_of
 
     application()
     write_overview(PICTURE, results_of(run)["taxi"])

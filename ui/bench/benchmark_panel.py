@@ -25,8 +25,8 @@ from PySide6.QtWidgets import (
 
 from lamella.core.bench.engine.choice import Choice
 from lamella.core.bench.engine.protocol import Doing, Message
-from lamella.core.bench.registry import WORKLOADS
 from lamella.core.bench.results.figures import shown_rows
+from lamella.core.bench.results.run import Recording
 from lamella.core.bench.results.store import SavedRuns
 from lamella.core.bench.workloads.model import Workload
 from lamella.core.errors import LamellaError
@@ -37,6 +37,7 @@ from lamella.ui.bench.benchmark_results import BenchmarkResults, title_of
 from lamella.ui.bench.benchmark_run import BenchmarkRun, Benchmarks, End, RunSaving
 from lamella.ui.bench.quantities import about
 from lamella.ui.bench.results_view import ResultsView
+from lamella.ui.bench.tab_state import choices_of, choose_again, look_again, look_of
 from lamella.ui.tasks import Tasks
 from lamella.ui.widgets.controls import ICON_GAP
 from lamella.ui.widgets.message_bar import MessageBar
@@ -255,6 +256,7 @@ class BenchmarkPanel(QWidget):
         self._tasks = tasks
         self._benchmark: BenchmarkRun | None = None
         self._shown: Workload | None = None
+        self._opening: Mapping[str, Any] | None = None
         self._passed_over = 0
         self.benchmarks, self.run_saving = Benchmarks(), RunSaving(tasks, kept, self)
         self.controls = BenchmarkControls(tasks, self.run_saving.costs, folder)
@@ -293,26 +295,47 @@ class BenchmarkPanel(QWidget):
         systems.server.changed.connect(take)
 
     def state(self) -> dict[str, Any]:
-        """What is chosen, as JSON."""
-        controls = self.controls
-        workloads = [workload.id for workload in controls.workloads]
-        return {
-            "workload": workloads[0] if len(workloads) == 1 else "",
-            "rows": list(controls.size_choice.selection),
-            "repeats": controls.repeats.value(),
+        """What is chosen and what is shown, as JSON; the run that is shown by its number among the saved."""
+        if self._opening is not None:
+            return dict(self._opening)
+        shown = {
+            "run": self.run_saving.number_of(self.benchmarks.last),
+            "shown": self._shown.id if self._shown else "",
         }
+        return choices_of(self.controls) | shown | {"look": look_of(self.view.display)}
 
     def show_state(self, state: Mapping[str, Any]) -> None:
-        """Choose that again, where there is such a workload."""
-        controls, workload = self.controls, state.get("workload")
-        if workload not in WORKLOADS:
+        """Choose that again, as far as there still is such a thing; a run is read in the background."""
+        choose_again(self.controls, state)
+        number = state.get("run")
+        if type(number) is not int or self.running:
+            self._look_again(state)
             return
-        controls.workload_choice.choose(workload)
-        rows, repeats = state.get("rows"), state.get("repeats")
-        if isinstance(rows, list) and rows and all(type(each) is int and each > 0 for each in rows):
-            controls.size_choice.choose(tuple(rows))
-        if type(repeats) is int:
-            controls.repeats.setValue(repeats)
+        self._opening = state
+
+        def opened(run: tuple[Recording, Mapping[str, BenchmarkResults]]) -> None:
+            self._opening = None
+            if self.benchmarks.last is None:  # nothing was measured meanwhile
+                self.benchmarks.show(*run)
+                self.run_saving.take(run[0], number)
+                self.bar.say(f"Run {number}, of {run[0].started.astimezone():%Y-%m-%d %H:%M}.")
+                self.bar.set_more(run[0].choice.title)
+                self._look_again(state)
+
+        def failed(error: Exception) -> None:
+            self._opening = None
+            self.news.say(f"The run that was shown cannot be. {error}")
+            self._look_again(state)
+
+        self._tasks.read(
+            lambda job: self.run_saving.open(number), opened, failed, owner=self, text=f"Reading run {number}"
+        )
+
+    def _look_again(self, state: Mapping[str, Any]) -> None:
+        shown = state.get("shown")
+        if isinstance(shown, str) and self.benchmarks.knows(shown):
+            self.show_workload(self.benchmarks.workload(shown))
+        look_again(self.view.display, state.get("look"))
 
     # --------------------------------------------------------------------- measuring
 
@@ -467,7 +490,8 @@ class BenchmarkPanel(QWidget):
         self.news.installEventFilter(self)
 
     def _connect(self) -> None:
-        self.controls.changed.connect(self.state_changed)
+        for signal in (self.controls.changed, self.view.display.changed, self.run_saving.saved):
+            signal.connect(lambda *_: self.state_changed.emit())
         self.bar.start_requested.connect(self.start)
         self.bar.stop_requested.connect(self.stop)
         self.bar.pause_requested.connect(self._pause)
@@ -486,6 +510,7 @@ class BenchmarkPanel(QWidget):
         self.view.display.workload_requested.connect(
             lambda name: self.show_workload(self.benchmarks.workload(name))
         )
+        self.view.display.workload_requested.connect(lambda _: self.state_changed.emit())
 
 
 def _outcome(how: End, error: Exception | None, samples: int, failures: int) -> str:

@@ -8,13 +8,25 @@ from functools import cache
 
 from lamella.core.bench.engine.judge import point_of
 from lamella.core.bench.engine.protocol import WRONG, Failure, Measured, Message, Surroundings, Unsupported
-from lamella.core.bench.registry import WORKLOADS, entry_named
+from lamella.core.bench.registry import WORKLOADS, entry_named, workload_named
 from lamella.core.bench.results.compare import Multiple, Ratio, multiples, ratios_between, reference_of
 from lamella.core.bench.results.figures import in_order, shown_rows
 from lamella.core.bench.results.matrix import Matrices, asks_questions
 from lamella.core.bench.results.published import published_lines
-from lamella.core.bench.results.records import AGAIN, COLD, FIRST, WARM, Point, Sample, Summary, Tally
+from lamella.core.bench.results.records import (
+    AGAIN,
+    COLD,
+    FIRST,
+    WARM,
+    Point,
+    Sample,
+    Summary,
+    Tally,
+    by_workload,
+)
+from lamella.core.bench.results.run import SavedRun
 from lamella.core.bench.workloads.model import Operation, Workload
+from lamella.core.errors import LamellaError
 from lamella.ui.bench.bar_chart import Bar, BarGroup, Bars, ranked
 from lamella.ui.bench.quantities import DISK, NORMALISED, TIME, Quantity, short_rows
 from lamella.ui.bench.series import (
@@ -323,3 +335,28 @@ def _multiple_bar(one: Multiple, reference: str) -> Bar:
         f"from {NORMALISED.exact(one.low)} to {NORMALISED.exact(one.high)}",
     ]
     return Bar(series, SeriesPoint(0, one.mean, one.low, one.high, len(one.sizes)), "", "\n".join(words))
+
+
+def _workloads_of(run: SavedRun) -> list[Workload]:
+    """In the order in which they were measured; those that nothing is known of here are left out."""
+    if run.choice is not None:
+        return [part.workload for part in run.choice.parts]
+    found = []
+    for name in dict.fromkeys(sample.workload for sample in run.samples):
+        try:
+            found.append(workload_named(name))
+        except LamellaError:  # of another version, or of a file that is gone
+            continue
+    return found
+
+
+def results_of(run: SavedRun) -> dict[str, BenchmarkResults]:
+    """By workload."""
+    samples = by_workload(run.samples)
+    messages: dict[str, list[Message]] = {}
+    for one in (*run.failures, *run.unsupported, *run.surroundings):
+        messages.setdefault(one.workload, []).append(one)
+    return {
+        one.id: BenchmarkResults.of(one, samples.get(one.id, ()), messages.get(one.id, ()))
+        for one in _workloads_of(run)
+    }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from enum import StrEnum
 
 from PySide6.QtCore import QObject, QTimer, Signal
@@ -19,9 +19,9 @@ from lamella.core.bench.results.records import Record
 from lamella.core.bench.results.run import Recording
 from lamella.core.bench.results.store import SavedRuns
 from lamella.core.bench.workloads.model import Workload
-from lamella.core.errors import FileProblem
+from lamella.core.errors import BadData, FileProblem
 from lamella.core.jobs import Job, Progress
-from lamella.ui.bench.benchmark_results import BenchmarkResults
+from lamella.ui.bench.benchmark_results import BenchmarkResults, results_of
 from lamella.ui.tasks import Handle, Tasks
 
 LOOK_MILLISECONDS = 100
@@ -132,6 +132,15 @@ class Benchmarks:
     def recording_of(self, workload: Workload) -> Recording | None:
         return self._recordings.get(workload.id)
 
+    def show(self, recording: Recording, results: Mapping[str, BenchmarkResults]) -> None:
+        """One that was measured before, as the last one."""
+        self.last = recording
+        self._results.update(results)
+        self._recordings.update(dict.fromkeys(results, recording))
+
+    def knows(self, workload_id: str) -> bool:
+        return workload_id in self._results or workload_id in WORKLOADS
+
     def workload(self, workload_id: str) -> Workload:
         """As it was measured, or as it is known."""
         measured = self._results.get(workload_id)
@@ -185,6 +194,27 @@ class RunSaving(QObject):
             self.saved.emit(number)
 
         self._tasks.write(work, done, self.failed.emit, owner=self, text="Saving the run")
+
+    def number_of(self, recording: Recording | None) -> int | None:
+        """Of the run that it is saved as."""
+        saved = self._saved
+        return saved[1] if saved is not None and saved[0] is recording else None
+
+    def open(self, number: int) -> tuple[Recording, dict[str, BenchmarkResults]]:
+        """Blocks. A saved run, and its results by workload. Raises `UnknownRun`, and `BadData` for one of
+        workloads that this version does not know."""
+        run = self._kept.run(number) if self._kept else None
+        if run is None or run.choice is None:
+            raise BadData(f"Run {number} has workloads that this version does not know")
+        recording = Recording(
+            run.choice, run.started, list(run.records), list(run.failures), list(run.unsupported),
+            list(run.surroundings), list(run.ended),
+        )  # fmt: skip
+        return recording, results_of(run)
+
+    def take(self, recording: Recording, number: int) -> None:
+        """It is saved as this run already."""
+        self._saved = (recording, number)
 
     def costs(self) -> Costs:
         """Blocks. Of the runs that were saved, or as shipped where these cannot be read."""

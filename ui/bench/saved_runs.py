@@ -22,19 +22,15 @@ from PySide6.QtWidgets import (
 
 from lamella.core.bench.engine.choice import Choice
 from lamella.core.bench.engine.machine import sentence
-from lamella.core.bench.engine.protocol import Message
-from lamella.core.bench.registry import workload_named
 from lamella.core.bench.results.compare import Comparison, compare
-from lamella.core.bench.results.records import by_workload
 from lamella.core.bench.results.results_file import SUFFIX, read_results_file
 from lamella.core.bench.results.run import RunSummary, SavedRun
 from lamella.core.bench.results.store import SavedRuns
-from lamella.core.bench.workloads.model import Workload
 from lamella.core.errors import LamellaError
 from lamella.core.jobs import Job
 from lamella.ui import theme
 from lamella.ui.bench import export
-from lamella.ui.bench.benchmark_results import BenchmarkResults, Display, prepare
+from lamella.ui.bench.benchmark_results import BenchmarkResults, Display, prepare, results_of
 from lamella.ui.bench.caption import Caption
 from lamella.ui.bench.quantities import about
 from lamella.ui.bench.results_view import ResultsView
@@ -96,31 +92,6 @@ class RunView(QWidget):
         layout.addWidget(self.view, 1)
         self.view.display.workload_requested.connect(self._show)
         self.view.display.export_requested.connect(self._export)
-
-
-def _workloads_of(run: SavedRun) -> list[Workload]:
-    """In the order in which they were measured; those that nothing is known of here are left out."""
-    if run.choice is not None:
-        return [part.workload for part in run.choice.parts]
-    found = []
-    for name in dict.fromkeys(sample.workload for sample in run.samples):
-        try:
-            found.append(workload_named(name))
-        except LamellaError:  # of another version, or of a file that is gone
-            continue
-    return found
-
-
-def results_of(run: SavedRun) -> dict[str, BenchmarkResults]:
-    """By workload."""
-    samples = by_workload(run.samples)
-    messages: dict[str, list[Message]] = {}
-    for one in (*run.failures, *run.unsupported, *run.surroundings):
-        messages.setdefault(one.workload, []).append(one)
-    return {
-        one.id: BenchmarkResults.of(one, samples.get(one.id, ()), messages.get(one.id, ()))
-        for one in _workloads_of(run)
-    }
 
 
 def _where(run: SavedRun) -> str:

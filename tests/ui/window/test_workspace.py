@@ -332,12 +332,45 @@ def test_closed_tab_is_reopened_with_its_steps(qtbot, window, settled, file_tab,
 
 def test_benchmark_comes_back_with_its_choices(qtbot, window, restart):
     window.show_benchmark()
-    window.benchmark.controls.workload_choice.choose("needle")
-    window.benchmark.controls.repeats.setValue(7)
+    controls = window.benchmark.controls
+    controls.workload_choice.choose("needle")
+    controls.repeats.setValue(7)
+    controls.size_choice.choose((1000, 4321))
+    controls.systems.choose({"sqlite"})
+    controls.conditions.fresh.setChecked(True)
+    controls.conditions.limit.setValue(60)
+    window.benchmark.view.display.show_view("size")
+    state = window.benchmark.state()
     again = restart(window)
     qtbot.waitUntil(lambda: again.benchmark is not None and again.tabs.current is again.benchmark)
     assert [workload.id for workload in again.benchmark.controls.workloads] == ["needle"]
-    assert again.benchmark.controls.repeats.value() == 7
+    assert again.benchmark.controls.systems.selection == ("sqlite",)
+    assert again.benchmark.view.display.view.id == "size" and again.benchmark.state() == state
+
+
+def test_benchmark_comes_back_with_the_run_that_it_showed(qtbot, window, restart):
+    window.show_benchmark()
+    panel = window.benchmark
+    panel.controls.workload_choice.choose("small")
+    panel.controls.size_choice.choose((1,))
+    panel.controls.repeats.setValue(1)
+    panel.controls.systems.choose({"sqlite"})
+    with qtbot.waitSignal(panel.run_saving.saved) as saved:
+        panel.bar.start.click()
+    panel.view.display.show_view("statistics")
+    measured = len(panel.results.records)
+    state = panel.state()
+    again = restart(window)
+    qtbot.waitUntil(lambda: again.benchmark is not None and again.benchmark.benchmarks.last is not None)
+    back = again.benchmark
+    assert len(back.results.records) == measured > 0 and back.state() == state
+    assert back.status.startswith(f"Run {saved.args[0]}, of 20") and back.bar.more.isVisibleTo(back.bar)
+    with qtbot.waitSignal(back.run_saving.saved) as saved:
+        back.add_repeats(1)  # one that was opened is measured on
+    again.saved_runs.delete([saved.args[0]])
+    third = restart(again)
+    qtbot.waitUntil(lambda: third.benchmark is not None and "cannot be" in third.benchmark.news.label.text())
+    assert third.benchmark.controls.workloads[0].id == "small" and third.benchmark.results.empty
 
 
 def test_two_hundred_tabs_come_back_without_being_opened(file, restart):
