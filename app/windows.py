@@ -48,12 +48,15 @@ class Windows(QObject):
         window.library.stores_changed.connect(partial(self._list_in_others, window, {}))
         window.closed.connect(partial(self._drop, window))
 
-    def open_beside(self, window: MainWindow, tab: Mapping[str, Any] | None) -> MainWindow:
-        """A further window, with the tab whose state in the workspace is given, or empty."""
+    def open_beside(
+        self, window: MainWindow, tab: Mapping[str, Any] | None, place: QPoint | None = None
+    ) -> MainWindow:
+        """A further window, with the tab whose state in the workspace is given, or empty; at `place` on the
+        screen, or a little away from this one."""
         made = self._make()
         self.adopt(made)
         made.resize(window.size())
-        made.move(window.pos() + STEP)
+        made.move(window.pos() + STEP if place is None else place)
         made.show()
         made.raise_()
         made.activateWindow()

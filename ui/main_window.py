@@ -72,7 +72,7 @@ class MainWindow(QMainWindow):
     """
 
     sample_requested = Signal(object)
-    window_requested = Signal(object)
+    window_requested = Signal(object, object)
     closed = Signal()
 
     def __init__(
@@ -250,15 +250,15 @@ class MainWindow(QMainWindow):
                 tab.reload()
                 tab.messages.say(f"In another window: {commit_text(commit)}")
 
-    def move_tab(self, target: MainWindow | None = None) -> None:
-        """The current tab to another window, or a new one, as it is."""
+    def move_tab(self, target: MainWindow | None = None, place: QPoint | None = None) -> None:
+        """The current tab to another window, or a new one, as it is; `place` is where that stands."""
         tab = self.tabs.current
         item = None if tab is None else self.workspace.item_of(tab)
         if tab is None or item is None or not self._may_close(tab):
             return
         self.tabs.close_at(self.tabs.tabs.indexOf(tab))
         if target is None:
-            self.window_requested.emit(item)
+            self.window_requested.emit(item, place)
         else:
             target.workspace.reopen(item)
             target.activateWindow()

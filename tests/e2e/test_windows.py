@@ -107,6 +107,20 @@ def test_tab_moves_to_a_new_window_as_it_is(qtbot, program, tmp_path: Path):
     assert moved.where == (col("carrier") == "AA") and first.tabs.tabs.count() == 0
 
 
+def pull_out(qtbot, window: MainWindow) -> None:
+    """The first tab, away from its bar."""
+    bar = window.tabs.tabs.tabBar()
+    middle = bar.tabRect(0).center()
+    qtbot.mousePress(bar, Qt.MouseButton.LeftButton, pos=middle)
+    for y in (10, 40, 90):
+        away = QPointF(middle + QPoint(0, y))
+        there = QPointF(bar.mapToGlobal(away.toPoint()))
+        left, none = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+        move = QMouseEvent(QEvent.Type.MouseMove, away, there, Qt.MouseButton.NoButton, left, none)
+        QApplication.sendEvent(bar, move)
+    qtbot.mouseRelease(bar, Qt.MouseButton.LeftButton, pos=middle)
+
+
 def test_tab_is_dragged_to_the_other_window_with_its_steps(qtbot, pair, monkeypatch):
     first, second = pair
     second.commands["close_tab"].trigger()
@@ -127,20 +141,51 @@ def test_tab_is_dragged_to_the_other_window_with_its_steps(qtbot, pair, monkeypa
         assert not window.overlay.isVisible()
 
     monkeypatch.setattr(tab_drag, "run_drag", drop)
-    bar = first.tabs.tabs.tabBar()
     for _ in range(2):  # on its own window nothing happens
-        middle = bar.tabRect(0).center()
-        qtbot.mousePress(bar, Qt.MouseButton.LeftButton, pos=middle)
-        for y in (10, 40, 90):
-            away = QPointF(middle + QPoint(0, y))
-            there = QPointF(bar.mapToGlobal(away.toPoint()))
-            left, none = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
-            move = QMouseEvent(QEvent.Type.MouseMove, away, there, Qt.MouseButton.NoButton, left, none)
-            QApplication.sendEvent(bar, move)
-        qtbot.mouseRelease(bar, Qt.MouseButton.LeftButton, pos=middle)
+        pull_out(qtbot, first)
     qtbot.waitUntil(lambda: first.tabs.tabs.count() == 0)
     moved = shown(qtbot, second)
     assert moved.where == (col("x") > 1) and not dropped_on
+
+
+def test_tab_that_is_dropped_outside_every_window_opens_in_one_there(qtbot, program, monkeypatch):
+    first = program.window
+    first.open_paths([resources.sample("airlines")])
+    shown(qtbot, first)
+    tab = open_table(qtbot, first)
+    tab.set_filter(col("x") > 1)
+    qtbot.waitUntil(lambda: tab.view.num_rows == 2)
+    first.tabs.tabs.tabBar().moveTab(1, 0)
+    void = QPoint(first.frameGeometry().right() + 200, 300)
+    places, buttons = [first.geometry().center(), void, void], [Qt.MouseButton.NoButton]
+    monkeypatch.setattr(tab_drag, "run_drag", lambda *_: Qt.DropAction.IgnoreAction)
+    monkeypatch.setattr(tab_drag.QCursor, "pos", lambda: places[0])
+    monkeypatch.setattr(tab_drag.QGuiApplication, "mouseButtons", lambda: buttons[0])
+    pull_out(qtbot, first)  # onto its own window
+    places.pop(0)
+    buttons[0] = Qt.MouseButton.LeftButton
+    pull_out(qtbot, first)  # Esc: the button is still down
+    qtbot.wait(0)
+    assert len(program.windows.all) == 1 and first.tabs.tabs.count() == 2
+    buttons[0] = Qt.MouseButton.NoButton
+    pull_out(qtbot, first)
+    qtbot.waitUntil(lambda: len(program.windows.all) == 2)
+    second = program.windows.all[-1]
+    moved = shown(qtbot, second)
+    assert moved.where == (col("x") > 1) and first.tabs.tabs.count() == 1
+    assert second.pos() == void - tab_drag.BELOW_MOUSE
+    places[0] = void + QPoint(900, 0)
+    pull_out(qtbot, second)  # its only tab takes the window along
+    qtbot.waitUntil(lambda: second.pos() == places[0] - tab_drag.BELOW_MOUSE)
+    assert len(program.windows.all) == 2
+    first.quit()
+    again = Program(restores=True)
+    again.restore()
+    again.window.show()
+    qtbot.waitUntil(lambda: len(again.windows.all) == 2)
+    back = {shown(qtbot, window).name: window for window in again.windows.all}
+    assert shown(qtbot, back["t"]).where == (col("x") > 1) and len(back) == 2
+    end_all(again)
 
 
 def test_stores_and_tables_of_one_window_are_listed_in_the_other(qtbot, pair, tmp_path: Path):

@@ -129,7 +129,7 @@ def _file_handlers(window: Window) -> dict[str, Handler]:
         "reopen_tab": window.reopen_tab,
         "next_tab": lambda: window.tabs.step(1),
         "previous_tab": lambda: window.tabs.step(-1),
-        "new_window": lambda: window.window_requested.emit(None),
+        "new_window": lambda: window.window_requested.emit(None, None),
         "move_tab": window.move_tab,
         "close_window": window.close,
         "quit": window.quit,

@@ -1,4 +1,4 @@
-"""Tabs dragged out of their bar: to another window of the program, or as a file to other programs."""
+"""Tabs dragged out of their bar: to another window or a new one, or as a file to other programs."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
-from PySide6.QtCore import QEvent, QMimeData, QObject, QTimer
-from PySide6.QtGui import QDropEvent
+from PySide6.QtCore import QEvent, QMimeData, QObject, QPoint, Qt, QTimer
+from PySide6.QtGui import QCursor, QDropEvent, QGuiApplication
+from PySide6.QtWidgets import QApplication
 
 from lamella.core.remote.addresses import is_address
 from lamella.ui.window.drag_source import file_data, run_drag
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 TAB = "application/x-lamella-tab"
 """Says that a tab is dragged; which one, `TabDrag` knows."""
 
+BELOW_MOUSE = QPoint(120, 12)
+"""From the upper left corner of a new window to the mouse that let go: its first tab is there."""
 DRAG_EVENTS = (QEvent.Type.DragEnter, QEvent.Type.DragMove, QEvent.Type.Drop)
 
 
@@ -28,7 +31,9 @@ class DragWindow(Protocol):
     workspace: Workspace
     others: Callable[[], Sequence[Any]]
 
-    def move_tab(self, target: Any = None) -> None: ...
+    def move_tab(self, target: Any = None, place: QPoint | None = None) -> None: ...
+
+    def move(self, place: QPoint) -> None: ...
 
 
 class TabDrag(QObject):
@@ -50,15 +55,27 @@ class TabDrag(QObject):
         is_file = tab is not None and len(tab.key) == 1 and not is_address(tab.key[0])
         data = file_data([Path(tab.key[0])]) if tab is not None and is_file else QMimeData()
         current = window.tabs.current
-        if window.others() and current is not None and window.workspace.item_of(current) is not None:
+        moves = current is not None and window.workspace.item_of(current) is not None
+        if moves:
             data.setData(TAB, b"")
         if not data.formats():
             return
         TabDrag.source = self
         try:
-            run_drag(window.tabs, data)
+            action = run_drag(window.tabs, data)
         finally:
             TabDrag.source = None
+        place = void_under_mouse()
+        if moves and action is Qt.DropAction.IgnoreAction and place is not None:
+            QTimer.singleShot(0, self, partial(self._drop_in_void, place - BELOW_MOUSE))
+
+    def _drop_in_void(self, place: QPoint) -> None:
+        """A new window for the tab, or, where the window has no other one, the window itself."""
+        window = self._window
+        if len(window.tabs.widgets) > 1:
+            window.move_tab(None, place)
+        else:
+            window.move(place)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if event.type() not in DRAG_EVENTS or not isinstance(event, QDropEvent):
@@ -73,3 +90,13 @@ class TabDrag(QObject):
         if event.type() == QEvent.Type.Drop:  # once the drag is over, for the tab that is dragged closes
             QTimer.singleShot(0, source, partial(source._window.move_tab, self._window))
         return True
+
+
+def void_under_mouse() -> QPoint | None:
+    """Where the mouse let go outside every window of the program. None over one, and while the button is
+    still down: then Esc ended the drag."""
+    if QGuiApplication.mouseButtons() & Qt.MouseButton.LeftButton:
+        return None
+    place = QCursor.pos()
+    windows = (one for one in QApplication.topLevelWidgets() if one.isVisible() and not one.isMinimized())
+    return None if any(one.frameGeometry().contains(place) for one in windows) else place
