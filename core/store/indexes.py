@@ -134,32 +134,42 @@ class Indexes(Sequence[TableIndex]):
         a limit. `fulltext` is of columns of text, for `table.search`, with `language=` (English, None for
         words as they are) and `weights=` by column. Cancelled, or failed, it leaves nothing.
 
-        Raises `UnknownColumn`, `UnknownName` for a kind, and `BadData` for columns that the kind cannot
-        index and for an index that is there.
+        The table may change meanwhile: for a column that is cast it begins again. Raises `UnknownColumn`,
+        also for one that is dropped meanwhile, `UnknownName` for a kind, and `BadData` for columns that the
+        kind cannot index and for an index that is there.
         """
         if self._catalog.read_only:
             raise ReadOnlyStore(
                 f"{self._catalog.path.parent}: the store is open read-only", fix="Open it for writing"
             )
-        made_by, work, state = kind_of(kind), job or Job(), self._reader.current()
-        indexed = [_own_column(state, name) for name in names_of(columns, f"{self._name}: indexes.create")]
-        index = Index(
-            kind, tuple(c.key for c in indexed), made_by.checked(state.row.name, indexed, options)
-        )  # fmt: skip
+        names, work = names_of(columns, f"{self._name}: indexes.create"), job or Job()
+        index = self._made(names, kind, options, work)
+        while index is None:
+            index = self._made(names, kind, options, work)
+        now = self._reader.current()
+        self._index_new_files(Job())
+        return described(index, now)
+
+    def _made(self, names: Sequence[str], kind: str, options: Mapping[str, Any], job: Job) -> Index | None:
+        """None where other columns came in the place of these meanwhile: nothing is left of it then."""
+        made_by, state, place = kind_of(kind), self._reader.current(), self._reader.indexes.place
+        indexed = [_own_column(state, name) for name in names]
+        keys = tuple(column.key for column in indexed)
+        index = Index(kind, keys, made_by.checked(state.row.name, indexed, options))
         self._refuse_twice(state, index)
-        place = self._reader.indexes.place
         try:
             with disk_problems(place.folder):
-                made_by.make(place, index, state.snapshot, work)
-            work.check()
+                made_by.make(place, index, state.snapshot, job)
+            job.check()
+            if is_there := self._reader.current().column_entries.keys() >= set(keys):
+                self._enter(index)
         except BaseException:
             if index not in entered(self._catalog, self._reader.table_id):
                 made_by.drop(place, index)
             raise
-        self._enter(index)
-        now = self._reader.current()
-        self._index_new_files(Job())
-        return described(index, now)
+        if not is_there:
+            made_by.drop(place, index)
+        return index if is_there else None
 
     def status(self) -> list[IndexStatus]:
         """How each stands, the first made first. Looks at the files, and not into them."""

@@ -147,6 +147,43 @@ def test_an_index_is_right_when_the_table_changes_while_it_is_built(
     assert table.count(col("n") == 7) == 4 and table.count(col("n").is_in([8, 9])) == 0
 
 
+@pytest.mark.parametrize(
+    ("change", "column", "says"),
+    [
+        (lambda store: store["books"].insert({"n": [7777], "title": ["zebra"]}), "n", ""),
+        (lambda store: store["books"].update_where("n = 8", {"$set": {"n": 7777}}), "n", ""),
+        (lambda store: store["books"].columns.rename("n", "number"), "number", ""),
+        (lambda store: store.rename_table("books", "magazines"), "n", ""),
+        (lambda store: store["books"].columns.cast("n", "string"), "n", ""),
+        (lambda store: store["books"].columns.drop("n"), "", "has no column 'n'"),
+        (lambda store: store.drop_table("books"), "", "the table is gone"),
+    ],
+    ids=["insert", "update", "rename column", "rename table", "cast", "drop column", "drop table"],
+)
+def test_an_index_ends_right_or_says_why_when_another_window_changes_its_table(
+    dialog, table, listed, qtbot, slow_build, change, column: str, says: str
+) -> None:
+    begun, may_go_on = slow_build
+    click(dialog.new)
+    dialog.form.column.setCurrentText("n")
+    click(dialog.form.build)
+    qtbot.waitUntil(begun.is_set)
+    with Store.open(table.store.path) as store:
+        change(store)
+        may_go_on.set()
+        if says:
+            qtbot.waitUntil(lambda: not dialog.cancel.isVisible())
+            assert says in dialog.messages.label.text()
+            assert not list((store.path / "index").rglob("*.*")), "nothing is left of it"
+            return
+        assert listed(1)[0][:2] == [column, "Sorted"]
+        now = store[store.tables[0]]
+        value = "7777" if now.schema.field(column).type == pa.string() else 7777
+        now.insert({column: [value]})
+        found = now.read(where=col(column) == value)
+        assert found.num_rows in (1, 2) and store.maintenance.verify().problems == ()
+
+
 def test_a_build_that_is_cancelled_leaves_nothing(dialog, table, listed, qtbot, slow_build) -> None:
     begun, _ = slow_build
     click(dialog.new)
