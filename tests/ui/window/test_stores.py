@@ -205,6 +205,40 @@ def test_a_backup_and_a_restore_on_a_full_disk_say_so_and_leave_nothing(
     assert not store.maintenance.verify().problems
 
 
+def test_upkeep_on_a_full_disk_loses_nothing_and_says_what_to_free(
+    qtbot: QtBot, page: StorePage, window: MainWindow
+) -> None:
+    with small_disk(6_000) as disk:
+        full = Store.open(disk / "full")
+        table = full.create_table("orders", pa.table({"n": [i * 7919 % 99_991 for i in range(40_000)]}))
+        table.update_where("n < 50000", {"$inc": {"n": 1}})
+        window.library.add_store(full)
+        window.store_actions.show_page(full.path)
+        qtbot.waitUntil(lambda: window.store_actions.current_page not in (None, page))
+        shown = window.store_actions.current_page
+        assert shown is not None
+        qtbot.waitUntil(lambda: shown.sizes is not None and not shown.is_busy)
+        before = table.read().to_pydict()
+        with filled(disk, leave=8_192):
+            dialog = press(qtbot, shown, "compact", CompactDialog)
+            qtbot.mouseClick(dialog.accept_button, LEFT)
+            qtbot.waitUntil(lambda: not dialog.is_working and "space" in dialog.reason.text().lower())
+            print("COMPACT:", dialog.reason.text())
+            assert dialog.accept_button.isEnabled() and table.read().to_pydict() == before
+            dialog.reject()
+            assert not list((full.path / "tmp").iterdir())
+        done(qtbot, press(qtbot, shown, "compact", CompactDialog))  # now there is room
+        stray = next((full.path / "data").glob("orders-*")) / f"{'0' * 32}.parquet"
+        stray.write_bytes(b"x" * 200_000)
+        with filled(disk):
+            vacuum = press(qtbot, shown, "vacuum", VacuumDialog)
+            print("VACUUM:", vacuum.about.text(), done(qtbot, vacuum))
+        assert not stray.exists() and table.read().to_pydict() == before
+        assert not full.maintenance.verify().problems
+        window.store_actions.close(full)
+        qtbot.waitUntil(lambda: not window.tasks.running)
+
+
 def test_a_store_whose_catalog_is_damaged_says_what_to_do(
     qtbot: QtBot, window: MainWindow, tmp_path: Path
 ) -> None:
