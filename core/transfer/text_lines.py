@@ -18,6 +18,7 @@ from lamella.core.arrow.nested import python_values
 from lamella.core.datasets.text.blocks import TextBlock
 from lamella.core.datasets.text.delimited import DelimitedText
 from lamella.core.datasets.text.json_lines import JsonLines
+from lamella.core.datasets.text.month_names import MONTH_NAMES, day_of, day_writer
 from lamella.core.datasets.text.regional import (
     DAY_FIRST,
     POINT,
@@ -278,10 +279,11 @@ _SHORT_YEARS = range(1969, 2069)
 
 
 def _spelled_moments(kind: Spelled, sample: Sequence[str]) -> Callable[[str], str]:
-    days = [found for text in sample if (found := _DAY.match(text))]
-    times = [found for text, day in zip(sample, map(_DAY.match, sample), strict=True)
-             if day and (found := _TIME.fullmatch(text[day.end() :]))]  # fmt: skip
-    write_day = _spelled_days(kind.spelling.order, days)
+    named = kind.spelling.order == MONTH_NAMES
+    days = [found for text in sample if (found := day_of(text) if named else _DAY.match(text))]
+    rests = [(day["rest"] or "") if named else day.string[day.end() :] for day in days]
+    times = [found for rest in rests if (found := _TIME.fullmatch(rest))]
+    write_day = day_writer(days) if named else _spelled_days(kind.spelling.order, days)
     if not pa.types.is_timestamp(kind.storage_type):
         return write_day
     write_time = _spelled_times(times)

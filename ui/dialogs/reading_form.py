@@ -37,6 +37,7 @@ LABELS: dict[str, list[tuple[Any, str]]] = {
         ("iso", "year first · 2025-01-31"),
         ("day-first", "day first · 31.01.2025"),
         ("month-first", "month first · 01/31/2025"),
+        ("month-names", "month by name · 31 Jan 2025"),
     ],
     "encoding": [],
     "quote": [('"', '"'), ("'", "'"), ("", "none")],

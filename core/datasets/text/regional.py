@@ -16,7 +16,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lamella.core.arrow.arrays import from_numpy, from_values, to_numpy
+from lamella.core.datasets.text import month_names
 from lamella.core.datasets.text.exact_numbers import LAST_EXACT_INTEGER, doubles, integers
+from lamella.core.datasets.text.month_names import MONTH_NAMES, numbered
 
 DAY_FIRST, MONTH_FIRST, YEAR_FIRST = "day-first", "month-first", "iso"
 COMMA, POINT = ",", "."
@@ -226,6 +228,8 @@ def _temporal(texts: pa.Array, kind: pa.DataType, spelling: Spelling) -> pa.Arra
         since_midnight, valid = parts.time(kind.unit)
         numbers = since_midnight.astype(np.int32 if kind.bit_width == 32 else np.int64)
         return from_numpy(numbers, kind, valid & parts.present)
+    if spelling.order == MONTH_NAMES:
+        texts = pc.coalesce(numbered(texts), texts)
     parts = _Parts(pc.extract_regex(texts, _ONLY_DAY if pa.types.is_date(kind) else _DAY_AND_TIME))
     days, valid = parts.days(spelling.order)
     valid &= parts.present
@@ -335,6 +339,8 @@ def guess(texts: pa.Array, conventions: Conventions) -> Guess:
         return _guess_number(present, conventions)
     if _all_match(glimpse, _DATE_SIGNS):
         return _guess_date(present, conventions)
+    if _all_match(glimpse, month_names.SIGNS):
+        return _guess_named_date(present, conventions)
     pair = yes_and_no(present)
     return Guess() if pair is None else Guess(None, MAY_BE_BOOLEANS.format(*pair))
 
@@ -406,8 +412,15 @@ def _as_chosen(decimal: str, thousands: str | None, blanks: Sequence[str]) -> tu
 
 def _guess_date(texts: pa.Array, conventions: Conventions) -> Guess:
     order, note = _order_of(texts, conventions)
-    if order is None:
-        return Guess(None, note)
+    return Guess(None, note) if order is None else _guess_of_order(texts, order, note, conventions)
+
+
+def _guess_named_date(texts: pa.Array, conventions: Conventions) -> Guess:
+    fit = numbered(texts).null_count == texts.null_count
+    return _guess_of_order(texts, MONTH_NAMES, "", conventions) if fit else Guess()
+
+
+def _guess_of_order(texts: pa.Array, order: str, note: str, conventions: Conventions) -> Guess:
     zone = conventions.zone or "" if _any(texts, _WITH_TIME) else ""
     times = [pa.timestamp(unit, zone or None) for unit in ("us", "ns")]
     for kind in times if _any(texts, _WITH_TIME) else [pa.date32()]:
@@ -466,6 +479,8 @@ def likely_spelling(texts: pa.Array, kind: pa.DataType, conventions: Conventions
     """The rules to read values as a type that a person chose, by those of them that may be of it."""
     present = pc.utf8_trim_whitespace(pc.drop_null(texts))
     if pa.types.is_temporal(kind):
+        if _any(present.slice(0, _GLIMPSE), month_names.SIGNS):
+            return Spelling(order=MONTH_NAMES)
         dated = present.filter(pc.match_substring_regex(present, _DAY_AND_TIME))
         order = _order_of(dated, conventions)[0] if len(dated) else None
         return Spelling(order=order or conventions.dates or conventions.order_seen or YEAR_FIRST)

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lamella import Store
 from lamella.core.arrow.arrays import from_values
 from lamella.core.datasets import open_dataset
 from lamella.core.datasets.base import Dataset
@@ -20,6 +21,7 @@ from lamella.core.datasets.text.regional import Conventions, Spelled, Spelling
 from lamella.core.datasets.text.types import read_as, tentative_guess
 from lamella.core.errors import BadData, FileProblem, UnknownColumn
 from lamella.core.jobs import Job
+from lamella.core.store.importing import import_file
 
 BANK = """"Konto:";"DE12 3456"
 "Zeitraum:";"01.12.2025 - 31.12.2025"
@@ -467,3 +469,60 @@ def test_a_chosen_type_is_the_one_that_is_read(tmp_path: Path) -> None:
     for kind in (pa.float32(), pa.float16(), pa.int16(), pa.date64(), pa.decimal128(9, 3), pa.time64("ns")):
         dataset = opened(tmp_path / "x.csv", "a|b\n1|x\n", types={"a": kind})
         assert dataset.read().schema.field("a").type == dataset.schema.field("a").type == kind
+
+
+@pytest.mark.parametrize(
+    ("values", "days"),
+    [
+        (("Jan 1 2000", "Feb 29 2000", "Dec 31 1999"), [(2000, 1, 1), (2000, 2, 29), (1999, 12, 31)]),
+        (("January 1, 2000", "September 30, 1969"), [(2000, 1, 1), (1969, 9, 30)]),
+        (("1 January 2000", "21st may 2001", "3rd Sept. 2001"), [(2000, 1, 1), (2001, 5, 21), (2001, 9, 3)]),
+        (("01-Jan-2000", "31-DEC-1999"), [(2000, 1, 1), (1999, 12, 31)]),
+        (("01JAN2000", "28FEB2001"), [(2000, 1, 1), (2001, 2, 28)]),
+        (("2000-Jan-01", "1999 Dec 31"), [(2000, 1, 1), (1999, 12, 31)]),
+        (("Jan 1 2000", "2 Jan 2000"), [(2000, 1, 1), (2000, 1, 2)]),
+    ],
+)
+def test_months_by_name_make_dates(
+    tmp_path: Path, values: tuple[str, ...], days: list[tuple[int, ...]]
+) -> None:
+    assert column(tmp_path / "a.csv", *values) == ("date32[day]", [dt.date(*day) for day in days], "")
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        ("01-Jan-20", "02-Jan-20"),  # of which century?
+        ("Jan 1 2000", "Feb 30 2000"),
+        ("1 January 2000", "1 Januar 2000"),
+        ("Jan 1 2000", "about Feb 2 2000"),
+        ("Jan 2000", "Feb 2000"),
+        ("12 Abc 2000", "13 Mar 2000"),
+    ],
+)
+def test_what_is_no_date_with_a_month_by_name_stays_text(tmp_path: Path, values: tuple[str, ...]) -> None:
+    assert column(tmp_path / "a.csv", *values) == ("string", [*values], "")
+
+
+def test_times_follow_months_by_name_and_types_are_chosen(tmp_path: Path) -> None:
+    kind, values, _ = column(tmp_path / "a.csv", "Jan 1 2000 1:30 PM", "Jan 2, 2000, 00:00:01.5")
+    assert kind == "timestamp[us]"
+    assert values == [dt.datetime(2000, 1, 1, 13, 30), dt.datetime(2000, 1, 2, 0, 0, 1, 500_000)]
+    kept = column(tmp_path / "b.csv", "Jan 1 2000", "Feb 1 2000", text_columns=["a"])
+    assert kept[0] == "string"
+    forced = column(tmp_path / "c.csv", "Jan 1 2000", "later", "2000-02-01", types={"a": "date"})
+    assert forced[:2] == ("date32[day]", [dt.date(2000, 1, 1), None, dt.date(2000, 2, 1)])
+
+
+def test_a_file_with_months_by_name_is_imported_as_it_is_opened_in_place(tmp_path: Path) -> None:
+    path = tmp_path / "cars.csv"
+    path.write_text(
+        "name,day\n" + "".join(f"car {n},Jan {n % 28 + 1} {1970 + n % 50}\n" for n in range(3000))
+    )
+    with Store.open(tmp_path / "s") as store:
+        made = import_file(path, store)
+        assert made.read(["name", "day"]).equals(open_dataset(path).read(["name", "day"]))
+        assert made.schema.field("day").type == pa.date32()
+    with path.open("a") as file:
+        file.write("car 3000,at last\n")  # far behind the first values
+    assert open_dataset(path, cache_dir=tmp_path / "cache").schema.field("day").type == pa.string()

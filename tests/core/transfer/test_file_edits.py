@@ -135,6 +135,27 @@ def test_times_are_written_in_the_style_of_the_column(
     assert path.read_text().splitlines()[2] == f"1,{written}"
 
 
+@pytest.mark.parametrize(
+    ("old", "written"),
+    [
+        ("Jan 1 2000", "Feb 9 2024"),
+        ("Jan 01, 2000", "Feb 09, 2024"),
+        ("1 January 2000", "9 February 2024"),
+        ("01-JAN-2000", "09-FEB-2024"),
+        ("2000-jan-01", "2024-feb-09"),
+        ("01Jan2000", "09Feb2024"),
+    ],
+)
+def test_days_are_written_with_the_month_by_name_as_there(tmp_path: Path, old: str, written: str) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(f"n,day\n1,{old!r}\n2,{old!r}\n".replace("'", '"'))
+    dataset = open_dataset(path)
+    assert dataset.schema.field("day").type == pa.date32()
+    save_edits(dataset, {1: {"day": dt.date(2024, 2, 9)}})
+    again = open_dataset(path)
+    assert written in path.read_text() and again.read(["day"])["day"].to_pylist()[1] == dt.date(2024, 2, 9)
+
+
 def test_null_is_written_as_the_column_has_it(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_bytes(b"n,x\n1,NA\n2,5\n3,6\n")
