@@ -52,13 +52,35 @@ def differing(
     Columns of two types are compared by value: 1, 1.0 and the text "1" are equal. Where one of the types has
     no such value, the cells differ.
     """
-    ours, theirs = _plain(before), _plain(after)
-    different = differs(ours, theirs) if ours.type.equals(theirs.type) else _of_two_types(ours, theirs)
+    different = _of_codes(before, after)
+    if different is None:
+        ours, theirs = _plain(before), _plain(after)
+        different = differs(ours, theirs) if ours.type.equals(theirs.type) else _of_two_types(ours, theirs)
     if rule is None or not different.any():
         return different
-    places = np.flatnonzero(different & to_numpy(ours.is_valid()) & to_numpy(theirs.is_valid()))
+    places = np.flatnonzero(different & to_numpy(before.is_valid()) & to_numpy(after.is_valid()))
     if len(places):
-        different[places] = ~_near(take(ours, places), take(theirs, places), rule)
+        ours, theirs = (_plain(take(in_one(values), places)) for values in (before, after))
+        different[places] = ~_near(ours, theirs, rule)
+    return different
+
+
+def _of_codes(before: pa.ChunkedArray | pa.Array, after: pa.ChunkedArray | pa.Array) -> np.ndarray | None:
+    """Texts that are places in dictionaries differ where these do: each text is compared once. None for
+    others."""
+    types = before.type, after.type
+    if not all(pa.types.is_dictionary(kind) and pa.types.is_string(kind.value_type) for kind in types):
+        return None
+    ours, theirs = in_one(before), in_one(after)
+    if ours.dictionary.null_count or theirs.dictionary.null_count:
+        return None
+    codes = []
+    for values in (ours, theirs):
+        known = pc.fill_null(pc.index_in(values.dictionary, value_set=ours.dictionary), -1)
+        valid = to_numpy(values.is_valid())
+        places = np.where(valid, to_numpy(values.indices), 0)
+        codes.append(np.where(valid, to_numpy(known)[places] if len(known) else places, -2))
+    different: np.ndarray = codes[0] != codes[1]
     return different
 
 

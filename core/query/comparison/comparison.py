@@ -24,8 +24,10 @@ from lamella.core.query.comparison.columns import (
 from lamella.core.query.comparison.pairing import RowPairs, pair_by_key, pair_by_order, suggest_key
 from lamella.core.query.source import Source, whole_snapshot
 from lamella.core.query.view import fetch
-from lamella.core.scan.read import live_positions, read_range
-from lamella.core.scan.snapshot import Column, Snapshot, snapshot_of_rows
+from lamella.core.scan.chunks import coded_texts
+from lamella.core.scan.parquet_file import OpenFile
+from lamella.core.scan.read import changed_cells, live_positions, read_range, runs
+from lamella.core.scan.snapshot import Column, FileSegment, Snapshot, snapshot_of_rows
 from lamella.core.validation import names_of
 
 ROWS_A_BLOCK = 1 << 18
@@ -243,7 +245,8 @@ class Tally:
         self._rows[place] += len(places)
         examples = self._examples[place]
         for at in places[: EXAMPLES - len(examples)].tolist():
-            examples.append(CellExample(int(rows[0][at]), int(rows[1][at]), cells[0][at], cells[1][at]))
+            before, after = (_text_of(values[at]) for values in cells)
+            examples.append(CellExample(int(rows[0][at]), int(rows[1][at]), before, after))
         largest = largest_difference(*(take(values, places) for values in cells))
         if largest is not None:
             self._largest[place] = max(largest, self._largest[place] or 0.0)
@@ -258,6 +261,11 @@ class Tally:
         )
 
 
+def _text_of(cell: pa.Scalar) -> pa.Scalar:
+    """Of a place in a dictionary, what stands there."""
+    return cell.value if isinstance(cell, pa.DictionaryScalar) else cell
+
+
 def _changed_rows(before: Snapshot, after: Snapshot, rows: RowPairs, tally: Tally, job: Job) -> np.ndarray:
     """Whether each pair of rows differs in a column. Some rows and some columns are read at a time."""
     count, changed = len(rows.after), np.zeros(len(rows.after), bool)
@@ -270,8 +278,8 @@ def _changed_rows(before: Snapshot, after: Snapshot, rows: RowPairs, tally: Tall
         for places in _column_groups(len(tally.pairs), stop - first):
             job.check()
             some = [tally.pairs[place] for place in places]
-            left = rows_at(before, ours, [_of(pair.before) for pair in some], job)
-            right = rows_at(after, theirs, [_of(pair.after) for pair in some], job)
+            left = rows_at(before, ours, [_of(pair.before) for pair in some], job, coded=True)
+            right = rows_at(after, theirs, [_of(pair.after) for pair in some], job, coded=True)
             for place, a, b in zip(places, left.columns, right.columns, strict=True):
                 different = differing(a, b, tally.rule)
                 tally.add(place, (a, b), different, numbers)
@@ -286,18 +294,54 @@ def _column_groups(columns: int, rows: int) -> Iterator[range]:
 
 
 def rows_at(
-    snapshot: Snapshot, positions: np.ndarray, columns: Sequence[Column], job: Job | None = None
+    snapshot: Snapshot,
+    positions: np.ndarray,
+    columns: Sequence[Column],
+    job: Job | None = None,
+    coded: bool = False,
 ) -> pa.Table:
-    """The rows at live positions, in their order. Where those are most of a range, all of it is read."""
+    """The rows at live positions, in their order. Where those are most of a range, all of it is read, and
+    `coded` leaves texts that repeat as places in dictionaries."""
     if not len(positions):
         return fetch(snapshot, positions, columns, job)
     low, high = int(positions.min()), int(positions.max()) + 1
     low_row, high_row = (int(n) for n in row_numbers(snapshot, np.array([low, high - 1])))
     if high_row - low_row >= 2 * len(positions):
         return fetch(snapshot, positions, columns, job)
-    table = read_range(snapshot, low, high, columns)
+    texts = _coded_texts(snapshot, low, high, columns) if coded else {}
+    rest = [place for place in range(len(columns)) if place not in texts]
+    read = read_range(snapshot, low, high, [columns[place] for place in rest])
+    values = texts | dict(zip(rest, read.columns, strict=True))
+    table = pa.table([values[place] for place in range(len(columns))], [column.name for column in columns])
     is_whole = table.num_rows == len(positions) and bool(np.all(positions[1:] > positions[:-1]))
     return table if is_whole else take(table, row_numbers(snapshot, positions) - low_row)
+
+
+def _coded_texts(
+    snapshot: Snapshot, low: int, high: int, columns: Sequence[Column]
+) -> dict[int, pa.ChunkedArray]:
+    """By place, those of the columns that files have as places in dictionaries: to look up each text takes
+    longer than to compare these."""
+    found = dict[int, pa.ChunkedArray]()
+    if len(snapshot.deleted):
+        return found
+    with OpenFile() as file:
+        for place, column in enumerate(columns):
+            if not pa.types.is_string(column.type) or changed_cells(snapshot, column) is not None:
+                continue
+            parts = list[pa.Array]()
+            for piece in runs(snapshot, low, high, high - low):
+                segment = piece.segment
+                if not isinstance(segment, FileSegment) or column.key not in segment.names:
+                    break
+                coded = coded_texts(segment, piece.row_groups, column, file)
+                if coded is None:
+                    break
+                first = max(low, piece.first)
+                parts += coded.slice(first - piece.first, min(high, piece.stop) - first).chunks
+            else:
+                found[place] = pa.chunked_array(parts)
+    return found
 
 
 def rows_of(snapshot: Snapshot, rows: np.ndarray, columns: Sequence[Column]) -> pa.Table:

@@ -129,6 +129,35 @@ def test_values_of_two_types_are_compared_by_what_they_mean(opened, before, afte
     assert read_differences(found).num_rows == sum(different)
 
 
+@pytest.mark.parametrize("ordered", [True, False])
+def test_texts_that_repeat_are_compared_by_what_they_are(tmp_path, ordered):
+    """Files have them as places in dictionaries, another one in each row group of each file."""
+    random = np.random.default_rng(11)
+    words = np.array(["Rom", "Bonn", "", None, "bonn", *(f"word {n}" for n in range(90))], object)
+    keys, size = np.arange(3_000), 3_000
+    before = words[random.integers(0, len(words), size)]
+    after = before.copy()
+    chosen = random.choice(size, 300, replace=False)
+    after[chosen[:200]] = words[random.integers(0, len(words), 200)]
+    after[chosen[200:]] = [text and text.upper() for text in before[chosen[200:]]]
+    order = keys if ordered else random.permutation(size)
+    one, other = tmp_path / "one.parquet", tmp_path / "other.parquet"
+    pq.write_table(pa.table({"k": keys, "t": pa.array(before, pa.string())}), one, row_group_size=1_100)
+    shuffled = pa.table({"k": keys[order], "t": pa.array(after[order], pa.string())})
+    pq.write_table(shuffled, other, row_group_size=700)
+    found = compare(open_dataset(one), open_dataset(other), "k")
+    different = [key for key in keys if before[key] != after[key]]
+    assert sorted(order[found.changed].tolist()) == different
+    column = next(column for column in found.columns if column.name == "t")
+    assert column.rows == len(different) > 100
+    for cell in column.examples:
+        texts = before[cell.before_row], after[order[cell.after_row]]
+        assert (cell.before.as_py(), cell.after.as_py()) == texts
+    lenient = compare(open_dataset(one), open_dataset(other), "k", ignore_case=True)
+    lower = [[text and text.lower() for text in side] for side in (before, after)]
+    assert len(lenient.changed) == sum(a != b for a, b in zip(*lower, strict=True)) < len(different)
+
+
 def test_columns_that_one_side_alone_has_are_said_and_not_compared(opened):
     one, other = (
         opened("one", k=[1, 2], gone=[1, 2], a=[1, 2]),
