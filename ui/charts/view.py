@@ -22,9 +22,8 @@ from PySide6.QtWidgets import (
 )
 
 from lamella.core.errors import LamellaError, visible
-from lamella.core.jobs import Job
 from lamella.core.query.builder import Query
-from lamella.core.query.charts import ChartData, ChartSpec, read_chart, suggest
+from lamella.core.query.charts import ChartData, ChartSpec, preview_chart, read_chart, suggest
 from lamella.ui import theme
 from lamella.ui.charts.canvas import ChartCanvas, Picked
 from lamella.ui.charts.figures import FiguresTable
@@ -209,15 +208,26 @@ class ChartView(QWidget):
             self._say(problem)
             return
 
-        def work(job: Job) -> ChartData:
-            return read_chart(query, spec, job)
+        def read() -> None:
+            self._handle = self._tasks.read(
+                lambda job: read_chart(query, spec, job), self._show, self._fail,
+                stopped=self._stopped, owner=self, text="Drawing the chart",
+            )  # fmt: skip
+            self.changed.emit()
+
+        def show(data: ChartData | None) -> None:
+            if data is not None:
+                self._show(data)
+            read()
 
         self._handle = self._tasks.read(
-            work, self._show, self._fail, stopped=self._stopped, owner=self, text="Drawing the chart"
-        )
+            lambda job: preview_chart(query, spec, job), show, lambda _error: read(),
+            stopped=self._stopped, owner=self, text="Drawing the chart",
+        )  # fmt: skip
         self.changed.emit()
 
     def _show(self, data: ChartData) -> None:
+        """The chart, or a preview of it, which is neither exported nor copied."""
         self._handle = None
         self.data = data
         self._picked = None
@@ -228,7 +238,7 @@ class ChartView(QWidget):
             return
         self._entitle(title_of(data.spec, colored=data.color is not None))
         self._draw()
-        self._enable(True)
+        self._enable(not data.sampled)
         self._show_page(figures=self._pages.currentWidget() is self.table)
         self.changed.emit()
 

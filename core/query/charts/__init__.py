@@ -1,6 +1,7 @@
 """Charts of what a query gives, as plain data: what is to be drawn, and the aggregated rows to draw."""
 
 from lamella.core.query.charts.figures import ChartData as ChartData
+from lamella.core.query.charts.preview import preview_chart as preview_chart
 from lamella.core.query.charts.reading import read_chart as read_chart
 from lamella.core.query.charts.spec import ChartSpec as ChartSpec
 from lamella.core.query.charts.spec import suggest as suggest

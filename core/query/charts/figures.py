@@ -27,7 +27,7 @@ class ChartData:
     `high`. Boxes have `least`, `low`, `q1`, `value`, `q3`, `high`, `greatest` and `outliers`. A scatter plot
     of few rows has a row for each, with its places as `at_x` and `at_y`, and its `size` by a column.
 
-    `used` of all `rows` are in it; `left_out` says why others are not.
+    `used` of all `rows` are in it; `left_out` says why others are not. `sampled`: all of it is estimated.
     """
 
     spec: ChartSpec
@@ -41,6 +41,7 @@ class ChartData:
     panels: Dimension | None = None
     left_out: tuple[tuple[str, int], ...] = ()
     remarks: tuple[str, ...] = ()
+    sampled: bool = False
     seconds: float = field(default=0.0, compare=False)
 
     @property

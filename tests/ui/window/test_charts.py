@@ -64,6 +64,22 @@ def drag(view, start: QPoint, end: QPoint) -> None:
     QTest.mouseRelease(viewport, Qt.MouseButton.LeftButton, pos=end)
 
 
+def test_a_chart_of_very_many_rows_is_drawn_of_a_sample_first(qtbot, chart, monkeypatch):
+    """It says so, and cannot be taken out before it is exact."""
+    view, seen = chart(BY_CARRIER), list[tuple[bool, bool, str]]()
+    monkeypatch.setattr("lamella.core.query.charts.preview.LARGE_ROWS", 100)
+
+    def note() -> None:
+        if view.data is not None and view.data.spec == BY_DELAY:
+            seen.append((view.data.sampled, view.export.isEnabled(), view.form.remarks.text()))
+
+    view.changed.connect(note)
+    exact = chart(BY_DELAY).data
+    says = "An estimate from a sample of 1,000 rows; exact figures follow."
+    assert list(dict.fromkeys(seen)) == [(True, False, says), (False, True, "")]
+    assert exact.used == 1_000
+
+
 def test_the_action_draws_the_current_column_and_shows_the_table_again(qtbot, window, table_tab, settled):
     tab = settled()
     tab.grid.go_to(0, tab.grid.place(tab.grid.grid_model.names.index("delay")))

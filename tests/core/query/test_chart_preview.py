@@ -1,0 +1,95 @@
+"""The preview of a chart: from a sample, near to the chart of all rows, or none."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from lamella import col
+from lamella.core.query import cards
+from lamella.core.query.agg import count
+from lamella.core.query.builder import Query, query_of
+from lamella.core.query.charts import ChartSpec, preview_chart, read_chart
+from lamella.core.query.source import SnapshotSource
+from lamella.core.scan.snapshot import snapshot_of_rows
+
+ROWS = 40_000
+
+
+@pytest.fixture(scope="module")
+def rows() -> Query:
+    random = np.random.default_rng(4)
+    table = pa.table(
+        {
+            "number": np.arange(ROWS),
+            "value": random.normal(50, 20, ROWS),
+            "other": random.normal(0, 1, ROWS),
+            "kind": pa.array(random.choice(["a", "b", "c"], ROWS, p=[0.6, 0.3, 0.1])),
+        }
+    )
+    return query_of(SnapshotSource(snapshot_of_rows(table, "rows")))
+
+
+@pytest.fixture(autouse=True)
+def small_samples(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lamella.core.query.charts.preview.LARGE_ROWS", ROWS // 2)
+    monkeypatch.setattr(cards, "BLOCK_ROWS", 1_000)
+
+
+def test_a_preview_is_near_to_the_chart_of_all_rows_and_says_what_it_is(rows):
+    spec = ChartSpec("bar", x="kind")
+    estimate, exact = preview_chart(rows, spec), read_chart(rows, spec)
+    assert estimate.sampled and not exact.sampled
+    assert estimate.remarks == ("An estimate from a sample of 8,000 rows; exact figures follow",)
+    assert estimate.rows == estimate.used == ROWS
+    assert estimate.figures()["kind"].to_pylist() == exact.figures()["kind"].to_pylist() == ["a", "b", "c"]
+    assert np.allclose(estimate.figures()["rows"], exact.figures()["rows"], rtol=0.1)
+
+
+def test_sums_grow_with_the_rows_and_means_do_not(rows):
+    for aggregate in ("sum", "mean", "median"):
+        spec = ChartSpec("bar", x="kind", measure="value", aggregate=aggregate)
+        name = f"{aggregate}(value)"
+        estimate, exact = (read(rows, spec).figures()[name] for read in (preview_chart, read_chart))
+        assert np.allclose(estimate, exact, rtol=0.1), aggregate
+
+
+def test_a_filter_is_met_by_about_as_many_rows(rows):
+    met = rows.where(col("value") > 70)
+    spec = ChartSpec("histogram", x="value")
+    estimate, exact = preview_chart(met, spec), read_chart(met, spec)
+    assert estimate.used == pytest.approx(exact.used, rel=0.1) and estimate.used != exact.used
+
+
+def test_boxes_of_a_preview_have_the_height_of_all_and_so_many_rows(rows):
+    estimate, exact = (
+        read(rows, ChartSpec("box", x="kind", y="value")).table for read in (preview_chart, read_chart)
+    )
+    assert np.allclose(estimate["value"], exact["value"], rtol=0.05)
+    assert np.allclose(estimate["rows"], exact["rows"], rtol=0.1)
+
+
+@pytest.mark.parametrize(
+    ("spec", "why"),
+    [
+        (ChartSpec("histogram", x="number"), "in the order of the axis"),
+        (ChartSpec("line", x="number", measure="value", aggregate="mean"), "in the order of the axis"),
+        (ChartSpec("bar", x="kind", measure="value", aggregate="distinct"), "a sample has fewer values"),
+    ],
+)
+def test_what_a_sample_would_not_show_has_no_preview_chart(rows, spec, why):
+    assert preview_chart(rows, spec) is None, why
+
+
+def test_rows_that_other_steps_make_and_few_rows_have_none(rows):
+    spec = ChartSpec("bar", x="kind")
+    assert preview_chart(rows.group_by("kind").agg(n=count()), spec) is None
+    assert preview_chart(rows.limit(10), spec) is None
+    few = rows.limit(100).read()
+    assert preview_chart(query_of(SnapshotSource(snapshot_of_rows(few, "few"))), spec) is None
+
+
+def test_points_are_drawn_when_all_of_them_are_there(rows):
+    """Of few that meet a filter every row is a point, and a sample would have some of them."""
+    assert preview_chart(rows.where(col("value") > 110), ChartSpec("scatter", x="value", y="other")) is None
