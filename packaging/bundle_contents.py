@@ -88,8 +88,11 @@ UNUSED_MODULES = (
     "anyio",
     "apsw.aio",
     "apsw.speedtest",
+    "arro3",
+    "botocore",
     "bs4",
     "cffi",
+    "cryptography",
     "doctest",
     "duckdb.experimental",
     "duckdb.polars_io",
@@ -100,10 +103,15 @@ UNUSED_MODULES = (
     "fsspec.implementations",
     "fsspec.parquet",
     "fsspec.tests",
+    "google",
+    "grpc",
     "http.server",
     "hypothesis",
     "idna",
+    "jaraco",
+    "jeepney",
     "jinja2",
+    "keyring",
     "lib2to3",
     "lxml",
     "markupsafe",
@@ -140,6 +148,7 @@ UNUSED_MODULES = (
     "pytest",
     "rich",
     "scipy",
+    "secretstorage",
     "setuptools",
     "smtplib",
     "threadpoolctl",
@@ -147,7 +156,11 @@ UNUSED_MODULES = (
     "unittest",
     "xmlrpc",
     "yaml",
+    "zstandard",
 )
+"""What a developer's environment has and the program does without: tests, their servers, and what libraries
+import where they find it. Optional packages of the program, keyring and Spark's client, are among them: so a
+bundle from a developer's environment holds the same as one from the locked files."""
 
 UNUSED_FILES = (
     # Qt: modules that plugins would bring, screens without a desktop, TLS, pictures nobody shows

@@ -14,6 +14,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from lamella.core.errors import BadData, FileProblem, LamellaError, UnknownName, shown
+from lamella.core.libraries import install_command
 from lamella.core.remote.kinds import Kind, kind_named, kind_of_scheme
 
 LONGEST_NAME = 100
@@ -226,8 +227,8 @@ def _from_keyring(service: str, user: str, what: str) -> str:
     except ImportError as error:
         raise MissingSecret(
             f"{what} has a secret in the keyring",
-            "The library that reads it is not installed",
-            "pip install 'lamella[remote]', or use env:NAME",
+            "The package keyring, which reads it, is not installed",
+            f"Use env:NAME, or add the package. {install_command(['keyring'])}",
         ) from error
     try:
         return keyring.get_password(service, user) or ""

@@ -20,7 +20,7 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 
-from lamella.core.errors import BadData, BadQuery, Cancelled, LamellaError
+from lamella.core.errors import BadData, BadQuery, Cancelled, LamellaError, MissingLibrary
 from lamella.core.jobs import Job
 from lamella.core.processes import call_after_fork
 from lamella.core.remote.connections import Connection, Connections
@@ -313,11 +313,7 @@ def _library() -> tuple[Any, Any]:
             # It would write whole statements to the standard error.
             logging.getLogger("SQLQueryContextLogger").disabled = True
     except ImportError as error:
-        raise LamellaError(
-            "Spark servers are reached through a library that is not installed",
-            str(error).partition("\n")[0],
-            "pip install 'lamella[remote]'",
-        ) from error
+        raise MissingLibrary("pyspark-client", str(error).partition("\n")[0]) from error
     return SparkConnectClient, DefaultChannelBuilder
 
 

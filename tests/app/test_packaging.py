@@ -28,6 +28,7 @@ from lamella.core.bench.engine import child
 from lamella.core.bench.registry import ENTRIES
 from lamella.core.datasets.formats import FORMATS
 from lamella.core.libraries import install_command
+from lamella.core.remote.connections import Connection, MissingSecret
 from lamella.ui.dialogs import about
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -129,6 +130,16 @@ def test_the_bundle_says_how_systems_are_added(monkeypatch):
     assert all(
         part in said for part in ("installed program", "pip install lamella-", "polars", "--interpreter")
     )
+
+
+def test_the_bundle_says_that_the_keyring_is_not_in_it(monkeypatch):
+    monkeypatch.setattr(sys, "frozen", True, raising=False)
+    monkeypatch.setitem(sys.modules, "keyring", None)  # importing it raises
+    connection = Connection(
+        "lab", "s3", secrets={"access_key": "keyring:lab/me", "secret_key": "env:LAB_KEY"}
+    )
+    with pytest.raises(MissingSecret, match=r"keyring.* not installed.*Use env:NAME.*cannot be added"):
+        connection.secret("access_key")
 
 
 def test_second_launch_and_language_files_are_not_excluded():
