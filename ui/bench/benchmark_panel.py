@@ -10,7 +10,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
+from PySide6.QtCore import QEvent, QObject, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
     QFrame,
@@ -65,6 +65,8 @@ SURE_FROM = 0.08
 """Before this share is done, the time that is left is the estimate's."""
 
 TICK_MILLISECONDS = 500
+ICON_WIDTH, ANY_WIDTH = 40, 16_777_215  # Qt's QWIDGETSIZE_MAX
+"""Pixels of a button that is an icon alone, and of any other at most."""
 MORE = 5
 
 
@@ -85,7 +87,9 @@ class BenchmarkBar(QFrame):
         self.start, self.pause, self.stop = (
             QPushButton(f"{ICON_GAP}{name}") for name in ("Start", "Pause", "Stop")
         )
-        self.more, self.results = QPushButton(f"{MORE} more repeats"), QPushButton("Saved runs…")
+        self.more, self.results = QPushButton(), QPushButton()
+        for button, name in self._names.items():
+            button.setAccessibleName(name)
         self.status = QLabel("Press Start to measure on this machine.")
         self.progress = QProgressBar(minimum=0, maximum=1000, textVisible=False)
         self._watch, self._tick = Stopwatch(), QTimer(self, interval=TICK_MILLISECONDS)
@@ -94,6 +98,34 @@ class BenchmarkBar(QFrame):
         self._draw_icons()
         self.set_running(False)
         self.set_more("")
+
+    @property
+    def _names(self) -> dict[QPushButton, str]:
+        """Of the buttons that are icons alone where there is little room."""
+        return {self.more: f"{MORE} more repeats", self.results: "Saved runs…"}
+
+    def minimumSizeHint(self) -> QSize:
+        hint = super().minimumSizeHint()
+        spare = sum(
+            button.sizeHint().width() - theme.current().px(ICON_WIDTH)
+            for button in self._names
+            if button.text() and not button.isHidden()
+        )
+        return QSize(hint.width() - spare, hint.height())
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    def _fit(self) -> None:
+        for button, name in self._names.items():
+            button.setText(f"{ICON_GAP}{name}")
+            button.setMinimumWidth(0)
+            button.setMaximumWidth(ANY_WIDTH)
+        if self.width() < self.sizeHint().width():
+            for button in self._names:
+                button.setText("")
+                button.setFixedWidth(theme.current().px(ICON_WIDTH))
 
     @property
     def paused(self) -> bool:
@@ -120,6 +152,7 @@ class BenchmarkBar(QFrame):
         """Which benchmark repeats can be added to; empty for none."""
         self.more.setVisible(bool(title))
         self.more.setToolTip(f"Measure again and add to what is there. {title}")
+        self._fit()
 
     def begin(self) -> None:
         self._doing, self._estimate, self._share = "Starting", 0.0, 0.0
@@ -222,6 +255,7 @@ class BenchmarkBar(QFrame):
         self.pause.setIcon(look.icon("play" if self.paused else "pause", "text"))
         self.stop.setIcon(look.icon("stop", "danger"))
         self.more.setIcon(look.icon("plus", "text"))
+        self.results.setIcon(look.icon("history", "text"))
 
 
 BUSY = "A benchmark is running. Another can begin when it is over."

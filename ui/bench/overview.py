@@ -18,7 +18,7 @@ from PySide6.QtCore import (
     Qt,
     Signal,
 )
-from PySide6.QtGui import QColor, QFontMetrics, QIcon, QPainter, QPixmap, QResizeEvent
+from PySide6.QtGui import QColor, QFontMetrics, QIcon, QPainter, QPalette, QPixmap, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QHBoxLayout,
@@ -73,7 +73,15 @@ class SizeSlider(QWidget):
         layout.addWidget(self.slider)
         layout.addWidget(self.label)
         self.slider.valueChanged.connect(self._take)
+        theme.current().changed.connect(self._restyle)
+        self._restyle()
         self._say()
+
+    def _restyle(self) -> None:
+        """Qt draws the handle in the colour of buttons, which is hard to see on a dark window."""
+        palette = self.slider.palette()
+        palette.setColor(QPalette.ColorRole.Button, theme.current().color("accent"))
+        self.slider.setPalette(palette)
 
     @property
     def rows(self) -> int:

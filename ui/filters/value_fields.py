@@ -246,6 +246,7 @@ class ColumnBox(QLineEdit):
         )
         self._open.setToolTip("All columns (Down)")
         self._open.triggered.connect(self.show_all)
+        self.setTextMargins(0, 0, 2 - theme.S, 0)  # beside the arrow the padding of a field is room lost
         self.setCompleter(self._complete_anywhere(names))
         self.editingFinished.connect(self._tell)
         theme.current().changed.connect(self._draw)

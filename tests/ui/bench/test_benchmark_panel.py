@@ -31,6 +31,18 @@ def drawn(panel: BenchmarkPanel, operation: str) -> Panel:
     return next(one for one in panel.view.overview.multiples.panels if one.id == operation)
 
 
+def test_buttons_are_icons_alone_where_the_line_has_little_room(panel) -> None:
+    bar = panel.bar
+    bar.set_more("Small benchmark")
+    bar.resize(bar.sizeHint().width() + 10, bar.height())
+    assert bar.more.text() and bar.results.text()
+    least = bar.minimumSizeHint().width()
+    bar.resize(least, bar.height())
+    assert not bar.more.text() and not bar.results.text()
+    assert (bar.more.accessibleName(), bar.results.accessibleName()) == ("5 more repeats", "Saved runs…")
+    assert bar.minimumSizeHint().width() <= least, "it asks for no more than it had"
+
+
 def test_before_a_benchmark_the_published_lines_are_there_and_what_to_do_is_said(
     panel: BenchmarkPanel,
 ) -> None:
