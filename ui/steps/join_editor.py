@@ -162,7 +162,7 @@ class JoinEditor(StepEditor):
         if not pairs:
             return None
         left, right = zip(*pairs, strict=True)
-        suffix = self.suffix.text().strip() or f"_{self._other.name}"
+        suffix = self.suffix.text().strip() or self._usual_suffix(self._other)
         return Join(
             Pipeline(self._name, self._columns(right)),
             tuple(left),
@@ -170,6 +170,13 @@ class JoinEditor(StepEditor):
             self.how.currentData(),
             suffix,
         )
+
+    def _usual_suffix(self, other: Source) -> str:
+        """The other's name, with a number where a join before has brought columns with that."""
+        suffix, number = f"_{other.name}", 2
+        while any(name + suffix in self.types for name in other.schema.names):
+            suffix, number = f"_{other.name}_{number}", number + 1
+        return suffix
 
     def _columns(self, keys: Sequence[str]) -> tuple[Select, ...]:
         """Of a table of a store all but its ids, unless these are the key."""
@@ -232,7 +239,7 @@ class JoinEditor(StepEditor):
     def _take_other(self, source: Source) -> None:
         self._other = source
         self._keys_form.show()
-        self.suffix.setPlaceholderText(f"_{visible(source.name)}")
+        self.suffix.setPlaceholderText(visible(self._usual_suffix(source)))
         self._other_names.setStringList([name for name in source.schema.names if name != ID])
 
     def _keys(self, source: Source) -> list[tuple[str, str]]:

@@ -403,4 +403,74 @@ def test_circles_of_rows_are_cut(qtbot: QtBot, shown_table, related, store: Stor
     assert ben.child(cut).child(0).childIndicatorPolicy() is not NO_MORE
 
 
+@pytest.fixture
+def circle(store: Store, airlines: None) -> None:
+    """Pilots point at planes, planes at their owners among the pilots; Ada owns what she flies."""
+    store.create_table("pilots", {"pilot": ["Ada", "Ben"], "plane": ["P1", "P2"]})
+    store.create_table("planes", {"plane": ["P1", "P2"], "owner": ["Ada", "Ada"]})
+    store.relations.declare("pilots.plane", "planes.plane")
+    store.relations.declare("planes.owner", "pilots.pilot")
+
+
+def test_a_circle_of_tables_is_opened_to_its_end_with_repeats_marked(
+    qtbot: QtBot, circle: None, shown_table, related
+) -> None:
+    pilots = shown_table("pilots")
+    related(pilots, 1, "pilot")  # Ben
+    tree = pilots.inspector.row_page.related
+    todo = [tree.topLevelItem(n).child(k) for n in range(2) for k in range(tree.topLevelItem(n).childCount())]
+    opened, marked = [], []
+    while todo:
+        item = todo.pop(0)
+        if item.childIndicatorPolicy() is not NO_MORE:
+            marked.append(item.text(0))
+            continue
+        opened.append(item.text(0))
+        assert len(opened) < 20, "it does not end"
+        open_row(qtbot, pilots, item)
+        links = [item.child(n) for n in range(item.childCount())]
+        todo += [link.child(n) for link in links for n in range(link.childCount())]
+    assert opened[:2] == ["P2 · Ada", "Ada · P1"] and "P1 · Ada" in opened
+    assert any(text.startswith("↑ Ada") for text in marked)
+
+
+def test_a_circle_is_followed_round_and_back(
+    qtbot: QtBot, window: MainWindow, circle: None, shown_table, settled: Settled, go_to
+) -> None:
+    pilots = shown_table("pilots")
+    go_to(pilots, 1, "plane")
+    window.commands["follow"].trigger()
+    qtbot.waitUntil(
+        lambda: window.tabs.dataset_tab is not pilots and window.tabs.dataset_tab.name == "planes"
+    )
+    planes = settled()
+    qtbot.waitUntil(lambda: bool(planes.relations.links) and current(planes, "plane") == "P2")
+    go_to(planes, 1, "owner")
+    window.commands["follow"].trigger()
+    qtbot.waitUntil(lambda: window.tabs.dataset_tab is pilots and current(settled(), "pilot") == "Ada")
+    assert len(window.tabs.dataset_tabs) == 2, "the tab that is open is gone back to"
+    window.commands["back"].trigger()
+    qtbot.waitUntil(lambda: window.tabs.dataset_tab is planes and current(settled(), "plane") == "P2")
+    window.commands["back"].trigger()
+    qtbot.waitUntil(lambda: window.tabs.dataset_tab is pilots and current(settled(), "pilot") == "Ben")
+
+
+def test_a_table_is_joined_with_itself_again_and_again(
+    qtbot: QtBot, window: MainWindow, shown_table, settled: Settled
+) -> None:
+    people = shown_table("people")
+    for count, name in ((1, "name_people"), (2, "name_people_2")):
+        window.commands["join"].trigger()
+        editor = people.steps.editor
+        assert isinstance(editor, JoinEditor)
+        qtbot.waitUntil(editor.related.isVisible)
+        up = next(b for b in editor.related.findChildren(QToolButton) if b.text() == "people by chief")
+        qtbot.mouseClick(up, Qt.MouseButton.LeftButton)
+        qtbot.waitUntil(
+            lambda n=count: len(people.line.steps) == n and people.line.steps[-1].step is not None
+        )
+        qtbot.waitUntil(lambda column=name: column in settled().view.schema.names)
+    assert people.view.num_rows == 4
+
+
 NO_MORE = QTreeWidgetItem.ChildIndicatorPolicy.ShowIndicator

@@ -262,6 +262,7 @@ def test_boxes_are_moved_and_stay_where_they_were_put(
     )
     again = window.diagrams.current
     assert again is not None and again.canvas.places["people"] == pytest.approx(after, abs=1)
+    assert not again.undo_text  # the layout is saved, the way back to the one before is not
     again.canvas.arrange()
     assert again.canvas.places["people"] != pytest.approx(after, abs=1)
     window.commands["undo"].trigger()
