@@ -387,7 +387,12 @@ LONG_FORMS = {
         {"LAMELLA_LONG_RUNS": "1000"},
     ),
     "queries": property_test(
-        "random queries against plain Python", 4, 2000, "tests/property/test_queries_agree.py"
+        "random queries and pipelines against plain Python",
+        12,
+        2000,
+        *("tests/property/test_queries_agree.py", "tests/core/query/test_mongo_pipeline.py"),
+        *("tests/core/query/test_few_in_order.py", "tests/core/query/test_exact_types.py"),
+        "tests/core/query/test_arithmetic.py",
     ),
     "spark": property_test(
         "random queries on DuckDB and Sail", 3, 200, "tests/property/test_spark_agrees.py"

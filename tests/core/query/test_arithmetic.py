@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+import os
 from decimal import Decimal
 from fractions import Fraction
 
@@ -84,7 +85,7 @@ def alike(one: float | None, other: float | None) -> bool:
     return one == other or (one is not None and other is not None and math.isnan(one) and math.isnan(other))
 
 
-@settings(max_examples=40)
+@settings(max_examples=int(os.environ.get("LAMELLA_LONG_RUNS", "15")))
 @given(
     st.decimals(-(10**17), 10**17, places=4, allow_nan=False, allow_infinity=False),
     st.decimals(-(10**9), 10**9, places=2, allow_nan=False, allow_infinity=False),

@@ -3,6 +3,7 @@ they answer as plain Python does."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from decimal import Decimal, localcontext
 from functools import partial
@@ -127,7 +128,7 @@ def test_sql_counts_durations_in_the_unit_of_the_column(tmp_path: Path, state: s
 close = st.one_of(st.none(), st.integers(-3, 3).map(lambda i: NEAR + i), st.integers(-3, 3), st.just(-NEAR))
 
 
-@settings(max_examples=25)
+@settings(max_examples=int(os.environ.get("LAMELLA_LONG_RUNS", "10")))
 @given(
     cells=st.lists(close, min_size=1, max_size=12), changed=close, asked=close.filter(lambda v: v is not None)
 )

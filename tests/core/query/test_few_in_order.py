@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import os
 from decimal import Decimal
 
 import pyarrow as pa
@@ -28,7 +29,7 @@ ROWS = st.lists(
 KEYS = st.lists(st.sampled_from(list(CELLS)), min_size=1, max_size=3, unique=True)
 
 
-@settings(max_examples=40)
+@settings(max_examples=int(os.environ.get("LAMELLA_LONG_RUNS", "15")))
 @given(rows=ROWS, changed=ROWS, names=KEYS, descending=st.lists(st.booleans(), min_size=3, max_size=3))
 def test_the_order_is_the_engine_s(
     rows: list, changed: list, names: list, descending: list, tmp_path_factory: pytest.TempPathFactory
