@@ -122,7 +122,10 @@ class BenchmarkBar(QFrame):
             button.setText(f"{ICON_GAP}{name}")
             button.setMinimumWidth(0)
             button.setMaximumWidth(ANY_WIDTH)
-        if self.width() < self.sizeHint().width():
+        estimate = (
+            0 if self._at_rest.isHidden() else self._at_rest.sizeHint().width()
+        )  # which gives way first
+        if self.width() < self.sizeHint().width() - estimate:
             for button in self._names:
                 button.setText("")
                 button.setFixedWidth(theme.current().px(ICON_WIDTH))
