@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 
 from PySide6.QtCore import QEvent, QObject, QTimer, Signal
@@ -52,6 +53,19 @@ WINDOW_PAINTED = "The window is painted; %d modules are loaded"
 FIRST_ROWS_PAINTED = "The first rows of %s are painted; %d modules are loaded"
 LIBRARIES_LOADED = "The libraries that the window does without are loaded"
 
+VIEWS = (
+    "lamella.ui.charts.view",
+    "lamella.ui.sql.console",
+    "lamella.ui.inspector.inspector",
+    "lamella.ui.dialogs.export_dialog",
+    "lamella.ui.editing.change_dialog",
+    "lamella.ui.comparison.view",
+    "lamella.ui.profiles.view",
+)
+"""Imported when they are first shown, which held the window for up to 0.3 s, or before on another thread."""
+VIEWS_AFTER_MS = 1_000
+"""From the first paint on, so that the first rows do not wait for them."""
+
 log = logging.getLogger(__name__)
 
 
@@ -71,6 +85,13 @@ def _relate(store: Store) -> None:
             store.relations.declare(one, other, name)
         except UnknownName as gone:
             log.info("sample: %s is not declared: %s", name, gone)
+
+
+def load_views(job: Job) -> None:
+    """Blocks, on any thread."""
+    for name in VIEWS:
+        job.check()
+        import_module(name)
 
 
 class FirstPaint(QObject):
@@ -221,6 +242,7 @@ class Program:
         """What was left out until the window was there, so that its first use does not wait either."""
         log.info(WINDOW_PAINTED, len(sys.modules))
         self.tasks.read(lambda job: libraries.load(), lambda _: log.info(LIBRARIES_LOADED), quiet=True)
+        QTimer.singleShot(VIEWS_AFTER_MS, self.window, lambda: self.tasks.read(load_views, quiet=True))
 
     def _watch_first_tab(self) -> None:
         tab = self.window.tabs.dataset_tab

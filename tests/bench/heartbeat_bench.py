@@ -25,6 +25,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
 from lamella import Store, agg, col
+from lamella.app import program
 from lamella.core.query.charts import ChartSpec
 from lamella.core.query.steps import Group
 from lamella.core.scan.snapshot import SortKey
@@ -90,6 +91,7 @@ class Session:
         self.window.library.add_store(self.store)
         self.window.resize(1280, 800)
         self.window.show()
+        self.tasks.read(program.load_views)  # as the program does
         self.wait(lambda: not self.tasks.running)
 
     @property
