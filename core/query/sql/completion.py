@@ -332,14 +332,14 @@ def _star() -> Lexeme:
 def _sources(group: _Group) -> list[_Source]:
     """The tables and queries in the FROM of one query, in their order."""
     found: list[_Source] = []
-    items, at, expects = group.items, 0, False
+    items, at, expects, in_from = group.items, 0, False, False
     while at < len(items):
         one = items[at]
         if isinstance(one, Lexeme) and _is_word(one, _FROM):
-            expects = True
+            expects = in_from = True
         elif isinstance(one, Lexeme) and _is_word(one, _CLAUSES):
-            expects = False
-        elif _is_sign(one, ",") and _in_from(items, at):
+            expects = in_from = False
+        elif _is_sign(one, ",") and in_from:
             expects = True
         elif expects and (isinstance(one, _Group) or _is_name(one)):
             if _says(one, "lateral"):
@@ -353,8 +353,8 @@ def _sources(group: _Group) -> list[_Source]:
     return found
 
 
-def _in_from(items: Sequence[Lexeme | _Group], at: int) -> bool:
-    for one in reversed(items[:at]):
+def _ends_in_from(items: Sequence[Lexeme | _Group]) -> bool:
+    for one in reversed(items):
         if isinstance(one, Lexeme) and _is_word(one, _FROM):
             return True
         if isinstance(one, Lexeme) and _is_word(one, _CLAUSES):
@@ -439,9 +439,10 @@ class _Search:
         last = before[-1]
         if _is_word(last, _BEFORE_TABLE):
             return True
-        items = self._statement.here.items
-        own = [one for one in items if isinstance(one, _Group) or one in before]
-        return last.text == "," and _in_from(own, len(own))
+        if last.text != ",":
+            return False
+        items, known = self._statement.here.items, {one.start for one in before}
+        return _ends_in_from([one for one in items if isinstance(one, _Group) or one.start in known])
 
     def _tables(self) -> Iterator[Proposal]:
         for cte in self._statement.ctes:

@@ -83,6 +83,14 @@ def test_propose_among_ten_thousand_columns():
     assert found[:3] == ["column_99", "column_990", "column_991"] and len(found) == 111
 
 
+def test_propose_behind_a_long_list_of_columns():
+    listed = ", ".join(f"column_{n}" for n in range(1_000))
+    wide = Names({"wide": TableColumns(tuple((f"column_{n}", "int64") for n in range(1_000)))})
+    assert proposed(f"select {listed}, column_99| from wide", wide)[0] == "column_99"
+    assert proposed(f"select {listed} from wide, |", wide)[0] == "wide"
+    assert "wide" not in proposed(f"select {listed} from wide where column_1 in ({listed}, w|)", wide)
+
+
 @given(st.text("select from where fl,.()\"'*\n;w|", max_size=60), st.integers(0, 60))
 def test_propose_never_fails(text, place):
     found = propose(text, min(place, len(text)), NAMES, WORDS)
