@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from functools import lru_cache
 
 from PySide6.QtCore import QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import QFontMetricsF, QPainter, QPainterPath, QPen
@@ -66,12 +67,12 @@ class TableBox(QGraphicsObject):
         self.prepareGeometryChange()
         head = QFontMetricsF(look.font(bold=True)).horizontalAdvance(visible(self.table.name))
         head += QFontMetricsF(look.font("caption")).horizontalAdvance(self._rows_text) + look.px(56)
-        caption, body = QFontMetricsF(look.font("caption")), QFontMetricsF(look.font())
-        columns = [
-            body.horizontalAdvance(visible(c.name)) + caption.horizontalAdvance(_type_text(c.type))
-            for c in self.table.columns[:200]
+        scale, columns = look.text_scale, self.table.columns[:200]
+        widths = [
+            _text_width(visible(c.name), "body", scale) + _text_width(_type_text(c.type), "caption", scale)
+            for c in columns
         ]
-        wanted = max(head, max(columns, default=0.0) + look.px(60))
+        wanted = max(head, max(widths, default=0.0) + look.px(60))
         self._width = float(min(max(wanted, look.px(NARROWEST)), look.px(WIDEST)))
         self._height = float(self.head + self.num_shown * self.row + look.px(6))
 
@@ -291,6 +292,13 @@ class TableBox(QGraphicsObject):
 
 
 LONGEST_TYPE = 14
+
+
+@lru_cache(maxsize=1 << 14)
+def _text_width(text: str, size: str, scale: float) -> float:
+    """In pixels; `scale` is that of all text. Many columns have the same name, and more the same type."""
+    look = theme.current()
+    return QFontMetricsF(look.font(size)).horizontalAdvance(text)
 
 
 def _type_text(kind: object) -> str:

@@ -223,7 +223,7 @@ def test_upkeep_on_a_full_disk_loses_nothing_and_says_what_to_free(
             dialog = press(qtbot, shown, "compact", CompactDialog)
             qtbot.mouseClick(dialog.accept_button, LEFT)
             qtbot.waitUntil(lambda: not dialog.is_working and "space" in dialog.reason.text().lower())
-            print("COMPACT:", dialog.reason.text())
+            assert "check the disk's space" in dialog.reason.text()
             assert dialog.accept_button.isEnabled() and table.read().to_pydict() == before
             dialog.reject()
             assert not list((full.path / "tmp").iterdir())
@@ -232,7 +232,7 @@ def test_upkeep_on_a_full_disk_loses_nothing_and_says_what_to_free(
         stray.write_bytes(b"x" * 200_000)
         with filled(disk):
             vacuum = press(qtbot, shown, "vacuum", VacuumDialog)
-            print("VACUUM:", vacuum.about.text(), done(qtbot, vacuum))
+            assert done(qtbot, vacuum) == "200 KB are free again."
         assert not stray.exists() and table.read().to_pydict() == before
         assert not full.maintenance.verify().problems
         window.store_actions.close(full)
