@@ -36,7 +36,7 @@ from lamella.core.query.charts.dimensions import (
     values_dimension,
 )
 from lamella.core.query.charts.figures import COLOR, MEASURE, PANELS, SIZE, ChartData, X, Y
-from lamella.core.query.charts.rows import ChartRows, Misled
+from lamella.core.query.charts.rows import ChartRows, WrongExtremes
 from lamella.core.query.charts.spec import (
     AREA,
     BAR,
@@ -86,9 +86,9 @@ def read_chart(query: Query, spec: ChartSpec, job: Job | None = None) -> ChartDa
     job = job or Job()
     with figure_rows(query, job) as rows:
         try:
-            data = _ChartQuery(rows, query.name, spec, job, trusting=True).read()
-        except Misled:
-            data = _ChartQuery(rows, query.name, spec, job, trusting=False).read()
+            data = _ChartQuery(rows, query.name, spec, job, trusts_footers=True).read()
+        except WrongExtremes:
+            data = _ChartQuery(rows, query.name, spec, job, trusts_footers=False).read()
     return replace(data, seconds=time.perf_counter() - began)
 
 
@@ -368,9 +368,9 @@ class _ChartQuery(ChartRows):
 
     # ------------------------------------------------------------------ answer
 
-    def _check_trusted(self, answer: pa.Table, keys: Mapping[str, _Keys]) -> None:
-        """Raises `Misled`."""
-        for role, high in self._trusted.items():
+    def _check_stated(self, answer: pa.Table, keys: Mapping[str, _Keys]) -> None:
+        """Raises `WrongExtremes`."""
+        for role, high in self._stated_highs.items():
             ranges = keys[role].dimension if role in keys else None
             if isinstance(ranges, Ranges):
                 numbers, last = answer.column(_COLUMN_OF[role]), ranges.number_of(high) + 1
@@ -379,10 +379,10 @@ class _ChartQuery(ChartRows):
                 figures = {"value", "least", "greatest"}.intersection(answer.column_names)
                 checks = [pc.is_finite(answer.column(name)) for name in figures]
             if any(one.null_count or pc.all(one).as_py() is False for one in checks):
-                raise Misled
+                raise WrongExtremes
 
     def _data(self, answer: pa.Table, keys: Mapping[str, _Keys]) -> ChartData:
-        self._check_trusted(answer, keys)
+        self._check_stated(answer, keys)
         if self._is_fine(X):
             answer, wider = self._put_together(answer, keys[X])
             keys = {**keys, X: wider}

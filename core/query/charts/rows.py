@@ -25,15 +25,17 @@ MOST_FIGURES = 400
 _figures = CountedCache[tuple[object, ...], tuple[Any]](MOST_FIGURES)
 
 
-class Misled(Exception):
+class WrongExtremes(Exception):
     """Values lie where the statistics of files say that there are none, or are NaN."""
 
 
 class ChartRows:
-    """`trusting`: how far floats reach is taken from the statistics of files, which leave out NaN, instead of
-    reading them twice; the figures then show whether it was right. `_trusted` has the greatest values."""
+    """`trusts_footers`: how far floats reach is taken from the statistics of files, which leave out NaN,
+    instead of reading them twice. The figures then show whether it was right: `_stated_highs` has the
+    greatest values.
+    """
 
-    def __init__(self, rows: FigureRows, place: str, spec: ChartSpec, job: Job, trusting: bool) -> None:
+    def __init__(self, rows: FigureRows, place: str, spec: ChartSpec, job: Job, trusts_footers: bool) -> None:
         self._spec, self._job, self._source = spec, job, rows
         fields = rows.fields
         known = {one.name: one.type for one in fields.all}
@@ -57,8 +59,8 @@ class ChartRows:
         self._extents = dict[str, Extent]()
         self._left_out: list[tuple[str, int]] = []
         self._remarks: list[str] = []
-        self._trusting = trusting
-        self._trusted = dict[str, float]()
+        self._trusts_footers = trusts_footers
+        self._stated_highs = dict[str, float]()
 
     def _is_dimension(self, role: str) -> bool:
         return role in self._names and not (role == Y and self._spec.kind == BOX)
@@ -132,7 +134,7 @@ class ChartRows:
         known = {
             one: None if token is None else _figures.get((token, *key)) for one, (_, _, key) in wanted.items()
         }
-        known |= self._stated(known) if self._trusting else {}
+        known |= self._stated(known) if self._trusts_footers else {}
         missing = {one: parts for one, parts in wanted.items() if known[one] is None}
         if missing:
             inner = ", ".join(f"{sql} AS {one}" for one, (sql, _, _) in missing.items())
@@ -169,7 +171,7 @@ class ChartRows:
                 low, high, rows = extremes
                 ends = {f"{role}_n": rows, f"{role}_low": low, f"{role}_high": high, "m_mean": low}
                 found |= {one: (ends[one],) for one in figures} | {"n": (rows,)}
-                self._trusted[role] = high
+                self._stated_highs[role] = high
         return found
 
     @property
