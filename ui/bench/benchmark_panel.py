@@ -298,7 +298,7 @@ class BenchmarkPanel(QWidget):
         self.benchmarks, self.run_saving = Benchmarks(), RunSaving(tasks, kept, self)
         self.controls = BenchmarkControls(tasks, self.run_saving.costs, folder)
         self.bar = BenchmarkBar(self.controls, self.controls.note.words)
-        self.view, self.news = ResultsView(EMPTY), MessageBar()
+        self.view, self.news = ResultsView(EMPTY, self), MessageBar(self)
         self.bar.results.setVisible(kept is not None)
         self._build()
         self._connect()
@@ -523,7 +523,6 @@ class BenchmarkPanel(QWidget):
         layout.addWidget(self.bar)
         layout.addWidget(self.controls.note)
         layout.addWidget(self.view, 1)
-        self.news.setParent(self)
         self.news.installEventFilter(self)
 
     def _connect(self) -> None:

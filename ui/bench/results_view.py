@@ -70,11 +70,13 @@ class ResultsView(QWidget):
         self._empty = empty
         self._results: BenchmarkResults | None = None
         self._stale = False
-        self.display, self.statistics = DisplayBar(), StatisticsTable()
-        self.table, self.empty = FindingsTable(), QLabel(empty)
-        self.source, self.remark = Caption(), Caption()
-        self.overview, self.legend = Overview(), LegendLine()
-        self._pages, self._sentences = QStackedWidget(), QWidget()
+        # With parents from the start: to get one later means that Qt styles all that is inside again.
+        self.legend, self.display = LegendLine(self), DisplayBar(self)
+        self._pages = QStackedWidget(self)
+        self._sentences = QWidget(self._pages)
+        self.overview, self.statistics = Overview(self._pages), StatisticsTable(self._pages)
+        self.table, self.empty = FindingsTable(self._sentences), QLabel(empty, self._sentences)
+        self.source, self.remark = Caption(self), Caption(self)
         self._redraw = QTimer(self, interval=REDRAW_MILLISECONDS, singleShot=True)
         self._build()
 
