@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 def application() -> QApplication:
     """The one QApplication, made when there is none."""
-    made = QApplication.instance() or QApplication(["lamella"])
-    assert isinstance(made, QApplication)
-    made.setApplicationName("lamella")
-    made.setApplicationDisplayName(paths.NAME)
-    made.setApplicationVersion(__version__)
-    made.setDesktopFileName("lamella")
-    return made
+    qt_application = QApplication.instance() or QApplication(["lamella"])
+    assert isinstance(qt_application, QApplication)
+    qt_application.setApplicationName("lamella")
+    qt_application.setApplicationDisplayName(paths.NAME)
+    qt_application.setApplicationVersion(__version__)
+    qt_application.setDesktopFileName("lamella")
+    return qt_application
 
 
 def run(

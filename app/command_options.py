@@ -207,7 +207,7 @@ def factor(text: str) -> float:
     except ValueError:
         value = 0.0
     if not 1 <= value < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text} is no number of at least 1")
+        raise argparse.ArgumentTypeError(f"{text} is not a number of at least 1")
     return value
 
 
@@ -313,13 +313,13 @@ def reading_of(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def pairs(text: str) -> list[tuple[str, str]]:
     """`a=date,b=decimal(10, 2)`; a comma in brackets parts nothing."""
-    found = []
+    values = []
     for part in re.split(r",(?![^()]*\))", text):
-        column, sign, wanted = part.partition("=")
+        column, sign, name = part.partition("=")
         if not sign or not column.strip():
             raise argparse.ArgumentTypeError(f"'{part.strip()}' is not COLUMN=…")
-        found.append((column.strip(), wanted.strip()))
-    return found
+        values.append((column.strip(), name.strip()))
+    return values
 
 
 def change(parser: argparse.ArgumentParser) -> None:

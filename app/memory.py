@@ -98,8 +98,10 @@ class Layouts:
         texts = [len(json.dumps(entry)) for entry in entries]
         while entries and (len(entries) > LAYOUTS_KEPT or sum(texts) > LONGEST_LAYOUTS):
             del entries[0], texts[0]
-        kept = [entry for entry, length in zip(entries, texts, strict=True) if length <= LONGEST_LAYOUT]
-        write_object(self._path, {"layouts": [{"key": known, "layout": one} for known, one in kept]})
+        entries_kept = [
+            entry for entry, length in zip(entries, texts, strict=True) if length <= LONGEST_LAYOUT
+        ]
+        write_object(self._path, {"layouts": [{"key": known, "layout": one} for known, one in entries_kept]})
 
     def _read(self) -> list[tuple[list[str], dict[str, Any]]]:
         try:
@@ -107,12 +109,12 @@ class Layouts:
         except FileProblem as problem:
             log.warning("%s", problem)
             return []
-        found = []
+        layouts = []
         for entry in entries if isinstance(entries, list) else []:
             key, layout = (entry.get("key"), entry.get("layout")) if isinstance(entry, dict) else (None, None)
             if isinstance(key, list) and isinstance(layout, dict):
-                found.append((key, layout))
-        return found
+                layouts.append((key, layout))
+        return layouts
 
 
 class Memory:

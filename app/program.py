@@ -266,7 +266,7 @@ class Program:
         window.library.add_store(store)
         window.opening.open_key(key, then)
 
-    def _show_stores(self, window: MainWindow, opened: FoundStores) -> None:
+    def _show_stores(self, window: MainWindow, opened: OpenStores) -> None:
         window.library.start(opened.stores, opened.no_home)
         for problem in opened.problems:
             self._trouble(problem)
@@ -277,7 +277,7 @@ class Program:
 
 
 @dataclass(frozen=True)
-class FoundStores:
+class OpenStores:
     """The store that imports go to, then others in the user's data folder; and what is wrong with any.
 
     `no_home`, one of `problems`, says why there is no store that imports go to.
@@ -288,7 +288,7 @@ class FoundStores:
     no_home: LamellaError | None = None
 
 
-def open_stores(settings: Settings, job: Job) -> FoundStores:
+def open_stores(settings: Settings, job: Job) -> OpenStores:
     """Blocks. A store chosen in the settings that cannot be opened gives way to "My tables"."""
     problems: list[LamellaError] = []
     chosen = settings["default_store"]
@@ -298,7 +298,7 @@ def open_stores(settings: Settings, job: Job) -> FoundStores:
     try:
         folder, tried = paths.data_folder(), home.path if home else paths.default_store()
     except FileProblem:  # said already, unless imports go elsewhere
-        return FoundStores(stores, problems, no_home)
+        return OpenStores(stores, problems, no_home)
     for catalog in sorted(folder.glob(f"*/{CATALOG}")):
         if job.cancelled:
             break
@@ -306,7 +306,7 @@ def open_stores(settings: Settings, job: Job) -> FoundStores:
             stores.append(other)
     if job.cancelled:
         _close(stores)
-    return FoundStores(stores, problems, no_home)
+    return OpenStores(stores, problems, no_home)
 
 
 def _my_tables(problems: list[LamellaError]) -> tuple[Store | None, LamellaError | None]:

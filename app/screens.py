@@ -464,13 +464,13 @@ def run(folder: Path) -> int:
             os.environ["QT_QPA_PLATFORM"] = f"offscreen:configfile={config}"
         camera = ScreenCamera(folder)
         logs.install(echoes=True)
-        made = tour.begin(camera)
-        sharp = made.window.devicePixelRatio() >= SHARP
+        frames = tour.begin(camera)
+        sharp = frames.window.devicePixelRatio() >= SHARP
         names = ["table"] if sharp else list(SCREENS)
         for number, name in enumerate(names, 1):
-            _take_in_every_size(made, camera, f"{number:02}-{name}", name, sharp)
+            _take_in_every_size(frames, camera, f"{number:02}-{name}", name, sharp)
             print(f"{name}: done", flush=True)
-        made.window.close()
+        frames.window.close()
         logs.uninstall()
     print(f"{len(camera.pictures)} pictures are in {folder.absolute()}")
     return 0

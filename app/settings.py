@@ -18,7 +18,7 @@ MIGRATIONS: Sequence[Migration] = ()  # the first brings version 1 to version 2,
 VERSION = 1 + len(MIGRATIONS)
 KEPT_BESIDE = ".unreadable"
 WRITABLE = "Free some space, allow writing, or set LAMELLA_HOME to another folder"
-DEFAULTS_USED = "The defaults are used; mend or remove the file"
+DEFAULTS_USED = "The defaults are used; fix or remove the file"
 
 
 def settings_path() -> Path:

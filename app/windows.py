@@ -53,18 +53,18 @@ class Windows(QObject):
     ) -> MainWindow:
         """A further window, with the tab whose state in the workspace is given, or empty; at `place` on the
         screen, or a little away from this one."""
-        made = self._make()
-        self.adopt(made)
-        made.resize(window.size())
-        made.move(window.pos() + STEP if place is None else place)
-        made.show()
-        made.raise_()
-        made.activateWindow()
+        new_window = self._make()
+        self.adopt(new_window)
+        new_window.resize(window.size())
+        new_window.move(window.pos() + STEP if place is None else place)
+        new_window.show()
+        new_window.raise_()
+        new_window.activateWindow()
         if tab is not None:
-            made.workspace.add_pending(tab)
-            made.tabs.current_changed.emit()
-        made.workspace.open_current()
-        return made
+            new_window.workspace.add_pending(tab)
+            new_window.tabs.current_changed.emit()
+        new_window.workspace.open_current()
+        return new_window
 
     def _others(self, window: MainWindow) -> Sequence[MainWindow]:
         return [other for other in self.all if other is not window]

@@ -92,7 +92,7 @@ class WorkspaceFiles:
     def claim(self) -> tuple[list[WindowEntry], list[FileProblem]]:
         """The windows that no running program has, the one that was written last first, and what is wrong
         with any. They are this program's from here on."""
-        found, problems = list[WindowEntry](), list[FileProblem]()
+        entries, problems = list[WindowEntry](), list[FileProblem]()
         for path in sorted(self.folder.glob("*.json"), key=_written_at, reverse=True):
             try:
                 entry = self._claim(path)
@@ -100,9 +100,9 @@ class WorkspaceFiles:
                 problems.append(problem)
                 continue
             if entry is not None:
-                found.append(entry)
-        self._own += found
-        return found, problems
+                entries.append(entry)
+        self._own += entries
+        return entries, problems
 
     def add(self) -> WindowEntry:
         """For a window that is new; there is no file before something is saved."""
@@ -154,8 +154,8 @@ class WorkspaceFiles:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    """Empty for one that was forgotten a moment ago. Raises `FileProblem` for what is no state of a window,
-    and sets it aside unless a newer program wrote it."""
+    """Empty for one that was forgotten a moment ago. Raises `FileProblem` for what is not a state of a
+    window, and sets it aside unless a newer program wrote it."""
     try:
         state = read_object(path)
     except FileProblem as problem:

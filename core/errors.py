@@ -222,7 +222,7 @@ def instead_of(name: str, known: Sequence[str]) -> str:
 
 
 def nearest(name: str, known: Sequence[str], least: float = 0.6) -> list[str]:
-    """At most two of `known` that `name` may be a misspelling of, best first; none for what is no text.
+    """At most two of `known` that `name` may be a misspelling of, best first; none for what is not text.
     `least` of 1 asks for the same letters."""
     if not isinstance(name, str):
         return []

@@ -69,8 +69,8 @@ class Setting:
 
     def checked(self, value: Any) -> Value:
         """`value` as this setting's type; raises BadSetting when it cannot be that."""
-        wanted = type(self.default)
-        same = type(value) is wanted or (wanted is float and type(value) is int)
+        kind = type(self.default)
+        same = type(value) is kind or (kind is float and type(value) is int)
         fits = same and (not self.choices or value in self.choices)
         if fits and self.low is not None and self.high is not None:
             fits = self.low <= value <= self.high
@@ -78,7 +78,7 @@ class Setting:
             fits = re.fullmatch(self.pattern, value) is not None
         if not fits:
             raise BadSetting(f"'{self.name}' cannot be {value!r}", fix=f"It must be {self.expects}")
-        return wanted(value)
+        return kind(value)
 
     def read(self, text: str) -> Value:
         """The value that a text says, as the environment and the command line have it. Raises BadSetting."""

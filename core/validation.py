@@ -21,13 +21,13 @@ MOST_ROWS = 2**62
 
 
 def text_of(value: Any, what: str) -> str:
-    """`value` as it is; raises `BadData` for what is no text, and for half a character, which nothing can
+    """`value` as it is; raises `BadData` for what is not text, and for half a character, which nothing can
     write down.
 
     `what` says what the text is: "t: the message".
     """
     if not isinstance(value, str):
-        raise BadData(f"{what} {shown(value)} is no text", fix="Give text, in quotes")
+        raise BadData(f"{what} {shown(value)} is not text", fix="Give text, in quotes")
     try:
         value.encode()
     except UnicodeEncodeError as error:
@@ -54,10 +54,10 @@ def path_of(value: Any, what: str) -> Path:
     """
     text = os.fspath(value) if isinstance(value, (str, os.PathLike)) else None
     if not isinstance(text, str):
-        raise BadData(f"{what} {shown(value):.200} is no path", fix="Give text, or a pathlib.Path")
+        raise BadData(f"{what} {shown(value):.200} is not a path", fix="Give text, or a pathlib.Path")
     if not text or "\0" in text:
         why = "It holds a null character" if text else "It is empty"
-        raise BadData(f"{what} {text!r:.200} is no path", why, "Give the path of a file or folder")
+        raise BadData(f"{what} {text!r:.200} is not a path", why, "Give the path of a file or folder")
     _refuse_address(value, text, what)
     try:
         path = Path(text).expanduser().absolute()
@@ -66,7 +66,9 @@ def path_of(value: Any, what: str) -> Path:
         return path
     except (OSError, RuntimeError, ValueError) as error:
         why = getattr(error, "strerror", None) or str(error)
-        raise BadData(f"{what} {text!r:.200} is no path", why, "Give the path of a file or folder") from error
+        raise BadData(
+            f"{what} {text!r:.200} is not a path", why, "Give the path of a file or folder"
+        ) from error
     return path
 
 
@@ -87,7 +89,7 @@ def _refuse_address(value: Any, text: str, what: str) -> None:
 
 
 def count_of(value: Any, what: str, least: int = 0) -> int:
-    """A number of rows; raises `BadData` for what is no whole number, and for fewer than `least`.
+    """A number of rows; raises `BadData` for what is not a whole number, and for fewer than `least`.
 
     `what` says what is counted: "t: limit".
     """
@@ -96,7 +98,7 @@ def count_of(value: Any, what: str, least: int = 0) -> int:
     except TypeError:
         number = None
     if number is None or isinstance(value, bool):
-        raise BadData(f"{what} {shown(value)} is no whole number", fix=f"Give {least} or more")
+        raise BadData(f"{what} {shown(value)} is not a whole number", fix=f"Give {least} or more")
     if number < least:
         raise BadData(f"{what} {number} is less than {least or 'none'}", fix=f"Give {least} or more")
     return min(number, MOST_ROWS)
@@ -118,5 +120,5 @@ def names_of(value: Any, what: str) -> list[str]:
 
 
 def items_of(value: Any) -> list[Any] | None:
-    """None for what is no list of any kind."""
+    """None for what is not a list of any kind."""
     return list(value) if isinstance(value, Iterable) and not isinstance(value, (bytes, Mapping)) else None

@@ -157,17 +157,17 @@ class MainWindow(QMainWindow):
     def _joinable(self, tab: DatasetTab) -> dict[str, Callable[[], Source]]:
         """What can be joined with a tab's dataset, by name: the tables of the open stores, those of its own
         store first, and what is open in other tabs."""
-        found: dict[str, Callable[[], Source]] = {}
+        sources: dict[str, Callable[[], Source]] = {}
         stores = {str(store.path): store for store in self.library.stores}
         entries = [entry.key for entry in self.sidebar.entries("table") if entry.key[0] in stores]
         for path, table in sorted(entries, key=lambda key: key[0] != tab.key[0]):
-            name = table if path == tab.key[0] or table not in found else f"{stores[path].name} / {table}"
-            found.setdefault(name, partial(stores[path].__getitem__, table))
+            name = table if path == tab.key[0] or table not in sources else f"{stores[path].name} / {table}"
+            sources.setdefault(name, partial(stores[path].__getitem__, table))
         for other in sorted(self.tabs.dataset_tabs, key=lambda other: other is not tab):
             if is_file(other.key):
-                name = other.name if other.name not in found else f"{other.name} ({other.key[0]})"
-                found.setdefault(name, partial(getattr, other, "dataset"))
-        return found
+                name = other.name if other.name not in sources else f"{other.name} ({other.key[0]})"
+                sources.setdefault(name, partial(getattr, other, "dataset"))
+        return sources
 
     @cached_property
     def saved_runs(self) -> SavedRuns:
@@ -182,8 +182,8 @@ class MainWindow(QMainWindow):
         if pending:
             pending[0].open()
         if self.benchmark is None:
-            made = self.make_benchmark()
-            self.tabs.add(made, "Benchmark", "benchmark", "Measure systems against each other")
+            panel = self.make_benchmark()
+            self.tabs.add(panel, "Benchmark", "benchmark", "Measure systems against each other")
         else:
             self.tabs.show_tab(self.benchmark)
 

@@ -289,7 +289,7 @@ def write_tinted(name: str, color: str, folder: Path) -> str:
 
 def tinted_icon(name: str, color: str, disabled: str, active: str) -> QIcon:
     """An icon in `color`; in `active` while its button is checked, in `disabled` while it cannot be used."""
-    made = QIcon()
+    icon = QIcon()
     states = (
         (color, QIcon.Mode.Normal, QIcon.State.Off),
         (active, QIcon.Mode.Normal, QIcon.State.On),
@@ -299,8 +299,8 @@ def tinted_icon(name: str, color: str, disabled: str, active: str) -> QIcon:
         renderer = QSvgRenderer(QByteArray(tinted(name, tint)))
         for size in ICON_SIZES:
             for scale in ICON_SCALES:
-                made.addPixmap(_pixmap(renderer, size, scale), mode, state)
-    return made
+                icon.addPixmap(_pixmap(renderer, size, scale), mode, state)
+    return icon
 
 
 def _pixmap(renderer: QSvgRenderer, size: int, scale: int) -> QPixmap:

@@ -121,9 +121,9 @@ def _save(saved_runs: SavedRuns, done: SavedRun, note: str | None, stopped: bool
     if not (done.records or done.failures):
         return
     number = saved_runs.save(done)
-    said = note or ("Stopped before its end" if stopped else "")
-    if said:
-        saved_runs.note(number, said)
+    text = note or ("Stopped before its end" if stopped else "")
+    if text:
+        saved_runs.note(number, text)
     print(f"Saved as run {number}: lamella bench --runs lists them, --compare puts two beside each other.")
 
 
@@ -443,16 +443,16 @@ def compare(
     tolerance: float = 1.0,
 ) -> int:
     """1 when something became slower, by more than the tolerance; of these systems, where they are given."""
-    found = compared(_samples(saved_runs, before), _samples(saved_runs, after))
-    found = [one for one in found if systems is None or one.system in systems]
-    if not found:
+    comparisons = compared(_samples(saved_runs, before), _samples(saved_runs, after))
+    comparisons = [one for one in comparisons if systems is None or one.system in systems]
+    if not comparisons:
         print(f"{before} and {after} have measured nothing in common.")
         return OK
-    print(comparison_table(found).as_text())
-    verdicts = [one.verdict for one in found]
-    told = ", ".join(f"{verdicts.count(verdict):,} {verdict}" for verdict in dict.fromkeys(verdicts))
-    print(f"\n{len(found):,} measured in both: {told}.")
-    slower = [one for one in found if one.verdict == SLOWER and 1 / one.factor >= tolerance]
+    print(comparison_table(comparisons).as_text())
+    verdicts = [one.verdict for one in comparisons]
+    counts = ", ".join(f"{verdicts.count(verdict):,} {verdict}" for verdict in dict.fromkeys(verdicts))
+    print(f"\n{len(comparisons):,} measured in both: {counts}.")
+    slower = [one for one in comparisons if one.verdict == SLOWER and 1 / one.factor >= tolerance]
     if tolerance > 1:
         print(f"{len(slower):,} of them took {tolerance:g} times as long or longer.")
     return REGRESSION if slower else OK

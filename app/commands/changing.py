@@ -32,8 +32,8 @@ def run(arguments: argparse.Namespace) -> int:
             return OK
         commit = act.apply(table, arguments.where, job=job)
         counts = (commit.inserted, "added"), (commit.updated, "changed"), (commit.deleted, "deleted")
-        said = ", ".join(f"{_rows(count)} {word}" for count, word in counts if count)
-        print(f"{said or 'nothing changed'} in table {table.name} of {store.path}")
+        counts_text = ", ".join(f"{_rows(count)} {word}" for count, word in counts if count)
+        print(f"{counts_text or 'nothing changed'} in table {table.name} of {store.path}")
     return OK
 
 
@@ -67,16 +67,18 @@ def _act(arguments: argparse.Namespace, table: Table) -> Act:
 
 def _operators(arguments: argparse.Namespace, table: Table) -> dict[str, dict[str, Any]]:
     try:
-        made = json.loads(arguments.operators) if arguments.operators else {}
+        operators = json.loads(arguments.operators) if arguments.operators else {}
     except ValueError as error:
         raise BadData("--operators is not JSON", str(error), """Write '{"$inc": {"n": 1}}'""") from error
-    if not isinstance(made, dict) or not all(isinstance(operands, dict) for operands in made.values()):
-        raise BadData("--operators is no object of operators", fix="""Write '{"$inc": {"n": 1}}'""")
+    if not isinstance(operators, dict) or not all(
+        isinstance(operands, dict) for operands in operators.values()
+    ):
+        raise BadData("--operators is not an object of operators", fix="""Write '{"$inc": {"n": 1}}'""")
     for column, text in _pairs(arguments.set, "--set"):
-        made.setdefault("$set", {})[column] = _value(table, column, text)
+        operators.setdefault("$set", {})[column] = _value(table, column, text)
     for column, text in _pairs(arguments.compute, "--compute"):
-        made.setdefault("$compute", {})[column] = text
-    return made
+        operators.setdefault("$compute", {})[column] = text
+    return operators
 
 
 def _pairs(words: Sequence[str], option: str) -> list[tuple[str, str]]:
@@ -105,11 +107,11 @@ def _preview_text(effect: Effect) -> str:
         )
         if count
     ]
-    said = ", ".join(parts) or "nothing would change"
+    text = ", ".join(parts) or "nothing would change"
     types = [f"{name} would be {after}" for name, (_, after) in effect.types.items()]
     conflicts = f"{_rows(effect.conflicting)} have a key that comes again with other values"
     more = [*([conflicts] if effect.conflicting else []), *types]
-    return "; ".join([f"{said}, of {_rows(effect.matching)}", *more])
+    return "; ".join([f"{text}, of {_rows(effect.matching)}", *more])
 
 
 def _rows(count: int) -> str:

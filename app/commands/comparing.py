@@ -36,7 +36,7 @@ def run(arguments: argparse.Namespace) -> int:
     with terminal.job() as job, ExitStack() as opened:
         before = _side(arguments.before, opened, write=arguments.apply and not arguments.preview)
         after = before if arguments.after == arguments.before else _side(arguments.after, opened)
-        found = compare(
+        comparison = compare(
             before,
             after,
             [] if arguments.by_order else arguments.key,
@@ -46,34 +46,34 @@ def run(arguments: argparse.Namespace) -> int:
             ignore_space=arguments.ignore_space,
             job=job,
         )
-        _tell(found, arguments, job)
+        _tell(comparison, arguments, job)
         if arguments.out is not None:
-            print(_export(found, arguments, job))
+            print(_export(comparison, arguments, job))
         if arguments.apply:
-            print(_apply(found, before, arguments, job))
-    return DIFFERENCES_FOUND if found and arguments.exit_code else OK
+            print(_apply(comparison, before, arguments, job))
+    return DIFFERENCES_FOUND if comparison and arguments.exit_code else OK
 
 
 def _side(word: str, opened: ExitStack, write: bool = False) -> Dataset:
     """FILE, STORE:TABLE or STORE:TABLE@VERSION; of a store that has one table, STORE."""
     whole, _, version = word.rpartition("@")
-    for text, wanted in ((whole, version), (word, None)):
+    for text, parts in ((whole, version), (word, None)):
         folder, table = split_target(text) if text else ("", None)
         if folder and is_store(Path(folder)):
-            return table_of(opened.enter_context(open_source(folder, write=write)), table, wanted)
+            return table_of(opened.enter_context(open_source(folder, write=write)), table, parts)
     return opened.enter_context(open_source(word)).table(None)
 
 
-def _tell(found: Comparison, arguments: argparse.Namespace, job: Job) -> None:
+def _tell(comparison: Comparison, arguments: argparse.Namespace, job: Job) -> None:
     if arguments.format == "summary":
-        print(found)
+        print(comparison)
         return
-    table = read_differences(found, arguments.limit, job)
+    table = read_differences(comparison, arguments.limit, job)
     FORMATS[arguments.format](table, sys.stdout if arguments.format == "table" else terminal.data_output())
 
 
-def _export(found: Comparison, arguments: argparse.Namespace, job: Job) -> str:
-    rows, schema = ComparedRows(found, DIFFERENT), difference_schema(found)
+def _export(comparison: Comparison, arguments: argparse.Namespace, job: Job) -> str:
+    rows, schema = ComparedRows(comparison, DIFFERENT), difference_schema(comparison)
     plain = pa.schema([field.remove_metadata() for field in schema])
     tables = (table.cast(plain) for table in difference_tables(rows, job))
     destination = Destination.of(arguments.out, overwrite=arguments.overwrite)
@@ -81,7 +81,7 @@ def _export(found: Comparison, arguments: argparse.Namespace, job: Job) -> str:
     return f"{done.rows:,} {'row is' if done.rows == 1 else 'rows are'} in {done.path}"
 
 
-def _apply(found: Comparison, table: Dataset, arguments: argparse.Namespace, job: Job) -> str:
+def _apply(comparison: Comparison, table: Dataset, arguments: argparse.Namespace, job: Job) -> str:
     if not isinstance(table, Table) or not isinstance(table.store, Store):
         raise LamellaError(
             f"{arguments.before}: differences cannot be applied to it",
@@ -89,11 +89,11 @@ def _apply(found: Comparison, table: Dataset, arguments: argparse.Namespace, job
             "Name such a table first, as STORE:TABLE",
         )
     kinds = Kinds(removed=arguments.delete)
-    counts = zip(kinds.counts(found), ("added", "changed", "deleted"), strict=True)
+    counts = zip(kinds.counts(comparison), ("added", "changed", "deleted"), strict=True)
     words = ", ".join(
         f"{count:,} {'row' if count == 1 else 'rows'} {word}" for count, word in counts if count
     )
     if arguments.preview:
         return f"would be applied to {table.name}: {words or 'nothing'}"
-    apply_comparison(found, table, kinds, job=job)
+    apply_comparison(comparison, table, kinds, job=job)
     return f"applied to {table.name}: {words or 'nothing'}"

@@ -65,13 +65,13 @@ def _add(arguments: argparse.Namespace, saved: Connections) -> None:
 
 def _secrets(words: list[str]) -> dict[str, str]:
     """`NAME=REFERENCE` each. What follows the sign may be a secret by mistake, so that it is not repeated."""
-    found = {}
+    secrets = {}
     for word in words:
         name, sign, reference = word.partition("=")
         if not sign:
             raise LamellaError("A secret has a name and a reference", fix="Write access_key=env:MY_KEY")
-        found[name] = reference
-    return found
+        secrets[name] = reference
+    return secrets
 
 
 def _remove(arguments: argparse.Namespace, saved: Connections) -> None:

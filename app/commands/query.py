@@ -49,7 +49,7 @@ def _read(text: str) -> tuple[str, Aggregate]:
     match = _AGGREGATE.fullmatch(text)
     if match is None:
         raise BadQuery(
-            f"--agg {text!r} is no aggregate",
+            f"--agg {text!r} is not an aggregate",
             fix="Write NAME=AGGREGATE(COLUMN): late=mean(dep_delay), n=count()",
         )
     function = "avg" if match["function"] == "mean" else match["function"]
@@ -201,8 +201,8 @@ def _query(source: Source, arguments: argparse.Namespace) -> Query:
     if arguments.aggregate is not None:
         return rows.aggregate(_json(arguments.aggregate, "--aggregate"))
     if arguments.group_by is not None or arguments.agg is not None:
-        made = aggregates(arguments.agg or [])
-        rows = rows.group_by(*arguments.group_by or []).agg(**made)
+        aggregated = aggregates(arguments.agg or [])
+        rows = rows.group_by(*arguments.group_by or []).agg(**aggregated)
         rows = rows if arguments.having is None else rows.having(arguments.having)
         rows = rows.with_totals() if arguments.totals else rows
     if arguments.sort is not None:
@@ -214,8 +214,8 @@ def _query(source: Source, arguments: argparse.Namespace) -> Query:
 
 def _of_steps(source: Source, arguments: argparse.Namespace) -> Query:
     """A whole query names its dataset; steps alone are of the table that is named."""
-    given = arguments.steps.strip()
-    steps = _json(given if given[:1] in ("{", "[") else _text(Path(given)), "--steps")
+    text = arguments.steps.strip()
+    steps = _json(text if text[:1] in ("{", "[") else _text(Path(text)), "--steps")
     if isinstance(steps, dict):
         odd = [name for name in ("table", "as_of") if getattr(arguments, name) is not None]
         if odd:
@@ -239,7 +239,7 @@ def _json(text: str, what: str) -> Any:
     try:
         return json.loads(text)
     except ValueError as error:
-        raise BadQuery(f"{what} is no JSON", str(error)) from error
+        raise BadQuery(f"{what} is not JSON", str(error)) from error
     except RecursionError:
         raise BadQuery(f"{what} cannot be read", "It nests lists and dicts too deep") from None
 

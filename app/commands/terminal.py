@@ -86,15 +86,15 @@ def job(show: Callable[[Progress], None] | None = None) -> Iterator[Job]:
 
     follow_settings()
     shown = sys.stderr.isatty()
-    made = Job((show or _show) if shown else None)
+    new_job = Job((show or _show) if shown else None)
 
     def stop(number: int, frame: FrameType | None) -> None:
-        made.cancel()
+        new_job.cancel()
 
     before = signal.signal(signal.SIGINT, stop)
     try:
-        with on_behalf_of(made):
-            yield made
+        with on_behalf_of(new_job):
+            yield new_job
     finally:
         signal.signal(signal.SIGINT, before)
         if shown:

@@ -136,7 +136,7 @@ def store_for_import(path: Path) -> Iterator[Store]:
 
 
 def split_target(target: str) -> tuple[str, str | None]:
-    r"""`STORE:TABLE` in two; a drive such as `C:\data` is no table."""
+    r"""`STORE:TABLE` in two; a drive such as `C:\data` is not a table."""
     if target.startswith(":") or not target.strip():
         raise LamellaError(f"'{target}' names no store", fix="Write STORE or STORE:TABLE; STORE is a folder")
     if target.endswith(":"):

@@ -157,7 +157,7 @@ def _texts_alone(values: Sequence[Any], valid: np.ndarray | None = None) -> pa.A
 
 def joined_texts(values: Sequence[str]) -> tuple[bytes, np.ndarray]:
     """All texts as UTF-8, one behind the other, and how many bytes each takes. Raises `TypeError` where a
-    value is no text."""
+    value is not text."""
     text = "".join(values)
     data = text.encode()
     lengths = map(len, values) if len(data) == len(text) else (len(value.encode()) for value in values)

@@ -32,7 +32,7 @@ class ReservedKey(Exception):
 
 
 def as_documents(values: Sequence[Document | None], convert: Convert, refusals: Refusals) -> pa.Array:
-    """Dicts as a struct. A key whose values have no type in common is no field; nor are the rarest of very
+    """Dicts as a struct. A key whose values have no type in common is not a field; nor are the rarest of very
     many. `convert` makes an array of the values of one key, or raises one of `refusals`. Raises
     `ReservedKey`."""
     alike = columns_of_alike(values)
@@ -79,7 +79,7 @@ def columns_of_alike(rows: Sequence[Any]) -> dict[str, Sequence[Any]] | None:
 
 def folded(values: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
     """`values` with what the struct `kind` has no fields for moved into its rest; as they are where nothing
-    has to move, or something is no JSON."""
+    has to move, or something is not JSON."""
     if not (is_.is_struct(values.type) and is_.is_struct(kind)) or REST not in kind.names:
         return values
     chunks = [_folded(chunk, kind) for chunk in values.chunks]

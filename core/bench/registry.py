@@ -414,8 +414,8 @@ class Family:
         """With what has to be made ready in the benchmark's folder before any system is timed."""
         if self.prepares is None:
             return workload
-        made: Workload = load_place(_HERE + self.prepares)(workload, rows, folder, job)
-        return made
+        prepared_workload: Workload = load_place(_HERE + self.prepares)(workload, rows, folder, job)
+        return prepared_workload
 
     @property
     def cycle(self) -> type[Cycle[Any]]:

@@ -268,13 +268,13 @@ def _changed(snapshot: Snapshot, piece: Piece, column: Column) -> bool:
 
 def _meeting(condition: Condition, values: pa.ChunkedArray) -> np.ndarray:
     """Which of the values may be wanted. NaN is null in SQLite."""
-    order, wanted = column_type(condition.column.type).order, condition.wanted
+    order, condition_values = column_type(condition.column.type).order, condition.wanted
     if pa.types.is_dictionary(values.type):
         values = values.cast(values.type.value_type)
     null = to_numpy(values.is_null(nan_is_null=isinstance(order, Floats)))
-    keys_order = None if wanted.all_values else order
-    matching = np.ones(len(values), bool) if keys_order is None else keys_order.mask(values, wanted)
-    return np.where(null, wanted.nulls, matching)
+    keys_order = None if condition_values.all_values else order
+    matching = np.ones(len(values), bool) if keys_order is None else keys_order.mask(values, condition_values)
+    return np.where(null, condition_values.nulls, matching)
 
 
 SCANS_BEFORE = 16

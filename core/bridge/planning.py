@@ -331,11 +331,11 @@ class Extent:
     nulls: bool = True
     values: bool = True
 
-    def meets(self, wanted: MatchingValues) -> bool:
-        if wanted.nulls and self.nulls:
+    def meets(self, values: MatchingValues) -> bool:
+        if values.nulls and self.nulls:
             return True
         return self.values and (
-            wanted.meets(self.low, self.high) if self.low is not None else bool(wanted.ranges)
+            values.meets(self.low, self.high) if self.low is not None else bool(values.ranges)
         )
 
 

@@ -96,7 +96,7 @@ class Order(ABC):
     def compared(self, op: str, low: Any, high: Any) -> MatchingValues: ...
 
     @abstractmethod
-    def mask(self, values: pa.ChunkedArray, wanted: MatchingValues) -> np.ndarray:
+    def mask(self, values: pa.ChunkedArray, values_to_match: MatchingValues) -> np.ndarray:
         """For each value whether it may be wanted; what it says of nulls is undefined."""
 
 
@@ -106,8 +106,8 @@ class Numbers(Order):
     def keys(self, values: pa.ChunkedArray) -> np.ndarray:
         return to_numpy(values)
 
-    def mask(self, values: pa.ChunkedArray, wanted: MatchingValues) -> np.ndarray:
-        return inside(self.keys(values), wanted)
+    def mask(self, values: pa.ChunkedArray, values_to_match: MatchingValues) -> np.ndarray:
+        return inside(self.keys(values), values_to_match)
 
 
 class Integers(Numbers):
@@ -188,24 +188,24 @@ class Bytes(Order):
             return key[:-1]
         return key[:-1] + bytes([key[-1] - 1]) + b"\xff" if self.text else key
 
-    def mask(self, values: pa.ChunkedArray, wanted: MatchingValues) -> np.ndarray:
+    def mask(self, values: pa.ChunkedArray, values_to_match: MatchingValues) -> np.ndarray:
         plain = values.cast(pa.large_binary())
-        points = wanted.points
+        points = values_to_match.points
         if points is not None and len(points) > FEW_RANGES:
             return to_numpy(pc.is_in(plain, value_set=_byte_strings(points)))
-        if len(wanted.ranges) == 1:
-            return _between_bytes(plain, *wanted.ranges[0])
-        return _in_some(plain, wanted) if wanted.ranges else np.zeros(len(plain), bool)
+        if len(values_to_match.ranges) == 1:
+            return _between_bytes(plain, *values_to_match.ranges[0])
+        return _in_some(plain, values_to_match) if values_to_match.ranges else np.zeros(len(plain), bool)
 
 
-def _in_some(plain: pa.ChunkedArray, wanted: MatchingValues) -> np.ndarray:
+def _in_some(plain: pa.ChunkedArray, values_to_match: MatchingValues) -> np.ndarray:
     """From the first end to the last lies little where the ranges are the cases of one beginning."""
-    lows, highs = zip(*wanted.ranges, strict=True)
+    lows, highs = zip(*values_to_match.ranges, strict=True)
     bounds = (None if None in lows else min(lows), None if None in highs else max(highs))
     places = np.flatnonzero(_between_bytes(plain, *bounds))
     candidates = take(plain, places)
     hits = np.zeros(len(places), bool)
-    for low, high in wanted.ranges:
+    for low, high in values_to_match.ranges:
         hits |= _between_bytes(candidates, low, high)
     matching = np.zeros(len(plain), bool)
     matching[places[hits]] = True
@@ -229,9 +229,9 @@ def _byte_strings(keys: list[bytes]) -> pa.Array:
     return pa.Array.from_buffers(pa.large_binary(), len(keys), buffers)
 
 
-def inside(keys: np.ndarray, wanted: MatchingValues) -> np.ndarray:
+def inside(keys: np.ndarray, values_to_match: MatchingValues) -> np.ndarray:
     """For each number whether it is in one of the ranges."""
-    ranges: list[Range] = list(wanted.ranges)
+    ranges: list[Range] = list(values_to_match.ranges)
     points = [low for low, high in ranges if low is not None and low == high]
     matching = np.zeros(len(keys), bool)
     if len(points) > FEW_RANGES:

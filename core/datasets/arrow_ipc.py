@@ -106,10 +106,10 @@ class MappedRows(MemorySegment):
     @property
     def rows(self) -> pa.Table:
         refuse_changed([self.stamp])
-        kept: pa.Table | None = vars(self).get("_rows")
-        if kept is None:
-            kept = vars(self)["_rows"] = self.decode()
-        return kept
+        rows: pa.Table | None = vars(self).get("_rows")
+        if rows is None:
+            rows = vars(self)["_rows"] = self.decode()
+        return rows
 
 
 class MappedDataset(Dataset):

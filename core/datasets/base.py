@@ -217,5 +217,5 @@ class Dataset(Fluent, ABC):
 
 
 def problems_of(dataset: Dataset) -> Sequence[Problem]:
-    """What of a file could not be read; of what is no file, nothing."""
+    """What of a file could not be read; of what is not a file, nothing."""
     return getattr(dataset, "problems", ())

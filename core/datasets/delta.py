@@ -74,7 +74,7 @@ def versions_of(path: str | Path) -> list[DeltaVersion]:
     Raises `FileProblem` and `MissingLibrary`."""
     root = path_or_address(path)
     if not is_delta_table(root):
-        raise FileProblem(root, "is no Delta table", f"It has no folder {DELTA_LOG}", "Check the path")
+        raise FileProblem(root, "is not a Delta table", f"It has no folder {DELTA_LOG}", "Check the path")
     log = Log.of(root)
     history = {commit["version"]: commit for commit in _history(log)}
     return [_version(number, history.get(number, {})) for number in reversed(log.versions)]
@@ -272,8 +272,8 @@ def _elsewhere(root: RemotePath, address: str) -> RemotePath:
     if not parts.scheme:
         return root / unquote(address)
     text = unquote(address)
-    if parts.scheme == "file" and (found := _COPY.search(text)):
-        return root / found[1]
+    if parts.scheme == "file" and (match := _COPY.search(text)):
+        return root / match[1]
     if is_address(text):
         named, own = RemotePath(text).address, root.address
         is_same = (named.scheme, named.place) == (own.scheme, own.place)

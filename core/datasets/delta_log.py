@@ -54,10 +54,10 @@ class Log:
         """Raises `FileProblem`."""
         commits, checkpoints, has_sidecars = dict[int, int](), dict[int, tuple[str, ...]](), False
         for name, size in _entries(root / DELTA_LOG):
-            if found := _COMMIT.fullmatch(name):
-                commits[int(found[1])] = size
-            elif found := _CHECKPOINT.fullmatch(name):
-                checkpoints[int(found[1])] = (*checkpoints.get(int(found[1]), ()), name)
+            if match := _COMMIT.fullmatch(name):
+                commits[int(match[1])] = size
+            elif match := _CHECKPOINT.fullmatch(name):
+                checkpoints[int(match[1])] = (*checkpoints.get(int(match[1]), ()), name)
             has_sidecars = has_sidecars or name == SIDECARS
         checkpoints = {number: names for number, names in checkpoints.items() if _are_all(names)}
         log = cls(root, commits, checkpoints, has_sidecars)
@@ -129,8 +129,8 @@ class Log:
         names = [f"{number:020}.json" for number in sorted(self.commits) if first <= number <= version]
         names += self.checkpoint_files.get(start, ())
         if self.has_sidecars:
-            found = _entries(self.root / DELTA_LOG / SIDECARS)
-            names += [f"{SIDECARS}/{name}" for name, _ in found]
+            sidecars = _entries(self.root / DELTA_LOG / SIDECARS)
+            names += [f"{SIDECARS}/{name}" for name, _ in sidecars]
         _copy_files(self.root / DELTA_LOG, names, folder / DELTA_LOG)
 
     def _copy_vectors(self, folder: Path) -> None:
@@ -160,7 +160,7 @@ class Log:
 
 def _are_all(names: Sequence[str]) -> bool:
     """Whether a checkpoint in several files has all of them; else it is none."""
-    parts = [found for name in names if (found := _PART.fullmatch(name))]
+    parts = [match for name in names if (match := _PART.fullmatch(name))]
     return len(parts) < len(names) or len(parts) == int(parts[0][1])
 
 

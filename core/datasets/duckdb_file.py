@@ -38,8 +38,8 @@ _TABLES = (
 def tables_of(path: Path) -> list[TableEntry]:
     """Tables and views, those of other schemas than `main` with its name before them."""
     with _connection(path) as connection:
-        found = connection.execute(_TABLES).fetchall()
-        return [_entry(connection, schema, name, kind) for schema, name, kind in found]
+        rows = connection.execute(_TABLES).fetchall()
+        return [_entry(connection, schema, name, kind) for schema, name, kind in rows]
 
 
 def foreign_keys_of(path: Path) -> list[ForeignKey]:

@@ -128,7 +128,7 @@ def cells_of(text: str) -> Cells:
         cells = Cells(int(top or 1) - 1, left, int(bottom) - 1 if bottom else None, right)
         if cells.top >= 0 and left <= right and (cells.bottom is None or cells.bottom >= cells.top):
             return cells
-    raise BadData(f"'{text}' is no range of cells", fix="Write its first and last cell, such as B3:F200")
+    raise BadData(f"'{text}' is not a range of cells", fix="Write its first and last cell, such as B3:F200")
 
 
 class SheetFile(ValuesFile):
@@ -374,19 +374,19 @@ def _sheet_named(book: CalamineWorkbook, name: str, path: Path) -> CalamineSheet
 def _with_trimmed_numbers(path: Path) -> BytesIO | None:
     """The workbook without the blanks around numbers, which some programs write and Excel takes, but
     calamine refuses. None where there are none."""
-    made, found = BytesIO(), 0
+    target, trimmed = BytesIO(), 0
     try:
-        with zipfile.ZipFile(path) as book, zipfile.ZipFile(made, "w") as other:
+        with zipfile.ZipFile(path) as book, zipfile.ZipFile(target, "w") as other:
             for part in book.infolist():
                 content = book.read(part)
                 if part.filename.startswith("xl/worksheets/"):
                     content, count = _PADDED_NUMBER.subn(rb"\1\2\3", content)
-                    found += count
+                    trimmed += count
                 other.writestr(part, content)
     except (zipfile.BadZipFile, OSError):  # not Excel's XML
         return None
-    made.seek(0)
-    return made if found else None
+    target.seek(0)
+    return target if trimmed else None
 
 
 @contextmanager

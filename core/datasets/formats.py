@@ -366,8 +366,8 @@ def open_dataset(  # noqa: PLR0913 -- each is a choice of its own
     part of `dates` comes first ("day-first", "month-first"), the `zone` of times without one, words for no
     value (`nulls`), and words for true and false (`booleans`, such as ["ja/nein"]). `text_columns` stay as
     they are written, whatever stands in them; `types` are those of other columns, by what the file calls
-    them: {"plz": "text", "price": "decimal(10, 2)"}. What is no value of such a type is null, which `remarks`
-    counts and `problems` lists. `names` are new names of columns.
+    them: {"plz": "text", "price": "decimal(10, 2)"}. What is not a value of such a type is null, which
+    `remarks` counts and `problems` lists. `names` are new names of columns.
 
     `bad_lines="set-aside"` leaves out lines that cannot be read; they are counted and listed likewise.
 
@@ -475,7 +475,7 @@ def edit_problem(dataset: Dataset) -> FileProblem | None:
     what cannot be read of it is known once all of its rows are there."""
     paths = getattr(dataset, "paths", ())
     if not paths:
-        return FileProblem(dataset.name, "is no file")
+        return FileProblem(dataset.name, "is not a file")
     path = path_or_address(paths[0])
     if isinstance(path, RemotePath):
         return FileProblem(

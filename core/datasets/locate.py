@@ -65,12 +65,12 @@ def _elsewhere(root: RemotePath, job: Job) -> Location:
     if address.is_pattern and not _is_file(address):
         plain = _before_sign(address.key.split("/"))
         _refuse_part_of_table(root, RemotePath(str(address.at("/".join(plain)))))
-        found = _data_files(address, matches(address, job))
-        if not found:
+        paths = _data_files(address, matches(address, job))
+        if not paths:
             raise FileProblem(
                 root, "matches no file", fix="Check the pattern: * stands for any name, ** for any folders"
             )
-        return Location(root, plain[-1] if plain else address.place, found)
+        return Location(root, plain[-1] if plain else address.place, paths)
     folder = not address.key or address.key.endswith("/")
     try:
         if not folder or address.kind.name == "http":
@@ -80,20 +80,20 @@ def _elsewhere(root: RemotePath, job: Job) -> Location:
         if address.kind.name != "http" and (delta := _delta_table(root)):
             return delta
         try:
-            found = _data_files(address, pages(address, True, job)) if address.kind.name != "http" else ()
+            paths = _data_files(address, pages(address, True, job)) if address.kind.name != "http" else ()
         except MissingFile as listed:  # of a file system, where an object store has nothing to list
-            found, problem = (), listed if listed.why else problem
-        if not found:
+            paths, problem = (), listed if listed.why else problem
+        if not paths:
             raise problem from None
-        return Location(root, root.name.removesuffix(".parquet"), found)
+        return Location(root, root.name.removesuffix(".parquet"), paths)
     if delta := _delta_table(root):
         return delta
-    found = _data_files(address, pages(address, True, job))
-    if not found:
+    paths = _data_files(address, pages(address, True, job))
+    if not paths:
         raise FileProblem(
             root, "holds no data files", "Every file in it is hidden, empty or missing", "Choose another"
         )
-    return Location(root, root.name, found)
+    return Location(root, root.name, paths)
 
 
 def _delta_table(root: RemotePath) -> Location | None:
@@ -136,7 +136,7 @@ def _data_files(root: Address, listing: Iterable[Sequence[Entry]]) -> tuple[Path
     """Those of a listing that have content and that no program keeps for itself, in the order of their names.
     What the listing says of them need not be asked again."""
     prefix = root.key.strip("/")
-    found = []
+    paths = []
     for page in listing:
         for address, status in page:
             inside = address.key if root.is_pattern else address.key[len(prefix) :]
@@ -145,8 +145,8 @@ def _data_files(root: Address, listing: Iterable[Sequence[Entry]]) -> tuple[Path
                 raise _holds_tables(RemotePath(str(root)), [RemotePath(str(table))])
             if status and status.size and not any(_hidden(part) for part in inside.split("/") if part):
                 files.note(address, status)
-                found.append(RemotePath(str(address)))
-    return tuple(sorted(found))
+                paths.append(RemotePath(str(address)))
+    return tuple(sorted(paths))
 
 
 def locate_several(paths: Sequence[str | Path], job: Job | None = None) -> Location:
@@ -154,10 +154,10 @@ def locate_several(paths: Sequence[str | Path], job: Job | None = None) -> Locat
     `FileProblem`, and `BadData` where none is named."""
     if not isinstance(paths, Sequence) or not paths:
         raise BadData("no file is named", fix="Give a path, or a list of paths")
-    found = [locate(path, job) for path in paths]
-    if len(found) == 1:
-        return found[0]
-    for location in found:
+    locations = [locate(path, job) for path in paths]
+    if len(locations) == 1:
+        return locations[0]
+    for location in locations:
         if location.is_delta:
             raise FileProblem(
                 location.root,
@@ -165,9 +165,9 @@ def locate_several(paths: Sequence[str | Path], job: Job | None = None) -> Locat
                 "It cannot be shown as one with other files",
                 "Open it by itself",
             )
-    files = tuple(dict.fromkeys(file for location in found for file in location.files))
+    files = tuple(dict.fromkeys(file for location in locations for file in location.files))
     root = _common_folder(files)
-    return Location(root, _common_name(files) or root.name or found[0].name, files)
+    return Location(root, _common_name(files) or root.name or locations[0].name, files)
 
 
 def _common_folder(files: Sequence[Path]) -> Path:
@@ -294,8 +294,8 @@ def _folder(root: Path) -> Location:
 
 def _pattern(root: Path) -> Location:
     anchor = Path(*_before_sign(root.parts))
-    found = (Path(match) for match in glob.glob(str(root), recursive=True))  # noqa: PTH207 -- absolute patterns
-    files = _visible(anchor, found)
+    matches = (Path(match) for match in glob.glob(str(root), recursive=True))  # noqa: PTH207 -- absolute patterns
+    files = _visible(anchor, matches)
     folders = {folder for file in files for folder in file.parents if anchor in (folder, *folder.parents)}
     _refuse_parts_of_tables(anchor, [folder for folder in sorted(folders) if is_delta_table(folder)])
     if not files:

@@ -120,10 +120,10 @@ class Reading:
         for pair in pairs:
             if isinstance(pair, str) or not isinstance(pair, (tuple, list)) or len(pair) != 2:
                 raise self._refusal(value, "Give a dict by columns' names")
-            column, wanted = pair
+            column, words = pair
             if self.name == "types":
-                wanted = self._type(wanted)
-            read.append((text_of(column, self._what), text_of(wanted, self._what)))
+                words = self._type(words)
+            read.append((text_of(column, self._what), text_of(words, self._what)))
         return tuple(read)
 
     def _type(self, name: Any) -> str:

@@ -58,7 +58,7 @@ def folder_columns(
     """The columns that the folders below `root` stand for, besides those `stored` in the files, and the value
     of each for every file. None where the files' folders do not all stand for the same columns.
 
-    A column whose type is not among `types`, or which holds what is no value of it, has one by its values.
+    A column whose type is not among `types`, or which holds what is not a value of it, has one by its values.
     """
     by_file = [_values_of(file.parent.relative_to(root)) if root in file.parents else {} for file in files]
     names = [name for name in by_file[0] if name not in {column.name for column in stored}] if by_file else []

@@ -35,7 +35,7 @@ TYPES = (
 @dataclass(frozen=True)
 class ColumnPreview:
     """`key` is what the file calls it, `texts` are the first values as they are written. `nulls` and
-    `misfits` are of the rows that were looked at; a misfit is no value of the type that was chosen."""
+    `misfits` are of the rows that were looked at; a misfit is not a value of the type that was chosen."""
 
     key: str
     name: str
@@ -149,7 +149,7 @@ def _described(dataset: Dataset, counted: int | None) -> FilePreview:
         return _of_text(dataset, file, file.text, rows, is_counted, shown)
     size = file.size if isinstance(file, (TextFile, SeveralTexts)) else _size_of(dataset)
     keys = _keys(file)
-    texts, found = _texts_of_files(file.files if isinstance(file, SeveralTexts) else ())
+    texts, description = _texts_of_files(file.files if isinstance(file, SeveralTexts) else ())
     misfits = getattr(file, "misfits", {})
     columns = tuple(
         ColumnPreview(
@@ -158,7 +158,7 @@ def _described(dataset: Dataset, counted: int | None) -> FilePreview:
         )
         for f in dataset.schema
     )  # fmt: skip
-    return FilePreview(dataset, size, rows, is_counted, columns, shown, found)
+    return FilePreview(dataset, size, rows, is_counted, columns, shown, description)
 
 
 def _keys(file: object) -> dict[str, str]:
@@ -173,14 +173,14 @@ def _keys(file: object) -> dict[str, str]:
 def _texts_of_files(files: Sequence[TextFile]) -> tuple[dict[str, tuple[str | None, ...]], dict[str, Any]]:
     """The first values of each column as they are written, and the options of the first file."""
     texts: dict[str, tuple[str | None, ...]] = {}
-    found: dict[str, Any] = {}
+    options: dict[str, Any] = {}
     for one in files[:LOOKED_AT]:
         if isinstance(one.text, DelimitedText) and not texts.keys() >= set(one.text.dialect.names):
             block, schema, _ = one.begin()
-            found = found or _text_options(one, one.text, schema)
+            options = options or _text_options(one, one.text, schema)
             for name, values in zip(one.text.dialect.names, one.text.fields(block), strict=True):
                 texts.setdefault(name, tuple(values[:SHOWN_VALUES].to_pylist()))
-    return texts, found
+    return texts, options
 
 
 def _of_text(

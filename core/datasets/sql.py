@@ -46,7 +46,9 @@ def sql(
             raise BadData(f"'{name}' has no versions here", fix="Name table.as_of(…) among the datasets")
         dataset = datasets[name]
         if not isinstance(dataset, Dataset | str | Path):
-            raise BadData(f"'{name}' is no dataset, but {dataset!r}", fix="Give a dataset, a table or a path")
+            raise BadData(
+                f"'{name}' is not a dataset, but {dataset!r}", fix="Give a dataset, a table or a path"
+            )
         return dataset if isinstance(dataset, Dataset) else open_dataset(dataset)
 
     request = SqlRequest(parameters, None, seconds, memory, files)

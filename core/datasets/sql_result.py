@@ -148,17 +148,17 @@ class _Folder:
 
 def _unique_names(names: Sequence[str]) -> list[str]:
     """A name that stands twice gets a number; none is empty."""
-    taken, made, times = set(names), list[str](), Counter[str]()
+    used, unique, times = set(names), list[str](), Counter[str]()
     for place, name in enumerate(names):
         new = name or f"column_{place + 1}"
         number = times[new] + 1
-        while number > 1 and (new if number == 1 else f"{new}_{number}") in taken:
+        while number > 1 and (new if number == 1 else f"{new}_{number}") in used:
             number += 1
         times[new] = number
         new = new if number == 1 else f"{new}_{number}"
-        taken.add(new)
-        made.append(new)
-    return made
+        used.add(new)
+        unique.append(new)
+    return unique
 
 
 def run_to_result(
@@ -179,16 +179,16 @@ def run_to_result(
     result: SqlResult | None = None
     try:
         with stream_sql(text, sources, request or SqlRequest(), own_job) as stream:
-            made = SqlResult(name, stream.schema, stream.reads, stream.figures)
+            sql_result = SqlResult(name, stream.schema, stream.reads, stream.figures)
             for batch in stream.batches:
-                made.add(batch)
+                sql_result.add(batch)
                 if result is None:
-                    result = made
-                    started(made)
-                own_job.report(made.num_rows, None, f"{made.num_rows:,} rows")
-            made.rows_read = stream.rows_read()
-            made.finish()
-            return made
+                    result = sql_result
+                    started(sql_result)
+                own_job.report(sql_result.num_rows, None, f"{sql_result.num_rows:,} rows")
+            sql_result.rows_read = stream.rows_read()
+            sql_result.finish()
+            return sql_result
     except Cancelled:
         if result is None:
             raise

@@ -80,11 +80,11 @@ def foreign_keys_of(path: Path) -> list[ForeignKey]:
         tables = [name for name, kind in _table_kinds(connection) if kind == "table"]
         called = {name.casefold(): name for name in tables}
         for table in tables:
-            found: dict[int, list[tuple[str, str, str | None]]] = {}
+            pairs_by_key: dict[int, list[tuple[str, str, str | None]]] = {}
             rows = connection.execute(f"PRAGMA foreign_key_list({quoted(table)})").fetchall()
             for number, _, target, column, other, *_ in sorted(rows):
-                found.setdefault(number, []).append((target, column, other))
-            for parts in found.values():
+                pairs_by_key.setdefault(number, []).append((target, column, other))
+            for parts in pairs_by_key.values():
                 target = called.get(parts[0][0].casefold())
                 if target is not None:
                     named = tuple(str(other) for _, _, other in parts)

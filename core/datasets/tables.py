@@ -73,16 +73,16 @@ class NoSuchTable(UnknownTable):
     """A table or sheet that a file does not hold."""
 
 
-def chosen_table(path: Path, tables: Sequence[TableEntry], wanted: str | None, option: str) -> TableEntry:
+def chosen_table(path: Path, tables: Sequence[TableEntry], name: str | None, option: str) -> TableEntry:
     """The table of this name, or the only one that there is to choose.
 
     Raises `NoSuchTable`, `SeveralTables`, and `FileProblem` for a file without tables.
     """
-    if wanted is not None:
-        found = [table for table in tables if table.name == wanted]
-        if not found:
-            raise NoSuchTable(wanted, str(path), [table.name for table in tables])
-        return found[0]
+    if name is not None:
+        matches = [table for table in tables if table.name == name]
+        if not matches:
+            raise NoSuchTable(name, str(path), [table.name for table in tables])
+        return matches[0]
     if not tables:
         raise FileProblem(path, "holds no tables", fix="Choose a file with data in it")
     offered = [table for table in tables if table.is_offered]

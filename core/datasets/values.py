@@ -301,9 +301,9 @@ class ValuesFile(ABC):
                 Problem(block.row_number(place), texts[place].as_py(), why, name)
                 for place in places[:MOST_MISFITS].tolist()
             ]
-        found = tuple(sorted(problems, key=lambda problem: problem.line))
-        self._problems.put(block.number, found, counts)
-        return found
+        in_order = tuple(sorted(problems, key=lambda problem: problem.line))
+        self._problems.put(block.number, in_order, counts)
+        return in_order
 
     def _wider(self, place: int, kind: pa.DataType, values: Values) -> pa.DataType:
         name = self.names[place]

@@ -100,7 +100,7 @@ def _without_zeros(text: str | None) -> str | None:
     """A time without the zeros at the end of its fraction, its zone as `+01:00`."""
     if text is None:
         return None
-    short = FRACTION.sub(lambda found: "." + found[1] if found[1] else "", text, count=1)
+    short = FRACTION.sub(lambda match: "." + match[1] if match[1] else "", text, count=1)
     return ZONE.sub(r"\1:\2", short)
 
 

@@ -163,7 +163,7 @@ def _inside(value: Any, type_: pa.DataType) -> Any:
         return _map(value, plain)
     if types.is_nested(plain):
         if not isinstance(value, list):
-            raise ValueError(f"{value_text(value)} is no list")
+            raise ValueError(f"{value_text(value)} is not a list")
         return [_inside(item, plain.value_type) for item in value]
     kind = kind_of(plain)
     if kind in NESTED:
@@ -179,7 +179,7 @@ def _count(value: np.datetime64 | np.timedelta64) -> int:
 def _struct(value: Any, type_: pa.StructType) -> dict[str, Any]:
     names = [field.name for field in type_]
     if not isinstance(value, dict):
-        raise ValueError(f"{value_text(value)} is no object with the fields {', '.join(names)}")
+        raise ValueError(f"{value_text(value)} is not an object with the fields {', '.join(names)}")
     unknown = next((name for name in value if name not in names), None)
     if unknown is not None:
         raise ValueError(f"there is no field '{unknown}': the fields are {', '.join(names)}")

@@ -106,7 +106,9 @@ def from_mongo(query: Any) -> Filter:
 
 def _query(query: Any, depth: int) -> Filter:
     if not isinstance(query, Mapping):
-        raise BadFilter(f"{shown(query)} is no condition", fix='Write one as a dict: {"price": {"$gt": 5}}')
+        raise BadFilter(
+            f"{shown(query)} is not a condition", fix='Write one as a dict: {"price": {"$gt": 5}}'
+        )
     if depth > DEEPEST:
         raise BadFilter(f"The filter nests groups more than {DEEPEST} deep", fix="Put conditions together")
     filters = [_entry(name, spec, depth + 1) for name, spec in query.items()]
@@ -115,7 +117,7 @@ def _query(query: Any, depth: int) -> Filter:
 
 def _entry(name: Any, spec: Any, depth: int) -> Filter:
     if not isinstance(name, str):
-        raise BadFilter(f"{shown(name)} is no name of a column", fix="Give it as text")
+        raise BadFilter(f"{shown(name)} is not a name of a column", fix="Give it as text")
     if name in _GROUPS:
         parts = [_query(part, depth) for part in _list(name, spec)]
         if not parts:

@@ -90,7 +90,7 @@ class TypedPredicate:
 def place_in(types: Types, column: str, name: str) -> Place:
     """Where a column, or a field inside one, lies in the dataset `name`; raises `UnknownColumn`."""
     if not isinstance(column, str):
-        raise BadFilter(f"{column!r} is no name of a column", fix="Give it as text")
+        raise BadFilter(f"{column!r} is not a name of a column", fix="Give it as text")
     place = place_of(column, types, items=True)
     if place is None:
         _refuse_inside_items(types, column)
@@ -109,7 +109,7 @@ def _refuse_inside_items(types: Types, column: str) -> None:
         and pa.types.is_struct(kind.value_type)
     ):
         raise BadFilter(
-            f"'{column}' is no column: '{head}' is a list of items, each of which has fields",
+            f"'{column}' is not a column: '{head}' is a list of items, each of which has fields",
             fix=f"Ask whether there is such an item: {head} has item where ({rest} > 4); or of one of them, "
             f"numbered from 0: {head}.0.{rest}",
         )

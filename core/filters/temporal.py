@@ -262,5 +262,5 @@ def _part(count: str, unit: str) -> Decimal:
     name = unit.casefold()
     known = _NAMES.get(name) or _NAMES.get(name.removesuffix("s"))
     if known is None:
-        raise ValueError(f"'{unit}' is no unit of time; there are {', '.join(_UNITS_NS)}")
+        raise ValueError(f"'{unit}' is not a unit of time; there are {', '.join(_UNITS_NS)}")
     return Decimal(count) * _UNITS_NS[known]

@@ -87,7 +87,8 @@ def natural(value: Any) -> Any:
 
 
 def number_text(value: Any) -> str | None:
-    """The text that a number is equal to, its shortest: of 42 and 42.0 "42"; None for what is no number."""
+    """The text that a number is equal to, its shortest: of 42 and 42.0 "42"; None for what is not a
+    number."""
     number = natural(value)
     if isinstance(number, bool) or not isinstance(number, int | float | Decimal):
         return None

@@ -27,7 +27,7 @@ KINDS: dict[str, Callable[[], Kind]] = {"sorted": _sorted, "fulltext": _fulltext
 
 
 def kind_of(name: str) -> Kind:
-    """Raises `UnknownName`, and `BadData` for what is no text."""
+    """Raises `UnknownName`, and `BadData` for what is not text."""
     if text_of(name, "the kind of an index") not in KINDS:
         raise UnknownName(name, "kind of index", list(KINDS))
     return KINDS[name]()

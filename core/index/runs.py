@@ -109,17 +109,17 @@ class OwnValues:
 
     def list_values(self, values: Sequence[Any]) -> Values:
         """Those of a list that the column can hold, made once."""
-        source, made = self._lists.get(id(values), (None, None))
-        if source is values and made is not None:
-            return made
+        source, cached = self._lists.get(id(values), (None, None))
+        if source is values and cached is not None:
+            return cached
         own = self._representable(values)
-        made = (
+        cached = (
             from_values(list(set(own)), pa.large_binary())
             if self._type.in_bytes
             else distinct(np.array(own, self._type.widest))
         )
-        self._lists[id(values)] = (values, made)
-        return made
+        self._lists[id(values)] = (values, cached)
+        return cached
 
     def _representable(self, values: Sequence[Any]) -> Sequence[Value]:
         if not (self._type.kind in (Kind.FLOAT, Kind.BOOLEAN) or self._type.in_bytes):

@@ -400,8 +400,8 @@ class SortedKind:
         job.report(len(files), len(files))
 
     def path(self, place: IndexFolder, index: Index, segment: FileSegment, snapshot: Snapshot) -> Path | None:
-        held = (column for one, column in _files(index, snapshot) if one is segment)
-        column = next(held, None)
+        columns = (column for one, column in _files(index, snapshot) if one is segment)
+        column = next(columns, None)
         return None if column is None else sorted_path(place, segment, column)
 
     def drop(self, place: IndexFolder, index: Index) -> None:

@@ -56,8 +56,10 @@ def compare_answers(here: pa.Table, there: pa.Table, in_order: bool) -> Comparis
     rows = [list(zip(*map(python_values, one.columns), strict=True)) for one in (here, there)]
     if not in_order:
         rows = _paired(*rows)
-    found = list(islice(_differences(rows[0], rows[1], here.schema.names), MOST_DIFFERENCES + 1))
-    return Comparison(*counts, tuple(found[:MOST_DIFFERENCES]), more=len(found) > MOST_DIFFERENCES)
+    differences = list(islice(_differences(rows[0], rows[1], here.schema.names), MOST_DIFFERENCES + 1))
+    return Comparison(
+        *counts, tuple(differences[:MOST_DIFFERENCES]), more=len(differences) > MOST_DIFFERENCES
+    )
 
 
 Row = tuple[Any, ...]

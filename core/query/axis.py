@@ -166,8 +166,8 @@ def _whole_width(least: int, kind: pa.DataType) -> int:
     units = {"s": 1, "ms": 10**3, "ns": 10**9}.get(kind.unit, 10**6) if is_.is_duration(kind) else 10**6
     if least < units:
         return _round_width(least)
-    found = next((seconds for seconds in _SECONDS if seconds * units >= least), None)
-    return units * (found or _DAY * _round_width(-(-least // (units * _DAY))))
+    width = next((seconds for seconds in _SECONDS if seconds * units >= least), None)
+    return units * (width or _DAY * _round_width(-(-least // (units * _DAY))))
 
 
 def _round_width(least: int) -> int:

@@ -231,13 +231,16 @@ def _passed(least: int, most: int, field: Field, ends: Edges, fields: Fields) ->
 
 def _with_ends(compiler: Compiling, rows: Node, place: Field, ends: Edges) -> Node:
     """The number of the range as its two ends."""
-    fields, made = [], {}
+    fields, ends_by_name = [], {}
     for name in (LOW, HIGH):
         field = Field(name, ends.type, compiler.new())
         fields.append(field)
-        made[field.identifier] = (end_of_range(ends, place.identifier, name), Identifiers([place.identifier]))
+        ends_by_name[field.identifier] = (
+            end_of_range(ends, place.identifier, name),
+            Identifiers([place.identifier]),
+        )
     named = Fields(f"{rows.fields.place}", (*fields, *rows.fields.all[1:]))
-    return ComputeNode(rows, named, made)
+    return ComputeNode(rows, named, ends_by_name)
 
 
 def end_of_range(ends: Edges, place: str, which: str) -> exp.Expr:

@@ -179,7 +179,7 @@ def _aggregates(aggregates: Mapping[str, Aggregate], place: str) -> Aggregates:
     for name, aggregate in aggregates.items():
         if not isinstance(aggregate, Aggregate):
             raise BadQuery(
-                f"{place}: '{name}' is {shown(aggregate)}, which is no aggregate",
+                f"{place}: '{name}' is {shown(aggregate)}, which is not an aggregate",
                 fix="Give one of lamella.agg: count(), mean('price')",
             )
     return tuple(aggregates.items())
@@ -302,7 +302,7 @@ class Query(Fluent):
         """`size` rows, and as `next` the cursor that gives the page behind them as `after`.
 
         A page begins behind the last row of the one before, by its place in the order: what changes meanwhile
-        makes no row come twice. Raises `BadData` for what is no cursor of this query.
+        makes no row come twice. Raises `BadData` for what is not a cursor of this query.
         """
         from lamella.core.query.pages import page
 
@@ -498,7 +498,7 @@ def other_side(left: Query, other: Fluent | str) -> Query:
         return query_of(other_rows)
     raise BadQuery(
         f"{left.name}: {shown(other)} cannot be joined",
-        "It is no table, no other dataset and no query",
+        "It is not a table, a dataset or a query",
         "Give what open_dataset gives, or a table of a store",
     )
 

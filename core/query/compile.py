@@ -288,7 +288,9 @@ def _places(across: Field, values: Sequence[Any], of: str) -> tuple[list[int], e
     first: dict[Any, int] = {}
     for value in values:
         if not isinstance(value, Hashable):
-            raise BadQuery(f"{of}: {shown(value)} is no value of '{across.name}'", fix="Give single values")
+            raise BadQuery(
+                f"{of}: {shown(value)} is not a value of '{across.name}'", fix="Give single values"
+            )
     places = [first.setdefault(_exact(value, across.type), n) for n, value in enumerate(values)]
     ifs = [exp.If(this=_is(across, values[n], of), true=number(n)) for n in first.values()]
     branches = exp.Case(ifs=ifs, default=exp.Null()) if ifs else exp.Null()
@@ -411,7 +413,7 @@ class Compiler:
         """What the step makes of the rows."""
         meaning = _MEANINGS.get(type(step))
         if meaning is None:
-            raise BadQuery(f"{rows.fields.place}: {step!r} is no step of a query")
+            raise BadQuery(f"{rows.fields.place}: {step!r} is not a step of a query")
         return meaning(self, step, rows)
 
     def _where(self, step: Where, rows: Node) -> Node:

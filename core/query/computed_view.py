@@ -101,8 +101,8 @@ def computed_on_pages(steps: Sequence[Step]) -> tuple[ScanQuery, tuple[Compute, 
             scan.append(step)
         elif not isinstance(step, Select) or step is not steps[-1]:
             return None
-    found = as_scan(scan)
-    return None if found is None else (found, tuple(computed))
+    query = as_scan(scan)
+    return None if query is None else (query, tuple(computed))
 
 
 def _columns_read(step: Where | Sort | Limit) -> Iterator[str]:

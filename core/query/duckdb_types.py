@@ -55,13 +55,13 @@ _NAMES: tuple[tuple[Test, str], ...] = (
 def to_duckdb(column: pa.ChunkedArray, huge_as_text: bool = False) -> pa.ChunkedArray:
     """The values as DuckDB can take them without harm: durations as counts of their unit, decimals of more
     than 38 digits as bytes that order as they do, or as text."""
-    made = dict(_HANDED)
+    handed = dict(_HANDED)
     if huge_as_text:
-        made[is_.is_decimal256] = lambda values: values.cast(pa.string())
-    if not any(holds(column.type, test) for test in made):
+        handed[is_.is_decimal256] = lambda values: values.cast(pa.string())
+    if not any(holds(column.type, test) for test in handed):
         return column
     chunks = column.chunks or [pa.nulls(0, column.type)]
-    return pa.chunked_array([_handed(chunk, made) for chunk in chunks])
+    return pa.chunked_array([_handed(chunk, handed) for chunk in chunks])
 
 
 def may_be_misread(kind: pa.DataType) -> bool:

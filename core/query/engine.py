@@ -71,7 +71,7 @@ def time_limit(job: Job, seconds: float | None, what: str) -> Iterator[Job]:
         yield job
         return
     if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not 0 < seconds < _MOST_SECONDS:
-        raise BadData(f"{what}: seconds={shown(seconds)} is no time limit", fix="Give a number above 0")
+        raise BadData(f"{what}: seconds={shown(seconds)} is not a time limit", fix="Give a number above 0")
     inner = Job(lambda progress: job.report(progress.done, progress.total, progress.text))
     timer = threading.Timer(seconds, inner.cancel)
     timer.start()

@@ -191,21 +191,21 @@ class _Values:
             mean = f"avg(CAST(v AS DOUBLE)) FILTER (WHERE {self._is_number})"
             measures["mean"] = (mean, pa.float64())
         one = self._measure(measures, self._reach())
-        held = one["held"]
-        approximate, distinct = held > EXACT_ROWS, one["distinct"]
+        counts = one["held"]
+        approximate, distinct = counts > EXACT_ROWS, one["distinct"]
         if not approximate:
             distinct = self._measure({"n": ("count(DISTINCT v)", pa.int64())})["n"]
         histogram, quantiles = None, None
         if self._axis is not None and one["low"] is not None:
             histogram, quantiles = self._spread(self._axis, one, approximate)
-        differ = approximate and distinct > held // 2
+        differ = approximate and distinct > counts // 2
         if self._axis is not None:
-            differ = distinct > MOST_DISTINCT_NUMBERS or distinct == held
+            differ = distinct > MOST_DISTINCT_NUMBERS or distinct == counts
         lengths = None
         if one.get("shortest") is not None:
             lengths = Lengths(one["shortest"], one["mean_length"], one["longest"], one["empty"])
         return ColumnProfile(
-            self._name, self._type, one["rows"], one["rows"] - held, one.get("nans") or 0, distinct,
+            self._name, self._type, one["rows"], one["rows"] - counts, one.get("nans") or 0, distinct,
             one.get("min"), one.get("max"), one.get("mean"), quantiles, histogram,
             () if differ else self._top_values(MOST_FREQUENT), approximate, lengths,
         )  # fmt: skip

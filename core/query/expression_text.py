@@ -426,7 +426,9 @@ class _Parser(TokenCursor):
         if token.word == ")":
             return self._wrong(token, "No parenthesis is open that this one could close")
         if spelling_at(self._word) is not None or token.word == "not":
-            return self._wrong(token, f"{_token_text(token)} stands behind what is no column", _ONLY_COLUMNS)
+            return self._wrong(
+                token, f"{_token_text(token)} stands behind what is not a column", _ONLY_COLUMNS
+            )
         fix = "Join parts by + - * / // % ** or ||, conditions by and, or"
         return self._wrong(token, f"{_token_text(token)} is not expected here", fix)
 

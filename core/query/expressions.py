@@ -319,7 +319,7 @@ class Column(Computable):
 
     def __init__(self, name: str) -> None:
         if not isinstance(name, str):
-            raise BadFilter(f"{name!r} is no name of a column", fix='Give it as text: col("name")')
+            raise BadFilter(f"{name!r} is not a name of a column", fix='Give it as text: col("name")')
         self.name = name
 
     def __repr__(self) -> str:

@@ -69,9 +69,9 @@ def cast_to(value: exp.Expr, kind: pa.DataType) -> exp.Expr:
     return value if name is None else cast(value, name)
 
 
-def leaf(made: exp.Expr) -> exp.Expr:
+def leaf(expression: exp.Expr) -> exp.Expr:
     """The same SQL, written already: however deep it nests, what is built around it does not."""
-    return exp.Var(this=made.sql("duckdb"))
+    return exp.Var(this=expression.sql("duckdb"))
 
 
 def try_cast(value: exp.Expr, name: str) -> exp.Expr:
@@ -251,10 +251,10 @@ def literal_of_type(plain: Any, kind: pa.DataType) -> exp.Expr:
     exact = in_sql_units(convert(plain, kind).exact, kind)
     if isinstance(exact, Fraction):
         if exact.denominator != 1:
-            raise ValueError(f"{plain!r} is no value of {kind}")
+            raise ValueError(f"{plain!r} is not a value of {kind}")
         exact = int(exact)
-    made = literal(exact, kind)
-    return cast(made, "BIGINT") if pa.types.is_integer(kind) else made
+    value_literal = literal(exact, kind)
+    return cast(value_literal, "BIGINT") if pa.types.is_integer(kind) else value_literal
 
 
 def _constant_type(plain: Any) -> pa.DataType | None:

@@ -52,16 +52,16 @@ def totals_steps(steps: Sequence[Step]) -> tuple[Step, ...] | None:
 
 def shows_totals(steps: Sequence[Step]) -> bool:
     """Whether the totals of the groups that the steps give are to be shown."""
-    found = shown_group(steps)
-    return found is not None and found[1].totals and totals_steps(steps) is not None
+    group = shown_group(steps)
+    return group is not None and group[1].totals and totals_steps(steps) is not None
 
 
 def _level_steps(steps: Sequence[Step], keys: int) -> tuple[Step, ...] | None:
     """Of the groups by so many of the first keys."""
-    found = shown_group(steps)
-    if found is None or not found[1].keys or not (keys or found[1].aggregates):
+    place_and_group = shown_group(steps)
+    if place_and_group is None or not place_and_group[1].keys or not (keys or place_and_group[1].aggregates):
         return None
-    place, group = found
+    place, group = place_and_group
     above = Group(group.keys[:keys], group.aggregates)
     computed = _computed_above(group, above, _computed_behind(steps, place))
     return None if computed is None else (*steps[:place], above, *computed)
@@ -74,15 +74,15 @@ def _computed_above(group: Group, above: Group, computed: Sequence[Compute]) -> 
     names = [*above.keys, *(name for name, _ in above.aggregates)]
     steps: list[Step] = []
     for step in computed:
-        kept = []
+        above_steps = []
         for name, value in step.values:
             if missing.isdisjoint(columns_in(value)):
-                kept.append((name, value))
+                above_steps.append((name, value))
                 missing.discard(name)
                 names += [name] if name not in names else []
             else:
                 missing.add(name)
-        steps += [Compute(tuple(kept))] if kept else []
+        steps += [Compute(tuple(above_steps))] if above_steps else []
     shown = tuple(name for name in names if name not in missing)
     if len(shown) == len(names):
         return steps
@@ -101,14 +101,14 @@ def read_totals(pipeline: Pipeline, read: Read) -> pa.Table:
 
 
 def read_subtotals(pipeline: Pipeline, read: Read) -> list[pa.Table]:
-    found = shown_group(pipeline.steps)
-    if found is None:
+    group = shown_group(pipeline.steps)
+    if group is None:
         raise BadQuery(
             f"{pipeline.source}: there are no subtotals",
             "Subtotals are of groups, and of what is computed of these at once",
             "Group the rows by several columns: group_by('a', 'b').agg(n=agg.count()).subtotals()",
         )
-    return list(_upper_levels(pipeline.steps, len(found[1].keys), read))
+    return list(_upper_levels(pipeline.steps, len(group[1].keys), read))
 
 
 def _upper_levels(steps: tuple[Step, ...], keys: int, read: Read) -> Iterator[pa.Table]:
@@ -136,9 +136,9 @@ class GroupLevels:
     def read(cls, steps: tuple[Step, ...], read: Read, answer: Snapshot, job: Job) -> GroupLevels:
         """The steps end in groups, and in what is computed of them, of which `answer` has
         the rows. Blocks."""
-        found, name = shown_group(steps), answer.name
-        assert found is not None
-        place, group = found
+        place_and_group, name = shown_group(steps), answer.name
+        assert place_and_group is not None
+        place, group = place_and_group
         upper = [snapshot_of_rows(one, name) for one in _upper_levels(steps, len(group.keys), read)]
         lowest = answer
         if group.having is not None and upper:

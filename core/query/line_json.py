@@ -27,7 +27,7 @@ def line_from_json(obj: Any, open_source: Callable[[Any], Source]) -> tuple[Line
     """The line, and why joined datasets could not be opened: the steps that name them say so too. Blocks
     where `open_source` does. Raises `BadQuery` when `obj` is not what `line_to_json` makes."""
     if not isinstance(obj, Mapping) or not isinstance(obj.get(STEPS), list):
-        raise BadQuery(f"{shown(obj)} is no line of steps")
+        raise BadQuery(f"{shown(obj)} is not a line of steps")
     steps = tuple(_step_from_json(one) for one in obj[STEPS])
     addresses, problems = obj.get(SOURCES, {}), list[LamellaError]()
     if not isinstance(addresses, Mapping):
@@ -54,7 +54,7 @@ def _step_to_json(one: LineStep) -> Json:
 
 def _step_from_json(obj: Any) -> LineStep:
     if not isinstance(obj, Mapping):
-        raise BadQuery(f"{shown(obj)} is no step")
+        raise BadQuery(f"{shown(obj)} is not a step")
     name = obj.get(KIND)
     kind = kind_named(name)
     step = step_from_json({name: obj[STEP]}) if STEP in obj else None

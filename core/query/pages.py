@@ -54,7 +54,7 @@ def write_cursor(snapshot: Snapshot, position: int, id_column: Column, keys: Seq
 
 
 def parse_cursor(snapshot: Snapshot, cursor: str, keys: Sequence[SortKey]) -> Cursor:
-    """Raises `BadData` for what is no cursor, and for one of pages in another order."""
+    """Raises `BadData` for what is not a cursor, and for one of pages in another order."""
     try:
         with pa.ipc.open_stream(pa.py_buffer(base64.urlsafe_b64decode(cursor))) as stream:
             rows = stream.read_all()
@@ -63,7 +63,7 @@ def parse_cursor(snapshot: Snapshot, cursor: str, keys: Sequence[SortKey]) -> Cu
         kinds = [named(snapshot, key.column).type for key in keys]
     except (binascii.Error, ValueError, TypeError, KeyError, IndexError, OSError, pa.ArrowException) as error:
         raise BadData(
-            f"{snapshot.name}: {shown(cursor)} is no cursor", fix="Give what the page before has as `next`"
+            f"{snapshot.name}: {shown(cursor)} is not a cursor", fix="Give what the page before has as `next`"
         ) from error
     if order != json.loads(_order_text(keys)):
         raise BadData(
@@ -291,7 +291,8 @@ def _parsed(after: str, fingerprint: str, node: Node) -> pa.Table:
         json.loads(row.schema.metadata[_UUIDS])
     except (binascii.Error, ValueError, TypeError, KeyError, OSError, pa.ArrowException) as error:
         raise BadData(
-            f"{node.fields.place}: {shown(after)} is no cursor", fix="Give what the page before has as `next`"
+            f"{node.fields.place}: {shown(after)} is not a cursor",
+            fix="Give what the page before has as `next`",
         ) from error
     if of != fingerprint:
         raise BadData(

@@ -137,7 +137,7 @@ def _value(obj: Any) -> Any:
     if isinstance(obj, dict) and "span_us" in obj:
         return obj["span_us"] * _MICROSECOND
     if isinstance(obj, list):
-        raise TypeError(f"{obj!r} is no single value")
+        raise TypeError(f"{obj!r} is not a single value")
     return _text(obj) if isinstance(obj, str) else expr_json.value_from_json(obj)
 
 
@@ -146,12 +146,12 @@ def _aggregates_json(aggregates: Aggregates) -> list[Json]:
 
 
 def _aggregate_json(aggregate: Aggregate) -> Json:
-    made: Json = {"aggregate": aggregate.function}
+    obj: Json = {"aggregate": aggregate.function}
     if aggregate.value is not None:
-        made["of"] = _expression_json(aggregate.value)
+        obj["of"] = _expression_json(aggregate.value)
     if aggregate.where is not None:
-        made["where"] = expr_json.to_json(aggregate.where)
-    return made if aggregate.parameter is None else {**made, "parameter": aggregate.parameter}
+        obj["where"] = expr_json.to_json(aggregate.where)
+    return obj if aggregate.parameter is None else {**obj, "parameter": aggregate.parameter}
 
 
 def _aggregates(obj: list[Json]) -> Aggregates:
@@ -171,7 +171,7 @@ def _part(function: str, obj: Any) -> float | None:
     if function != "quantile":
         raise ValueError(f"'{function}' takes no parameter")
     if isinstance(obj, bool) or not isinstance(obj, int | float) or not 0 <= obj <= 1:
-        raise ValueError(f"{obj!r} is no number from 0 to 1")
+        raise ValueError(f"{obj!r} is not a number from 0 to 1")
     return float(obj)
 
 
@@ -184,10 +184,10 @@ def _filter_json(filter: Filter | None) -> Any:
 
 
 def _group_json(step: Group) -> Json:
-    made: Json = {"keys": list(step.keys), "aggregates": _aggregates_json(step.aggregates)}
+    obj: Json = {"keys": list(step.keys), "aggregates": _aggregates_json(step.aggregates)}
     if step.having is not None:
-        made["having"] = _filter_json(step.having)
-    return made | {name: True for name in ("totals", "subtotals") if getattr(step, name)}
+        obj["having"] = _filter_json(step.having)
+    return obj | {name: True for name in ("totals", "subtotals") if getattr(step, name)}
 
 
 def _group(obj: Json) -> Group:
@@ -237,26 +237,26 @@ def _sql(obj: Json) -> Sql:
 
 def _text(obj: Any) -> str:
     if not isinstance(obj, str):
-        raise TypeError(f"{obj!r} is no text")
+        raise TypeError(f"{obj!r} is not text")
     obj.encode()  # half a character cannot be written down
     return obj
 
 
 def _texts(obj: Any) -> tuple[str, ...]:
     if not isinstance(obj, list | tuple):
-        raise TypeError(f"{obj!r} is no list of texts")
+        raise TypeError(f"{obj!r} is not a list of texts")
     return tuple(_text(one) for one in obj)
 
 
 def _whole(obj: Any) -> int:
     if isinstance(obj, bool) or not isinstance(obj, int):
-        raise TypeError(f"{obj!r} is no whole number")
+        raise TypeError(f"{obj!r} is not a whole number")
     return obj
 
 
 def _count(obj: Any) -> int:
     if not 0 <= _whole(obj) <= MOST_ROWS:
-        raise ValueError(f"{obj!r} is no number of rows")
+        raise ValueError(f"{obj!r} is not a number of rows")
     return int(obj)
 
 
@@ -346,8 +346,8 @@ DATASETS, NAME, AS_OF = "datasets", "name", "as_of"
 def query_to_json(sources: Mapping[str, Source], pipeline: Pipeline) -> Json:
     """With what the pipeline does not tell: that a dataset is called otherwise in it, or an old version."""
     datasets = {called: _source_json(called, dataset) for called, dataset in sources.items()}
-    made, others = to_json(pipeline), {called: one for called, one in datasets.items() if one}
-    return {**made, DATASETS: others} if others else made
+    obj, others = to_json(pipeline), {called: one for called, one in datasets.items() if one}
+    return {**obj, DATASETS: others} if others else obj
 
 
 def query_from_json(obj: Any, find: Callable[[str], Source]) -> tuple[dict[str, Source], Pipeline]:

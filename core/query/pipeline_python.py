@@ -413,12 +413,16 @@ class _NoOption(Exception):
 
 
 def _condition_option(rest: list[Step]) -> list[str]:
-    found: list[Filter] = []
+    conditions: list[Filter] = []
     while rest and isinstance(rest[0], Where):
         step = rest.pop(0)
         assert isinstance(step, Where)
-        found.append(step.condition)
-    return ["--where", _text(found[0] if len(found) == 1 else all_of(found))] if found else []
+        conditions.append(step.condition)
+    return (
+        ["--where", _text(conditions[0] if len(conditions) == 1 else all_of(conditions))]
+        if conditions
+        else []
+    )
 
 
 def _text(filter: Filter) -> str:

@@ -184,23 +184,23 @@ class _Writer:
 
     def statement(self, pipeline: Pipeline) -> str:
         rows = self._rows(pipeline)
-        made = rows.text()
+        statement = rows.text()
         if not self._steps:
-            return made
+            return statement
         if len(self._steps) == 1 and rows == _Select(self._steps[0][0], rows.fields, rows.fields):
             return self._steps[0][1]
         named = [f"{name} AS (\n{_indented(body)}\n)" for name, body in self._steps]
-        return f"WITH {', '.join(named)}\n{made}"
+        return f"WITH {', '.join(named)}\n{statement}"
 
     def _rows(self, pipeline: Pipeline) -> _Select:
         node = self._compiler.rows(Pipeline(pipeline.source))
         fields = sql_fields(node.fields)
-        made = _Select(self._table(pipeline.source), fields, fields)
+        select = _Select(self._table(pipeline.source), fields, fields)
         for step in pipeline.steps:
-            made = self._after(step, made, node)
+            select = self._after(step, select, node)
             node = self._compiler.after(step, node)
-            made = replace(made, fields=sql_fields(node.fields))
-        return made
+            select = replace(select, fields=sql_fields(node.fields))
+        return select
 
     def _table(self, source: str) -> str:
         dataset = self._sources[source]
@@ -242,36 +242,41 @@ class _Writer:
         return replace(rows, where=(*rows.where, match))
 
     def _compute(self, step: Compute, rows: _Select, _node: Node) -> _Select:
-        made: dict[str, str] = {}
+        computed: dict[str, str] = {}
         for name, value in step.values:
             ordered = any(key.name == name for key in rows.order)
-            if not rows.is_plain or ordered or not made.keys().isdisjoint(_names_in(value)) or name in made:
-                if made:
-                    rows = _with_computed(rows, made)
-                rows, made = self._nested(rows, in_order=ordered), {}
-            found = type_expression(value, rows.before)
-            made[name] = self._tidy(found.value.sql, rows.before, found.value.type)
-            rows = replace(rows, fields=rows.fields.replaced(Field(name, found.value.type, name)))
-        return _with_computed(rows, made)
+            if (
+                not rows.is_plain
+                or ordered
+                or not computed.keys().isdisjoint(_names_in(value))
+                or name in computed
+            ):
+                if computed:
+                    rows = _with_computed(rows, computed)
+                rows, computed = self._nested(rows, in_order=ordered), {}
+            expression = type_expression(value, rows.before)
+            computed[name] = self._tidy(expression.value.sql, rows.before, expression.value.type)
+            rows = replace(rows, fields=rows.fields.replaced(Field(name, expression.value.type, name)))
+        return _with_computed(rows, computed)
 
     def _select(self, step: Select, rows: _Select, _node: Node) -> _Select:
-        given = dict(rows.items) if rows.items is not None else dict.fromkeys(rows.before.names)
+        items = dict(rows.items) if rows.items is not None else dict.fromkeys(rows.before.names)
         inside = [name for name in step.columns if name not in rows.fields]
-        made = {key.name for key in rows.order if given.get(key.name) is not None}
-        if rows.closed or not made <= set(step.columns) or (inside and rows.items is not None):
-            rows = self._nested(rows, in_order=not made <= set(step.columns))
-            given = dict.fromkeys(rows.before.names)
+        ordering = {key.name for key in rows.order if items.get(key.name) is not None}
+        if rows.closed or not ordering <= set(step.columns) or (inside and rows.items is not None):
+            rows = self._nested(rows, in_order=not ordering <= set(step.columns))
+            items = dict.fromkeys(rows.before.names)
         paths = {name: self._path(name, rows.before) for name in inside}
-        return replace(rows, items=tuple((name, paths.get(name, given.get(name))) for name in step.columns))
+        return replace(rows, items=tuple((name, paths.get(name, items.get(name))) for name in step.columns))
 
     def _path(self, name: str, fields: Fields) -> str:
-        found = type_expression(Named(name), fields)
-        return self._tidy(found.value.sql, fields, found.value.type)
+        expression = type_expression(Named(name), fields)
+        return self._tidy(expression.value.sql, fields, expression.value.type)
 
     def _sort(self, step: Sort, rows: _Select, _node: Node) -> _Select:
         rows = self._with_paths([key.column for key in step.keys], rows)
-        made = {name for name, sql in rows.items or () if sql is not None and name in rows.before}
-        if rows.is_limited or rows.closed or not made.isdisjoint(key.column for key in step.keys):
+        computed = {name for name, sql in rows.items or () if sql is not None and name in rows.before}
+        if rows.is_limited or rows.closed or not computed.isdisjoint(key.column for key in step.keys):
             rows = self._nested(rows)
         keys = [_Key(key.column, key.descending) for key in step.keys]
         named = {key.name for key in keys}
@@ -299,20 +304,23 @@ class _Writer:
     def _group_by(
         self, rows: _Select, keys: Sequence[str], aggregates: Aggregates, having: Filter | None = None
     ) -> _Select:
-        made = [(name, *self._aggregate(one, rows)) for name, one in aggregates]
+        aggregated = [(name, *self._aggregate(one, rows)) for name, one in aggregates]
         fields = Fields(
             rows.fields.place,
-            (*(rows.before[key] for key in keys), *(Field(name, kind, name) for name, _sql, kind in made)),
+            (
+                *(rows.before[key] for key in keys),
+                *(Field(name, kind, name) for name, _sql, kind in aggregated),
+            ),
             trusted=True,
         )
-        items = (*((key, None) for key in keys), *((name, sql) for name, sql, _kind in made))
+        items = (*((key, None) for key in keys), *((name, sql) for name, sql, _kind in aggregated))
         named = tuple(map(identifier, keys))
         grouped = replace(
             rows, fields=fields, items=items, group=named, order=tuple(map(_Key, keys)), closed=False
         )
         if having is None:
             return grouped
-        if all(name not in rows.before for name, _sql, _kind in made):
+        if all(name not in rows.before for name, _sql, _kind in aggregated):
             return replace(grouped, having=self._condition(having, fields))
         nested = self._nested(grouped)
         return replace(nested, where=(self._condition(having, nested.before),))
@@ -348,14 +356,17 @@ class _Writer:
     def _unpivot(self, step: Unpivot, rows: _Select, _node: Node) -> _Select:
         rows = self._nested(self._with_paths(step.columns, rows), in_order=True)
         values = [Value(_column(name), rows.before[name].type, name) for name in step.columns]
-        found = in_common(values)
-        if found is None:
+        common = in_common(values)
+        if common is None:
             raise BadQuery(f"{rows.fields.place}: the columns to unpivot have no type in common")
         names = func("unnest", exp.Array(expressions=[text(name) for name in step.columns]))
-        cells = func("unnest", exp.Array(expressions=found[0]))
-        kept = tuple((name, None) for name in rows.before.names if name not in step.columns)
-        made = ((step.name, self._tidy(names, rows.before)), (step.value, self._tidy(cells, rows.before)))
-        return replace(rows, items=(*kept, *made), closed=True)
+        cells = func("unnest", exp.Array(expressions=common[0]))
+        own = tuple((name, None) for name in rows.before.names if name not in step.columns)
+        unpivoted = (
+            (step.name, self._tidy(names, rows.before)),
+            (step.value, self._tidy(cells, rows.before)),
+        )
+        return replace(rows, items=(*own, *unpivoted), closed=True)
 
     def _unwind(self, step: Unwind, rows: _Select, _node: Node) -> _Select:
         rows = self._nested(self._with_paths([step.column], rows), in_order=True)
@@ -363,8 +374,8 @@ class _Writer:
         if step.keep_empty:
             filled = exp.GT(this=func("len", lists), expression=number(0))
             lists = case(filled, lists, exp.Array(expressions=[exp.Null()]))
-        made = self._tidy(func("unnest", lists), rows.before)
-        items = tuple((name, made if name == step.column else None) for name in rows.before.names)
+        item = self._tidy(func("unnest", lists), rows.before)
+        items = tuple((name, item if name == step.column else None) for name in rows.before.names)
         return replace(rows, items=items, closed=True)
 
     def _buckets(self, step: Buckets, rows: _Select, node: Node) -> _Select:
@@ -375,9 +386,9 @@ class _Writer:
         while place in rows.fields or place in dict(step.aggregates):
             place += "_"
         numbered, _used = place_of_value(rows.before[step.column], ends, rows.before)
-        made = self._tidy(numbered, rows.before)
+        numbers = self._tidy(numbered, rows.before)
         fields = rows.before.replaced(Field(place, pa.int64(), place))
-        rows = self._nested(replace(_with_computed(rows, {place: made}), fields=fields))
+        rows = self._nested(replace(_with_computed(rows, {place: numbers}), fields=fields))
         rows = self._nested(self._group_by(rows, [place], step.aggregates))
         ranges = [(name, self._tidy(end_of_range(ends, place, name), rows.before)) for name in (LOW, HIGH)]
         items = (*ranges, *((name, None) for name, _ in step.aggregates))
@@ -421,17 +432,17 @@ class _Writer:
     def _condition(self, filter: Filter, fields: Fields) -> str:
         return self._tidy(condition(filter, fields)[0], fields)
 
-    def _tidy(self, made: exp.Expr, fields: Fields, kind: pa.DataType | None = None) -> str:
-        return tidy(made, fields, self._connection, kind)
+    def _tidy(self, expression: exp.Expr, fields: Fields, kind: pa.DataType | None = None) -> str:
+        return tidy(expression, fields, self._connection, kind)
 
 
 def _column(name: str) -> exp.Expr:
     return exp.column(exp.to_identifier(name, quoted=True))
 
 
-def _with_computed(rows: _Select, made: Mapping[str, str]) -> _Select:
-    given = dict.fromkeys(rows.before.names) | dict(made)
-    return replace(rows, items=tuple(given.items()))
+def _with_computed(rows: _Select, computed: Mapping[str, str]) -> _Select:
+    items = dict.fromkeys(rows.before.names) | dict(computed)
+    return replace(rows, items=tuple(items.items()))
 
 
 def _names_in(value: Expression) -> set[str]:
@@ -439,18 +450,18 @@ def _names_in(value: Expression) -> set[str]:
     from lamella.core.filters.expr import columns_read
     from lamella.core.query.expressions import Condition
 
-    found: set[str] = set()
+    names: set[str] = set()
     waiting = [value]
     while waiting:
         one = waiting.pop()
         if isinstance(one, Named):
-            found.update((one.name, one.name.partition(".")[0]))
+            names.update((one.name, one.name.partition(".")[0]))
         elif isinstance(one, Condition):
             for name in columns_read(one.filter):
-                found.update((name, name.partition(".")[0]))
+                names.update((name, name.partition(".")[0]))
         elif isinstance(one, Call):
             waiting.extend(one.arguments)
-    return found
+    return names
 
 
 def _only(aggregate: Aggregate, column: str, value: Any) -> Aggregate:
@@ -467,8 +478,8 @@ def _join_items(
     for name in left.before.names:
         own_side, other_side = _both_sides(name)
         yield name, f"coalesce({own_side}, {other_side})" if both and name in shared else own_side
-    kept = [name for name in right.before.names if name not in shared]
-    for called, name in zip(join_names, kept, strict=True):
+    names = [name for name in right.before.names if name not in shared]
+    for called, name in zip(join_names, names, strict=True):
         yield called, f"r.{identifier(name)}"
 
 

@@ -241,13 +241,13 @@ class _Profiling:
     def _top_values(self, connection: duckdb.DuckDBPyConnection) -> tuple[tuple[Any, int], ...]:
         if is_.is_null(self._type):
             return ()
-        held = [exp.Not(this=_is_null(self._value))]
+        conditions = [exp.Not(this=_is_null(self._value))]
         if is_.is_floating(self._plain):
-            held.append(exp.Not(this=func("isnan", self._value)))
+            conditions.append(exp.Not(this=func("isnan", self._value)))
         value, times = alias(self._value, "value"), alias(func("count", exp.Star()), "n")
         order = [exp.Ordered(this=column("n"), desc=True), exp.Ordered(this=column("value"))]
         query = (
-            self._rows(connection).select(value, times).where(every(held))
+            self._rows(connection).select(value, times).where(every(conditions))
             .group_by(column("value")).order_by(*order).limit(TOP_VALUES)
         )  # fmt: skip
         kinds = pa.schema([pa.field("value", value_type(self._type)), pa.field("n", pa.int64())])

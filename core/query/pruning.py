@@ -197,10 +197,10 @@ def _might(bound: Filter, extents: dict[str, Extent]) -> Might:
         extent = extents.get(condition.place.name, UNKNOWN)
         operand = StatisticsOperand(extent, condition.place.type, condition.memo)
         try:
-            made: Might = OPERATORS[condition.operator].test(cast(Operand[Might], operand), condition.exact)
+            test: Might = OPERATORS[condition.operator].test(cast(Operand[Might], operand), condition.exact)
         except NotInStatistics:
             return Might()
-        return made
+        return test
 
     return fold(bound, leaf, _branch)
 

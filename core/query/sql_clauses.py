@@ -175,10 +175,10 @@ class _Reader:
         connection = {name.casefold(): name for name in theirs}
         if tree.args.get("using"):
             for one in tree.args["using"]:
-                found = [name for (_t, key), name in rows.column_names.items() if key == one.name.casefold()]
-                if len(set(found)) != 1 or one.name.casefold() not in connection:
+                names = [name for (_t, key), name in rows.column_names.items() if key == one.name.casefold()]
+                if len(set(names)) != 1 or one.name.casefold() not in connection:
                     raise OtherSql
-                yield found[0], connection[one.name.casefold()]
+                yield names[0], connection[one.name.casefold()]
             return
         for one in tree.args["on"].flatten() if isinstance(tree.args["on"], exp.And) else [tree.args["on"]]:
             sides = [bare(one.this), bare(one.expression)] if isinstance(one, exp.EQ) else []
@@ -197,27 +197,27 @@ class _Reader:
 
     def _projection(self, tree: exp.Select, rows: _Rows) -> None:
         scope = self._scope(rows)
-        names, made = _select_list(tree, scope)
-        self._compute(made, scope, rows)
+        names, items = _select_list(tree, scope)
+        self._compute(items, scope, rows)
         after = self._scope(rows)
         keys = _sort_keys(tree, after, names)
-        kept = all(key.column in after.fields for key in keys)
-        if keys and kept:
+        keeps_keys = all(key.column in after.fields for key in keys)
+        if keys and keeps_keys:
             rows.then(Sort(keys))
         if list(names) != after.fields.names:
             rows.then(Select(tuple(names)))
 
-    def _compute(self, made: Mapping[str, exp.Expr], scope: Scope, rows: _Rows) -> None:
-        if not made:
+    def _compute(self, computed: Mapping[str, exp.Expr], scope: Scope, rows: _Rows) -> None:
+        if not computed:
             return
-        for name in made:
-            others = (other for key, other in made.items() if key != name)
+        for name in computed:
+            others = (other for key, other in computed.items() if key != name)
             read = (scope.name(one) for other in others for one in other.find_all(exp.Column))
             if name in scope.fields and name in read:
                 raise OtherSql
         values = ComputedValues(scope)
-        rows.then(Compute(tuple((name, values.value(tree)) for name, tree in made.items())))
-        for name in made:
+        rows.then(Compute(tuple((name, values.value(tree)) for name, tree in computed.items())))
+        for name in computed:
             rows.column_names["", name.casefold()] = name
 
     # ... GROUP BY -----------------------------------------------------------------------------
@@ -367,30 +367,30 @@ def _by_names(tree: exp.Expr, items: Sequence[tuple[str, exp.Expr]]) -> exp.Expr
 def _select_list(tree: exp.Select, scope: Scope) -> tuple[list[str], dict[str, exp.Expr]]:
     """The names of the answer, and what is computed for some of them."""
     names: list[str] = []
-    made: dict[str, exp.Expr] = {}
+    items: dict[str, exp.Expr] = {}
     for item in tree.expressions:
         if isinstance(item, exp.Star):
-            names += _star_columns(item, scope, made)
+            names += _star_columns(item, scope, items)
             continue
         value = item.this if isinstance(item, exp.Alias) else item
         name = _item_name(item)
         if isinstance(value, exp.Column) and not isinstance(item, exp.Alias):
             name = scope.name(value)
         elif not (isinstance(value, exp.Column) and scope.name(value) == name):
-            made[name] = value
+            items[name] = value
         names.append(name)
     if len({name.casefold() for name in names}) != len(names):
         raise OtherSql
-    return names, made
+    return names, items
 
 
-def _star_columns(star: exp.Star, scope: Scope, made: dict[str, exp.Expr]) -> list[str]:
+def _star_columns(star: exp.Star, scope: Scope, items: dict[str, exp.Expr]) -> list[str]:
     only(star, {"except_", "replace"})
     if ("*", "") in scope.column_names:
         raise OtherSql
     left_out = {scope.name(_column_of(one)) for one in star.args.get("except_") or ()}
     for one in star.args.get("replace") or ():
-        made[scope.name(exp.column(one.alias))] = one.this
+        items[scope.name(exp.column(one.alias))] = one.this
     return [name for name in scope.fields.names if name not in left_out]
 
 
@@ -413,10 +413,10 @@ def _sort_keys(
             raise OtherSql
         value = bare(one.this)
         if isinstance(value, exp.Literal) and value.is_int and 1 <= int(value.this) <= len(names):
-            found = names[int(value.this) - 1]
+            name = names[int(value.this) - 1]
         else:
-            found = scope.name(_by_names(value, items) if items else value)
-        keys.append(SortKey(found, bool(one.args.get("desc"))))
+            name = scope.name(_by_names(value, items) if items else value)
+        keys.append(SortKey(name, bool(one.args.get("desc"))))
     return tuple(keys)
 
 

@@ -25,7 +25,7 @@ def from_text(text: str, find: Find) -> Query:
         try:
             saved = json.loads(text)
         except (ValueError, RecursionError) as error:
-            raise BadQuery("the text is no query", f"It begins as JSON does: {error}") from error
+            raise BadQuery("the text is not a query", f"It begins as JSON does: {error}") from error
         return Query.of(saved, find)
     return from_sql(text, find)
 
@@ -44,9 +44,9 @@ def from_sql(text: str, find: Find) -> Query:
         return noted
     text = _NOTE.sub("", text).strip().rstrip(";").rstrip()
     whole = _as_step(text, find)
-    names, found = whole.schema.names, steps_of(text, find)
+    names, reading = whole.schema.names, steps_of(text, find)
     try:
-        return found if found is not None and found.schema.names == names else whole
+        return reading if reading is not None and reading.schema.names == names else whole
     except LamellaError:
         return whole
 
@@ -57,9 +57,9 @@ def _from_note(text: str, find: Find) -> Query | None:
     if note is None or len(note[1]) > LONGEST_NOTE:
         return None
     try:
-        found = Query.of(json.loads(note[1]), find)
-        if bare_statement(found.pipeline, found.sources, Job()).split() == text[: note.start()].split():
-            return found
+        query = Query.of(json.loads(note[1]), find)
+        if bare_statement(query.pipeline, query.sources, Job()).split() == text[: note.start()].split():
+            return query
     except (LamellaError, ValueError, RecursionError):
         return None
     return None

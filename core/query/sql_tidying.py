@@ -34,10 +34,10 @@ def identifier(name: str) -> str:
 @lru_cache(1)
 def _keywords() -> frozenset[str]:
     with engine.cursor(of="keywords") as connection:
-        found = connection.execute(
+        rows = connection.execute(
             "SELECT keyword_name FROM duckdb_keywords() WHERE keyword_category <> 'unreserved'"
         ).fetchall()
-    return frozenset(word for (word,) in found)
+    return frozenset(word for (word,) in rows)
 
 
 def tidy(

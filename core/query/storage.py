@@ -136,7 +136,7 @@ def read_groups(snapshot: Snapshot, where: Filter | None, job: Job) -> Iterator[
     bound = None if where is None else bind(where, snapshot.schema, snapshot.name)
     needed = None if bound is None else may_meet(snapshot, bound)
     names = [] if bound is None else sorted(columns_read(bound))
-    asked = [snapshot.by_name[name] for name in names if name in snapshot.by_name]
+    columns = [snapshot.by_name[name] for name in names if name in snapshot.by_name]
     for piece in pieces(snapshot, 0, snapshot.num_positions):
         job.check()
         if not isinstance(piece.segment, FileSegment):
@@ -144,7 +144,7 @@ def read_groups(snapshot: Snapshot, where: Filter | None, job: Job) -> Iterator[
         footer = unchanged(piece.segment)
         for number in piece.row_groups:
             group = footer.metadata.row_group(number)
-            extents = tuple(_extents(group, piece.segment, asked))
+            extents = tuple(_extents(group, piece.segment, columns))
             read = needed is None or needed(piece)
             yield StoredGroup(
                 piece.segment.path.name, number, group.num_rows, group.total_byte_size, read, extents
@@ -180,8 +180,8 @@ def _top(path: str, keys: Mapping[str, int]) -> int | None:
     return None if name is None else keys[name]
 
 
-def _extents(group: pq.RowGroupMetaData, segment: FileSegment, asked: Sequence[Column]) -> Iterator[str]:
-    for column in asked:
+def _extents(group: pq.RowGroupMetaData, segment: FileSegment, columns: Sequence[Column]) -> Iterator[str]:
+    for column in columns:
         name = segment.names.get(column.key)
         place = next((i for i in range(group.num_columns) if group.column(i).path_in_schema == name), None)
         statistics = None if place is None else group.column(place).statistics

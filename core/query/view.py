@@ -66,8 +66,8 @@ def _joined(
 ) -> pa.Table:
     schema = schema_of(columns)
     with cursor(job, snapshot.name) as own:
-        wanted = pa.table({POSITION: from_numpy(positions), "place": from_numpy(np.arange(len(positions)))})
-        own.register("wanted", wanted)
+        places = pa.table({POSITION: from_numpy(positions), "place": from_numpy(np.arange(len(positions)))})
+        own.register("wanted", places)
         place = exp.column("place", table="wanted", quoted=True)
         values = [exp.column(identifier(c), quoted=True) for c in columns]
         rows = stored_relation(snapshot, columns, own)

@@ -96,7 +96,7 @@ class RelatedTables(Protocol):
 
 class Edges:
     """A table with two relations, to the rows where its edges begin and to those where they end. Its other
-    columns are the edges' own. A row that lacks one of its ends is no edge."""
+    columns are the edges' own. A row that lacks one of its ends is not an edge."""
 
     def __init__(self, store: RelatedTables, rows_of: RowsOf, source: Relation, target: Relation) -> None:
         self.store, self.source, self.target = store, source.usable(), target.usable()
@@ -330,7 +330,7 @@ class Nodes:
         yield from zip(self._labels, _attributes(self._rows, [ID, *self._key]), strict=True)
 
     def pointed_at(self, rows: pa.Table, end: Relation, missing: Missing) -> list[Hashable | None]:
-        """The node that each edge leads to; None for what is no edge, or left out."""
+        """The node that each edge leads to; None for what is not an edge, or left out."""
         values = _columns(rows, end.from_columns)
         matches, places = Keys(_columns(self._rows, end.to_columns), _as_columns(values)).match(values)
         labels: list[Hashable | None] = [None] * rows.num_rows

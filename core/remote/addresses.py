@@ -52,12 +52,12 @@ class Address:
 
     @classmethod
     def parse(cls, text: str) -> Address:
-        """Raises `UnknownScheme`, and `FileProblem` for what is no address, or holds a secret that would be
-        shown: a password, a token before the `@` of a web server, a signature in a key."""
+        """Raises `UnknownScheme`, and `FileProblem` for what is not an address, or holds a secret that would
+        be shown: a password, a token before the `@` of a web server, a signature in a key."""
         match = _SCHEME.match(text)
         if match is None or "\0" in text or "\n" in text:
             raise BadData(
-                f"{without_secrets(text)[:200]!r} is no address",
+                f"{without_secrets(text)[:200]!r} is not an address",
                 fix="Give one such as s3://bucket/folder/file.parquet",
             )
         scheme = match[1].casefold()

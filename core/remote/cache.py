@@ -165,10 +165,10 @@ class CacheEntry:
         parts: list[Data] = []
         place = start
         while place < stop:
-            found = self._range_at(place)
-            if found is None:
+            nearest = self._range_at(place)
+            if nearest is None:
                 return None
-            begin, end, name = found
+            begin, end, name = nearest
             upto = min(end, stop)
             data = self._load(name, end - begin, place - begin, upto - begin)
             if data is None:
@@ -184,9 +184,9 @@ class CacheEntry:
         for start, stop in sorted(ranges):
             place = max(place, start)
             while place < stop:
-                found = self._range_at(place)
-                if found is not None:
-                    place = found[1]
+                nearest = self._range_at(place)
+                if nearest is not None:
+                    place = nearest[1]
                     continue
                 end = min(stop, self._next_begin(place))
                 gaps.append((place, end))

@@ -107,12 +107,12 @@ class Connection:
     def from_json(cls, item: Any) -> Connection:
         """Raises `BadConnection` and `UnknownKind`."""
         if not isinstance(item, dict):
-            raise BadConnection(f"{shown(item)} is no connection", field="name")
+            raise BadConnection(f"{shown(item)} is not a connection", field="name")
         known = {one.name for one in fields(cls)}
         odd = sorted(set(item) - known)
         if odd or not {"name", "kind"} <= set(item):
             what = f"has a field '{odd[0]}' that is not known here" if odd else "has no name or no kind"
-            raise BadConnection(f"A connection {what}", fix="Mend the file", field=odd[0] if odd else "name")
+            raise BadConnection(f"A connection {what}", fix="Fix the file", field=odd[0] if odd else "name")
         return cls(**item)
 
 
@@ -189,7 +189,7 @@ def _refuse_odd_endpoint(connection: Connection, where: str, kind: Kind) -> None
         if parts.scheme in schemes and is_host and not (parts.query or parts.fragment):
             return
     raise BadConnection(
-        f"{where}: the endpoint is no URL of a server", fix=f"Such as {kind.endpoint}", field="endpoint"
+        f"{where}: the endpoint is not a URL of a server", fix=f"Such as {kind.endpoint}", field="endpoint"
     )
 
 
@@ -201,7 +201,7 @@ def refuse_secret(reference: Any, what: str, kind: Kind) -> None:
     fix = f"Give a reference: {REFERENCES}"
     if kind.name != "s3":
         fix = "Give a reference: env:NAME or keyring:SERVICE/USER"
-    raise BadConnection(f"{what} is no reference", "Secrets are never saved", fix, field="secrets")
+    raise BadConnection(f"{what} is not a reference", "Secrets are never saved", fix, field="secrets")
 
 
 def _resolve(reference: str, profile_key: str, what: str) -> str:
@@ -264,7 +264,9 @@ def profile_values(name: str) -> dict[str, str]:
             continue
         except (configparser.Error, UnicodeDecodeError, OSError):
             why = "It has no sections with names and values"
-            raise FileProblem(path, "is no profile file of AWS", why, "Mend the file, or remove it") from None
+            raise FileProblem(
+                path, "is not a profile file of AWS", why, "Fix the file, or remove it"
+            ) from None
         if parser.has_section(section):
             values.update(parser.items(section))
     return values
@@ -365,11 +367,11 @@ class Connections(Mapping[str, Connection]):
         self._write(entries + new)
 
     def _all(self) -> dict[str, Connection]:
-        found: dict[str, Connection] = {}
+        connections: dict[str, Connection] = {}
         for connection, _ in map(_read, self._entries()):
             if connection is not None:
-                found.setdefault(connection.name, connection)
-        return found
+                connections.setdefault(connection.name, connection)
+        return connections
 
     def _entries(self) -> list[Any]:
         try:
@@ -379,11 +381,11 @@ class Connections(Mapping[str, Connection]):
         except (OSError, ValueError, RecursionError) as error:
             why = error.strerror or str(error) if isinstance(error, OSError) else "It is not JSON"
             raise FileProblem(
-                self.path, "the saved connections cannot be read", why, "Mend the file, or remove it"
+                self.path, "the saved connections cannot be read", why, "Fix the file, or remove it"
             ) from error
         entries = item.get("connections") if isinstance(item, dict) else None
         if not isinstance(entries, list):
-            raise FileProblem(self.path, "holds no saved connections", fix="Mend the file, or remove it")
+            raise FileProblem(self.path, "holds no saved connections", fix="Fix the file, or remove it")
         return entries
 
     def _write(self, entries: Iterable[Any]) -> None:

@@ -70,9 +70,9 @@ class RemoteFiles:
     def known(self, address: Address, fresh: bool = False) -> Status:
         """Size, time and etag; asked for anew where that is `fresh`, or what is known is old."""
         with self._lock:
-            found = self._known.get(address)
-        if found is not None and not fresh and time.monotonic() - found[1] < FRESH_SECONDS:
-            return found[0]
+            recent = self._known.get(address)
+        if recent is not None and not fresh and time.monotonic() - recent[1] < FRESH_SECONDS:
+            return recent[0]
         server = servers.server(address)
         try:
             status = answer(lambda: server.status(address))
@@ -161,7 +161,7 @@ class RemoteFiles:
         parts = [part for gap in gaps for part in _split(gap, ranges)]
         reads = [partial(self._read_part, server, address, status, part) for part in parts]
         try:
-            found = answers(reads)
+            chunks = answers(reads)
             answer(lambda: server.confirm(address, status))
         except NoRanges:
             self._whole_alone.add((address, status))
@@ -170,7 +170,7 @@ class RemoteFiles:
             if problem.problem == CHANGED_ON_DISK or isinstance(problem, MissingFile):
                 self.forget(address)
             raise
-        fetched = {start: data for (start, _), data in zip(parts, found, strict=True)}
+        fetched = {start: data for (start, _), data in zip(parts, chunks, strict=True)}
         entry = self.entry(address, status)
         answers([partial(entry.write, start, data) for start, data in fetched.items()], patient=False)
         return fetched
@@ -191,11 +191,11 @@ class RemoteFiles:
         """Of servers that send whole files alone."""
         copy = self.local_copy(RemotePath(str(address)))
         with copy.open("rb") as file:
-            found: dict[int, Data] = {}
+            parts: dict[int, Data] = {}
             for start, stop in gaps:
                 file.seek(start)
-                found[start] = file.read(stop - start)
-            return found
+                parts[start] = file.read(stop - start)
+            return parts
 
     def _fetch_whole(self, address: Address, status: Status, copy: Path, job: Job) -> Path:
         draft = copy.with_name(f"{uuid.uuid4().hex}.part")
@@ -243,12 +243,12 @@ class RemoteFiles:
         parts = _split((0, status.size))
         for at in range(0, len(parts), PARTS_AT_ONCE):
             some = parts[at : at + PARTS_AT_ONCE]
-            kept = [entry.read(start, stop) for start, stop in some]
-            wanted = [part for part, data in zip(some, kept, strict=True) if data is None]
+            cached = [entry.read(start, stop) for start, stop in some]
+            missing = [part for part, data in zip(some, cached, strict=True) if data is None]
             try:
-                reads = [partial(self._read_part, server, address, status, part) for part in wanted]
+                reads = [partial(self._read_part, server, address, status, part) for part in missing]
                 read = iter(answers(reads, job))
-                for (_, stop), data in zip(some, kept, strict=True):
+                for (_, stop), data in zip(some, cached, strict=True):
                     file.write(next(read) if data is None else data)
                     job.report(stop, status.size)
             except NoRanges:
@@ -384,8 +384,8 @@ class RemoteFile(io.RawIOBase):
 
     def prefetch(self, ranges: Iterable[Range]) -> None:
         """Fetch ranges that are going to be read, several at a time, and hold them until `release`."""
-        wanted = [(start, min(stop, self.size)) for start, stop in ranges]
-        self._window.update(self._files.fetch(self.address, self.status, wanted))
+        within = [(start, min(stop, self.size)) for start, stop in ranges]
+        self._window.update(self._files.fetch(self.address, self.status, within))
 
     def release(self) -> None:
         self._window.clear()
@@ -397,10 +397,10 @@ class RemoteFile(io.RawIOBase):
             if at <= start and stop <= at + len(data):
                 return memoryview(data)[start - at : stop - at]
         entry = self._files.entry(self.address, self.status)
-        kept = entry.read(start, stop)
-        if kept is not None:
+        cached = entry.read(start, stop)
+        if cached is not None:
             self._expected = stop
-            return kept
+            return cached
         fetched = self._files.fetch(self.address, self.status, [self._with_more(start, stop)])
         self._expected = stop
         return _assembled(start, stop, fetched, entry) or self._fetched_anew(start, stop)
@@ -429,19 +429,19 @@ def _assembled(start: int, stop: int, fetched: dict[int, Data], entry: CacheEntr
         if at + len(data) <= place or at >= stop:
             continue
         if at > place:
-            kept = entry.read(place, at)
-            if kept is None:
+            cached = entry.read(place, at)
+            if cached is None:
                 return None
-            pieces.append(kept)
+            pieces.append(cached)
             place = at
         upto = min(stop, at + len(data))
         pieces.append(memoryview(data)[place - at : upto - at])
         place = upto
     if place < stop:
-        kept = entry.read(place, stop)
-        if kept is None:
+        cached = entry.read(place, stop)
+        if cached is None:
             return None
-        pieces.append(kept)
+        pieces.append(cached)
     return b"".join(pieces)
 
 

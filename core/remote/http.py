@@ -103,8 +103,8 @@ def _trust() -> ssl.SSLContext:
     """The certificates of the system, or where a bundled Python finds none, those that `certifi` brings."""
     context = ssl.create_default_context()
     paths = ssl.get_default_verify_paths()
-    found = [path for path in (paths.cafile, paths.capath) if path and Path(path).exists()]
-    if not found and not context.get_ca_certs():
+    paths_present = [path for path in (paths.cafile, paths.capath) if path and Path(path).exists()]
+    if not paths_present and not context.get_ca_certs():
         import certifi
 
         context.load_verify_locations(certifi.where())

@@ -69,8 +69,8 @@ class OddKey(RemoteProblem):
     """A key that `obstore` does not take, the file's own or that of another in its folder."""
 
     def __init__(self, address: Address, text: str) -> None:
-        found = _ODD_KEY.search(text)
-        key = found[1] if found else address.key
+        match = _ODD_KEY.search(text)
+        key = match[1] if match else address.key
         super().__init__(
             address,
             "cannot be opened" if key == address.key else "holds a file that cannot be listed",
@@ -94,7 +94,7 @@ class ObjectStore:
             try:
                 return _status(self._store.head(address.key))
             except Exception as error:
-                if (found := _STATUS.search(str(error))) and found[1] in ("400", "403"):
+                if (match := _STATUS.search(str(error))) and match[1] in ("400", "403"):
                     self._store.get_range(address.key, start=0, length=1)  # an answer to HEAD has no reason
                 raise
 
@@ -130,9 +130,9 @@ class ObjectStore:
     def _level(self, folder: Address) -> list[Entry]:
         """What lies in a folder, at once: for one with a key deep inside it that `obstore` cannot read."""
         with self._problems(folder):
-            found = self._store.list_with_delimiter(folder.key.strip("/") or None)
-        files = [Entry(folder.at(str(item["path"])), _status(item)) for item in found["objects"]]
-        folders = [Entry(folder.at(str(path)), None) for path in found["common_prefixes"]]
+            listing = self._store.list_with_delimiter(folder.key.strip("/") or None)
+        files = [Entry(folder.at(str(item["path"])), _status(item)) for item in listing["objects"]]
+        folders = [Entry(folder.at(str(path)), None) for path in listing["common_prefixes"]]
         markers = {entry.address.key for entry in folders} | {folder.key.strip("/")}
         files = [entry for entry in files if not (_is_empty(entry) and entry.address.key in markers)]
         return sorted([*files, *folders], key=_place)
@@ -402,8 +402,8 @@ def _s3(address: Address, connection: Connection | None, region: str = "") -> tu
         values = values if values[0] and values[1] else _of_profile(named)
     anonymous = connection is not None and connection.anonymous
     if not anonymous and values[0] and values[1]:
-        given = zip(("access_key_id", "secret_access_key", "session_token"), values, strict=True)
-        options |= {name: value for name, value in given if value}
+        secrets = zip(("access_key_id", "secret_access_key", "session_token"), values, strict=True)
+        options |= {name: value for name, value in secrets if value}
         return S3Store(address.place, **options), False
     if not anonymous and not endpoint and _is_in_aws():
         return S3Store(address.place, **options), False

@@ -47,8 +47,8 @@ def _opener() -> Opener:
 
 
 class RemotePath(type(Path())):  # type: ignore[misc] # PosixPath or WindowsPath
-    """Raises `UnknownScheme`, `BadData` and `FileProblem` where the text is no address of a file; the methods
-    that read raise `FileProblem`."""
+    """Raises `UnknownScheme`, `BadData` and `FileProblem` where the text is not an address of a file; the
+    methods that read raise `FileProblem`."""
 
     address: Address
 

@@ -34,17 +34,17 @@ def answers(asks: Iterable[Callable[[], T]], job: Job | None = None, patient: bo
     one that this thread works for."""
     job = job or current_job() or Job()
     left = enumerate(asks)
-    begun, found = 0, dict[int, T]()
+    begun, results = 0, dict[int, T]()
     events: SimpleQueue[tuple[int, T | None, BaseException | None] | None] = SimpleQueue()
     with job.interrupted_by(partial(events.put, None)):
         while True:
-            while begun - len(found) < MOST_AT_ONCE and (following := next(left, None)) is not None:
+            while begun - len(results) < MOST_AT_ONCE and (following := next(left, None)) is not None:
                 number, ask = following
                 work = partial(patiently, ask) if patient else ask
                 _threads.begin(partial(_answer, number, work, job, events))
                 begun += 1
-            if len(found) == begun:
-                return [found[number] for number in range(begun)]
+            if len(results) == begun:
+                return [results[number] for number in range(begun)]
             event = events.get()
             job.check()
             if event is None:
@@ -52,7 +52,7 @@ def answers(asks: Iterable[Callable[[], T]], job: Job | None = None, patient: bo
             number, answer, error = event
             if error is not None:
                 raise error
-            found[number] = answer  # type: ignore[assignment]
+            results[number] = answer  # type: ignore[assignment]
 
 
 def answer(ask: Callable[[], T], job: Job | None = None, patient: bool = True) -> T:
@@ -63,11 +63,11 @@ def answer(ask: Callable[[], T], job: Job | None = None, patient: bool = True) -
 def _answer(number: int, work: Callable[[], T], job: Job, events: SimpleQueue[Any]) -> None:
     try:
         with on_behalf_of(job):
-            found = work()
+            result = work()
     except BaseException as error:  # noqa: BLE001 -- raised where the answer is waited for
         events.put((number, None, error))
     else:
-        events.put((number, found, None))
+        events.put((number, result, None))
 
 
 def patiently(ask: Callable[[], T]) -> T:

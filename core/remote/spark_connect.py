@@ -103,8 +103,8 @@ class ServerTable:
                 f"There is no format '{form}'",
                 f"Write a table as database.table, a path as parquet:/path: {', '.join(FORMATS)}",
             )
-        found = re.findall(_PART, text)
-        parts = tuple(one[1:-1].replace("``", "`") if one.startswith("`") else one for one in found)
+        quoted = re.findall(_PART, text)
+        parts = tuple(one[1:-1].replace("``", "`") if one.startswith("`") else one for one in quoted)
         if not re.fullmatch(rf"{_PART}(?:\.{_PART})*", text):
             raise BadData(
                 f"'{text}' names no table of a Spark server",
@@ -156,8 +156,8 @@ def listed_name(path: Path) -> str:
 
 def split_parameters(text: str) -> tuple[str, str]:
     """An address without what says whether it is spoken to over TLS, and that."""
-    found = _PARAMETERS.search(text)
-    return (text, "") if found is None else (text[: found.start()], found[0].strip())
+    match = _PARAMETERS.search(text)
+    return (text, "") if match is None else (text[: match.start()], match[0].strip())
 
 
 def parse_address(text: str) -> tuple[ServerAddress, ServerTable | None]:
@@ -170,12 +170,14 @@ def parse_address(text: str) -> tuple[ServerAddress, ServerTable | None]:
             "Leave it out, and save a connection that refers to it: env:NAME or keyring:SERVICE/USER",
         )
     plain, parameters = split_parameters(text)
-    found = _ADDRESS.fullmatch(plain)
-    if found is None or int(found["port"] or 1) not in range(1, 65536):
-        raise BadData(f"'{text}' is no address of a Spark server", fix="Write it as sc://host:15002/table")
+    match = _ADDRESS.fullmatch(plain)
+    if match is None or int(match["port"] or 1) not in range(1, 65536):
+        raise BadData(
+            f"'{text}' is not an address of a Spark server", fix="Write it as sc://host:15002/table"
+        )
     use_ssl = parameters.casefold().endswith("true")
-    address = ServerAddress(found["host"], int(found["port"] or DEFAULT_PORT), use_ssl)
-    rest = unquote((found["rest"] or "").removeprefix("/"))
+    address = ServerAddress(match["host"], int(match["port"] or DEFAULT_PORT), use_ssl)
+    rest = unquote((match["rest"] or "").removeprefix("/"))
     return address, ServerTable.parse(rest) if rest else None
 
 

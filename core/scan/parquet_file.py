@@ -354,7 +354,7 @@ def _is_by_later_java(metadata: pq.FileMetaData) -> bool:
 
 
 def _writer(metadata: pq.FileMetaData) -> str:
-    """The program that wrote the file; empty where the name is no text."""
+    """The program that wrote the file; empty where the name is not text."""
     try:
         return str(metadata.created_by)
     except UnicodeDecodeError:

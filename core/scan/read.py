@@ -105,12 +105,12 @@ def runs(
     first: int,
     stop: int,
     most_rows: int,
-    wanted: Callable[[Piece], bool] = lambda piece: True,
+    is_wanted: Callable[[Piece], bool] = lambda piece: True,
 ) -> Iterator[Piece]:
     """The same as longer pieces: row groups of one file, about `most_rows` together; only those `wanted`."""
     run: Piece | None = None
     for piece in pieces(snapshot, first, stop):
-        if not wanted(piece):
+        if not is_wanted(piece):
             if run is not None:
                 yield run
             run = None

@@ -151,7 +151,7 @@ def refuse_unknown(state: IdentifiedRows, ids: np.ndarray) -> None:
 
 
 def ids_of(state: IdentifiedRows, values: Sequence[Any]) -> np.ndarray:
-    """In the order given; raises `BadData` naming the first that is no whole number of 64 bits."""
+    """In the order given; raises `BadData` naming the first that is not a whole number of 64 bits."""
     ids = None if bool in set(map(type, values)) else _as_ids(values)
     if ids is not None:
         return ids

@@ -45,29 +45,29 @@ def copy_files(
     for done, (path, known) in enumerate(sorted(named.items())):
         job.report(done, len(named), f"{done:,} of {len(named):,} files")
         source, made = source_paths.file(path), target_paths.file(path)
-        wanted = known or checksum_of(source)
-        if made.exists() and checksum_of(made) == wanted:
+        expected = known or checksum_of(source)
+        if made.exists() and checksum_of(made) == expected:
             continue
         made.parent.mkdir(parents=True, exist_ok=True)
-        if not _copy(source, made, link, wanted):
+        if not _copy(source, made, link, expected):
             damaged.append(source)
         copied, total = copied + 1, total + made.stat().st_size
     return Copies(copied, total, tuple(damaged))
 
 
-def _copy(source: Path, made: Path, link: bool, wanted: str) -> bool:
+def _copy(source: Path, target: Path, link: bool, expected: str) -> bool:
     """Whether the copy has the checksum: one of a damaged file has not."""
-    part = made.with_name(made.name + PART)
+    part = target.with_name(target.name + PART)
     part.unlink(missing_ok=True)
     if link:
         part.hardlink_to(source)
     else:
         shutil.copyfile(source, part)
         sync(part)
-    whole = checksum_of(part) == wanted
-    if not whole and checksum_of(source) == wanted:
-        raise FileProblem(made, "does not read back as it was written", fix="Check the disk")
-    part.replace(made)
+    whole = checksum_of(part) == expected
+    if not whole and checksum_of(source) == expected:
+        raise FileProblem(target, "does not read back as it was written", fix="Check the disk")
+    part.replace(target)
     return whole
 
 

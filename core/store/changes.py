@@ -148,9 +148,9 @@ def _joined(parts: Sequence[Values]) -> Values:
     """Columns of the type that takes those of all parts."""
     if len(parts) == 1:
         return parts[0]
-    made = [pa.Table.from_arrays(list(part.values()), names=list(part)) for part in parts]
-    schema = common_schema(table.schema for table in made)
-    whole = pa.concat_tables([cast_to_schema(table, schema) for table in made])
+    tables = [pa.Table.from_arrays(list(part.values()), names=list(part)) for part in parts]
+    schema = common_schema(table.schema for table in tables)
+    whole = pa.concat_tables([cast_to_schema(table, schema) for table in tables])
     return {name: in_one(column) for name, column in zip(whole.column_names, whole.columns, strict=True)}
 
 
@@ -392,8 +392,8 @@ def _whole_rows(
         return rows, matches
     known = whole_values(state, matches.ids, rows.take(matches.keys).without(set_on_insert))
     new = rows.take(matches.unknown)
-    made = with_paths_inside(new.table, types, state.snapshot.name)
-    table = concat_batches([as_block(known.table), as_block(made)])
+    result = with_paths_inside(new.table, types, state.snapshot.name)
+    table = concat_batches([as_block(known.table), as_block(result)])
     count, more = len(matches.ids), len(matches.unknown)
     lacks = {n: np.concatenate([left_out, np.zeros(more, bool)]) for n, left_out in known.left_out.items()}
     return PartialRows(table, lacks), Matches(matches.ids, np.arange(count), np.arange(count, count + more))

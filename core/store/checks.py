@@ -273,17 +273,19 @@ def checks_change(
     return Change(message, state.columns, with_checks(state.metadata, column.key, checks))
 
 
-def rules_cast(state: TableVersion, notes: Metadata, column: Column, made: Column, how: Cast) -> Metadata:
+def rules_cast(
+    state: TableVersion, notes: Metadata, column: Column, new_column: Column, how: Cast
+) -> Metadata:
     """`notes`, in which the rules of `made` are those of `column`, cast. A default that becomes null is
     none. Raises `BadData` for one that does not survive."""
     default = state.rules.defaults.get(column.key)
     if default is not None:
         value = _cast(state, column, default, how, "the default")
-        notes = with_default(notes, made.key, None if value.null_count else value)
+        notes = with_default(notes, new_column.key, None if value.null_count else value)
     checks = state.rules.checks.get(column.key)
     if checks is not None and checks.allowed is not None:
         values = _cast(state, column, checks.allowed, how, "a value of its check").drop_null()
-        notes = with_checks(notes, made.key, replace(checks, allowed=each_once(values)))
+        notes = with_checks(notes, new_column.key, replace(checks, allowed=each_once(values)))
     return notes
 
 

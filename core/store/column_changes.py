@@ -92,10 +92,10 @@ def cast_change(
     refuse_unrelated(state.snapshot.name, name, column.type, how.to)
     how.notation.refuse(f"{state.snapshot.name}: column '{name}'", column.type)
     ids, values = _converted(state, column, how, job)
-    made = Column(name, how.to, take_ids(1))
-    cells = CellChanges(ids, {made.key: values}) if len(ids) else None
-    metadata = rules_cast(state, _moved(state.metadata, column, made), column, made, how)
-    return Change(message, _replaced(state, column, made), metadata, cells=cells)
+    new_column = Column(name, how.to, take_ids(1))
+    cells = CellChanges(ids, {new_column.key: values}) if len(ids) else None
+    metadata = rules_cast(state, _moved(state.metadata, column, new_column), column, new_column, how)
+    return Change(message, _replaced(state, column, new_column), metadata, cells=cells)
 
 
 @dataclass(frozen=True)
@@ -146,10 +146,10 @@ def columns_named(state: TableVersion, names: Sequence[str]) -> list[Column]:
     return [by_name[name] for name in names]
 
 
-def refuse_names(table: str, existing: Iterable[str], wanted: Sequence[str]) -> None:
+def refuse_names(table: str, existing: Iterable[str], new_names: Sequence[str]) -> None:
     """Raise `BadData` for a new name that is empty, taken, given twice, not Unicode, or the table's own."""
     names = set(existing)
-    for name in wanted:
+    for name in new_names:
         text_of(name, f"{table}: the column name")
         if not name:
             raise BadData(f"{table}: a column needs a name", fix="Give it one")

@@ -374,8 +374,8 @@ class Columns(Sequence[str]):
         """Let in no null (`required`), no value twice (`unique`), or these values only (`one_of`).
 
         Every change that comes later has to meet the checks, or is refused whole with `BrokenCheck`. What is
-        left out stays as it is; False, and `one_of=[]`, take a check away. Null is no double of null, and one
-        of any values, unless the column is required. An index of the column makes `unique` quicker.
+        left out stays as it is; False, and `one_of=[]`, take a check away. Null is not a double of null, and
+        one of any values, unless the column is required. An index of the column makes `unique` quicker.
 
         Raises `BrokenCheck` listing the first rows that do not meet them now; nothing changes then.
         """
@@ -499,7 +499,7 @@ class Columns(Sequence[str]):
         the rest, and parts that a text lacks are null. Without `keep` the column goes.
 
         `where`, a filter or ids, chooses rows; the others get nulls. Raises `TypeConflict` for a column that
-        is no text, and `BadData` for a pattern that is none.
+        is not text, and `BadData` for a pattern that is none.
         """
         parts = tuple(names_of(into, f"{self._name}: into"))
         act = Split(text_of(name, f"{self._name}: the column"), parts, by, regex, keep)

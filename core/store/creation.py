@@ -193,10 +193,10 @@ def _read(catalog: Catalog, table_id: int, rows: int) -> Original:
             ]
             for kind, columns in VERSIONED.items()
         }
-        wanted = ("entry", *VERSIONED["columns"])
+        catalog_columns = ("entry", *VERSIONED["columns"])
         columns = {
-            fields[0]: dict(zip(wanted[1:], fields[1:], strict=True))
-            for fields in catalog.every("columns", table_id, wanted)
+            fields[0]: dict(zip(catalog_columns[1:], fields[1:], strict=True))
+            for fields in catalog.every("columns", table_id, catalog_columns)
         }
         valid = catalog.valid("columns", table_id, row.version, ("entry",))
         indexes = tuple(catalog.indexes(table_id))
@@ -216,13 +216,13 @@ def _copied_files(original: Original, layout: Layout, staging: Staging, folder: 
     return dict(zip(olds, staging.publish(staged, folder), strict=True))
 
 
-def _link(source: Path, made: Path) -> None:
+def _link(source: Path, target: Path) -> None:
     try:
-        made.hardlink_to(source)
+        target.hardlink_to(source)
     except FileNotFoundError as error:
         raise FileProblem(source, "is missing", fix="Verify the store") from error
     except OSError:
-        shutil.copyfile(source, made)  # not every file system has links
+        shutil.copyfile(source, target)  # not every file system has links
 
 
 def _enter(

@@ -164,10 +164,10 @@ def _published(root: Path) -> _Published:
 def _chunks_of(root: Path, paths: Sequence[str]) -> Iterator[_Chunk]:
     by_range: dict[tuple[int, int], list[str]] = {}
     for path in paths:
-        found = _NAME.fullmatch(path.rpartition("/")[2])
-        if found is None:
+        match = _NAME.fullmatch(path.rpartition("/")[2])
+        if match is None:
             raise FileProblem(root, f"has a data file that is none of a history: {path}")
-        by_range.setdefault((int(found[1]), int(found[2])), []).append(path)
+        by_range.setdefault((int(match[1]), int(match[2])), []).append(path)
     for (first, last), files in sorted(by_range.items()):
         yield _Chunk(first, last, tuple(files))
 

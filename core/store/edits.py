@@ -37,9 +37,9 @@ def edit_change(
     for part in cells:
         if ID in part.column_names:
             row_ids_of(state, part.column(ID))
-    ids, given = cells_by_row(state.snapshot.name, cells)
+    ids, cells_of_rows = cells_by_row(state.snapshot.name, cells)
     own = {c.name: c for c in state.columns}
-    for table in (given.table, *([] if rows is None else [rows])):
+    for table in (cells_of_rows.table, *([] if rows is None else [rows])):
         _refuse_others(state, table.schema)
     change = delete_change(state, deleted, message)
     if len(ids):
@@ -50,10 +50,10 @@ def edit_change(
                 f"{state.snapshot.name}: the row with {ID} {gone[0]} is both changed and deleted",
                 fix="Do one of the two",
             )
-        columns = [own[name] for name in given.table.column_names]
+        columns = [own[name] for name in cells_of_rows.table.column_names]
         plan = ColumnPlan(tuple(columns), (), ())
         old = stored_values(state, ids, columns)
-        values = complete_values(state, ids, plan, given.table, given.left_out)
+        values = complete_values(state, ids, plan, cells_of_rows.table, cells_of_rows.left_out)
         new = {own[name]: in_one(values.column(name)) for name in values.column_names}
         change = replace(change, cells=changed_cells(ids, old, new))
     if rows is not None and rows.num_rows:

@@ -110,7 +110,7 @@ def update_effect(
     before, after = _at(paths, whole), _at(paths, values)
     old_rows = {name: take(array, shown) for name, array in before.items()}
     new_rows = {name: take(array, shown) for name, array in after.items()}
-    taken = time.perf_counter() - started
+    seconds = time.perf_counter() - started
     nulls = _stay_null(before, after, len(ids))
     known_by = [*_read_by(where), *columns_read(edits)]
     return Effect(
@@ -118,7 +118,7 @@ def update_effect(
         len(ids),
         changed=len(places),
         nulls=nulls,
-        seconds=taken + len(places) * len(values) * WRITE_SECONDS_A_CELL,
+        seconds=seconds + len(places) * len(values) * WRITE_SECONDS_A_CELL,
         types=_types(state, plan),
     )
 
@@ -236,12 +236,12 @@ def cast_effect(state: TableVersion, name: str, how: Cast, job: Job) -> Effect:
     if failures.count:
         ids = np.array(failures.ids[:SHOWN], np.int64)
     values = in_one(take_rows(state.snapshot, state.locate(ids), [column]).column(0))
-    made = converted(values, replace(how, nulls=True))
+    cast = converted(values, replace(how, nulls=True))
     kinds = [
         CONFLICT if was and not now else CHANGED
-        for was, now in zip(to_numpy(values.is_valid()), to_numpy(made.is_valid()), strict=True)
+        for was, now in zip(to_numpy(values.is_valid()), to_numpy(cast.is_valid()), strict=True)
     ]
-    preview = _preview(state, ids, {name: values}, {name: made}, CHANGED)
+    preview = _preview(state, ids, {name: values}, {name: cast}, CHANGED)
     lost = dict(zip(failures.ids, failures.reasons, strict=True))
     count = state.snapshot.num_rows
     return Effect(
@@ -371,11 +371,11 @@ def _whole(
 ) -> dict[str, pa.Array]:
     """The columns that rows found get, with what they hold where nothing is given."""
     merged = whole_values(state, ids, rows)
-    made = {name: in_one(merged.table.column(name)) for name in merged.table.column_names}
+    columns = {name: in_one(merged.table.column(name)) for name in merged.table.column_names}
     for name, lacks in merged.left_out.items():
         if name in old:
-            made[name] = choose(lacks, old[name], made[name])
-    return made
+            columns[name] = choose(lacks, old[name], columns[name])
+    return columns
 
 
 def _added_rows(state: TableVersion, plan: ColumnPlan, rows: PartialRows) -> pa.Table:

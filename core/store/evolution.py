@@ -313,9 +313,9 @@ def _piecewise(
     waiting = [values]
     while waiting:
         part = waiting.pop()
-        made = convert(part)
-        if made is not None:
-            yield made
+        converted = convert(part)
+        if converted is not None:
+            yield converted
         elif len(part) == 1:
             yield failed(part)
         else:
@@ -372,11 +372,11 @@ def _cut(part: pa.Array, target: pa.DataType) -> pa.Array | None:
 
 def _nearest(part: pa.Array, target: pa.DataType) -> pa.Array | None:
     try:
-        made = part.cast(target, safe=False)
+        cast = part.cast(target, safe=False)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         return None
     both = types.is_floating(target) and types.is_floating(part.type)
-    return None if both and not pc.is_inf(made).equals(pc.is_inf(part)) else made
+    return None if both and not pc.is_inf(cast).equals(pc.is_inf(part)) else cast
 
 
 def _parsed(values: pa.Array, cast: Cast) -> pa.Array:
@@ -386,9 +386,9 @@ def _parsed(values: pa.Array, cast: Cast) -> pa.Array:
     read = _piecewise(
         encoded.dictionary, lambda part: _read(part, target, notation), lambda one: _read_one(one, cast)
     )
-    made = pa.concat_arrays([_joined(read, target), pa.nulls(1, target)])
-    places = np.where(to_numpy(encoded.is_valid()), to_numpy(encoded.indices), len(made) - 1)
-    return take(made, places.astype(np.int64))
+    parsed = pa.concat_arrays([_joined(read, target), pa.nulls(1, target)])
+    places = np.where(to_numpy(encoded.is_valid()), to_numpy(encoded.indices), len(parsed) - 1)
+    return take(parsed, places.astype(np.int64))
 
 
 def _read(texts: pa.Array, target: pa.DataType, notation: Notation) -> pa.Array | None:
@@ -396,13 +396,13 @@ def _read(texts: pa.Array, target: pa.DataType, notation: Notation) -> pa.Array 
     texts = notation.texts(texts, target)
     if texts.null_count:
         return None
-    made = _arrow(texts, target)
-    if made is None:
+    values = _arrow(texts, target)
+    if values is None:
         return None
     if types.is_integer(target) and pc.any(pc.match_substring(texts, "x", ignore_case=True)).as_py():
         return None
-    endless = types.is_floating(target) and pc.any(pc.is_inf(made)).as_py()
-    return None if endless else made
+    endless = types.is_floating(target) and pc.any(pc.is_inf(values)).as_py()
+    return None if endless else values
 
 
 def _read_one(one: pa.Array, cast: Cast) -> pa.Array:
@@ -430,8 +430,8 @@ def _unfit(one: pa.Array, cast: Cast) -> pa.Array:
 
 def failures(values: pa.Array, cast: Cast) -> np.ndarray:
     """The places of the values that would become null."""
-    made = converted(values, replace(cast, nulls=True))
-    return np.flatnonzero(to_numpy(values.is_valid()) & ~to_numpy(made.is_valid()))
+    values_cast = converted(values, replace(cast, nulls=True))
+    return np.flatnonzero(to_numpy(values.is_valid()) & ~to_numpy(values_cast.is_valid()))
 
 
 def reason(value: pa.Array, cast: Cast) -> str:
@@ -444,8 +444,8 @@ def reason(value: pa.Array, cast: Cast) -> str:
 
 
 def _joined(parts: Iterator[pa.Array], target: pa.DataType) -> pa.Array:
-    made = list(parts)
-    return pa.concat_arrays(made) if made else pa.nulls(0, target)
+    pieces = list(parts)
+    return pa.concat_arrays(pieces) if pieces else pa.nulls(0, target)
 
 
 def _can_cast(have: pa.DataType, target: pa.DataType) -> bool:

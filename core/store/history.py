@@ -174,19 +174,21 @@ class History:
         Raises `StoreProblem` where undoing does not lead there: the version was undone itself since, or a
         change after it was made together with other tables.
         """
-        wanted = self._state_at(when)
+        target_state = self._state_at(when)
 
         def target(state: TableVersion) -> Restored:
-            if not leads_back_to(wanted.version, self._log()):
+            if not leads_back_to(target_state.version, self._log()):
                 raise StoreProblem(
-                    f"{self._name}: undoing does not lead to version {wanted.version}",
+                    f"{self._name}: undoing does not lead to version {target_state.version}",
                     "It is what the table has, was undone or restored over since, or other tables were"
                     " changed together with this one since",
                     "Restore the version instead",
                 )
-            counts = Diff(state, wanted).summary(job)
+            counts = Diff(state, target_state).summary(job)
             return Restored(
-                wanted.version, f"to version {wanted.version}", (counts.added, counts.changed, counts.removed)
+                target_state.version,
+                f"to version {target_state.version}",
+                (counts.added, counts.changed, counts.removed),
             )
 
         return self._restore("undo", target, "")
@@ -200,16 +202,18 @@ class History:
 
         Restoring the newest version itself makes none; any other makes one, even if the content is the same.
         """
-        wanted = self._state_at(when)
+        target_state = self._state_at(when)
 
         def target(state: TableVersion) -> Restored:
-            summary = Diff(state, wanted).summary(job)
+            summary = Diff(state, target_state).summary(job)
             return Restored(
-                wanted.version, f"version {wanted.version}", (summary.added, summary.changed, summary.removed)
+                target_state.version,
+                f"version {target_state.version}",
+                (summary.added, summary.changed, summary.removed),
             )
 
         newest = self._reader.current()
-        if newest.version == wanted.version:
+        if newest.version == target_state.version:
             return Commit(newest.row.name, newest.version, message=message)
         return self._restore("restore", target, message)
 

@@ -94,7 +94,7 @@ def import_all(
     """Each dataset as a new table of that name, or of a free one like its own where that is None; and as
     relations the foreign keys between tables of a database that are among them. All of this, or nothing
     where one fails or is cancelled. What of the foreign keys cannot be declared is said in sentences."""
-    made: list[list[Table]] = []
+    imports: list[list[Table]] = []
     keys: dict[Path, list[ForeignKey]] = {}
     names: dict[Path, dict[str, str]] = {}
     try:
@@ -102,15 +102,15 @@ def import_all(
             paths: Sequence[Path] = getattr(dataset, "paths", ())
             if len(paths) == 1 and paths[0] not in keys:
                 keys[paths[0]] = foreign_keys_of(paths[0])
-            made.append(_imported(dataset, store, name, job))
+            imports.append(_imported(dataset, store, name, job))
             if len(paths) == 1:
-                names.setdefault(paths[0], {})[dataset.name] = made[-1][0].name
-        said = [text for path in names for text in _declare_relations(store, keys[path], names[path])]
+                names.setdefault(paths[0], {})[dataset.name] = imports[-1][0].name
+        notes = [text for path in names for text in _declare_relations(store, keys[path], names[path])]
     except BaseException:
-        for table in chain.from_iterable(made):
+        for table in chain.from_iterable(imports):
             store.drop_table(table.name)
         raise
-    return [tables[0] for tables in made], said
+    return [tables[0] for tables in imports], notes
 
 
 def _imported(
@@ -156,12 +156,12 @@ class ImportPlan:
 
     def __str__(self) -> str:
         """Sentences for people, before anything happens."""
-        said = [self._rows()]
+        sentences = [self._rows()]
         if self.new_columns:
-            said.append(f"New: {_columns(self.new_columns)}, null in the rows that are there.")
+            sentences.append(f"New: {_columns(self.new_columns)}, null in the rows that are there.")
         if self.missing_columns and self.mode != "upsert":
-            said.append(f"Null in the new rows: {_columns(self.missing_columns)}.")
-        return " ".join(said)
+            sentences.append(f"Null in the new rows: {_columns(self.missing_columns)}.")
+        return " ".join(sentences)
 
     def _rows(self) -> str:
         if self.mode == "append":
@@ -217,9 +217,9 @@ def plan_import(
     times = np.bincount(firsts_of_keys(table.name, keys))
     state = table._state()
     _plan, fit = fit_to_columns(state, rows_at(keys, np.flatnonzero(times)), lambda _: 0)
-    found = matches(state, fit)
+    pairs = matches(state, fit)
     twice = int(np.count_nonzero(times > 1))
-    return replace(plan, matched=len(found.ids), new_rows=len(found.unknown), twice=twice)
+    return replace(plan, matched=len(pairs.ids), new_rows=len(pairs.unknown), twice=twice)
 
 
 def import_into(
@@ -332,16 +332,16 @@ def import_tables(
 
     All tables are there, or none where one fails or the import is cancelled.
     """
-    wanted = [entry.name for entry in tables_of(path) if entry.is_offered] if tables is None else [*tables]
-    opened = (open_dataset(path, table=name, job=job, **reading) for name in wanted)
-    sources = ((dataset, free_name(name, store.tables)) for name, dataset in zip(wanted, opened, strict=True))
+    names = [entry.name for entry in tables_of(path) if entry.is_offered] if tables is None else [*tables]
+    opened = (open_dataset(path, table=name, job=job, **reading) for name in names)
+    sources = ((dataset, free_name(name, store.tables)) for name, dataset in zip(names, opened, strict=True))
     return import_all(sources, store, job)
 
 
 def _declare_relations(store: Store, keys: Sequence[ForeignKey], names: Mapping[str, str]) -> list[str]:
     """Foreign keys of a file as relations between the tables that hold its rows, by their names there. What
     cannot be declared is said: columns whose values are never equal."""
-    said = []
+    notes = []
     for key in keys:
         if key.table not in names or key.to_table not in names:
             continue
@@ -350,13 +350,13 @@ def _declare_relations(store: Store, keys: Sequence[ForeignKey], names: Mapping[
         try:
             store.relations.declare(one, other)
         except LamellaError as problem:
-            said.append(f"{', '.join(one)} → {', '.join(other)} is no relation here: {problem.what}")
-    return said
+            notes.append(f"{', '.join(one)} → {', '.join(other)} is no relation here: {problem.what}")
+    return notes
 
 
 def read_column_as(table: Table, name: str, kind: Spelled, job: Job | None = None) -> Commit:
-    """Give a column of text another type, by the rules that its values are written by; what is no value of it
-    becomes null. One step, which undo takes back."""
+    """Give a column of text another type, by the rules that its values are written by; what is not a value
+    of it becomes null. One step, which undo takes back."""
     job = job or Job()
     message = f"read {name} as {kind.storage_type}"
 
@@ -413,13 +413,13 @@ BAD_LINES = "_bad_lines"
 """What the name of such a table ends in."""
 
 
-def free_name(wanted: str, names: list[str]) -> str:
+def free_name(proposal: str, names: list[str]) -> str:
     """`wanted`, with a number behind when a table of that name is there."""
     known = {name.casefold() for name in names}
-    name, number = wanted, 1
+    name, number = proposal, 1
     while name.casefold() in known:
         number += 1
-        name = f"{wanted}_{number}"
+        name = f"{proposal}_{number}"
     return name
 
 

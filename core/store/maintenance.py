@@ -188,9 +188,9 @@ def _merged(state: TableVersion, run: Sequence[tuple[str, int]], besides: np.nda
     """The cells of a run that count still, except those of the segments numbered `besides`."""
     segments = [state.segment_entries[i] for i in besides]
     pieces = [_outside(cells, segments) for cells in state.live([state.cells[key] for key in run])]
-    made = max(state.cells[key].made for key in run)
+    generation = max(state.cells[key].made for key in run)
     cells = latest([c for c in pieces if len(c.ids)], state.columns)
-    return Merged(tuple(run), tuple(replace(c, made=made) for c in cells))
+    return Merged(tuple(run), tuple(replace(c, made=generation) for c in cells))
 
 
 def _outside(cells: CellChanges, segments: Sequence[SegmentEntry]) -> CellChanges:
@@ -290,13 +290,13 @@ class Upkeep:
             self._changed = False
 
     def _tidy_by(
-        self, wanted: Callable[[TableVersion], Tidying | None], job: Job, version: int | None = None
+        self, tidying_of: Callable[[TableVersion], Tidying | None], job: Job, version: int | None = None
     ) -> None:
         if self._catalog.open_group is not None:
             return
         try:
-            if wanted(self._reader.version_at(version) or self._reader.current()):
-                self._retries.retried(lambda state: (wanted(state) or _nothing)(state, job))
+            if tidying_of(self._reader.version_at(version) or self._reader.current()):
+                self._retries.retried(lambda state: (tidying_of(state) or _nothing)(state, job))
         except (LamellaError, Cancelled, OSError, pa.ArrowException) as error:
             log.warning("%s: pending changes stay pending: %s", self._reader.last_name, error)
 
@@ -436,8 +436,8 @@ def _as_the_table(state: TableVersion, segment: FileSegment) -> bool:
     """Whether any Parquet reader finds the columns as the table has them, in its order."""
     schema = unchanged(segment).schema
     stored = dict(zip(schema.names, schema.types, strict=True))
-    wanted = [(c.key, c.name, _storage_type(c.type)) for c in (ID_COLUMN, *state.columns)]
-    return wanted == [(key, name, stored.get(name)) for key, name in segment.names.items()]
+    columns = [(c.key, c.name, _storage_type(c.type)) for c in (ID_COLUMN, *state.columns)]
+    return columns == [(key, name, stored.get(name)) for key, name in segment.names.items()]
 
 
 @lru_cache(1024)

@@ -113,7 +113,7 @@ def _move_to_other_disk(source: Path, target: Path, job: Job) -> Move:
 
 def _remove(store: Path) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
     """What is left in the folder, and what of the store cannot be removed. The catalog goes first: without it
-    the rest is no store."""
+    the rest is not a store."""
     left, not_removed = list[Path](), list[Path]()
     try:
         entries = sorted(store.iterdir(), key=lambda entry: (not entry.name.startswith(CATALOG), entry.name))

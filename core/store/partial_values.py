@@ -254,7 +254,7 @@ class _Merge:
 def merged_structs(old: pa.Array, values: pa.Array, documents: Sequence[Any]) -> pa.Array:
     """`values` with the fields that their `documents`, the dicts they were made of, lack as they are `old`.
 
-    A null value is null, and what is no struct stands for itself.
+    A null value is null, and what is not a struct stands for itself.
     """
     if not pa.types.is_struct(old.type) or not pa.types.is_struct(values.type):
         return values
@@ -336,7 +336,7 @@ def _struct(fields: Mapping[str, pa.Array], there: np.ndarray) -> pa.Array:
 
 
 def _gives(document: Any, name: str) -> bool:
-    """What is no dict gives all that it has."""
+    """What is not a dict gives all that it has."""
     return not isinstance(document, Mapping) or name in document
 
 

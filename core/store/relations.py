@@ -124,18 +124,18 @@ class StoreRelations(Sequence[Relation]):
         """Give a relation another name; it stays at its place.
 
         Raises `UnknownRelation`, `BadData` for an empty name, and `StoreProblem` for one that is taken."""
-        wanted = text_of(new, f"store {self._place}: the relation's name").strip()
-        if not wanted:
+        name = text_of(new, f"store {self._place}: the relation's name").strip()
+        if not name:
             raise BadData(f"store {self._place}: a relation needs a name", fix="Give one")
         with self._catalog.transaction() as transaction:
             names = [row.name for row in transaction.relations.all()]
             if text_of(old, f"store {self._place}: the relation's name") not in names:
                 raise UnknownRelation(old, f"store {self._place}", names)
-            if wanted != old:
-                if wanted in names:
-                    raise self._name_problem(wanted)
-                transaction.relations.rename(old, wanted)
-        return self.named(wanted)
+            if name != old:
+                if name in names:
+                    raise self._name_problem(name)
+                transaction.relations.rename(old, name)
+        return self.named(name)
 
     def named(self, name: str) -> Relation:
         """Raises `UnknownRelation`."""
@@ -190,10 +190,10 @@ class StoreRelations(Sequence[Relation]):
         """
         from lamella.core.relations.checking import check
 
-        wanted = [self.named(name) for name in names] if names else list(self)
+        relations = [self.named(name) for name in names] if names else list(self)
         tables, work = self._tables, job or Job()
         return tuple(
-            check(r, tables[r.from_table].snapshot(), tables[r.to_table].snapshot(), work) for r in wanted
+            check(r, tables[r.from_table].snapshot(), tables[r.to_table].snapshot(), work) for r in relations
         )
 
     def try_out(
@@ -322,9 +322,9 @@ class StoreRelations(Sequence[Relation]):
         return start, target
 
     def _refuse_again(self, start: End, target: End) -> None:
-        wanted = Relation("", start.table, start.names, target.table, target.names)
+        candidate = Relation("", start.table, start.names, target.table, target.names)
         for relation in self:
-            if _pairs(relation) == _pairs(wanted):
+            if _pairs(relation) == _pairs(candidate):
                 raise StoreProblem(
                     f"store {self._place} has this relation already: {relation}",
                     fix=f"Use it, or give it up first: store.relations.drop({relation.name!r})",

@@ -274,7 +274,7 @@ class Policy:
             )
         if self.older_than is not None and not isinstance(self.older_than, (dt.timedelta, dt.datetime)):
             raise BadData(
-                f"{table}: older_than {shown(self.older_than)} is no time",
+                f"{table}: older_than {shown(self.older_than)} is not a time",
                 fix="Give a datetime, or how long ago: datetime.timedelta(days=1)",
             )
         if isinstance(self.older_than, dt.timedelta) and self.older_than < dt.timedelta(0):
@@ -291,15 +291,15 @@ class Policy:
     def oldest_kept(self, stamps: Sequence[Stamp], named: Sequence[int], files: Sequence[FileSpan]) -> int:
         """The version that is the oldest from now on, named ones aside. `stamps` are of all, ascending."""
         versions = [version for version, _ in stamps]
-        wanted = [versions[0]]
+        oldest = [versions[0]]
         if self.older_than is not None:
-            wanted.append(_newest_at(stamps, _seconds(self.older_than)))
+            oldest.append(_newest_at(stamps, _seconds(self.older_than)))
         if self.max_bytes is not None:
-            wanted.append(_fitting(versions, named, files, self.max_bytes))
+            oldest.append(_fitting(versions, named, files, self.max_bytes))
         if self.keep_versions is None:
-            return max(wanted)
+            return max(oldest)
         kept_anyhow = versions[-min(self.keep_versions, len(versions))]
-        return kept_anyhow if len(wanted) == 1 else min(max(wanted), kept_anyhow)
+        return kept_anyhow if len(oldest) == 1 else min(max(oldest), kept_anyhow)
 
 
 def report(
@@ -321,8 +321,8 @@ def _seconds(limit: dt.timedelta | dt.datetime) -> float:
 
 def _newest_at(stamps: Sequence[Stamp], seconds: float) -> int:
     """The version that was the newest then: it is no older than that, it only began before."""
-    made = [version for version, at in stamps if at <= seconds]
-    return made[-1] if made else stamps[0][0]
+    versions_then = [version for version, at in stamps if at <= seconds]
+    return versions_then[-1] if versions_then else stamps[0][0]
 
 
 def _fitting(versions: Sequence[int], named: Sequence[int], files: Sequence[FileSpan], most: int) -> int:

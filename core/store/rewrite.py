@@ -168,8 +168,8 @@ def stage(
     if where is Storage.DATA_FILES:
         segments = segments_of(state, change.touched)
         applied = Applied((ID_COLUMN, *change.columns), change.cells, change.deleted)
-        made = rewrite(state, segments, applied, staging, job, under_way=under_way)
-        return Staged(change.files, rewritten=made)
+        rewritten = rewrite(state, segments, applied, staging, job, under_way=under_way)
+        return Staged(change.files, rewritten=rewritten)
     return Staged(change.files)
 
 

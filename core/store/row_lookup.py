@@ -51,7 +51,7 @@ def refuse_duplicates(name: str, ids: np.ndarray) -> None:
 
 
 def row_ids_of(state: TableVersion, column: pa.ChunkedArray) -> np.ndarray:
-    """The `_id`s that rows brought along; raises `BadData` where one is no whole number."""
+    """The `_id`s that rows brought along; raises `BadData` where one is not a whole number."""
     integers = exact_cast(column, pa.int64()) if pa.types.is_integer(column.type) else None
     if integers is None or integers.null_count:
         raise _no_id(state, next((value for value in column.to_pylist() if not _is_id(value)), None))
@@ -215,8 +215,8 @@ def _unlike_positions(snapshot: Snapshot, columns: tuple[Column, ...], keep: str
         if width > 1:
             keys = [_as_one(keys[i : i + width]) for i in range(0, len(keys), width)]
         query = exp.select(position).from_(rows, copy=False).group_by(*keys, copy=False)
-        found = own.sql(query.sql("duckdb", copy=False)).to_arrow_table().column(0)
-    positions: np.ndarray = np.sort(to_numpy(found))
+        column = own.sql(query.sql("duckdb", copy=False)).to_arrow_table().column(0)
+    positions: np.ndarray = np.sort(to_numpy(column))
     return positions
 
 

@@ -63,7 +63,7 @@ def find_words(  # noqa: PLR0913 -- all that can be asked of a search
     count = MOST_ROWS if limit is None else count_of(limit, f"{name}: limit")
     first = count_of(offset, f"{name}: offset")
     named = None if columns is None else names_of(columns, f"{name}: columns")
-    wanted = [c for c in project(snapshot, named) if c.key != ID_COLUMN.key]
+    answer_columns = [c for c in project(snapshot, named) if c.key != ID_COLUMN.key]
     able = _fulltext(indexes, snapshot, on, earlier)
     text_query = _parse_search(snapshot, text_of(text, f"{name}: the search text"), able)
     how = _highlight(text_query, highlight)
@@ -72,7 +72,9 @@ def find_words(  # noqa: PLR0913 -- all that can be asked of a search
     last = min(first + count, snapshot.num_rows)
     indexes.usage.note(text_query.index.stem)
     hits = search(snapshot, text_query.index, indexes.fulltext, text_query.node, last, within, job)
-    return _answer(state, text_query, Hits(hits.positions[first:], hits.scores[first:]), wanted, how, job)
+    return _answer(
+        state, text_query, Hits(hits.positions[first:], hits.scores[first:]), answer_columns, how, job
+    )
 
 
 def _fulltext(
@@ -111,17 +113,17 @@ def _answer(
     state: TableVersion,
     search: _Search,
     hits: Hits,
-    wanted: Sequence[Column],
+    columns: Sequence[Column],
     how: Highlight | None,
     job: Job,
 ) -> pa.Table:
     snapshot = state.snapshot
     shown = [] if how is None else [c for c in search.columns if c.name in (how.columns or ())]
-    needed = list(dict.fromkeys([*wanted, *shown]))
+    needed = list(dict.fromkeys([*columns, *shown]))
     rows = take_rows(snapshot, hits.positions, needed).columns if needed else []
     by_column, ids = dict(zip(needed, rows, strict=True)), ids_at(state, hits.positions)
-    fields = [ROW_ID, SCORE, *(pa.field(c.name, c.type) for c in wanted)]
-    values: list[Any] = [from_numpy(ids), from_numpy(hits.scores), *(by_column[c] for c in wanted)]
+    fields = [ROW_ID, SCORE, *(pa.field(c.name, c.type) for c in columns)]
+    values: list[Any] = [from_numpy(ids), from_numpy(hits.scores), *(by_column[c] for c in columns)]
     sought = leaves(search.node)
     for column in shown if how is not None else ():
         cells = by_column[column].to_pylist()

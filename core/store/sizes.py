@@ -106,9 +106,9 @@ def plan_text(plan: CompactionPlan) -> str:
     what = f"{files} are written anew" if plan.files != 1 else f"{files} is written anew"
     if not plan.files:
         return f"{plan.table}: pending changes become a file"
-    kept = plan.bytes - plan.freed
+    rest = plan.bytes - plan.freed
     freed = f"vacuum frees {size_text(plan.freed)} of that" if plan.freed else ""
-    stays = f"{size_text(kept)} stay until earlier versions expire" if kept else ""
+    stays = f"{size_text(rest)} stay until earlier versions expire" if rest else ""
     return f"{plan.table}: {what}; {', '.join(filter(None, (freed, stays)))}"
 
 
@@ -178,12 +178,12 @@ def _versions(commits: Sequence[Commit], spans: Sequence[FileSpan]) -> Iterator[
 
 def _by_version(bytes_at: dict[int, int], versions: Sequence[int]) -> list[int]:
     """For each version that is left, the bytes at it and at those before it that have expired."""
-    found = [0] * len(versions)
+    sizes = [0] * len(versions)
     for version, size in bytes_at.items():
         place = bisect_left(versions, version)
-        if place < len(found):
-            found[place] += size
-    return found
+        if place < len(sizes):
+            sizes[place] += size
+    return sizes
 
 
 def _folder_bytes(folder: Path) -> int:

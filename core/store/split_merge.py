@@ -155,9 +155,9 @@ def column_change(
     refuse_loss(state, act, len(ids))
     parts = list(computed(state, act, ids, job))
     first = take_ids(len(names))
-    made = [Column(name, pa.string(), first + n) for n, name in enumerate(names)]
+    new_columns = [Column(name, pa.string(), first + n) for n, name in enumerate(names)]
     place = max(state.columns.index(column) for column in sources) + 1
-    columns = [*state.columns[:place], *made, *state.columns[place:]]
+    columns = [*state.columns[:place], *new_columns, *state.columns[place:]]
     metadata = None
     if not act.keep:
         gone = {column.key for column in sources}
@@ -166,7 +166,7 @@ def column_change(
     change = Change(message or act.message, tuple(columns), metadata)
     if not len(ids):
         return change
-    values = {c.key: pa.concat_arrays([part[n] for part in parts]) for n, c in enumerate(made)}
+    values = {c.key: pa.concat_arrays([part[n] for part in parts]) for n, c in enumerate(new_columns)}
     return replace(change, cells=CellChanges(ids, values))
 
 

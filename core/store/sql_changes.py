@@ -33,8 +33,8 @@ def change_by_sql(
     write have to wait meanwhile. Raises `VersionConflict` where the table is not at `expected_version`.
     """
     if statement.kind == "create":
-        made = store.create_table(statement.table, answer(statement.question), message, job)
-        return made.history.commits()[-1]
+        new_table = store.create_table(statement.table, answer(statement.question), message, job)
+        return new_table.history.commits()[-1]
     with store.transaction():
         table = table_of_change(store, statement)
         _refuse_other_version(table, expected_version)

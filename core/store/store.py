@@ -95,7 +95,7 @@ class Store:
             or not (0 <= busy_seconds <= LONGEST_BUSY_SECONDS)
         ):
             raise BadData(
-                f"busy_seconds {shown(busy_seconds)} is no time to wait",
+                f"busy_seconds {shown(busy_seconds)} is not a time to wait",
                 fix=f"Give seconds, from 0 to {LONGEST_BUSY_SECONDS:,}",
             )
         folder = path_of(path, "the store")
@@ -321,8 +321,8 @@ class Store:
         folders = (f"{self._layout.data}{os.sep}",)
         sources = Sources(f"store {self.name}", self.tables, self._at, folders, open_dataset)
         request = SqlRequest(parameters, as_of, seconds, memory, files)
-        wanted = change_statement(text) if write else None
-        if wanted is None:
+        change = change_statement(text) if write else None
+        if change is None:
             return run_sql(text, sources, request, job)
         if self.read_only:
             raise self._read_only()
@@ -334,7 +334,7 @@ class Store:
 
         return commit_row(
             change_by_sql(
-                self, wanted, lambda question: run_sql(question, sources, request, job), text, job or Job()
+                self, change, lambda question: run_sql(question, sources, request, job), text, job or Job()
             )
         )
 

@@ -234,10 +234,10 @@ def _over(
         return []
     sizes = [len(cells.ids) for cells in changes]
     positions = ranges.locate(snapshot, np.concatenate([cells.ids for cells in changes]))
-    made = np.array([h.made for h in entries], np.int64)
-    if len(made) and int(made.max()) >= min(cells.made for cells in changes):
+    generations = np.array([h.made for h in entries], np.int64)
+    if len(generations) and int(generations.max()) >= min(cells.made for cells in changes):
         segments = np.searchsorted(snapshot.segment_starts, positions, side="right") - 1
-        positions[made[segments] >= np.repeat([cells.made for cells in changes], sizes)] = -1
+        positions[generations[segments] >= np.repeat([cells.made for cells in changes], sizes)] = -1
     return np.split(positions, np.cumsum(sizes[:-1]))
 
 
@@ -387,11 +387,11 @@ class Reader:
         self._catalog.refuse_replaced()
         while True:
             row, removals = self._row(), self._catalog.removals()
-            wanted = row.version if version is None else version
-            claim = self._readers.claim(Reading(self._table_id, wanted, removals))
+            number = row.version if version is None else version
+            claim = self._readers.claim(Reading(self._table_id, number, removals))
             with self._catalog.unchanging():
                 if (self._row(), self._catalog.removals()) == (row, removals):
-                    return _claimed(self._understood(wanted, row), claim, self.indexes)
+                    return _claimed(self._understood(number, row), claim, self.indexes)
 
     def _understood(self, version: int, row: TableRow) -> TableVersion:
         try:
@@ -456,8 +456,8 @@ class Reader:
         return [entry[:4] for entry in sorted(rows, key=lambda e: (e[4], e[0]))]
 
     def _segments(self, row: TableRow, version: int) -> tuple[SegmentEntry, ...]:
-        wanted = ("entry", "path", "rows", "first_id", "last_id", "names", "checksum", "made")
-        files = self._valid("data_files", version, wanted)
+        columns = ("entry", "path", "rows", "first_id", "last_id", "names", "checksum", "made")
+        files = self._valid("data_files", version, columns)
         loose = self._valid("pending_rows", version, ("entry", "first_id", "rows"))
         self._refuse_doubled(row, [path for _, path, *_ in files])
         entries = [
@@ -517,10 +517,10 @@ class Reader:
 
     def _cells(self, entry: int) -> CellChanges:
         def parse() -> CellChanges:
-            wanted = ("ids", "columns", "batch", "made")
-            ids, columns, batch, made = self._pending("pending_cells", entry, wanted)
+            catalog_columns = ("ids", "columns", "batch", "made")
+            ids, columns, batch, entries = self._pending("pending_cells", entry, catalog_columns)
             values = from_batch(self._batch_columns(columns), batch, f"{self._name}: pending_cells {entry}")
-            return CellChanges(row_ids(self._catalog.path, "pending_cells", ids), values, made)
+            return CellChanges(row_ids(self._catalog.path, "pending_cells", ids), values, entries)
 
         return self._parse_once("pending_cells", entry, parse)
 

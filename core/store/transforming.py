@@ -39,16 +39,16 @@ def transform_change(
 ) -> Change:
     """The rows that `where` chooses with the columns that `function` makes of theirs."""
     chosen = state.columns if columns is None else state.snapshot.select(columns)
-    made = _TransformResult()
+    result = _TransformResult()
     for rows in _batches(state, chosen, where, job):
         job.check()
-        _add(made, state, rows, len(chosen), function)
-    if not made.changed:
-        made.refuse_columns_left_out(state.snapshot.name)
+        _add(result, state, rows, len(chosen), function)
+    if not result.changed:
+        result.refuse_columns_left_out(state.snapshot.name)
         return Change(message, state.columns)
-    plan, values = fit_to_columns(state, made.table(), take_ids)
+    plan, values = fit_to_columns(state, result.table(), take_ids)
     cells = {c.key: values.column(i).combine_chunks() for i, c in enumerate(plan.columns)}
-    return Change(message, plan.applied(state.columns), cells=CellChanges(np.concatenate(made.ids), cells))
+    return Change(message, plan.applied(state.columns), cells=CellChanges(np.concatenate(result.ids), cells))
 
 
 class _TransformResult:
@@ -65,8 +65,8 @@ class _TransformResult:
         """Note the columns that the function was given and left out, and whether it made any array itself."""
         known = dict(zip(rows.column_names, rows.columns, strict=True))
         self._left_out |= dict.fromkeys(name for name in known if name not in values.column_names)
-        made = zip(values.column_names, values.columns, strict=True)
-        computed = (name not in known or not _shared(known[name], column) for name, column in made)
+        columns = zip(values.column_names, values.columns, strict=True)
+        computed = (name not in known or not _shared(known[name], column) for name, column in columns)
         self._computes |= not values.num_columns or any(computed)
 
     def refuse_columns_left_out(self, table: str) -> None:
@@ -116,11 +116,13 @@ def _batches(
         yield take_rows(state.snapshot, positions[start : start + ROWS_A_CALL], with_ids)
 
 
-def _add(made: _TransformResult, state: TableVersion, rows: pa.Table, count: int, function: Function) -> None:
+def _add(
+    result: _TransformResult, state: TableVersion, rows: pa.Table, count: int, function: Function
+) -> None:
     ids = to_numpy(rows.column(rows.num_columns - 1))
     chosen = rows.select(range(count))
     values = _call(state.snapshot.name, function, chosen, ids)
-    made.look(chosen, values)
+    result.look(chosen, values)
     cells = _cells_before(state, rows, count, values.column_names, ids)
     differing = {}
     for place, name in enumerate(values.column_names):
@@ -131,7 +133,7 @@ def _add(made: _TransformResult, state: TableVersion, rows: pa.Table, count: int
         fit = exact_cast(new, cells[name].type)
         differing[name] = np.ones(len(ids), bool) if fit is None else differs(cells[name], fit)
     if differing:
-        made.add(ids, values, differing)
+        result.add(ids, values, differing)
 
 
 def _cells_before(

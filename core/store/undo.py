@@ -113,11 +113,11 @@ def newest_change(log: CommitLog) -> Commit:
 
 def undo_of(log: CommitLog, undone: Commit) -> Restored:
     """What undoing this commit, with all of its transaction, restores."""
-    made = log.group(undone)
-    inserted, updated, deleted = _counts(made)
-    if _makes_table(made[0]):
+    commits = log.group(undone)
+    inserted, updated, deleted = _counts(commits)
+    if _makes_table(commits[0]):
         return Restored(NOTHING, undone.message, (deleted, updated, inserted))
-    before = log.at(made[0].version - 1)
+    before = log.at(commits[0].version - 1)
     assert before is not None, "else it could not be undone"
     return Restored(log.origin(before).version, undone.message, (deleted, updated, inserted))
 
@@ -125,8 +125,8 @@ def undo_of(log: CommitLog, undone: Commit) -> Restored:
 def leads_back_to(version: int, log: CommitLog) -> bool:
     """Whether undoing one change of this table alone after the other leads to the content of a version, which
     the table does not have already."""
-    commit, wanted = newest_change(log), log.at(version)
-    content = None if wanted is None else log.origin(wanted)
+    commit, target = newest_change(log), log.at(version)
+    content = None if target is None else log.origin(target)
     if content is None or commit.version == content.version:
         return False
     while commit.version > content.version and commit.transaction_id is None:

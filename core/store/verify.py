@@ -264,9 +264,9 @@ class Verification:
         return iter(())
 
     def _named(self, row: TableRow) -> Iterator[NamedFile]:
-        wanted = ("path", "rows", "first_id", "last_id", "bytes", "names", "checksum")
+        columns = ("path", "rows", "first_id", "last_id", "bytes", "names", "checksum")
         for kind in LABELS:
-            files = self.catalog.every(kind, row.table_id, wanted)
+            files = self.catalog.every(kind, row.table_id, columns)
             for path, rows, first, last, size, names, checksum in files:
                 by_key = names_by_key(self.catalog.path, kind, names)
                 yield NamedFile(kind, path, rows, first, last, size, by_key, checksum)
@@ -483,8 +483,8 @@ def _sums(words: Words, earlier: Words | None = None) -> Words:
     sums = words @ np.stack([first, second], axis=1)
     if earlier is not None:
         sums = sums + earlier @ start.T
-    made: Words = sums.astype(np.uint32)
-    return made
+    sum_words: Words = sums.astype(np.uint32)
+    return sum_words
 
 
 @lru_cache(4)

@@ -88,13 +88,13 @@ class StoreViews(Mapping[str, Query]):
         if text_of(name, f"{self._place}: the view's name") not in texts:
             raise UnknownView(name, self._place, list(texts))
         try:
-            found = json.loads(texts[name])
-            from_json(found)
+            saved = json.loads(texts[name])
+            from_json(saved)
         except (ValueError, RecursionError, BadQuery) as error:
             raise DamagedStore(
                 f"{self._catalog.path}: the view '{name}' cannot be read", str(error), "Delete it"
             ) from error
-        return dict(found)
+        return dict(saved)
 
     def of(self, table: str) -> list[str]:
         """The names of those that begin with this table."""
@@ -122,7 +122,7 @@ class StoreViews(Mapping[str, Query]):
         for source in query.query().sources.values():
             if getattr(source, "store", self._store) is not self._store or source.name not in self._store:
                 raise BadData(
-                    f"{self._place}: '{source.name}' is no table of it",
+                    f"{self._place}: '{source.name}' is not a table of it",
                     "A view of a store asks for its tables alone",
                     "Import it first, or save the view for the file",
                 )
@@ -244,25 +244,25 @@ class FileViews:
 
     def _all(self) -> dict[str, dict[str, Any]]:
         try:
-            found = json.loads(self._path.read_text(encoding="utf-8"))
+            saved = json.loads(self._path.read_text(encoding="utf-8"))
         except (FileNotFoundError, NotADirectoryError):
             return {}
         except (OSError, ValueError, RecursionError) as error:
             raise FileProblem(
-                self._path, "the saved views cannot be read", str(error), "Mend the file, or remove it"
+                self._path, "the saved views cannot be read", str(error), "Fix the file, or remove it"
             ) from error
-        if not isinstance(found, dict) or not all(isinstance(one, dict) for one in found.values()):
-            raise FileProblem(self._path, "holds no saved views", "", "Mend the file, or remove it")
-        return found
+        if not isinstance(saved, dict) or not all(isinstance(one, dict) for one in saved.values()):
+            raise FileProblem(self._path, "holds no saved views", "", "Fix the file, or remove it")
+        return saved
 
     def _write(self, files: Sequence[Path], views: Mapping[str, Any]) -> None:
         from lamella.core.transfer.exporting import published
 
         every = {**self._all(), _key(files): dict(views)}
-        kept = {key: one for key, one in every.items() if one}
+        rest = {key: one for key, one in every.items() if one}
         with published(self._path) as draft:
             draft.parent.mkdir(parents=True, exist_ok=True)
-            draft.write_text(json.dumps(kept, ensure_ascii=False, indent=1), encoding="utf-8")
+            draft.write_text(json.dumps(rest, ensure_ascii=False, indent=1), encoding="utf-8")
 
 
 def _with_layout(saved: dict[str, Any], layout: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -270,8 +270,8 @@ def _with_layout(saved: dict[str, Any], layout: Mapping[str, Any] | None) -> dic
 
 
 def _layout_of(saved: Any) -> dict[str, Any]:
-    found = saved.get(LAYOUT) if isinstance(saved, Mapping) else None
-    return dict(found) if isinstance(found, Mapping) else {}
+    layout = saved.get(LAYOUT) if isinstance(saved, Mapping) else None
+    return dict(layout) if isinstance(layout, Mapping) else {}
 
 
 def _key(files: Sequence[Path]) -> str:

@@ -229,13 +229,15 @@ class TableWriter:
         if state.rules.checks:
             return None
         with self._staging() as staging:
-            made = stage_replacement(state, blocks.again(), on, by_key, staging, job)
-            if made is None:
+            replacement = stage_replacement(state, blocks.again(), on, by_key, staging, job)
+            if replacement is None:
                 return None
-            change = Change(message, state.columns, cells=CellChanges(made.ids, {}))
+            change = Change(message, state.columns, cells=CellChanges(replacement.ids, {}))
             try:
                 with self._retries.in_turn(), self._withdrawn_on_failure(staging):
-                    done = self._commit(state, change, Staged(rewritten=made.rewrite), staging, started)
+                    done = self._commit(
+                        state, change, Staged(rewritten=replacement.rewrite), staging, started
+                    )
             except Overtaken:
                 return None
         self.upkeep.tidy_if_needed(job)
@@ -294,8 +296,8 @@ class TableWriter:
         if change.rows is None:
             return change
         intake = self._intake(state.row.name, change.columns, staging)
-        made = intake.change([rows_of(change)], staging, change.message, job)
-        return replace(change, files=(*change.files, *made.files), rows=None, unused_ids=made.unused_ids)
+        staged = intake.change([rows_of(change)], staging, change.message, job)
+        return replace(change, files=(*change.files, *staged.files), rows=None, unused_ids=staged.unused_ids)
 
     def _commit(
         self, state: TableVersion, change: Change, staged: Staged, staging: Staging | None, started: float

@@ -312,12 +312,12 @@ def _refuse_rules(path: Path, table: DeltaTable, mode: str) -> None:
         raise FileProblem(path, "only lets rows be added", "Its property delta.appendOnly is set", "Append")
 
 
-def _partitions_of(path: Path, table: DeltaTable, wanted: Sequence[str], schema: pa.Schema) -> list[str]:
+def _partitions_of(path: Path, table: DeltaTable, names: Sequence[str], schema: pa.Schema) -> list[str]:
     """The columns that a table is partitioned by; raises `BadData` where others are wanted, or missing."""
     own = list(table.metadata().partition_columns)
-    if wanted and list(wanted) != own:
+    if names and list(names) != own:
         raise BadData(
-            f"{path} is not partitioned by {', '.join(wanted)}",
+            f"{path} is not partitioned by {', '.join(names)}",
             f"It is partitioned by {', '.join(own)}" if own else "It is not partitioned",
             "Leave partition_by out",
         )

@@ -45,11 +45,11 @@ def write_duckdb(path: Path, rows: Rows, values: Values, job: Job) -> None:
 def _write(
     connection: duckdb.DuckDBPyConnection, path: Path, table: str, source: _Passing, values: Values, job: Job
 ) -> None:
-    taken = (
+    exists = (
         "SELECT 1 FROM information_schema.tables"
         " WHERE lower(table_name) = lower(?) AND table_catalog = current_database()"
     )
-    if connection.execute(taken, [table]).fetchone():
+    if connection.execute(exists, [table]).fetchone():
         raise FileProblem(
             path, f"has a table '{visible(table)}' already", fix="Give the new one another name: table_name"
         )

@@ -164,8 +164,8 @@ def _sizes(path: Path) -> dict[Path, int]:
     if isinstance(path, RemotePath):
         entries = (entry for page in pages(path.address, recursive=True) for entry in page)
         return {RemotePath(str(address)): status.size for address, status in entries if status is not None}
-    found = [file for file in path.rglob("*") if file.is_file()] if path.is_dir() else [path]
-    return {file: file.stat().st_size for file in found}
+    files = [file for file in path.rglob("*") if file.is_file()] if path.is_dir() else [path]
+    return {file: file.stat().st_size for file in files}
 
 
 def _refuse_elsewhere(target: RemotePath, kind: Format, values: Values, overwrite: bool) -> None:
@@ -247,8 +247,8 @@ def export(
         view = View(snapshot, scan_query_of(snapshot, None, where, list(options.sort)), work)
         with closing(view):
             return destination.write(Rows(schema, _pages(view, names), view.num_rows, rows.name), work)
-    total, found = _rows(snapshot, names, where, work)
-    return destination.write(Rows(schema, found, total, rows.name), work)
+    total, source_rows = _rows(snapshot, names, where, work)
+    return destination.write(Rows(schema, source_rows, total, rows.name), work)
 
 
 def _narrowed(query: Query, options: ExportOptions) -> Query:
@@ -268,8 +268,8 @@ def _export_query(
     if total is None and destination.format.needs_total(destination.values):
         total = query.count(Unreported(job))
     with closing(query.batches(job)) as reader:
-        found = (pa.Table.from_batches([batch]) for batch in reader)
-        return destination.write(Rows(reader.schema, found, total, query.name), job)
+        tables = (pa.Table.from_batches([batch]) for batch in reader)
+        return destination.write(Rows(reader.schema, tables, total, query.name), job)
 
 
 def export_query(
@@ -347,19 +347,19 @@ def _pages(view: View, names: list[str]) -> Iterator[pa.Table]:
 
 def format_for(target: Path, named: str | None = None, partitioned: bool = False) -> Format:
     """Raises `UnknownFormat`, or `FileProblem` where neither a name nor the suffix says it."""
-    found = format_named(named) if named else format_of_suffix(target.suffix)
+    form = format_named(named) if named else format_of_suffix(target.suffix)
     if partitioned:
-        if named and found is not None and not found.is_partitioned:
+        if named and form is not None and not form.is_partitioned:
             raise BadData(
                 f"{target}: only Parquet and Delta Lake can be partitioned", fix="Leave the format out"
             )
-        return found if found is not None and found.is_partitioned else format_named("parquet")
-    if found is None:
+        return form if form is not None and form.is_partitioned else format_named("parquet")
+    if form is None:
         known = ", ".join(f.suffixes[0] for f in FORMATS)
         raise FileProblem(
             target, "names no format", fix=f"End the name with one of {known}, or give a format"
         )
-    return found
+    return form
 
 
 def _refuse_target(target: Path, overwrite: bool, add: bool) -> None:

@@ -146,8 +146,8 @@ def _new_rows(snapshot: Snapshot, rows: Any) -> pa.Table | None:
             what = f"{snapshot.name}: rows cannot be {shown(rows)}"
             raise BadData(what, fix="Give dicts, or an Arrow table")
         names = list(dict.fromkeys(name for row in listed for name in row))
-        made = [_typed(snapshot, name, [row.get(name) for row in listed]) for name in names]
-        rows = filled(pa.Table.from_arrays(made, names=names), snapshot) if listed else None
+        columns = [_typed(snapshot, name, [row.get(name) for row in listed]) for name in names]
+        rows = filled(pa.Table.from_arrays(columns, names=names), snapshot) if listed else None
     for one in [] if rows is None else rows.schema:
         _refuse_type(snapshot, one)
     return rows if rows is not None and rows.num_rows else None
@@ -161,13 +161,13 @@ def _typed(snapshot: Snapshot, name: str, values: Sequence[Any]) -> pa.Array:
         raise TypeConflict(f"{snapshot.name}: column '{name}' holds {kind}", str(error)) from error
 
 
-def _refuse_type(snapshot: Snapshot, given: pa.Field) -> None:
-    own = snapshot.by_name.get(given.name)
+def _refuse_type(snapshot: Snapshot, field: pa.Field) -> None:
+    own = snapshot.by_name.get(field.name)
     if own is None:
-        raise UnknownColumn(given.name, snapshot.name, [c.name for c in snapshot.columns])
-    if own.type != given.type:
+        raise UnknownColumn(field.name, snapshot.name, [c.name for c in snapshot.columns])
+    if own.type != field.type:
         raise TypeConflict(
-            f"{snapshot.name}: column '{given.name}' holds {own.type}, and is given {given.type}",
+            f"{snapshot.name}: column '{field.name}' holds {own.type}, and is given {field.type}",
             fix="Read the file again: its columns may have changed",
         )
 

@@ -99,12 +99,12 @@ def _as_lamella_error(path: Path, job: Job) -> Iterator[None]:
 
 
 def _refuse_taken(connection: sqlite3.Connection, path: Path, table: str) -> None:
-    taken = "SELECT 1 FROM sqlite_master WHERE name = ? COLLATE NOCASE"
+    exists = "SELECT 1 FROM sqlite_master WHERE name = ? COLLATE NOCASE"
     if table.casefold().startswith("sqlite_") or not table.strip() or "\0" in table:
         raise BadData(
             f"a table of SQLite cannot be called '{visible(table)}'", fix="Give another name: table_name"
         )
-    if connection.execute(taken, [table]).fetchone():
+    if connection.execute(exists, [table]).fetchone():
         raise FileProblem(
             path, f"has a table '{visible(table)}' already", fix="Give the new one another name: table_name"
         )

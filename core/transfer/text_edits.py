@@ -216,24 +216,24 @@ class Rewrite:
                 new_values = take(becomes, np.searchsorted(rows, numbers[places]))
                 columns[-1] = put(columns[-1], places, new_values)
         stay = [place for place, number in enumerate(numbers.tolist()) if number not in self._deleted]
-        wanted = take(pa.Table.from_arrays(columns, schema=shown_rows.schema), np.array(stay, np.int64))
-        self._verify_written(wanted, new, [int(numbers[place]) for place in stay])
+        expected = take(pa.Table.from_arrays(columns, schema=shown_rows.schema), np.array(stay, np.int64))
+        self._verify_written(expected, new, [int(numbers[place]) for place in stay])
 
-    def _verify_written(self, wanted: pa.Table, lines: Sequence[bytes], numbers: Sequence[int]) -> None:
+    def _verify_written(self, expected: pa.Table, lines: Sequence[bytes], numbers: Sequence[int]) -> None:
         if not lines:
             return
-        met = self._differing(wanted, self._read(lines))
+        met = self._differing(expected, self._read(lines))
         if met is not None:
             place, name = met
             row = f"row {numbers[place] + 1:,}" if numbers else f"new row {place + 1:,}"
             raise self._cannot(Unwritable(name, "It would be read as another value"), row)
 
-    def _differing(self, wanted: pa.Table, found: pa.Table | None) -> tuple[int, str] | None:
+    def _differing(self, expected: pa.Table, rows: pa.Table | None) -> tuple[int, str] | None:
         """Place and column of the first value that is another one."""
-        if found is None or found.num_rows != wanted.num_rows:
-            return 0, wanted.column_names[0]
-        for name in wanted.column_names:
-            places = np.flatnonzero(differs(in_one(wanted.column(name)), in_one(found.column(name))))
+        if rows is None or rows.num_rows != expected.num_rows:
+            return 0, expected.column_names[0]
+        for name in expected.column_names:
+            places = np.flatnonzero(differs(in_one(expected.column(name)), in_one(rows.column(name))))
             if len(places):
                 return int(places[0]), name
         return None
@@ -255,7 +255,7 @@ class Rewrite:
         out.flush()
         if rows is not None:
             lines = self._new_lines(filled(rows, self._snapshot))
-            if not out.held.endswith((b"\n", b"\r")) and out.any:
+            if not out.line_end.endswith((b"\n", b"\r")) and out.any:
                 out.write(self._line_end)
             out.write(self._line_end.join(lines) + (self._line_end if has_end or not lines[-1] else b""))
         elif not has_end and len(self._deleted):
@@ -348,8 +348,8 @@ def _reading_schema(file: TextFile, snapshot: Snapshot, job: Job) -> pa.Schema:
                     break
     kinds = {field.name: field.type for field in schema if isinstance(field.type, Spelled)}
     own = {c.name: kinds.get(c.name, c.type) for c in snapshot.columns}
-    kept = [(c, own[c.name]) for c in snapshot.columns]
-    return pa.schema([pa.field(c.name, kind if solid(kind) == c.type else c.type) for c, kind in kept])
+    columns = [(c, own[c.name]) for c in snapshot.columns]
+    return pa.schema([pa.field(c.name, kind if solid(kind) == c.type else c.type) for c, kind in columns])
 
 
 def _may_be_spelled(schema: pa.Schema, column: Column) -> bool:
@@ -360,9 +360,9 @@ def _may_be_spelled(schema: pa.Schema, column: Column) -> bool:
     return not settled and (numeric or pa.types.is_temporal(column.type))
 
 
-def _refuse_other_spelling(file: TextFile, made: TextFile) -> None:
+def _refuse_other_spelling(file: TextFile, draft: TextFile) -> None:
     """That no column would be read by other rules: whether 1.234 is a thousand shows in other values, too."""
-    before, after = file.begin()[1], made.begin()[1]
+    before, after = file.begin()[1], draft.begin()[1]
     for field in before:
         new = after.field(field.name).type if field.name in after.names else pa.null()
         if not _is_spelled_alike(field.type, new):
@@ -393,18 +393,18 @@ def _refuse_read_otherwise(file: TextFile, draft: Path) -> None:
     try:
         known = recognise(draft).id
         describe = delimited_file if is_delimited else json_lines_file
-        made = describe(draft, replace(file.options, cache_dir=None, job=None))
+        reading = describe(draft, replace(file.options, cache_dir=None, job=None))
     except FileProblem as problem:
         why = str(problem).replace(str(draft), "The new file")
         fix = "Undo some edits, or export a copy"
         raise FileProblem(file.path, "cannot hold these edits", why, fix) from problem
     same = [
         ("format", "csv" if is_delimited else "jsonl", known),
-        ("encoding", *_encodings(before, made.source)),
-        ("byte-order mark", before.mark_bytes, made.source.mark_bytes),
+        ("encoding", *_encodings(before, reading.source)),
+        ("byte-order mark", before.mark_bytes, reading.source.mark_bytes),
     ]
-    if isinstance(file.text, DelimitedText) and isinstance(made.text, DelimitedText):
-        pairs = zip(vars(file.text.dialect).items(), vars(made.text.dialect).values(), strict=True)
+    if isinstance(file.text, DelimitedText) and isinstance(reading.text, DelimitedText):
+        pairs = zip(vars(file.text.dialect).items(), vars(reading.text.dialect).values(), strict=True)
         same += [(name.replace("_", " "), old, new) for (name, old), new in pairs]
     for name, old, new in same:
         if old != new:
@@ -414,7 +414,7 @@ def _refuse_read_otherwise(file: TextFile, draft: Path) -> None:
                 f"It would be read as {shown(new)} instead of {shown(old)}",
                 "Undo some edits, or export a copy",
             )
-    _refuse_other_spelling(file, made)
+    _refuse_other_spelling(file, reading)
 
 
 def _encodings(before: TextSource, after: TextSource) -> tuple[str, str]:

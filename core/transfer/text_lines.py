@@ -254,7 +254,7 @@ def capitals(example: str) -> Callable[[str], str]:
 
 def _spelled_numbers(spelling: Spelling, sample: Sequence[str]) -> Callable[[str], str]:
     between = SEPARATORS[spelling.thousands]
-    signs = [found[0] for text in sample if between and (found := re.search(between, text))]
+    signs = [match[0] for text in sample if between and (match := re.search(between, text))]
     sign = signs[0] if signs else ""
     plain = [re.sub(between, "", text) if between else text for text in sample]
     with_places = decimals([text.replace(spelling.decimal, POINT) for text in plain])
@@ -280,9 +280,9 @@ _SHORT_YEARS = range(1969, 2069)
 
 def _spelled_moments(kind: Spelled, sample: Sequence[str]) -> Callable[[str], str]:
     named = kind.spelling.order == MONTH_NAMES
-    days = [found for text in sample if (found := day_of(text) if named else _DAY.match(text))]
+    days = [match for text in sample if (match := day_of(text) if named else _DAY.match(text))]
     rests = [(day["rest"] or "") if named else day.string[day.end() :] for day in days]
-    times = [found for rest in rests if (found := _TIME.fullmatch(rest))]
+    times = [match for rest in rests if (match := _TIME.fullmatch(rest))]
     write_day = day_writer(days) if named else _spelled_days(kind.spelling.order, days)
     if not pa.types.is_timestamp(kind.storage_type):
         return write_day
@@ -303,10 +303,10 @@ def _spelled_days(order: str, sample: Sequence[re.Match[str]]) -> Callable[[str]
     short = bool(sample) and not year_first and all(len(day[5]) == 2 for day in sample)
 
     def write(text: str) -> str:
-        found = re.fullmatch(r"([0-9]{4})-([0-9]{2})-([0-9]{2})", text)
-        if found is None:
+        match = re.fullmatch(r"([0-9]{4})-([0-9]{2})-([0-9]{2})", text)
+        if match is None:
             return text
-        year, *rest = found.groups()
+        year, *rest = match.groups()
         month, day = rest if padded else [part.lstrip("0") for part in rest]
         if year_first:
             return f"{year}{first}{month}{second}{day}"
@@ -340,7 +340,7 @@ def _spelled_times(sample: Sequence[re.Match[str]]) -> Callable[[str], str]:
 
 def _half_of_day(sample: str, is_pm: bool) -> str:
     letter = "p" if is_pm else "a"
-    return re.sub("[AaPp]", lambda found: letter.upper() if found[0].isupper() else letter, sample, count=1)
+    return re.sub("[AaPp]", lambda match: letter.upper() if match[0].isupper() else letter, sample, count=1)
 
 
 _DECODER = json.JSONDecoder(strict=False)
@@ -447,12 +447,12 @@ def _members(body: bytes, encoding: str) -> tuple[list[tuple[str, int, int]], in
 
 def _separators(line: str) -> tuple[str, str]:
     """What stands between a name and its value, and between members."""
-    found = re.match(r'\s*\{\s*"(?:[^"\\]|\\.)*"(\s*:[ \t]*)', line)
-    colon = found[1] if found else ": "
+    match = re.match(r'\s*\{\s*"(?:[^"\\]|\\.)*"(\s*:[ \t]*)', line)
+    colon = match[1] if match else ": "
     return colon, ", " if colon.endswith(" ") else ","
 
 
 def _skip(text: str, place: int) -> int:
-    found = _BLANKS.match(text, place)
-    assert found is not None
-    return found.end()
+    match = _BLANKS.match(text, place)
+    assert match is not None
+    return match.end()

@@ -56,11 +56,11 @@ class TextOutput:
     end may have to be taken back.
 
     What stays is copied by the system where that can be, a stretch at a time, once it is known where it ends:
-    `flush` before `held` is looked at.
+    `flush` before `line_end` is looked at.
     """
 
     def __init__(self, output: _Stream, encoding: str) -> None:
-        self._output, self.held, self.any = output, b"", False
+        self._output, self.line_end, self.any = output, b"", False
         self._decoder = codecs.getincrementaldecoder(UTF8)("surrogatepass")
         errors = "surrogatepass" if encoding.startswith(("utf-16", "utf-32")) else "strict"
         self._encoder = codecs.getincrementalencoder(encoding)(errors) if encoding else None
@@ -102,8 +102,8 @@ class TextOutput:
             return
         start, bulk = self._start, self._stop - HELD_BYTES
         if bulk - start >= LEAST_COPIED:
-            self._emit(self.held)
-            self.held = b""
+            self._emit(self.line_end)
+            self.line_end = b""
             start = self._copied(start, bulk)
         while start < self._stop and (piece := os.pread(self._source, COPY_BYTES, start)):
             piece = piece[: self._stop - start]
@@ -134,12 +134,12 @@ class TextOutput:
             return
         self.any = True
         if len(data) <= HELD_BYTES:
-            data, self.held = self.held + data, b""
+            data, self.line_end = self.line_end + data, b""
         else:
-            self._emit(self.held)
+            self._emit(self.line_end)
         cut = max(0, len(data) - HELD_BYTES)
         self._emit(memoryview(data)[:cut])
-        self.held = data[cut:]
+        self.line_end = data[cut:]
 
     def expect(self, raw: bytes, text: bytes) -> None:
         """That a stretch of the file, which reads as this text, is written as it was."""
@@ -152,11 +152,11 @@ class TextOutput:
         return self._sums[0] != self._sums[1]
 
     def take_back_line_end(self) -> None:
-        self.held, _ = without_line_end(self.held)
+        self.line_end, _ = without_line_end(self.line_end)
 
     def close(self) -> None:
-        self._emit(self.held)
-        self.held = b""
+        self._emit(self.line_end)
+        self.line_end = b""
 
     def _emit(self, data: bytes | memoryview) -> None:
         if self._encoder is not None:

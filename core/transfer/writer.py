@@ -231,13 +231,13 @@ def made_in_order(
 def unique_names(names: Sequence[str]) -> list[str]:
     """For formats where a name stands once: the second `city` is `city_2`. Letters alone do not differ by
     their case there."""
-    taken: set[str] = set()
+    used: set[str] = set()
     unique = []
     for name in names:
         free, number = name, 2
-        while free.casefold() in taken:
+        while free.casefold() in used:
             free, number = f"{name}_{number}", number + 1
-        taken.add(free.casefold())
+        used.add(free.casefold())
         unique.append(free)
     return unique
 

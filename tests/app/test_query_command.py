@@ -259,4 +259,4 @@ def test_versions_of_a_delta_table_are_listed_and_asked(tmp_path: Path, capsys) 
         assert cli.main(["query", str(table), "--columns", "n", "--format", "csv", *words]) == 0
         assert capsys.readouterr().out.splitlines() == ["n", "1", "2"]
     assert cli.main(["versions", str(tmp_path)]) == 2
-    assert "is no Delta table" in capsys.readouterr().err
+    assert "is not a Delta table" in capsys.readouterr().err

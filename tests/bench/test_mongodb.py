@@ -130,7 +130,7 @@ def test_a_server_that_does_not_start_is_said(
 
 def test_an_address_that_is_none_is_refused_with_the_setting_to_mend(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(servers.MONGODB_URI, "http://localhost")
-    with pytest.raises(NotReady, match="mongodb_uri is no address"):
+    with pytest.raises(NotReady, match="mongodb_uri is not an address"):
         registry.load("mongodb").answering_version()
 
 

@@ -133,4 +133,4 @@ def test_equal_rows_have_one_digest_in_any_order() -> None:
     table = pa.table({"a": [2.5, 1.0], "b": [None, "2009"]})
     assert digest([(1, "2009"), (2.5, None)]) == digest(table)
     assert digest([(1,)]) != digest([(2,)])
-    assert digest([("1",)]) != digest([(1,)]), "a text is no number"
+    assert digest([("1",)]) != digest([(1,)]), "a text is not a number"

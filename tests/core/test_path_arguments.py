@@ -176,5 +176,5 @@ def test_a_path_is_absolute_and_home_is_resolved(here: Path, monkeypatch: pytest
     monkeypatch.setenv("USERPROFILE", str(here))
     assert path_of("~/s", "the store") == here / "s"
     assert path_of("s", "the store") == here / "s"
-    with pytest.raises(BadData, match="the store None is no path"):
+    with pytest.raises(BadData, match="the store None is not a path"):
         path_of(None, "the store")

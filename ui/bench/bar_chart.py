@@ -59,8 +59,10 @@ class Bars:
     @property
     def series(self) -> list[Series]:
         """Whose bars there are, each once, in an order that no value changes."""
-        found = {bar.series.label: bar.series for group in self.groups for bar in group.bars}
-        return sorted(found.values(), key=lambda one: (one.published, place_of(one.system), one.label))
+        series_by_label = {bar.series.label: bar.series for group in self.groups for bar in group.bars}
+        return sorted(
+            series_by_label.values(), key=lambda one: (one.published, place_of(one.system), one.label)
+        )
 
     def without(self, hidden: Container[str]) -> Bars:
         groups = (

@@ -291,9 +291,9 @@ class LineCanvas(pg.PlotWidget):
             return
         for label in self._lines.keys() - set(labels):
             self._lines.pop(label).remove()
-        kept = self._lines
+        lines_before = self._lines
         self._lines = {
-            one.label: kept.get(one.label) or DrawnLine(self, one, self._log) for one in self._series
+            one.label: lines_before.get(one.label) or DrawnLine(self, one, self._log) for one in self._series
         }
         for height, line in enumerate(reversed(self._lines.values())):
             line.set_height(height)
@@ -425,9 +425,9 @@ class BenchmarkPlot(QWidget):
     @cached_property
     def even(self) -> WithInset:
         """Made when it is first wanted: most benchmarks are only looked at by powers of ten."""
-        made = WithInset()
-        self._stack.addWidget(made)
-        return made
+        item = WithInset()
+        self._stack.addWidget(item)
+        return item
 
     @property
     def canvas(self) -> LineCanvas:

@@ -82,10 +82,10 @@ class BenchmarkResults:
     ) -> BenchmarkResults:
         """Of what a saved run has of this workload."""
         records = list(samples)
-        made = cls(workload, records, tally=Tally(records))
+        results = cls(workload, records, tally=Tally(records))
         for message in messages:
-            made.take(message)
-        return made
+            results.take(message)
+        return results
 
     def take(self, message: Message) -> None:
         match message:
@@ -187,7 +187,7 @@ def panels(results: BenchmarkResults, display: Display, even: bool = False) -> l
     """A plot for each operation, and one for sizes on disk after the first that changes them. Of a saved run,
     which is not added to, only what was measured or published has one."""
     known = results.workload.operations
-    made = [
+    result = [
         Panel(
             one.id,
             one.title,
@@ -201,8 +201,8 @@ def panels(results: BenchmarkResults, display: Display, even: bool = False) -> l
     if resizing is not None:
         of_disk = replace(display, operation=resizing.id, quantity=DISK, samples=None)
         drawn = tuple(lines(results, of_disk, even))
-        made.append(Panel(DISK.field, DISK.title, f"After: {resizing.title}", DISK, drawn))
-    return made if results.planned else [panel for panel in made if panel.series] or made
+        result.append(Panel(DISK.field, DISK.title, f"After: {resizing.title}", DISK, drawn))
+    return result if results.planned else [panel for panel in result if panel.series] or result
 
 
 def prepare(results: BenchmarkResults, display: Display) -> None:
@@ -234,13 +234,13 @@ def normalised(results: BenchmarkResults, display: Display, log: bool) -> Bars:
     resizing = next((one for one in results.operations if one.resizes), None)
     groups = []
     for one in results.operations:
-        made = _multiples(times, one, reference, display.statistic)
-        there = {bar.series.system for bar in made}
+        multiples = _multiples(times, one, reference, display.statistic)
+        there = {bar.series.system for bar in multiples}
         lost = (bar for bar in _missing_bars(results, one.id) if bar.lost and bar.series.system not in there)
-        groups.append(ranked(one.title, [*made, *lost], NORMALISED, factors=False))
+        groups.append(ranked(one.title, [*multiples, *lost], NORMALISED, factors=False))
     if resizing is not None:
-        made = _multiples(disk, resizing, reference, "median")
-        groups.append(ranked(f"Size on disk after: {resizing.title}", made, NORMALISED, factors=False))
+        multiples = _multiples(disk, resizing, reference, "median")
+        groups.append(ranked(f"Size on disk after: {resizing.title}", multiples, NORMALISED, factors=False))
     return Bars(tuple(group for group in groups if group.bars), log, 1.0)
 
 
@@ -256,32 +256,32 @@ def _dashed(workload: str, operation: str, quantity: Quantity, last: int = 0) ->
     """What was published, up to `last` rows where that is given; of several figures of one system, what each
     was called there tells them apart."""
     known = published_lines(workload, operation, quantity.field) if workload in WORKLOADS else []
-    found = [line for line in known if line.points]
-    titles = [line.title for line in found]
-    made = []
-    for place, line in enumerate(found):
+    lines = [line for line in known if line.points]
+    titles = [line.title for line in lines]
+    dashed = []
+    for place, line in enumerate(lines):
         title = line.title
         if titles.count(title) > 1:
             title = f"{title} ({line.published_as or place + 1})"
-        before = [one.system for one in found[:place]]
+        before = [one.system for one in lines[:place]]
         series = published_series(line)
         points = tuple(point for point in series.points if not last or point.rows <= last)
-        made.append(replace(series, title=title, variant=before.count(line.system), points=points))
-    return tuple(made)
+        dashed.append(replace(series, title=title, variant=before.count(line.system), points=points))
+    return tuple(dashed)
 
 
 # ------------------------------------------------------------------------------ bars
 
 
 def _group(results: BenchmarkResults, operation: Operation, rows: int, display: Display) -> BarGroup:
-    found = results.tally.summaries(display.quantity.field, display.samples, operation.id)
-    at_size = {point: summary for point, summary in found.items() if point[2] == rows}
-    made = [_bar(one, one.points[0], display.quantity) for one in _live(at_size, display.statistic)]
-    there = {bar.series.system for bar in made}
-    made += [bar for bar in _missing_bars(results, operation.id, rows) if bar.series.system not in there]
-    made += [_published_bar(one, rows, display.quantity) for one in
+    summaries = results.tally.summaries(display.quantity.field, display.samples, operation.id)
+    at_size = {point: summary for point, summary in summaries.items() if point[2] == rows}
+    bars = [_bar(one, one.points[0], display.quantity) for one in _live(at_size, display.statistic)]
+    there = {bar.series.system for bar in bars}
+    bars += [bar for bar in _missing_bars(results, operation.id, rows) if bar.series.system not in there]
+    bars += [_published_bar(one, rows, display.quantity) for one in
              _dashed(results.workload.id, operation.id, display.quantity)]  # fmt: skip
-    return ranked(f"{operation.title}, {shown_rows(rows)}", made, display.quantity)
+    return ranked(f"{operation.title}, {shown_rows(rows)}", bars, display.quantity)
 
 
 def _bar(series: Series, point: SeriesPoint, quantity: Quantity) -> Bar:
@@ -297,16 +297,16 @@ def _bar(series: Series, point: SeriesPoint, quantity: Quantity) -> Bar:
 
 def _missing_bars(results: BenchmarkResults, operation: str, rows: int | None = None) -> list[Bar]:
     """What takes the place of a bar: a failure, at one size or any, or the reason why nothing was asked."""
-    found: dict[str, Failure | Unsupported] = {
+    failures: dict[str, Failure | Unsupported] = {
         one.system: one for one in results.unsupported if one.step == operation
     }
-    found |= {
+    failures |= {
         one.system: one for one in results.failures if one.operation == operation and rows in (None, one.rows)
     }
     return [
         Bar(Series(name, title_of(name), False, "", "", ()), None, lost_words(one), lost_words(one),
             lost=isinstance(one, Failure))
-        for name, one in found.items()
+        for name, one in failures.items()
     ]  # fmt: skip
 
 
@@ -341,13 +341,13 @@ def _workloads_of(run: SavedRun) -> list[Workload]:
     """In the order in which they were measured; those that nothing is known of here are left out."""
     if run.choice is not None:
         return [part.workload for part in run.choice.parts]
-    found = []
+    workloads = []
     for name in dict.fromkeys(sample.workload for sample in run.samples):
         try:
-            found.append(workload_named(name))
+            workloads.append(workload_named(name))
         except LamellaError:  # of another version, or of a file that is gone
             continue
-    return found
+    return workloads
 
 
 def results_of(run: SavedRun) -> dict[str, BenchmarkResults]:

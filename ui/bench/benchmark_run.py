@@ -81,11 +81,11 @@ class BenchmarkRun(QObject):
         self.progressed.emit(progress.fraction or 0.0)
 
     def _empty_inbox(self) -> None:
-        told: list[Message] = []
+        messages: list[Message] = []
         while self._inbox:
-            told.append(self._inbox.popleft())
-        if told:
-            self.messages.emit(told)
+            messages.append(self._inbox.popleft())
+        if messages:
+            self.messages.emit(messages)
 
     def _end(self, how: End, error: Exception | None = None) -> None:
         self._look.stop()
@@ -178,15 +178,15 @@ class RunSaving(QObject):
     def save(self, recording: Recording) -> None:
         """A benchmark that measured something; one that grew takes the place of what was saved of it
         before."""
-        kept, saved = self._kept, self._saved
-        if kept is None or not (recording.records or recording.failures):
+        saved_runs, saved = self._kept, self._saved
+        if saved_runs is None or not (recording.records or recording.failures):
             return
         run = recording.run()
         before = [saved[1]] if saved and saved[0] is recording else []
 
         def work(job: Job) -> int:
-            number = kept.save(run)
-            kept.delete(before)
+            number = saved_runs.save(run)
+            saved_runs.delete(before)
             return number
 
         def done(number: int) -> None:

@@ -22,7 +22,7 @@ class Caption(QLabel):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._told, self._short = "", False
+        self._words, self._short = "", False
         theme.variant(self, "caption")
         self.setTextFormat(Qt.TextFormat.PlainText)
         self.setWordWrap(True)
@@ -30,10 +30,10 @@ class Caption(QLabel):
     @property
     def full_text(self) -> str:
         """All of it, also where it is cut."""
-        return self._told
+        return self._words
 
     def tell(self, text: str) -> None:
-        self._told = text
+        self._words = text
         self._show()
         self.setVisible(bool(text))
 
@@ -52,13 +52,13 @@ class Caption(QLabel):
             self._show()
 
     def _show(self) -> None:
-        shown = self._fitting() if self._short else self._told
+        shown = self._fitting() if self._short else self._words
         self.setText(shown)
-        self.setToolTip(self._told if shown != self._told else "")
+        self.setToolTip(self._words if shown != self._words else "")
 
     def _fitting(self) -> str:
         """As many of its parts as there is room for; of a single one the beginning, if that says anything."""
-        room, parts = self.contentsRect().width(), self._told.split(PARTED)
+        room, parts = self.contentsRect().width(), self._words.split(PARTED)
         for count in range(len(parts), 0, -1):
             text = PARTED.join(parts[:count])
             if self.fontMetrics().horizontalAdvance(text) <= room:
@@ -136,20 +136,20 @@ class EstimateNote(QFrame):
                 lambda job: estimate(choice, self._costs()), self._show, owner=self, quiet=True
             )
 
-    def _show(self, found: Estimate) -> None:
-        self.estimate, self._handle = found, None
+    def _show(self, estimate: Estimate) -> None:
+        self.estimate, self._handle = estimate, None
         self.words.tell(
             PARTED.join(
                 (
-                    f"about {about(found.seconds)}",
-                    f"{shown_bytes(found.disk_bytes)} on disk",
-                    f"{shown_bytes(found.memory_bytes)} of memory",
+                    f"about {about(estimate.seconds)}",
+                    f"{shown_bytes(estimate.disk_bytes)} on disk",
+                    f"{shown_bytes(estimate.memory_bytes)} of memory",
                 )
             )
         )
         self.problem.tell(self.refusal)
         self.setVisible(not self._words_apart or bool(self.refusal))
-        self.fit.setVisible(self.can_fit and bool(self.refusal) and bool(found.fitting_rows))
+        self.fit.setVisible(self.can_fit and bool(self.refusal) and bool(estimate.fitting_rows))
         self.changed.emit()
 
     def _build(self) -> None:

@@ -158,7 +158,7 @@ def drawing_of(panels: Sequence[Panel], sizes: tuple[int, ...], matrix: Matrix, 
 def _with_drawn_rivals(matrix: Matrix, panels: Sequence[Panel]) -> Matrix:
     """A line for everyone who has one on a plot or a figure, and for nobody else."""
     drawn = {one.system for panel in panels for one in panel.series if not one.published}
-    found = {rival for (rival, _), cell in matrix.cells.items() if cell.outcome != ABSENT}
-    rivals = in_order((drawn | found) - {matrix.subject})
+    present = {rival for (rival, _), cell in matrix.cells.items() if cell.outcome != ABSENT}
+    rivals = in_order((drawn | present) - {matrix.subject})
     cells = {(name, column): Cell(column, name, ABSENT) for name in rivals for column in matrix.columns}
     return replace(matrix, rivals=tuple(rivals), cells=cells | dict(matrix.cells))

@@ -381,21 +381,21 @@ class Multiples(QWidget):
             for point in series.points
         ]
         within = []
-        for number, (series, _, place) in enumerate(found := [*_crosses(area, frame), *places]):
+        for number, (series, _, place) in enumerate(places_near := [*_crosses(area, frame), *places]):
             away = math.hypot(place.x() - position.x(), place.y() - position.y())
             if away <= REACH:
                 within.append((series.published, away, number))
         if not within:
             return None
-        series, point, _ = found[min(within)[-1]]
+        series, point, _ = places_near[min(within)[-1]]
         return area.panel, series, point
 
     def event(self, event: QEvent) -> bool:
         if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
             position = QPointF(event.pos())
-            found, area = self.nearest(position), self.area_at(position)
-            if found is not None:
-                panel, series, point = found
+            place, area = self.nearest(position), self.area_at(position)
+            if place is not None:
+                panel, series, point = place
                 text = hover_text(series, point, panel.quantity, panel.title)
                 QToolTip.showText(event.globalPos(), text, self)
             elif area is not None and position.y() < area.box.top():
@@ -485,13 +485,13 @@ class Pager(QWidget):
 def _crosses(area: PlotArea, frame: Frame) -> list[tuple[Series, SeriesPoint, QPointF]]:
     """On the lower edge, those of several systems at one size above each other."""
     count: Counter[int] = Counter()
-    made = []
+    crosses = []
     for series in area.panel.series:
         for point in series.failures:
             up = (count[point.rows] + 0.5) * CROSS_SIZE
-            made.append((series, point, QPointF(frame.x_of(point.rows, area.box), area.box.bottom() - up)))
+            crosses.append((series, point, QPointF(frame.x_of(point.rows, area.box), area.box.bottom() - up)))
             count[point.rows] += 1
-    return made
+    return crosses
 
 
 def _paint_series(

@@ -96,12 +96,12 @@ class FindingsTable(QTableWidget):
         self._width = 0
         theme.current().changed.connect(self._write_anew)
 
-    def show_findings(self, found: Sequence[Finding]) -> None:
-        self.setRowCount(len(found))
-        changed = [row for row, one in enumerate(found) if self._shown[row : row + 1] != [one]]
-        self._shown = list(found)
+    def show_findings(self, findings: Sequence[Finding]) -> None:
+        self.setRowCount(len(findings))
+        changed = [row for row, one in enumerate(findings) if self._shown[row : row + 1] != [one]]
+        self._shown = list(findings)
         for row in changed:
-            self._put(row, found[row])
+            self._put(row, findings[row])
         if changed:
             self._fit_verdicts()
             self._fit_rows(changed)
@@ -116,9 +116,9 @@ class FindingsTable(QTableWidget):
             self._fit_rows(range(self.rowCount()))
 
     def _write_anew(self) -> None:
-        found, self._shown, self._width = self._shown, [], 0
+        findings, self._shown, self._width = self._shown, [], 0
         self.setColumnWidth(0, 0)
-        self.show_findings(found)
+        self.show_findings(findings)
 
     def _fit_verdicts(self) -> None:
         self.resizeColumnToContents(0)
@@ -130,14 +130,14 @@ class FindingsTable(QTableWidget):
             self.resizeRowToContents(row)
             self.setRowHeight(row, self.rowHeight(row) + theme.XS)
 
-    def _put(self, row: int, found: Finding) -> None:
+    def _put(self, row: int, finding: Finding) -> None:
         colors = theme.current()
-        first, second = QTableWidgetItem(found.verdict), QTableWidgetItem(found.sentence)
-        first.setForeground(colors.color(found.color))
+        first, second = QTableWidgetItem(finding.verdict), QTableWidgetItem(finding.sentence)
+        first.setForeground(colors.color(finding.color))
         first.setFont(colors.font(bold=True))
         first.setTextAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-        second.setForeground(colors.color("danger" if found.color == "danger" else "text"))
-        second.setToolTip(found.details or found.sentence)
+        second.setForeground(colors.color("danger" if finding.color == "danger" else "text"))
+        second.setToolTip(finding.details or finding.sentence)
         self.setItem(row, 0, first)
         self.setItem(row, 1, second)
 

@@ -86,9 +86,9 @@ class ResultsView(QWidget):
         takes a third of a second to import."""
         from lamella.ui.bench.benchmark_plot import BenchmarkPlot
 
-        made = BenchmarkPlot()
-        self._pages.addWidget(made)
-        return made
+        plot = BenchmarkPlot()
+        self._pages.addWidget(plot)
+        return plot
 
     @property
     def _shows_plot(self) -> bool:

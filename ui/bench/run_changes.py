@@ -82,7 +82,7 @@ class ComparisonView(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.found: list[Comparison] = []
+        self.comparisons: list[Comparison] = []
         self.summary, self.which = QLabel(), Caption()
         self.sure = QCheckBox("Only what became faster or slower")
         self.copy = QPushButton("Copy as Markdown")
@@ -90,22 +90,22 @@ class ComparisonView(QWidget):
         self._area = QScrollArea(widgetResizable=True, frameShape=QFrame.Shape.NoFrame)
         self._build()
 
-    def show_comparison(self, before: SavedRun, after: SavedRun, found: list[Comparison]) -> None:
-        self.found = found
+    def show_comparison(self, before: SavedRun, after: SavedRun, comparisons: list[Comparison]) -> None:
+        self.comparisons = comparisons
         self.which.tell(f"{_named(after)}, compared with {_named(before)}")
         self._draw()
 
     @property
     def text(self) -> str:
-        return comparison_table(self.found).as_markdown()
+        return comparison_table(self.comparisons).as_markdown()
 
     def _draw(self) -> None:
         only = (FASTER, SLOWER) if self.sure.isChecked() else tuple(COLORS)
-        self.summary.setText(verdict_counts(self.found))
-        self.chart.show_bars(bars_of([one for one in self.found if one.verdict in only]))
+        self.summary.setText(verdict_counts(self.comparisons))
+        self.chart.show_bars(bars_of([one for one in self.comparisons if one.verdict in only]))
         for widget in (self._area, self.sure, self.copy):
-            widget.setVisible(bool(self.found))
-        self.nothing.setVisible(not self.found)
+            widget.setVisible(bool(self.comparisons))
+        self.nothing.setVisible(not self.comparisons)
 
     def _copy(self) -> None:
         QGuiApplication.clipboard().setText(self.text)
@@ -133,21 +133,21 @@ class ComparisonView(QWidget):
         self.copy.clicked.connect(self._copy)
 
 
-def verdict_counts(found: Sequence[Comparison]) -> str:
+def verdict_counts(comparisons: Sequence[Comparison]) -> str:
     """ "2 slower, 5 faster, 12 the same, 3 with too few samples to tell" """
-    counts = {verdict: sum(one.verdict == verdict for one in found) for verdict in COLORS}
+    counts = {verdict: sum(one.verdict == verdict for one in comparisons) for verdict in COLORS}
     words = {SLOWER: "slower", FASTER: "faster", SAME: "the same", TOO_FEW: "with too few samples to tell"}
-    told = [f"{counts[verdict]:,} {word}" for verdict, word in words.items() if counts[verdict]]
-    return ", ".join(told) or "Nothing to compare"
+    counts_text = [f"{counts[verdict]:,} {word}" for verdict, word in words.items() if counts[verdict]]
+    return ", ".join(counts_text) or "Nothing to compare"
 
 
-def bars_of(found: Sequence[Comparison]) -> Bars:
+def bars_of(comparisons: Sequence[Comparison]) -> Bars:
     """A group for each operation and size, those with something slower or faster first.
 
     Values are how many times faster, on a scale of powers both ways from 1.
     """
     groups: dict[str, list[Bar]] = {}
-    for one in found:
+    for one in comparisons:
         groups.setdefault(_title(one), []).append(_bar(one))
     ordered = sorted(groups.items(), key=lambda item: min(map(_rank, item[1])))
     return Bars(tuple(BarGroup(title, tuple(bars)) for title, bars in ordered), log=True, reference=1.0)
@@ -331,7 +331,7 @@ class TrendView(QWidget):
         """Its workloads, those measured most often first."""
         runs = self._runs = [run for run in self._all if run.machine == self.machine.currentData()]
         names = list(chain.from_iterable(run.workloads for run in runs))
-        known = {name: found for name in names if (found := _workload_or_none(name)) is not None}
+        known = {name: workload for name in names if (workload := _workload_or_none(name)) is not None}
         ordered = sorted(known, key=lambda name: -names.count(name))
         _fill(self.workload, {name: known[name].title for name in ordered})
         self._take_workload()
@@ -361,23 +361,25 @@ class TrendView(QWidget):
             self._show({})
             return
         systems = {name for run in self._runs if workload in run.workloads for name in run.systems}
-        kept, numbers = self._kept, {run.id for run in self._runs}
+        saved_runs, numbers = self._kept, {run.id for run in self._runs}
 
         def work(job: Job) -> Trends:
             return {
-                name: [one for one in trend(kept, workload, operation, name, rows) if one.run in numbers]
+                name: [
+                    one for one in trend(saved_runs, workload, operation, name, rows) if one.run in numbers
+                ]
                 for name in systems
             }
 
         self._reading = self._tasks.read(work, self._show, self.failed.emit, owner=self, quiet=True)
 
-    def _show(self, found: Trends) -> None:
+    def _show(self, trends: Trends) -> None:
         self._reading = None
-        systems = [name for name in in_order(found) if found[name]]
-        runs = sorted({(point.started, point.run) for name in systems for point in found[name]})
+        systems = [name for name in in_order(trends) if trends[name]]
+        runs = sorted({(point.started, point.run) for name in systems for point in trends[name]})
         places = {run: place for place, (_, run) in enumerate(runs)}
         self._moments = [started.astimezone() for started, _ in runs]
-        self._series = [_series(name, found[name], places) for name in systems]
+        self._series = [_series(name, trends[name], places) for name in systems]
         self.legend.show_series(self._series)
         self._draw()
         several = len(runs) > 1
@@ -425,8 +427,8 @@ def _workload_or_none(name: str) -> Workload | None:
 
 def _series(name: str, points: Sequence[TrendPoint], places: Mapping[int, int]) -> Series:
     """The points' `rows` are the numbers of the runs, counted from the oldest."""
-    made = (SeriesPoint(places[p.run], p.value or None, p.low, p.high, p.samples) for p in points)
-    return Series(name, title_of(name), False, "measured here", "", tuple(made))
+    series_points = (SeriesPoint(places[p.run], p.value or None, p.low, p.high, p.samples) for p in points)
+    return Series(name, title_of(name), False, "measured here", "", tuple(series_points))
 
 
 def _fill(box: QComboBox, titles: Mapping[object, str]) -> None:

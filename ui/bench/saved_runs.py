@@ -150,7 +150,7 @@ class ResultsBrowser(QDialog):
         super().__init__(parent, Qt.WindowType.Window)
         self._kept, self._tasks = kept, tasks
         self._reading: Handle | None = None
-        self._asked: tuple[int, ...] = ()
+        self._numbers: tuple[int, ...] = ()
         self._open: tuple[SavedRun, ...] = ()
         self._saved: Sequence[RunSummary] = ()
         self._files: dict[int, SavedRun] = {}
@@ -218,7 +218,7 @@ class ResultsBrowser(QDialog):
     # --------------------------------------------------------------------- showing
 
     def _show_runs(self, runs: Sequence[RunSummary]) -> None:
-        self._asked, self._open, self._saved = (), (), runs
+        self._numbers, self._open, self._saved = (), (), runs
         self._show_list()
         self.trends.show_runs(runs)
 
@@ -238,7 +238,7 @@ class ResultsBrowser(QDialog):
         if len(chosen) in (1, 2):
             self._read(tuple(run.id for run in chosen))
             return
-        self._asked = ()
+        self._numbers = ()
         if self.table.kept.count and not self.table.kept.runs:
             title, words = NONE_FOUND
         else:
@@ -247,15 +247,15 @@ class ResultsBrowser(QDialog):
         self.pages.setCurrentWidget(self.hint)
 
     def _read(self, numbers: tuple[int, ...]) -> None:
-        if numbers == self._asked:
+        if numbers == self._numbers:
             return
-        self._asked = numbers
+        self._numbers = numbers
         if self._reading is not None:
             self._reading.cancel()
-        kept, files, display = self._kept, dict(self._files), self.run.view.display.display
+        saved_runs, files, display = self._kept, dict(self._files), self.run.view.display.display
 
         def work(job: Job) -> _Opened:
-            runs = [files[number] if number in files else kept.run(number) for number in numbers]
+            runs = [files[number] if number in files else saved_runs.run(number) for number in numbers]
             return _opened(runs, display)
 
         self._reading = self._tasks.read(work, self._show, self._fail, owner=self, quiet=True)
@@ -311,18 +311,18 @@ class ResultsBrowser(QDialog):
         if not numbers:
             self._show_list()
             return
-        kept = self._kept
+        saved_runs = self._kept
 
         def work(job: Job) -> list[SavedRun]:
-            gone = [kept.run(number) for number in numbers]
-            kept.delete(numbers)
+            gone = [saved_runs.run(number) for number in numbers]
+            saved_runs.delete(numbers)
             return gone
 
         self._change(work, "Deleting runs", self._say_deleted)
 
     def _say_deleted(self, gone: list[SavedRun]) -> None:
-        told = gone[0].title if len(gone) == 1 else f"{len(gone)} runs"
-        self.news.say(f"Deleted: {told}", ("Undo", lambda: self._restore(gone)), stays=True)
+        what = gone[0].title if len(gone) == 1 else f"{len(gone)} runs"
+        self.news.say(f"Deleted: {what}", ("Undo", lambda: self._restore(gone)), stays=True)
 
     def _restore(self, gone: list[SavedRun]) -> None:
         """They get numbers of their own."""

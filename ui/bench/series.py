@@ -250,8 +250,8 @@ class LiveLines:
         """Of every system that did the operation, in the table's order. `quantity` is a field of a record,
         `samples` a key of `records.SAMPLES`."""
         systems = in_order(self._tally.systems(operation))
-        made = (self._line(operation, system, quantity, samples, statistic) for system in systems)
-        return [line for line in made if line.points]
+        lines = (self._line(operation, system, quantity, samples, statistic) for system in systems)
+        return [line for line in lines if line.points]
 
     def _line(
         self, operation: str, system: str, quantity: str, samples: str | None, statistic: str
@@ -263,9 +263,9 @@ class LiveLines:
         known = self._known.get(key)
         if known is not None and known[0] == revision:
             return known[1]
-        made = live_series(system, self._tally.line(operation, system, quantity, samples), statistic)
-        self._known[key] = (revision, made)
-        return made
+        series = live_series(system, self._tally.line(operation, system, quantity, samples), statistic)
+        self._known[key] = (revision, series)
+        return series
 
 
 def published_series(line: PublishedLine) -> Series:

@@ -101,8 +101,8 @@ class SystemRow(QTreeWidgetItem):
     def show_state(self) -> None:
         """In the colours of the theme as it is now."""
         look = theme.current()
-        on, kept = Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable, Qt.ItemFlag.ItemIsUserCheckable
-        self.setFlags(on | kept if self.ready else on)
+        on, flags = Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable, Qt.ItemFlag.ItemIsUserCheckable
+        self.setFlags(on | flags if self.ready else on)
         self.setForeground(NAME, look.color("text" if self.ready else "muted"))
         self.setForeground(VERSION, look.color("accent" if self.command else "muted"))
         self.setText(VERSION, COPY if self.command else self.version)
@@ -218,7 +218,7 @@ class Asking(QObject):
         super().__init__(parent)
         self._tasks = tasks
         self._families: tuple[str, ...] = ()
-        self._asked: set[str] = set()
+        self._families_under_way: set[str] = set()
         self._handle: Handle | None = None
 
     @property
@@ -231,10 +231,10 @@ class Asking(QObject):
 
     def ask(self) -> None:
         """Those that were not asked before; nothing happens while others are."""
-        families = tuple(family for family in self._families if family not in self._asked)
+        families = tuple(family for family in self._families if family not in self._families_under_way)
         if self._handle is not None or not families:
             return
-        self._asked.update(families)
+        self._families_under_way.update(families)
 
         def work(job: Job) -> None:
             ask_introductions(families, self.heard.emit, job)
@@ -259,7 +259,7 @@ class Asking(QObject):
         if self._handle is not None:
             self._handle.cancel()
             self._handle = None
-        self._asked = set()
+        self._families_under_way = set()
 
     def _over(self, handle: Handle, error: Exception | None = None) -> None:
         if self._handle is handle:
@@ -384,8 +384,8 @@ class SystemList(QWidget):
 
     def _show_versions(self, versions: dict[str, str]) -> None:
         with QSignalBlocker(self.tree):
-            for name, found in versions.items():
-                self.rows[name].set_version(found)
+            for name, version in versions.items():
+                self.rows[name].set_version(version)
         self._fit()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
@@ -449,11 +449,11 @@ class SystemList(QWidget):
                 row.show_state()
 
     def _show_matches(self) -> None:
-        wanted = self.find.text().strip().casefold()
+        words = self.find.text().strip().casefold()
         for heading in self._headings:
             rows = [heading.child(place) for place in range(heading.childCount())]
             for row in rows:
-                row.setHidden(wanted not in f"{row.entry.title} {row.entry.id}".casefold())
+                row.setHidden(words not in f"{row.entry.title} {row.entry.id}".casefold())
             heading.setHidden(all(row.isHidden() for row in rows))
         server = self.rows.get(WITH_SERVER)
         self.server.setVisible(server is not None and server.takes_part and not server.isHidden())

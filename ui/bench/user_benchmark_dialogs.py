@@ -204,14 +204,14 @@ class UserTableDialog(QDialog):
             if field.name == ID:
                 continue
             item = QListWidgetItem(field.name, self.columns)
-            wanted = shown is None or field.name in shown
+            ticked = shown is None or field.name in shown
             item.setFlags(Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsUserCheckable)
             item.setToolTip(f"{field.name}: {field.type}")
             if compared_type(field.type) is None:
-                wanted = False
+                ticked = False
                 item.setFlags(Qt.ItemFlag.NoItemFlags)
                 item.setToolTip(NOT_COMPARED.format(type=field.type))
-            item.setCheckState(Qt.CheckState.Checked if wanted else Qt.CheckState.Unchecked)
+            item.setCheckState(Qt.CheckState.Checked if ticked else Qt.CheckState.Unchecked)
 
     def _ticked(self) -> list[str]:
         items = map(self.columns.item, range(self.columns.count()))

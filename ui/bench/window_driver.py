@@ -249,9 +249,9 @@ class LamellaWindow(WindowSystem):
             ):
                 _send_mouse(cards, kind, point, button, buttons)
 
-        wanted = sum(bars.all[bar] for bar in brushed)
+        expected = sum(bars.all[bar] for bar in brushed)
         act = self._rows(drag)
-        return Act(digest(self._num_rows - wanted), act.seconds, act.hold_seconds)
+        return Act(digest(self._num_rows - expected), act.seconds, act.hold_seconds)
 
     def _change_theme(self) -> Act:
         self._pieces = []

@@ -160,7 +160,8 @@ class SizeChoice(QWidget):
 
     @property
     def table_rows(self) -> int | None:
-        """Of workloads that change some rows of a larger table; None elsewhere, and while it is no number."""
+        """Of workloads that change some rows of a larger table; None elsewhere, and while it is not a
+        number."""
         return None if self._table_line.isHidden() else number_in(self.table.text())
 
     @property

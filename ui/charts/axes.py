@@ -88,8 +88,8 @@ class ChartAxis(pg.AxisItem):
         return theme.current().line_height() if self.label.isVisible() else 0
 
     def tickValues(self, minVal: float, maxVal: float, size: float) -> Ticks:
-        found = self.ticks.values(minVal, maxVal, size, self.orientation)
-        levels = super().tickValues(minVal, maxVal, size) if found is None else found
+        own = self.ticks.values(minVal, maxVal, size, self.orientation)
+        levels = super().tickValues(minVal, maxVal, size) if own is None else own
         least, most = self.span
         return [(spacing, [at for at in values if least <= at <= most]) for spacing, values in levels]
 

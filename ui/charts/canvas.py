@@ -195,15 +195,15 @@ class ChartCanvas(pg.GraphicsLayoutWidget):
         title = data.spec.y if data.spec.kind == HEAT_MAP else figure_title(data.spec)
         left.setLabel(escape(visible(title)), **style)
         left.showLabel(data.panels is None)
-        made = marks.of_rows(rows)
-        for item in made.items:
+        panel_marks = marks.of_rows(rows)
+        for item in panel_marks.items:
             plot.addItem(item, ignoreBounds=True)
-        has_zero = data.y is None and not data.spec.log_y and made.low < 0 < made.high
+        has_zero = data.y is None and not data.spec.log_y and panel_marks.low < 0 < panel_marks.high
         if has_zero:
             zero = pg.InfiniteLine(0, 0, pen=cosmetic(look.color("border_strong"), 1))
             zero.setZValue(-10)
             plot.addItem(zero, ignoreBounds=True)
-        self.panels.append(Panel(plot, made, rows, place, cell, named))
+        self.panels.append(Panel(plot, panel_marks, rows, place, cell, named))
 
     def _left_ticks(self) -> Any:
         assert self.data is not None
@@ -328,13 +328,13 @@ class ChartCanvas(pg.GraphicsLayoutWidget):
                 QToolTip.hideText()
                 self._drag_to(position)
             return
-        found = self.mark_at(position)
-        if found is None or self.data is None:
+        mark = self.mark_at(position)
+        if mark is None or self.data is None:
             QToolTip.hideText()
             self._show_ring(None, None)
             return
-        self._show_ring(*found)
-        QToolTip.showText(event.globalPosition().toPoint(), hover_text(self.data, found[1].row), self)
+        self._show_ring(*mark)
+        QToolTip.showText(event.globalPosition().toPoint(), hover_text(self.data, mark[1].row), self)
 
     def leaveEvent(self, event: QEvent) -> None:
         self._show_ring(None, None)
@@ -381,9 +381,9 @@ class ChartCanvas(pg.GraphicsLayoutWidget):
             return
         had_brush = self._brush is not None
         self.clear_brush()
-        found = self.mark_at(position)
-        if found is not None and not had_brush:
-            self.clicked.emit(self.picked_of(*found))
+        mark = self.mark_at(position)
+        if mark is not None and not had_brush:
+            self.clicked.emit(self.picked_of(*mark))
 
     def _drag_to(self, position: QPointF) -> None:
         assert self._pressed is not None and self.data is not None

@@ -269,16 +269,16 @@ class Marks:
         self._ramp = ramp_of(data)
 
     def of_rows(self, rows: Sequence[Row]) -> PanelMarks:
-        made = PanelMarks()
+        panel = PanelMarks()
         draw: dict[str, Callable[[PanelMarks, Sequence[Row]], None]] = {
             HISTOGRAM: self._bars, BAR: self._bars, LINE: self._lines, AREA: self._areas, BOX: self._boxes,
             HEAT_MAP: self._cells,
         }  # fmt: skip
         if self._data.shows_points:
-            self._points(made, rows)
+            self._points(panel, rows)
         else:
-            draw.get(self._data.spec.kind, self._cells)(made, rows)
-        return made
+            draw.get(self._data.spec.kind, self._cells)(panel, rows)
+        return panel
 
     @property
     def stacks(self) -> bool:
@@ -313,11 +313,11 @@ class Marks:
         positive = [v for v in self._data.table["value"].to_pylist() if v is not None and v > 0]
         return math.floor(math.log10(min(positive)) - 0.05) if positive else 0.0
 
-    def _bars(self, made: PanelMarks, rows: Sequence[Row]) -> None:
+    def _bars(self, panel: PanelMarks, rows: Sequence[Row]) -> None:
         shapes, base, stacks, whiskers = Shapes(), self._base(), self.stacks, list[tuple[float, float]]()
         colors = [look.key for look in self._looks]
         tops: dict[int, float] = {}
-        made.reach(base)
+        panel.reach(base)
         for look, own in self._by_color(rows):
             pen = cosmetic(look.color, OUTLINE_WIDTH)
             for row in own:
@@ -338,50 +338,50 @@ class Marks:
                 outline = QPen(theme.current().color("surface")) if single else pen
                 outline.setCosmetic(True)
                 shapes.add(area, look.brush, outline)
-                made.marks.append(Mark(row, area))
-                made.reach(height, begin)
+                panel.marks.append(Mark(row, area))
+                panel.reach(height, begin)
                 if self._display.band and not stacks and row.get("low") is not None:
                     low, high = self.at(row["low"]), self.at(row["high"])
                     if math.isfinite(low) and high > low:
                         whiskers += [(area.center().x(), low), (area.center().x(), high)]
-                        made.reach(low, high)
-        self._cut_others(made)
-        made.items.append(shapes)
+                        panel.reach(low, high)
+        self._cut_others(panel)
+        panel.items.append(shapes)
         if whiskers:
-            made.items.append(_pairs(whiskers, cosmetic(theme.current().color("text"), OUTLINE_WIDTH)))
+            panel.items.append(_pairs(whiskers, cosmetic(theme.current().color("text"), OUTLINE_WIDTH)))
 
-    def _cut_others(self, made: PanelMarks) -> None:
+    def _cut_others(self, panel: PanelMarks) -> None:
         """What is left over of very many values is often more than all that is shown: its bar is cut, and
         says how high it is."""
         if self._data.x is None or not self._data.x.others or self._log:
             return
-        ends = [(mark.row["x"] == OTHERS, mark.area) for mark in made.marks if mark.area is not None]
+        ends = [(mark.row["x"] == OTHERS, mark.area) for mark in panel.marks if mark.area is not None]
         high = max((area.bottom() for other, area in ends if not other), default=0.0)
         top, area = max(
             ((area.bottom(), area) for other, area in ends if other), default=(0.0, None), key=lambda e: e[0]
         )
         if area is None or high <= 0 or top <= CUT * high:
             return
-        made.high = high * 1.12
+        panel.high = high * 1.12
         label = pg.TextItem(f"▲ {figure_text(top)}", color=theme.current().color("text"), anchor=(1, 0))
         label.setFont(theme.current().font(theme.TextSize.CAPTION))
-        label.setPos(area.left(), made.high)
-        made.items.append(label)
+        label.setPos(area.left(), panel.high)
+        panel.items.append(label)
 
-    def _lines(self, made: PanelMarks, rows: Sequence[Row]) -> None:
+    def _lines(self, panel: PanelMarks, rows: Sequence[Row]) -> None:
         if self._display.zero and not self._log:
-            made.reach(0.0)
+            panel.reach(0.0)
         for look, own in self._by_color(rows):
             spots = [(self._x(row).at, self.at(row["value"]), row) for row in own]
             spots = sorted((spot for spot in spots if math.isfinite(spot[1])), key=lambda spot: spot[0])
             if not spots:
                 continue
             x, y = np.array([s[0] for s in spots]), np.array([s[1] for s in spots])
-            self._band(made, look, [row for _, _, row in spots], x)
-            made.items += self._line(look, x, y)
-            made.marks += [Mark(row, None, QPointF(a, b)) for a, b, row in spots]
-            made.reach(float(y.min()), float(y.max()))
-            made.ends.append((look, float(x[-1]), float(y[-1])))
+            self._band(panel, look, [row for _, _, row in spots], x)
+            panel.items += self._line(look, x, y)
+            panel.marks += [Mark(row, None, QPointF(a, b)) for a, b, row in spots]
+            panel.reach(float(y.min()), float(y.max()))
+            panel.ends.append((look, float(x[-1]), float(y[-1])))
 
     def _line(self, look: SeriesLook, x: np.ndarray, y: np.ndarray) -> list[Any]:
         line: list[Any] = [pg.PlotDataItem(x, y, pen=look.pen, antialias=True)]
@@ -391,7 +391,7 @@ class Marks:
             line.append(spots)
         return line
 
-    def _band(self, made: PanelMarks, look: SeriesLook, rows: Sequence[Row], x: np.ndarray) -> None:
+    def _band(self, panel: PanelMarks, look: SeriesLook, rows: Sequence[Row], x: np.ndarray) -> None:
         if not self._display.band or "low" not in rows[0]:
             return
         lows = [self.at(row["value"] if row["low"] is None else row["low"]) for row in rows]
@@ -401,18 +401,18 @@ class Marks:
         high = np.array([a if math.isfinite(a) else v for a, v in zip(highs, values, strict=True)])
         shade = QColor(look.color)
         shade.setAlpha(BAND_ALPHA)
-        made.items.insert(
+        panel.items.insert(
             0, pg.FillBetweenItem(pg.PlotCurveItem(x, low), pg.PlotCurveItem(x, high), brush=shade)
         )
-        made.reach(float(low.min()), float(high.max()))
+        panel.reach(float(low.min()), float(high.max()))
 
-    def _areas(self, made: PanelMarks, rows: Sequence[Row]) -> None:
+    def _areas(self, panel: PanelMarks, rows: Sequence[Row]) -> None:
         stacks, base = self.stacks, self._base()
         places = sorted({self._x(row).key: self._x(row) for row in rows}.values(), key=lambda place: place.at)
         x = np.array([place.at for place in places])
         number = {place.key: n for n, place in enumerate(places)}
         below = np.full(len(places), base)
-        made.reach(base)
+        panel.reach(base)
         for look, own in self._by_color(rows):
             y = np.full(len(places), math.nan)
             for row in own:
@@ -426,17 +426,17 @@ class Marks:
             shade = QColor(look.color)
             shade.setAlpha(AREA_ALPHA if stacks or len(self._looks) == 1 else OVERLAP_ALPHA)
             curves = (pg.PlotCurveItem(x[there], edge) for edge in (bottom, top))
-            made.items.append(pg.FillBetweenItem(*curves, brush=shade))
-            made.items += self._line(look, x[there], top)
+            panel.items.append(pg.FillBetweenItem(*curves, brush=shade))
+            panel.items += self._line(look, x[there], top)
             spots = dict(zip(np.flatnonzero(there).tolist(), top.tolist(), strict=True))
             placed = ((row, number[self._x(row).key]) for row in own)
-            made.marks += [Mark(row, None, QPointF(x[n], spots[n])) for row, n in placed if n in spots]
-            made.reach(float(top.min()), float(top.max()))
+            panel.marks += [Mark(row, None, QPointF(x[n], spots[n])) for row, n in placed if n in spots]
+            panel.reach(float(top.min()), float(top.max()))
             middle = float((top[-1] + bottom[-1]) / 2) if stacks else float(top[-1])
-            made.ends.append((look, float(x[there][-1]), middle))
+            panel.ends.append((look, float(x[there][-1]), middle))
             below = top if stacks else below
 
-    def _points(self, made: PanelMarks, rows: Sequence[Row]) -> None:
+    def _points(self, panel: PanelMarks, rows: Sequence[Row]) -> None:
         for look, own in self._by_color(rows):
             x, y = np.array([row["at_x"] for row in own]), np.array([row["at_y"] for row in own])
             fill = QColor(look.color)
@@ -444,9 +444,9 @@ class Marks:
             spots = Shapes()
             for size, among in self._sizes(own):
                 spots.mark(look.marker, fill, size, x[among], y[among])
-            made.items.append(spots)
-            made.marks += [Mark(row, None, QPointF(a, b)) for a, b, row in zip(x, y, own, strict=True)]
-            made.reach(float(y.min()), float(y.max()))
+            panel.items.append(spots)
+            panel.marks += [Mark(row, None, QPointF(a, b)) for a, b, row in zip(x, y, own, strict=True)]
+            panel.reach(float(y.min()), float(y.max()))
 
     def _sizes(self, rows: Sequence[Row]) -> Iterator[tuple[float, Any]]:
         """Diameters in pixels, and which rows have them, the largest first: the area goes with the number.
@@ -461,7 +461,7 @@ class Marks:
         for size in sorted(set(sizes.tolist()), reverse=True):
             yield size, sizes == size
 
-    def _boxes(self, made: PanelMarks, rows: Sequence[Row]) -> None:
+    def _boxes(self, panel: PanelMarks, rows: Sequence[Row]) -> None:
         shapes, look = Shapes(), self._looks[0]
         fill = QColor(look.color)
         fill.setAlpha(70)
@@ -486,11 +486,11 @@ class Marks:
             thin += whiskers
             bold += [(left, middle), (right, middle)]
             whole = QRectF(QPointF(place.left, low), QPointF(place.right, high)).normalized()
-            made.marks.append(Mark(row, whole))
-            made.reach(low, high)
-        made.items += [shapes, _pairs(thin, pen), _pairs(bold, thick)]
+            panel.marks.append(Mark(row, whole))
+            panel.reach(low, high)
+        panel.items += [shapes, _pairs(thin, pen), _pairs(bold, thick)]
 
-    def _cells(self, made: PanelMarks, rows: Sequence[Row]) -> None:
+    def _cells(self, panel: PanelMarks, rows: Sequence[Row]) -> None:
         """Of a heat map, and of a scatter plot's densities."""
         shapes = Shapes()
         across, down = self._data.x, self._data.y
@@ -504,8 +504,8 @@ class Marks:
             shapes.add(area, QBrush(color))
             if self._data.spec.kind == HEAT_MAP:
                 shapes.write(area, figure_text(rounded(row["value"])), ink_on(color))
-            made.marks.append(Mark(row, area))
-        made.items.append(shapes)
+            panel.marks.append(Mark(row, area))
+        panel.items.append(shapes)
 
 
 _WHOLE = Place(0, None, None, 0.0, -0.5, 0.5)

@@ -94,7 +94,7 @@ class CompareDialog(QDialog):
         self._before, self._others, self._tasks = before, list(others), tasks
         self._choices = choices or Choices()
         self._handle: Handle | None = None
-        self._found: KeyColumns | None = None
+        self._key_columns: KeyColumns | None = None
         self.setWindowTitle("Compare")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.title = QLabel(f"Compare {visible(name)} with")
@@ -156,7 +156,7 @@ class CompareDialog(QDialog):
 
     def _take_other(self) -> None:
         self.key.clear()
-        self._found = None
+        self._key_columns = None
         other, before = self.other_side, self._before
         if self._handle is not None:
             self._handle.cancel()
@@ -172,20 +172,20 @@ class CompareDialog(QDialog):
         )  # fmt: skip
         self._follow()
 
-    def _take_keys(self, found: KeyColumns) -> None:
-        self._handle, self._found = None, found
-        wanted = found.suggested if self._choices.key is None else self._choices.key
-        for name in found.common[:MOST_LISTED]:
+    def _take_keys(self, keys: KeyColumns) -> None:
+        self._handle, self._key_columns = None, keys
+        key = keys.suggested if self._choices.key is None else self._choices.key
+        for name in keys.common[:MOST_LISTED]:
             item = QListWidgetItem(visible(name))
             item.setData(Qt.ItemDataRole.UserRole, name)
             item.setFlags(item.flags() | Qt.ItemFlag.ItemIsUserCheckable)
-            item.setCheckState(Qt.CheckState.Checked if name in wanted else Qt.CheckState.Unchecked)
+            item.setCheckState(Qt.CheckState.Checked if name in key else Qt.CheckState.Unchecked)
             self.key.addItem(item)
-        if not found.suggested and self._choices.key is None:
+        if not keys.suggested and self._choices.key is None:
             self.by_order.setChecked(True)
-        suggested = ", ".join(map(visible, found.suggested))
+        suggested = ", ".join(map(visible, keys.suggested))
         self.hint.setText(
-            f"{suggested} {'tell' if len(found.suggested) > 1 else 'tells'} the rows of both apart"
+            f"{suggested} {'tell' if len(keys.suggested) > 1 else 'tells'} the rows of both apart"
             if suggested
             else "No columns identify the rows of both sides: choose some, or compare by order"
         )
@@ -212,13 +212,13 @@ class CompareDialog(QDialog):
             widget.setEnabled(by_key)
         problem = self._problem(by_key)
         self.reason.say(problem)
-        waiting = self._handle is not None or self._found is None
+        waiting = self._handle is not None or self._key_columns is None
         self.compare_button.setEnabled(not problem and not waiting)
 
     def _problem(self, by_key: bool) -> str:
         if self._tolerance is None:
-            return "The tolerance is no number from 0 on"
-        if self.other_side is None or self._found is None:
+            return "The tolerance is not a number from 0 on"
+        if self.other_side is None or self._key_columns is None:
             return ""
         return "Choose at least one column, or compare by order" if by_key and not self.chosen_key else ""
 

@@ -93,17 +93,20 @@ class ComparisonView(QWidget):
     @property
     def status(self) -> str:
         """Such as `3,535 rows in version 7 · 10 rows differ · 6 ms`."""
-        made = self.comparison
-        if made is None:
+        comparison = self.comparison
+        if comparison is None:
             return "comparing…" if self.running else ""
-        rows, differ = made.after.num_rows, made.num_rows
+        rows, differ = comparison.after.num_rows, comparison.num_rows
         words = (
             "no row differs"
             if not differ
             else f"{differ:,} {'row differs' if differ == 1 else 'rows differ'}"
         )
-        seconds = f"{made.seconds * 1000:.0f} ms" if made.seconds < 1 else f"{made.seconds:.1f} s"
-        return f"{rows:,} {'row' if rows == 1 else 'rows'} in {visible(made.titles[1])} · {words} · {seconds}"
+        seconds = (
+            f"{comparison.seconds * 1000:.0f} ms" if comparison.seconds < 1 else f"{comparison.seconds:.1f} s"
+        )
+        after = visible(comparison.titles[1])
+        return f"{rows:,} {'row' if rows == 1 else 'rows'} in {after} · {words} · {seconds}"
 
     def compare(self, make: Make) -> None:
         """Show what `make` finds, on a worker."""
@@ -128,11 +131,11 @@ class ComparisonView(QWidget):
         chosen = self.columns.currentData()
         return chosen if isinstance(chosen, str) else None
 
-    def _show(self, made: Comparison) -> None:
+    def _show(self, comparison: Comparison) -> None:
         self._handle = None
         self.pane.set_busy("")
-        self.comparison = made
-        counts = (len(made.added), len(made.removed), len(made.changed))
+        self.comparison = comparison
+        counts = (len(comparison.added), len(comparison.removed), len(comparison.changed))
         for kind, count in zip((RowChange.ADDED, RowChange.REMOVED, RowChange.CHANGED), counts, strict=True):
             button = self.kinds[kind]
             button.setText(f"{SIGNS[kind]} {count:,} {WORDS[kind]}")
@@ -140,19 +143,19 @@ class ComparisonView(QWidget):
             with QSignalBlocker(button):
                 button.setChecked(True)
         with QSignalBlocker(self.only):
-            self.only.setChecked(made.num_rows > 0 and made.after.num_rows > MOST_LISTED)
-        self._list_columns(made)
-        said = [*made.schema.sentences(), *made.notes]
-        self.notes.setText(visible(". ".join(text[:1].upper() + text[1:] for text in said)))
-        self.notes.setVisible(bool(said))
-        self.summary.show_comparison(made)
+            self.only.setChecked(comparison.num_rows > 0 and comparison.after.num_rows > MOST_LISTED)
+        self._list_columns(comparison)
+        notes = [*comparison.schema.sentences(), *comparison.notes]
+        self.notes.setText(visible(". ".join(text[:1].upper() + text[1:] for text in notes)))
+        self.notes.setVisible(bool(notes))
+        self.summary.show_comparison(comparison)
         self._show_rows()
 
-    def _list_columns(self, made: Comparison) -> None:
+    def _list_columns(self, comparison: Comparison) -> None:
         with QSignalBlocker(self.columns):
             self.columns.clear()
             self.columns.addItem(ALL_COLUMNS, None)
-            different = sorted((c for c in made.columns if c.rows), key=lambda column: -column.rows)
+            different = sorted((c for c in comparison.columns if c.rows), key=lambda column: -column.rows)
             if different:
                 self.columns.addItem(f"{DIFFERENT_COLUMNS} ({len(different):,})", HIDES_EQUAL)
             for column in different[:MOST_LISTED]:
@@ -176,8 +179,8 @@ class ComparisonView(QWidget):
 
     def _show_rows(self, _: object = None) -> None:
         """Those that the choices leave: worked out on a worker, where a column has to be looked at."""
-        made = self.comparison
-        if made is None:
+        comparison = self.comparison
+        if comparison is None:
             return
         before, self._kinds_shown = self._kinds_shown, None
         column = self.column
@@ -185,14 +188,14 @@ class ComparisonView(QWidget):
         partial_kinds = len(chosen) < len(self.kinds)
         kinds = chosen if self.only.isChecked() or partial_kinds or column is not None else None
         if column is None:
-            self._kinds_shown = (made, kinds)
-            if before is not None and before[0] is made and before[1] == kinds:
-                self._hide_columns(made)
+            self._kinds_shown = (comparison, kinds)
+            if before is not None and before[0] is comparison and before[1] == kinds:
+                self._hide_columns(comparison)
             else:
-                self._take_rows(ComparedRows(made, kinds))
+                self._take_rows(ComparedRows(comparison, kinds))
             return
         self._handle = self._tasks.read(
-            lambda job: ComparedRows(made, [RowChange.CHANGED], column, job),
+            lambda job: ComparedRows(comparison, [RowChange.CHANGED], column, job),
             self._take_rows, self._fail, stopped=self._stopped, owner=self, text=f"Comparing {column}",
         )  # fmt: skip
 
@@ -200,9 +203,9 @@ class ComparisonView(QWidget):
         self._handle = None
         self.rows = rows
         self.grid.show_compared(rows)
-        made = rows.comparison
-        self._hide_columns(made)
-        nothing = "" if rows.num_rows else "No row differs" if not made.num_rows else "No such row"
+        comparison = rows.comparison
+        self._hide_columns(comparison)
+        nothing = "" if rows.num_rows else "No row differs" if not comparison.num_rows else "No such row"
         self.pane.set_nothing(nothing)
         first = rows.next_difference(-1)
         if first is not None:
@@ -213,10 +216,10 @@ class ComparisonView(QWidget):
         self._follow()
         self.changed.emit()
 
-    def _hide_columns(self, made: Comparison) -> None:
+    def _hide_columns(self, comparison: Comparison) -> None:
         """Those that are equal, where others are chosen; key columns stay."""
         hides = self.columns.currentData() is HIDES_EQUAL
-        stay = {*made.key, *(column.name for column in made.columns if column.rows)}
+        stay = {*comparison.key, *(column.name for column in comparison.columns if column.rows)}
         self.grid.hide_columns({name: hides and name not in stay for name in self.grid.grid_model.names})
 
     def _find_cell(self, row: int) -> None:
@@ -229,11 +232,11 @@ class ComparisonView(QWidget):
         different = {column.name for column in rows.comparison.columns if column.rows}
         names = [name for name in model.names if name in different][:MOST_LISTED]
 
-        def go(found: list[str]) -> None:
+        def go(differing: list[str]) -> None:
             current = self.grid.selection.current
             is_there = current is not None and current[0] == row and self.rows is rows
-            if found and is_there and self.grid.current_name not in found:
-                self.grid.go_to(row, self.grid.place(model.names.index(found[0])))
+            if differing and is_there and self.grid.current_name not in differing:
+                self.grid.go_to(row, self.grid.place(model.names.index(differing[0])))
 
         self._looking = self._tasks.read(
             lambda job: list(rows.cells_before(row, 1, names)),

@@ -75,8 +75,8 @@ def matching(offers: Iterable[Offer], text: str) -> list[Offer]:
     words = text.casefold().split()
     if not words:
         return list(offers)
-    found = [offer for offer in offers if all(word in offer.folded for word in words)]
-    return sorted(found, key=lambda offer: _distance(offer.folded, words))
+    matches = [offer for offer in offers if all(word in offer.folded for word in words)]
+    return sorted(matches, key=lambda offer: _distance(offer.folded, words))
 
 
 def _distance(name: str, words: Sequence[str]) -> int:
@@ -106,18 +106,18 @@ class OfferModel(QAbstractListModel):
         self.rows: list[Offer | str] = []
 
     def filter(self, text: str) -> None:
-        found = {group: matching(offers, text) for group, offers in self._groups.items()}
+        matches = {group: matching(offers, text) for group, offers in self._groups.items()}
         words = text.casefold().split()
-        groups = [group for group, offers in found.items() if offers]
+        groups = [group for group, offers in matches.items() if offers]
         if words:
-            groups.sort(key=lambda group: _distance(found[group][0].folded, words))
+            groups.sort(key=lambda group: _distance(matches[group][0].folded, words))
         rows: list[Offer | str] = []
         for place, group in enumerate(groups):
             whole = len(groups) == 1 or (place == 0 and not words)
-            listed = found[group] if whole else found[group][:MOST_OF_A_GROUP]
+            listed = matches[group] if whole else matches[group][:MOST_OF_A_GROUP]
             rows += [group] if len(self._groups) > 1 else []
             rows += listed
-            more = len(found[group]) - len(listed)
+            more = len(matches[group]) - len(listed)
             rows += [f"{more:,} more: type more of the name"] if more else []
         self.beginResetModel()
         self.rows = rows or [f"Nothing is called “{visible(text.strip())}”"]

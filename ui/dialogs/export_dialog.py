@@ -324,26 +324,26 @@ class ExportDialog(WorkDialog):
             read, lambda made: self._show_preview(place, *made), self._fail_preview, owner=self, quiet=True
         )
 
-    def _show_preview(self, place: int, sample: pa.Table, made: Preview | Exception) -> None:
+    def _show_preview(self, place: int, sample: pa.Table, preview: Preview | Exception) -> None:
         self._reading = None
         is_first = place not in self._samples
         self._samples[place] = sample
         if is_first and any(option.kind == "columns" for option in self.format.options):
             self._choose_format()  # its fields list the columns, which are known from now on
         self._show_losses(sample.schema)
-        if isinstance(made, Exception):
+        if isinstance(preview, Exception):
             self.status.setText("")
             self.export_button.setEnabled(False)
-            self.message.say(str(made), kind=DANGER, stays=True)
+            self.message.say(str(preview), kind=DANGER, stays=True)
             return
         self.export_button.setEnabled(not self.is_working)
         self.message.clear()
-        if made.text is None:
+        if preview.text is None:
             self.table.show_rows(sample.slice(0, SHOWN_ROWS))
         else:
-            self.text.setPlainText(visible(made.text.replace("\r\n", "\n")))
-        self.preview.setCurrentIndex(0 if made.text is not None else 1)
-        about = "" if made.bytes is None else f"About {size_text(made.bytes)}"
+            self.text.setPlainText(visible(preview.text.replace("\r\n", "\n")))
+        self.preview.setCurrentIndex(0 if preview.text is not None else 1)
+        about = "" if preview.bytes is None else f"About {size_text(preview.bytes)}"
         self.status.setText(about)
 
     def _fail_preview(self, error: Exception) -> None:
@@ -397,17 +397,17 @@ class ExportDialog(WorkDialog):
     def _pace(self, progress: Progress, seconds: float) -> str:
         return f"{progress.done / seconds:,.0f} rows/s" if progress.done and seconds > 1 else ""
 
-    def _finish(self, made: Export) -> None:
-        self._done = made
-        rows = "1 row" if made.rows == 1 else f"{made.rows:,} rows"
-        files = "" if made.files == 1 else f" in {made.files:,} files"
-        what = rows if made.versions is None else _versions_text(made)
-        self.status.setText(f"Exported {what}, {size_text(made.bytes)}{files}")
+    def _finish(self, export: Export) -> None:
+        self._done = export
+        rows = "1 row" if export.rows == 1 else f"{export.rows:,} rows"
+        files = "" if export.files == 1 else f" in {export.files:,} files"
+        what = rows if export.versions is None else _versions_text(export)
+        self.status.setText(f"Exported {what}, {size_text(export.bytes)}{files}")
         self.cancel_button.setText("Close")
-        if not isinstance(made.path, RemotePath):
+        if not isinstance(export.path, RemotePath):
             self.show_button.show()
             self.show_button.setFocus()
-        self.exported.emit(made)
+        self.exported.emit(export)
 
     def _fail(self, error: Exception) -> None:
         replace = [("Replace it", lambda: self.start(True))] if _is_taken(error) else []

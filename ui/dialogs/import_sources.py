@@ -68,9 +68,9 @@ class ImportSources(QTreeWidget):
             item.setExpanded(len(datasets) == 1)
         self._retint()
 
-    def suggest_names(self, taken: Sequence[str]) -> None:
+    def suggest_names(self, used_names: Sequence[str]) -> None:
         """A free name for each file, where nobody has typed one."""
-        used = list(taken)
+        used = list(used_names)
         for dataset, edit in zip(self._datasets, self._edits, strict=True):
             if not edit.isModified():
                 edit.setText(free_name(dataset.name, used))

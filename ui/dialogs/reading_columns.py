@@ -133,8 +133,8 @@ class ReadingColumns(QTableWidget):
         box = self._boxes[row] if self._boxes else None
         now = type_name(column.kind)
         if box is not None:
-            found = self._detected.get(column.key)
-            names = dict.fromkeys([*([found] if found else []), now, *map(_shown_type, TYPES)])
+            detected = self._detected.get(column.key)
+            names = dict.fromkeys([*([detected] if detected else []), now, *map(_shown_type, TYPES)])
             box.clear()
             box.addItems(list(names))
             box.setCurrentText(now)
@@ -181,14 +181,14 @@ class ReadingColumns(QTableWidget):
     @property
     def chosen(self) -> dict[str, str]:
         """The columns that are taken, by the names of the reading, each with its new name."""
-        taken = {}
+        names = {}
         rest = table_columns([column.name for column in self._columns])
         for row, column in enumerate(self._columns):
             if row >= MOST_COLUMNS:
-                taken[column.name] = rest[row]
+                names[column.name] = rest[row]
             elif not self._choosing or self.item(row, STORED).checkState() is Qt.CheckState.Checked:
-                taken[column.name] = self.name_edit(row).text().strip()
-        return taken
+                names[column.name] = self.name_edit(row).text().strip()
+        return names
 
     @property
     def ready(self) -> bool:

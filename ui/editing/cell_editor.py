@@ -278,9 +278,9 @@ class CellEditor(CellEntry, QLineEdit):
 
     def open_calendar(self) -> None:
         """Choose a day; the time stays."""
-        found = DAY.match(self.text())
+        match = DAY.match(self.text())
         calendar = _calendar()
-        day = QDate.fromString(found[1], ISO) if found else QDate()
+        day = QDate.fromString(match[1], ISO) if match else QDate()
         calendar.setSelectedDate(day if day.isValid() else QDate.currentDate())
         calendar.clicked.connect(self._take_day)
         calendar.activated.connect(self._take_day)
@@ -292,8 +292,8 @@ class CellEditor(CellEntry, QLineEdit):
     def _take_day(self, day: QDate) -> None:
         if self.calendar is None:
             return
-        found = DAY.match(self.text())
-        time = found[2] if found else (" 00:00" if kind_of(self.type) is Kind.TIMESTAMP else "")
+        match = DAY.match(self.text())
+        time = match[2] if match else (" 00:00" if kind_of(self.type) is Kind.TIMESTAMP else "")
         calendar, self.calendar = self.calendar, None
         calendar.close()
         self.setText(day.toString(ISO) + time)

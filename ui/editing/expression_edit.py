@@ -82,8 +82,8 @@ class ExpressionEdit(QLineEdit):
         self.edited.emit()
 
     def _word(self) -> str:
-        found = _WORD.search(self.text()[: self.cursorPosition()])
-        return found.group() if found else ""
+        match = _WORD.search(self.text()[: self.cursorPosition()])
+        return match.group() if match else ""
 
     def _complete(self, all_names: bool = False) -> None:
         word, popup = self._word(), self._completer.popup()

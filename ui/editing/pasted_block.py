@@ -166,12 +166,12 @@ def _values(
     known: dict[str, Any] = {}
     unread: dict[int, str] = {}
     reasons: dict[str, str] = {}
-    made: list[Any] = []
+    values: list[Any] = []
     for row, text in enumerate(texts):
         if row % CHECK_EVERY == 0:
             job.check()
         if text is None or lacks[row]:
-            made.append(None)
+            values.append(None)
             continue
         if text not in known and text not in reasons:
             try:
@@ -180,8 +180,8 @@ def _values(
                 reasons[text] = error.why or error.what
         if text in reasons:
             unread[row] = reasons[text]
-        made.append(known.get(text))
-    return typed_array(made, type_), unread
+        values.append(known.get(text))
+    return typed_array(values, type_), unread
 
 
 def typed_array(values: list[Any], type_: pa.DataType) -> pa.Array:

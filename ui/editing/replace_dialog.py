@@ -86,7 +86,7 @@ class ReplaceDialog(QDialog):
         self._scopes, self._columns = scopes, columns
         self._reading: Handle | None = None
         self._writing: Handle | None = None
-        self._found: tuple[ReplacePlan, Replacements] | None = None
+        self._proposal: tuple[ReplacePlan, Replacements] | None = None
         self._pause = QTimer(self, singleShot=True, interval=PAUSE_MS)
         self._pause.timeout.connect(self._read)
         self.setWindowTitle(f"Replace in {visible(name)}")
@@ -209,15 +209,15 @@ class ReplaceDialog(QDialog):
 
     def _plan_again(self) -> None:
         self._stop_reading()
-        self._found = None
+        self._proposal = None
         self.replace.setEnabled(False)
         self.replace.setText("Replace")
         problem = problem_of(self._operand()) if self.find.text() else ""
         theme.variant(self.find, "invalid" if problem else "")
         if problem or not self.find.text():
             self._preview.setRowCount(0)
-            said = f"{problem[:1].upper()}{problem[1:]}" or HINT
-            self._say(said, "danger" if problem else "muted")
+            problem_text = f"{problem[:1].upper()}{problem[1:]}" or HINT
+            self._say(problem_text, "danger" if problem else "muted")
             return
         self._say("Counting…")
         self._pause.start()
@@ -239,11 +239,11 @@ class ReplaceDialog(QDialog):
             self._reading.cancel()
             self._reading = None
 
-    def _show(self, plan: ReplacePlan, found: Replacements) -> None:
+    def _show(self, plan: ReplacePlan, replacements: Replacements) -> None:
         self._reading = None
-        self._found = (plan, found) if found.num_cells else None
-        self._preview.setRowCount(len(found.first))
-        for place, cell in enumerate(found.first):
+        self._proposal = (plan, replacements) if replacements.num_cells else None
+        self._preview.setRowCount(len(replacements.first))
+        for place, cell in enumerate(replacements.first):
             texts = (f"{cell.row + 1:,}", cell.name, cell.before, cell.after)
             for column, text in enumerate(texts):
                 item = QTableWidgetItem(visible(text[:LONGEST_SHOWN]))
@@ -252,35 +252,37 @@ class ReplaceDialog(QDialog):
                 if column == 3:
                     item.setForeground(theme.current().color("accent"))
                 self._preview.setItem(place, column, item)
-        rows = len(found.rows)
-        cells = counted(found.num_cells, "cell")
-        self.replace.setEnabled(bool(found.num_cells))
-        self.replace.setText(f"Change {cells}" if found.num_cells else "Replace")
-        cut = found.num_cells > len(found.first)
-        first = f" The first {len(found.first)} are shown above." if cut else ""
+        rows = len(replacements.rows)
+        cells = counted(replacements.num_cells, "cell")
+        self.replace.setEnabled(bool(replacements.num_cells))
+        self.replace.setText(f"Change {cells}" if replacements.num_cells else "Replace")
+        cut = replacements.num_cells > len(replacements.first)
+        first = f" The first {len(replacements.first)} are shown above." if cut else ""
         self._say(f"{cells} in {counted(rows, 'row')} will change.{first}" if rows else NOTHING)
 
     def _write(self) -> None:
-        if self._found is None:
+        if self._proposal is None:
             return
-        plan, found = self._found
+        plan, replacements = self._proposal
         table = self._table
         if self._stage is not None or table is None:
             assert self._stage is not None
-            self._stage(found.cells)
+            self._stage(replacements.cells)
             self.accept()
             return
-        few = len(found.columns) <= MOST_NAMED
-        said = f"replace in {', '.join(found.columns) if few else counted(len(found.columns), 'column')}"
+        few = len(replacements.columns) <= MOST_NAMED
+        columns = replacements.columns
+        named = ", ".join(columns) if few else counted(len(columns), "column")
+        message = f"replace in {named}"
         version = int(plan.view.snapshot.token[1])  # type: ignore[call-overload]
 
         def work(job: Job) -> Commit:
-            return table.edit(found.cells, message=said, job=job, expected_version=version)
+            return table.edit(replacements.cells, message=message, job=job, expected_version=version)
 
         self._lock(True)
         self._writing = self._tasks.write(
             work,
-            lambda commit: self._finish(commit, plan, found),
+            lambda commit: self._finish(commit, plan, replacements),
             self._fail,
             progress=self._show_progress,
             stopped=self._stopped,
@@ -289,9 +291,9 @@ class ReplaceDialog(QDialog):
         )
         self._writing.shown_by = self
 
-    def _finish(self, commit: Commit, plan: ReplacePlan, found: Replacements) -> None:
+    def _finish(self, commit: Commit, plan: ReplacePlan, replacements: Replacements) -> None:
         self._writing = None
-        self.committed.emit(commit, plan, found)
+        self.committed.emit(commit, plan, replacements)
         self.accept()
 
     def _fail(self, error: Exception) -> None:
@@ -313,7 +315,7 @@ class ReplaceDialog(QDialog):
         fields = (self.find, self.with_, self.regex, self.whole, self.case, self.columns)
         for widget in (*fields, *self.rows.buttons()):
             widget.setEnabled(not locked)
-        self.replace.setEnabled(self._found is not None and not locked)
+        self.replace.setEnabled(self._proposal is not None and not locked)
         self.cancel.setEnabled(True)
         self.cancel.setText("Stop" if locked else "Cancel")
         self._progress.setRange(0, 0)

@@ -114,8 +114,8 @@ class ReviewDialog(QDialog):
         headers = ("Row" if in_file else ID, "Column", "Before", "After")
         self.table = _table(headers, rows, "Edits before and after")
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
-        said = "Save to the file" if in_file else "Save as one commit"
-        save = buttons.addButton(said, QDialogButtonBox.ButtonRole.AcceptRole)
+        label = "Save to the file" if in_file else "Save as one commit"
+        save = buttons.addButton(label, QDialogButtonBox.ButtonRole.AcceptRole)
         discard = buttons.addButton("Discard all", QDialogButtonBox.ButtonRole.DestructiveRole)
         theme.variant(save, "primary")
         theme.variant(discard, "danger")

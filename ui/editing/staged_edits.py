@@ -100,8 +100,8 @@ class Difference:
 
     def commit(self, table: Table, version: int, job: Job) -> Commit:
         """Blocks. Raises `VersionConflict` where somebody committed since `version`."""
-        said = f"edit {', '.join(list(self.columns)[:3])}" if self.columns else "edit"
-        return table.edit(self.cells, self.new_rows, self.deleted, said, job, version)
+        message = f"edit {', '.join(list(self.columns)[:3])}" if self.columns else "edit"
+        return table.edit(self.cells, self.new_rows, self.deleted, message, job, version)
 
     def applied(self, ids: np.ndarray, rows: pa.Table) -> pa.Table:
         """Rows with these ids as they are shown: with the values that were edited."""
@@ -148,12 +148,12 @@ class CellTexts:
 
 def cell_texts(changes: Difference, most: int) -> list[CellTexts]:
     """The first of them, by row."""
-    found: list[CellTexts] = []
+    cells: list[CellTexts] = []
     for name, column in changes.columns.items():
         some = column.at(np.arange(min(most, len(column.ids))))
         texts = zip(some.ids.tolist(), whole_texts(some.before), whole_texts(some.after), strict=True)
-        found += [CellTexts(row_id, name, before, after) for row_id, before, after in texts]
-    return sorted(found, key=lambda cell: cell.row_id)[:most]
+        cells += [CellTexts(row_id, name, before, after) for row_id, before, after in texts]
+    return sorted(cells, key=lambda cell: cell.row_id)[:most]
 
 
 @dataclass(frozen=True)
@@ -196,7 +196,7 @@ def check(table: Table, changes: Difference, job: Job) -> Check:
 
 def _changed_rows(seen: OldVersion, now: OldVersion, ids: list[int]) -> list[CellTexts]:
     """Those of these rows that hold something else now."""
-    found: dict[int, CellTexts] = {}
+    cells_by_row: dict[int, CellTexts] = {}
     for name in now.schema.names:
         if name not in seen.schema.names or seen.schema.field(name).type != now.schema.field(name).type:
             continue
@@ -204,8 +204,8 @@ def _changed_rows(seen: OldVersion, now: OldVersion, ids: list[int]) -> list[Cel
         met = np.flatnonzero(differs(before, theirs))
         texts = zip(met.tolist(), whole_texts(take(before, met)), whole_texts(take(theirs, met)), strict=True)
         for place, old, new in texts:
-            found.setdefault(ids[place], CellTexts(ids[place], name, old, DELETED, new))
-    return list(found.values())
+            cells_by_row.setdefault(ids[place], CellTexts(ids[place], name, old, DELETED, new))
+    return list(cells_by_row.values())
 
 
 def without(changes: Difference, cells: Sequence[tuple[int, str]], gone: np.ndarray) -> Difference:

@@ -90,7 +90,7 @@ class GroupBox(QFrame):
     def box_of(self, group: Group) -> GroupBox | None:
         if self.group is group:
             return self
-        return next((found for box in self._boxes if (found := box.box_of(group))), None)
+        return next((inner for box in self._boxes if (inner := box.box_of(group))), None)
 
     def append(self, condition: Condition) -> None:
         """Show one more condition, the last of the group's."""

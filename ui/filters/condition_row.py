@@ -134,8 +134,8 @@ class ConditionRow(QWidget):
 
     def refresh(self) -> None:
         """Show the problem, if any, at the field it belongs to."""
-        found = self.condition.bound(self._types)
-        problem = found if isinstance(found, Problem) else None
+        bound = self.condition.bound(self._types)
+        problem = bound if isinstance(bound, Problem) else None
         shown = problem if problem and (self._touched or not problem.unfinished) else None
         theme.variant(self._column, "invalid" if shown and shown.place == "column" else "")
         theme.variant(self._operator, "invalid" if shown and shown.place == "operator" else "")

@@ -44,22 +44,22 @@ def typed_condition(text: str, name: str, types: Types) -> Condition | Problem |
     if type_ is None:
         return Problem("column", f"there is no column '{name}'")
     condition = _read(text, name, type_)
-    found = condition.bound(types)
-    return found if isinstance(found, Problem) else condition
+    predicate = condition.bound(types)
+    return predicate if isinstance(predicate, Problem) else condition
 
 
 def _read(text: str, name: str, type_: pa.DataType) -> Condition:
     kind, sign = kind_of(type_), signed(text)
-    asked = quick(text, type_)
-    if asked is not None and OPERATORS[asked[0]].arity is Arity.NONE:
-        return Condition(name, *asked)
+    request = quick(text, type_)
+    if request is not None and OPERATORS[request[0]].arity is Arity.NONE:
+        return Condition(name, *request)
     if sign is not None:
         operator, values = sign[0], split_list(sign[1]) if sign[0] in SEVERAL else [sign[1]]
         if len(values) > 1:
             return Condition(name, SEVERAL[operator], [join_list(values)])
         return Condition(name, operator, [value or EMPTY_TEXT for value in values] if sign[1] else [""])
-    if asked is not None:
-        return Condition(name, *asked)
+    if request is not None:
+        return Condition(name, *request)
     if kind is Kind.TEXT:
         return _read_text(text, name)
     if kind is Kind.BOOLEAN and text.lower() in ("true", "false"):
@@ -77,12 +77,12 @@ def _read_text(text: str, name: str) -> Condition:
 
 def written_condition(condition: Condition, types: Types) -> str | None:
     """The text that asks the same; None where there is none."""
-    asked = condition.filter(types)
-    if asked is None:
+    condition_filter = condition.filter(types)
+    if condition_filter is None:
         return None
     for text in _candidates(condition):
         again = typed_condition(text, condition.column, types)
-        if isinstance(again, Condition) and again.filter(types) == asked:
+        if isinstance(again, Condition) and again.filter(types) == condition_filter:
             return text
     return None
 
@@ -236,20 +236,20 @@ class FilterRow(QWidget):
             return
         header, names = self._grid.horizontalHeader(), self._grid.grid_model.names
         self._offset, self._names = header.offset(), names
-        wanted = {
+        columns = {
             names[column]: column
             for column in self._grid.columns_between(0, self._grid.viewport().width() - 1)
         }
-        for name in [name for name in self._fields if name not in wanted]:
+        for name in [name for name in self._fields if name not in columns]:
             gone = name not in names or header.isSectionHidden(names.index(name))
             if gone or not self._fields[name].hasFocus():
                 self._let_go(name)
-        for name in wanted:
+        for name in columns:
             if name not in self._fields:
                 self._fields[name] = self._field(name)
         edge, pinned = self._grid.pinning.width, self._grid.pinning.places
         for name, field in self._fields.items():
-            column = names.index(name) if name not in wanted else wanted[name]
+            column = names.index(name) if name not in columns else columns[name]
             left, width = self._grid.x_of(column), header.sectionSize(column)
             covered = 0 if self._grid.place(column) < pinned else max(0, edge - left)
             if covered >= width:
@@ -305,9 +305,9 @@ class FilterRow(QWidget):
         tip = TEXT_TIP if self._is_text(name) else TIP
         field.setToolTip(reason[:1].upper() + reason[1:] if reason else tip)
         field.setAccessibleDescription(reason)
-        wanted = "filter-invalid" if reason else "filter"
-        if field.property("variant") != wanted:
-            theme.variant(field, wanted)
+        icon_name = "filter-invalid" if reason else "filter"
+        if field.property("variant") != icon_name:
+            theme.variant(field, icon_name)
 
     # -------------------------------------------------------------------- typing
 

@@ -84,26 +84,26 @@ class LiveCount(QObject):
         if self._snapshot is None or self._edited is None:
             return []
         whole, token = self._edited.filter(), self._snapshot.token
-        wanted = [one for _, one in self._alone() if one != whole] + [one for _, one in self._of_nan()]
-        return [(token, one) for one in wanted if self._count(one) is None]
+        filters = [one for _, one in self._alone() if one != whole] + [one for _, one in self._of_nan()]
+        return [(token, one) for one in filters if self._count(one) is None]
 
     def _alone(self) -> list[tuple[Condition, Filter]]:
         if self._edited is None or self._snapshot is None:
             return []
         types = self._snapshot.types
-        found = ((c, c.filter(types)) for c in self._edited.builder.tree.conditions())
-        return [(condition, filter) for condition, filter in found if filter is not None]
+        pairs = ((c, c.filter(types)) for c in self._edited.builder.tree.conditions())
+        return [(condition, filter) for condition, filter in pairs if filter is not None]
 
     def _of_nan(self) -> list[tuple[Condition, Filter]]:
         """What the rows meet whose NaN meets a condition, unless a condition beside it leaves NaN out."""
         if self._edited is None or self._snapshot is None:
             return []
         types, tree = self._snapshot.types, self._edited.builder.tree
-        found = ((one, nans_in(one, asked, types)) for one, asked in self._alone())
+        pairs = ((one, nans_in(one, filter, types)) for one, filter in self._alone())
         return [
-            (one, asked)
-            for one, asked in found
-            if asked is not None and Predicate(one.column, "ne", (math.nan,)) not in tree.beside(one, types)
+            (one, filter)
+            for one, filter in pairs
+            if filter is not None and Predicate(one.column, "ne", (math.nan,)) not in tree.beside(one, types)
         ]
 
     def _count(self, filter: Filter) -> int | None:
@@ -115,21 +115,21 @@ class LiveCount(QObject):
         self._known[key] = count
 
     def _next(self) -> None:
-        wanted = self._uncounted()
-        if not wanted:
+        uncounted = self._uncounted()
+        if not uncounted:
             return
-        self._running, snapshot = wanted[0], self._snapshot
-        _token, filter = wanted[0]
+        self._running, snapshot = uncounted[0], self._snapshot
+        _token, filter = uncounted[0]
         self._handle = self._tasks.read(
             lambda job: count_rows(snapshot, filter, job),
-            partial(self._take, wanted[0]),
+            partial(self._take, uncounted[0]),
             self._fail,
             owner=self,
             quiet=True,
         )
 
-    def _take(self, key: CountKey, found: int) -> None:
-        self._remember(key, found)
+    def _take(self, key: CountKey, count: int) -> None:
+        self._remember(key, count)
         self._handle = None
         self._show()
         self._next()
@@ -142,4 +142,6 @@ class LiveCount(QObject):
         if self._edited is not None and self._snapshot is not None:
             counts = {c: n for c, filter in self._alone() if (n := self._count(filter)) is not None}
             self._edited.set_counts(counts, counting=True)
-            self._edited.set_nans({c: n for c, asked in self._of_nan() if (n := self._count(asked))})
+            self._edited.set_nans(
+                {c: n for c, nan_filter in self._of_nan() if (n := self._count(nan_filter))}
+            )

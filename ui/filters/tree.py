@@ -60,15 +60,15 @@ NAN_MAY_MEET = frozenset({"gt", "gte", "ne", "not_between", "nin"})
 """NaN is more than every number."""
 
 
-def nans_in(condition: Condition, asked: Filter, types: Types) -> Filter | None:
+def nans_in(condition: Condition, filter: Filter, types: Types) -> Filter | None:
     """What the rows meet whose NaN meets a condition; None where it is not on floats, or asks about NaN."""
     type_ = type_of(condition.column, types)
     if type_ is None or kind_of(type_) is not Kind.FLOAT or condition.operator not in NAN_MAY_MEET:
         return None
-    values = asked.values if isinstance(asked, Predicate) else ()
+    values = filter.values if isinstance(filter, Predicate) else ()
     if any(isinstance(value, float) and math.isnan(value) for value in values):
         return None
-    return And((asked, Predicate(condition.column, "eq", (math.nan,))))
+    return And((filter, Predicate(condition.column, "eq", (math.nan,))))
 
 
 def quick(text: str, type_: pa.DataType) -> tuple[str, list[str]] | None:
@@ -87,8 +87,8 @@ def quick(text: str, type_: pa.DataType) -> tuple[str, list[str]] | None:
 
 def signed(text: str) -> tuple[str, str] | None:
     """The operator that a text begins with, and what stands behind it."""
-    found = re.fullmatch(r"(>=|<=|<>|!=|>|<|=)\s*(.*)", text.strip(), re.DOTALL)
-    return None if found is None else (_SIGNS[found[1]], found[2])
+    match = re.fullmatch(r"(>=|<=|<>|!=|>|<|=)\s*(.*)", text.strip(), re.DOTALL)
+    return None if match is None else (_SIGNS[match[1]], match[2])
 
 
 def _quoted(value: str) -> str:
@@ -236,11 +236,11 @@ class Group:
     on: bool = True
 
     def filter(self, types: Types) -> Filter | None:
-        """None when nothing in it asks anything: an empty group is no condition."""
-        found = [one for child in self.children if (one := child.filter(types)) is not None]
-        if not self.on or not found:
+        """None when nothing in it asks anything: an empty group is not a condition."""
+        filters = [one for child in self.children if (one := child.filter(types)) is not None]
+        if not self.on or not filters:
             return None
-        joined = found[0] if len(found) == 1 else (And if self.every else Or)(tuple(found))
+        joined = filters[0] if len(filters) == 1 else (And if self.every else Or)(tuple(filters))
         return Not(joined) if self.negated else joined
 
     def conditions(self) -> Iterator[Condition]:
@@ -254,8 +254,8 @@ class Group:
         for child in self.children:
             if child is node:
                 return self
-            if isinstance(child, Group) and (found := child.parent_of(node)):
-                return found
+            if isinstance(child, Group) and (parent := child.parent_of(node)):
+                return parent
         return None
 
     def beside(self, node: Node, types: Types) -> list[Filter]:
@@ -265,8 +265,8 @@ class Group:
         if self.negated or inside is None:
             return []
         others = [one for one in self.children if self.every and one is not inside]
-        found = [asked for one in others if (asked := one.filter(types)) is not None]
-        return found + inside.beside(node, types) if isinstance(inside, Group) else found
+        filters = [filter for one in others if (filter := one.filter(types)) is not None]
+        return filters + inside.beside(node, types) if isinstance(inside, Group) else filters
 
     def exclude_nan(self, condition: Condition) -> None:
         """Let NaN no longer meet a condition: by another one that has to be met as well."""
@@ -384,8 +384,8 @@ def to_json(node: Node) -> dict[str, Any]:
     """The whole tree, with what is off and what is not finished yet."""
     if isinstance(node, Condition):
         return {"column": node.column, "operator": node.operator, "texts": node.texts} | _marks(node)
-    made: dict[str, Any] = {"every" if node.every else "any": [to_json(child) for child in node.children]}
-    return made | ({"negated": True} if node.negated else {}) | _marks(node)
+    obj: dict[str, Any] = {"every" if node.every else "any": [to_json(child) for child in node.children]}
+    return obj | ({"negated": True} if node.negated else {}) | _marks(node)
 
 
 def from_json(obj: Any) -> Group:

@@ -311,9 +311,9 @@ class ColumnBox(QLineEdit):
             return
         folded = typed.casefold()
         same = [name for name in names if name.casefold() == folded]
-        found = same or [name for name in names if folded in name.casefold()]
-        if len(found) == 1:
-            self.setText(found[0])
+        matches = same or [name for name in names if folded in name.casefold()]
+        if len(matches) == 1:
+            self.setText(matches[0])
 
     def _draw(self) -> None:
         self._open.setIcon(theme.current().icon("chevron-down"))

@@ -66,9 +66,9 @@ class ValueRequest:
 
     @property
     def type(self) -> pa.DataType:
-        found = type_of(self.column, self.types)
-        assert found is not None
-        return found
+        type_ = type_of(self.column, self.types)
+        assert type_ is not None
+        return type_
 
 
 @dataclass(frozen=True)
@@ -91,9 +91,9 @@ class ValueCounts:
 
 
 def keyed(values: Sequence[Any], request: ValueRequest) -> list[object]:
-    given = [value for value in values if value is not None]
-    predicate = Predicate(request.column, "in", tuple(given))
-    exact = iter(bind_predicate(predicate, request.types, "this table").exact if given else ())
+    not_null = [value for value in values if value is not None]
+    predicate = Predicate(request.column, "in", tuple(not_null))
+    exact = iter(bind_predicate(predicate, request.types, "this table").exact if not_null else ())
     return [None if value is None else next(exact) for value in values]
 
 
@@ -114,8 +114,8 @@ def read_counts(request: ValueRequest, words: str, job: Job) -> ValueCounts:
     answer = rows.then(Sort((SortKey(count, True), SortKey(name)))).then(Limit(MOST_VALUES + 1)).read(job)
     values = python_values(answer.column(0))
     keys, counts = keyed(values, request), answer.column(1).to_pylist()
-    found = [counted(*one) for one in zip(values, counts, keys, strict=True)]
-    return ValueCounts(tuple(found[:MOST_VALUES]), len(found) > MOST_VALUES)
+    value_counts = [counted(*one) for one in zip(values, counts, keys, strict=True)]
+    return ValueCounts(tuple(value_counts[:MOST_VALUES]), len(value_counts) > MOST_VALUES)
 
 
 class ValueList(QAbstractListModel):

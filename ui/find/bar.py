@@ -74,8 +74,8 @@ class FindColumns(ChoiceButton):
         self._names = list(names)
         self._columns = CheckList(self._names, self._list)
         self._list.setModel(self._columns)
-        kept = self._names if self._chosen is None else [name for name in self._chosen if name in names]
-        self._columns.check(kept or self._names)
+        chosen = self._names if self._chosen is None else [name for name in self._chosen if name in names]
+        self._columns.check(chosen or self._names)
         self._columns.changed.connect(self._take)
         self._take()
 
@@ -208,10 +208,10 @@ class FindBar(TwoPartBar):
     def set_counting(self, counting: bool) -> None:
         self.stop.setVisible(counting)
 
-    def set_found(self, found: bool) -> None:
+    def set_found(self, has_hits: bool) -> None:
         """Whether there is anything to go to."""
         for button in (self.previous, self.next, self.keep):
-            button.setEnabled(found)
+            button.setEnabled(has_hits)
 
     def _change_mode(self) -> None:
         words = self.finds_words

@@ -76,17 +76,17 @@ class SearchEverywhere(QWidget):
             self._show()
             self._say(problem or HINT, "danger" if problem else "muted")
             return
-        tables, list_sources, wanted = self.tables, self._sources(), list[Source]()
-        self._wanted = wanted
+        tables, list_sources, tables_to_search = self.tables, self._sources(), list[Source]()
+        self._wanted = tables_to_search
 
         def work(job: Job) -> None:
             sources = list_sources(job)
-            wanted.extend(sources)
+            tables_to_search.extend(sources)
             for place, source in enumerate(sources):
                 job.report(place, len(sources), source.title)
 
-                def publish(found: TableResults, place: int = place, source: Source = source) -> None:
-                    tables[source.key] = found
+                def publish(results: TableResults, place: int = place, source: Source = source) -> None:
+                    tables[source.key] = results
                     job.report(place, len(sources), source.title)
 
                 publish(search_source(source, pattern, words, job, publish))

@@ -209,15 +209,15 @@ def _snippet(painter: QPainter, area: QRect, snippet: str, font: QFont) -> None:
     painter.setClipRect(area)
     x, flags = area.left(), int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
     for number, part in enumerate(snippet.split(BEFORE)):
-        found, _, rest = part.partition(AFTER) if number else ("", "", part)
-        if found:
-            width = metrics.horizontalAdvance(found)
+        match, _, rest = part.partition(AFTER) if number else ("", "", part)
+        if match:
+            width = metrics.horizontalAdvance(match)
             ground = QRect(x, area.top() + 1, width, area.height() - 2)
             painter.fillRect(ground, QColor(colors.behind[2]))
             painter.fillRect(
                 ground.adjusted(0, ground.height() - UNDERLINE, 0, 0), QColor(colors.warning)
             )  # fmt: skip
-            painter.drawText(QRect(x, area.top(), width + 1, area.height()), flags, found)
+            painter.drawText(QRect(x, area.top(), width + 1, area.height()), flags, match)
             x += width
         painter.drawText(QRect(x, area.top(), max(0, area.right() - x), area.height()), flags, rest)
         x += metrics.horizontalAdvance(rest)

@@ -94,9 +94,9 @@ def _is_indexed(table: Table) -> bool:
 
 
 def _by_words(source: Source, table: Table, text: str, job: Job) -> TableResults:
-    found = search_words(table, text, None, job, MOST_RESULTS)
-    results = tuple(replace(one, key=source.key) for one in found.results)
-    return TableResults(source, results, found.rows, BY_INDEX, complete=True)
+    hits = search_words(table, text, None, job, MOST_RESULTS)
+    results = tuple(replace(one, key=source.key) for one in hits.results)
+    return TableResults(source, results, hits.rows, BY_INDEX, complete=True)
 
 
 def _by_text(

@@ -38,14 +38,16 @@ MARKS = Highlight(before=BEFORE, after=AFTER, length=SNIPPET_LENGTH)
 
 
 @dataclass(frozen=True)
-class Found:
+class WordHits:
     """`rows` is how many rows there are in all."""
 
     results: Sequence[Result]
     rows: int
 
 
-def search_words(table: Table, text: str, where: Filter | None, job: Job, most: int = MOST_RESULTS) -> Found:
+def search_words(
+    table: Table, text: str, where: Filter | None, job: Job, most: int = MOST_RESULTS
+) -> WordHits:
     """The best rows, with their snippets and scores, and how many there are. Blocks. Raises `BadSearch`."""
     rows = table.search(text, columns=[], where=where, limit=None, job=job).num_rows
     best = table.search(text, columns=[], where=where, limit=most, highlight=MARKS, job=job)
@@ -58,7 +60,7 @@ def search_words(table: Table, text: str, where: Filter | None, job: Job, most: 
         snippet = one_line(" · ".join(text for _, text in shown))
         score = f"score {row['_score']:.2f}"
         results.append(Result(place_text, snippet, column, place, row[ID], detail=score))
-    return Found(results, rows)
+    return WordHits(results, rows)
 
 
 class WordTab(Tab, Protocol):
@@ -149,19 +151,19 @@ class WordSearchPanel(QFrame):
 
     # ------------------------------------------------------------------ showing
 
-    def _show(self, found: Found) -> None:
+    def _show(self, hits: WordHits) -> None:
         self._handle = None
-        shown = len(found.results)
+        shown = len(hits.results)
         self._bar.set_found(shown > 0)
-        rows = f"{found.rows:,} row{'' if found.rows == 1 else 's'}"
-        self._bar.say(f"The best {shown:,} of {rows}" if shown < found.rows else rows)
+        rows = f"{hits.rows:,} row{'' if hits.rows == 1 else 's'}"
+        self._bar.say(f"The best {shown:,} of {rows}" if shown < hits.rows else rows)
         self._above.setVisible(not shown)
         self.act.hide()
         self.offer.setText("" if shown else "No row has these words.")
-        self.list.show_results(found.results)
+        self.list.show_results(hits.results)
         if self._goes and shown:
             self.list.setCurrentIndex(self.list.results.index(0))
-            self._show_row(found.results[0])
+            self._show_row(hits.results[0])
         self._goes = False
 
     def _fail(self, error: Exception) -> None:

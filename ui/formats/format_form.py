@@ -141,7 +141,7 @@ class RuleRow(FieldRow):
 
     @property
     def rule(self) -> Rule | None:
-        """None while the value is no number."""
+        """None while the value is not a number."""
         value = number_typed(self.value.text())
         return None if value is None else Rule(self.operator.currentText(), value, self.color.currentData())
 
@@ -151,7 +151,7 @@ def number_word(value: float | None) -> str:
 
 
 def number_typed(text: str) -> float | None:
-    """None for what is no number, NaN and the infinities among it."""
+    """None for what is not a number, NaN and the infinities among it."""
     try:
         value = float(text.strip())
     except ValueError:

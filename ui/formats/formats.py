@@ -248,10 +248,10 @@ def _number_span(value: Decimal, form: Format) -> str:
 
 def moment_text(text: str, form: Format) -> str:
     """From the ISO form. What is no such text stays as it is."""
-    found = MOMENT.fullmatch(text)
-    if found is None:
+    match = MOMENT.fullmatch(text)
+    if match is None:
         return text
-    year, month, day, hour, minute, second, fraction, zone = found.groups()
+    year, month, day, hour, minute, second, fraction, zone = match.groups()
     shown = _day(year, month, day, form)
     if hour is None or form.time == "none":
         return shown
@@ -278,10 +278,10 @@ def _clock(hour: str, minute: str, second: str, fraction: str | None, form: Form
 
 
 def clock_text(text: str, form: Format) -> str:
-    found = CLOCK.fullmatch(text)
-    if found is None or form.time == "none":
+    match = CLOCK.fullmatch(text)
+    if match is None or form.time == "none":
         return text
-    hour, minute, second, fraction, rest = found.groups()
+    hour, minute, second, fraction, rest = match.groups()
     return _clock(hour, minute, second, fraction, form) + rest
 
 
@@ -296,11 +296,11 @@ def _of_numbers(write: Callable[[Decimal, Format], str]) -> Callable[[Any, Forma
     """NaN and the infinities stay as they are."""
 
     def texts(values: pa.ChunkedArray | pa.Array, form: Format) -> Texts:
-        found: Texts = []
+        written: Texts = []
         for text in whole_texts(values):
             finite = text is not None and text[-1].isdigit()
-            found.append(write(Decimal(text), form) if finite and text is not None else text)
-        return found
+            written.append(write(Decimal(text), form) if finite and text is not None else text)
+        return written
 
     return texts
 

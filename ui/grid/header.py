@@ -128,9 +128,9 @@ class ColumnHeader(QHeaderView):
         for name in columns:
             if name in self._grid_model.names:
                 column = self._grid_model.names.index(name)
-                wanted = self.wanted_width(column)
-                if self.sectionSize(column) < wanted and not self.isSectionHidden(column):
-                    self.resizeSection(column, wanted)
+                width = self.wanted_width(column)
+                if self.sectionSize(column) < width and not self.isSectionHidden(column):
+                    self.resizeSection(column, width)
         self.viewport().update()
 
     def sizeHint(self) -> QSize:

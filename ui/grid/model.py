@@ -297,8 +297,8 @@ class Pages(QObject):
 
     def column(self, page: int, column: int) -> Texts | None:
         """The texts of one page of a column, for drawing many cells; None while not read."""
-        found = self._pages.get(page)
-        return None if found is None else found.get(column)
+        page_texts = self._pages.get(page)
+        return None if page_texts is None else page_texts.get(column)
 
     def want(self, first_row: int, last_row: int, columns: Sequence[int], downwards: bool = True) -> None:
         """What is on screen now. Replaces everything wanted before and not yet begun."""
@@ -550,14 +550,14 @@ LONGEST_BEGINNING = max(map(len, BEGINNINGS))
 
 
 def thumbnails(values: pa.ChunkedArray) -> dict[int, QImage]:
-    """By row; nothing for what is no picture, or one too large to be looked at in passing."""
+    """By row; nothing for what is not a picture, or one too large to be looked at in passing."""
     if kind_of(values.type) is not Kind.BINARY:
         return {}
-    found = {}
+    pictures = {}
     for row, value in enumerate(values):
         if value.is_valid and (image := thumbnail(memoryview(value.as_buffer()))) is not None:
-            found[row] = image
-    return found
+            pictures[row] = image
+    return pictures
 
 
 def thumbnail(data: memoryview) -> QImage | None:

@@ -216,7 +216,7 @@ class CellPainter:
     def _strips(self, area: QRect) -> list[Strip]:
         header, right = self._grid.horizontalHeader(), self._grid.grid_model.right
         pages = self._grid.grid_model.pages
-        found = []
+        strips = []
         for column in self._grid.columns_between(area.left(), area.right()):
             x, width = self._grid.x_of(column), header.sectionSize(column)
             fraction, digits = pages.fraction(column), pages.fraction_digits.get(column, 0)
@@ -225,8 +225,8 @@ class CellPainter:
                 strip.flags, strip.shading = SIDES.get(form.align, strip.flags), form.shading
                 if fraction is Fraction.NONE or (fraction is Fraction.AT_POINT and strip.flags != RIGHT):
                     strip.digits = 0
-            found.append(strip)
-        return found
+            strips.append(strip)
+        return strips
 
     def flags(self, column: int) -> int:
         """The side that the texts of a column stand at."""
@@ -258,13 +258,13 @@ class CellPainter:
     def ground(self, color: str, strength: float) -> QColor:
         """A colour of the plots in a strength up to 1, thin enough for text on it."""
         key = (color, round(strength * STRENGTHS))
-        found = self._grounds.get(key)
-        if found is None:
+        ground = self._grounds.get(key)
+        if ground is None:
             look = theme.current()
-            found = QColor(look.colors.plot[COLORS.index(color)])
-            found.setAlphaF(STRONGEST * key[1] / STRENGTHS)
-            self._grounds[key] = found
-        return found
+            ground = QColor(look.colors.plot[COLORS.index(color)])
+            ground.setAlphaF(STRONGEST * key[1] / STRENGTHS)
+            self._grounds[key] = ground
+        return ground
 
     def _paint_strip(
         self,
@@ -365,12 +365,12 @@ class CellPainter:
         if fraction is Fraction.NONE:
             return text, width
         key = (text, digits, width)
-        found = self._lined_up.get(key)
-        if found is None:
+        text_aligned = self._lined_up.get(key)
+        if text_aligned is None:
             if len(self._lined_up) > MOST_ELIDED:
                 self._lined_up.clear()
-            found = self._lined_up[key] = self._line_up(text, fraction, digits, width)
-        return found
+            text_aligned = self._lined_up[key] = self._line_up(text, fraction, digits, width)
+        return text_aligned
 
     def _line_up(self, text: str, fraction: Fraction, digits: int, width: int) -> tuple[str, int]:
         if fraction is Fraction.FILLED:
@@ -403,14 +403,14 @@ class CellPainter:
 
     def _fitted(self, text: str, width: int) -> str:
         key = (text, width)
-        found = self._elided.get(key)
-        if found is None:
+        elided = self._elided.get(key)
+        if elided is None:
             if len(self._elided) > MOST_ELIDED:
                 self._elided.clear()
             shown = text[: 2 * width // self._usual + 8] if len(text) > 40 else text
-            found = self.metrics.elidedText(shown, Qt.TextElideMode.ElideRight, width)
-            self._elided[key] = found
-        return found
+            elided = self.metrics.elidedText(shown, Qt.TextElideMode.ElideRight, width)
+            self._elided[key] = elided
+        return elided
 
     def _paint_picture(self, painter: QPainter, cell: QRect, picture: QImage, text: str) -> None:
         size = picture.size().scaled(cell.width(), cell.height() - 4, Qt.AspectRatioMode.KeepAspectRatio)

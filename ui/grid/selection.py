@@ -82,8 +82,8 @@ class Selection(QObject):
                 self.clear()
             return
         low, right = num_rows - 1, num_columns - 1
-        kept = [b for b in self.blocks if b.top <= low and b.left <= right]
-        blocks = [CellRange(b.top, b.left, min(b.bottom, low), min(b.right, right)) for b in kept]
+        inside = [b for b in self.blocks if b.top <= low and b.left <= right]
+        blocks = [CellRange(b.top, b.left, min(b.bottom, low), min(b.right, right)) for b in inside]
         current = self.current and (min(self.current[0], low), min(self.current[1], right))
         if (blocks, current) != (self.blocks, self.current):
             self.blocks, self.current, self._anchor = blocks, current, current

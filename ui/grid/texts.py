@@ -56,8 +56,8 @@ def fraction_of(type_: pa.DataType) -> Fraction:
 
 def fraction_digits(text: str) -> int:
     """How many digits stand behind the point; none for a number with an exponent."""
-    found = FRACTION_DIGITS.search(text)
-    return len(found[1]) if found and "e" not in text else 0
+    match = FRACTION_DIGITS.search(text)
+    return len(match[1]) if match and "e" not in text else 0
 
 
 def most_fraction_digits(texts: Texts) -> int:
@@ -66,10 +66,10 @@ def most_fraction_digits(texts: Texts) -> int:
 
 def filled(text: str, digits: int) -> str:
     """A time with this many digits behind its seconds."""
-    found = TIME_FRACTION.match(text)
-    if not digits or found is None:
+    match = TIME_FRACTION.match(text)
+    if not digits or match is None:
         return text
-    return f"{found[1]}.{found[2] or '':0<{digits}}{found[3]}"
+    return f"{match[1]}.{match[2] or '':0<{digits}}{match[3]}"
 
 
 def _one_line(text: str | None) -> str | None:

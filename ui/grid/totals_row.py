@@ -49,9 +49,9 @@ class TotalsRow(QWidget):
         for column in range(len(self._grid.grid_model.names)):
             text = self.shown_text(column)
             if text and not header.isSectionHidden(column):
-                wanted = self._painter.wanted_width(column, text) + 2 * PADDING + theme.XS
-                if header.sectionSize(column) < wanted <= WIDEST_FIT:
-                    header.resizeSection(column, wanted)
+                width = self._painter.wanted_width(column, text) + 2 * PADDING + theme.XS
+                if header.sectionSize(column) < width <= WIDEST_FIT:
+                    header.resizeSection(column, width)
 
     def set_problem(self, problem: str) -> None:
         """Why there are none."""

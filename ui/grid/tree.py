@@ -223,9 +223,9 @@ class TreeRows:
                 return int(np.flatnonzero(self._inside(group))[0]) + other._place_inside(row)
             level -= 1
         while True:
-            found = np.flatnonzero((self._level == level) & (self._group == group))
-            if len(found) or level == 0:
-                return int(found[0]) if len(found) else min(row, max(0, self.num_rows - 1))
+            rows = np.flatnonzero((self._level == level) & (self._group == group))
+            if len(rows) or level == 0:
+                return int(rows[0]) if len(rows) else min(row, max(0, self.num_rows - 1))
             level, group = level - 1, int(self.levels.parents[level - 1][group])
 
     def _inside(self, group: int) -> np.ndarray:
@@ -282,7 +282,7 @@ class TreeRows:
         rows = view.page(self._place_inside(first), count, own) if own else None
         keys = [name for name in names if name in self.levels.keys]
         key_rows = self._rows_of(self.last_level, np.repeat(group, count), keys)
-        made = [
+        columns = [
             rows.column(name)
             if rows is not None and name in own
             else key_rows.column(name)
@@ -290,7 +290,7 @@ class TreeRows:
             else pa.chunked_array([pa.nulls(count, self._type(name))])
             for name in names
         ]
-        return self._table(names, made)
+        return self._table(names, columns)
 
     def _is_of_rows(self, name: str) -> bool:
         return name not in self._groups_schema.names
@@ -308,10 +308,10 @@ class TreeRows:
         snapshot = self.levels.levels[level]
         known = project(snapshot, [name for name in dict.fromkeys(names) if name in snapshot.types])
         rows = fetch(snapshot, groups, known)
-        made = [
+        columns = [
             rows.column(name)
             if name in snapshot.types
             else pa.chunked_array([pa.nulls(len(groups), self._type(name))])
             for name in names
         ]
-        return self._table(names, made)
+        return self._table(names, columns)

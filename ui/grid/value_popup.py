@@ -148,8 +148,8 @@ class ValueTree(QTreeWidget):
     def node(self) -> Node | None:
         """That of the current item; None for the one that stands for more."""
         item = self.currentItem()
-        found = None if item is None else item.data(FIELD, ROLE)
-        return found if isinstance(found, Node) else None
+        node = None if item is None else item.data(FIELD, ROLE)
+        return node if isinstance(node, Node) else None
 
     def _item(self, node: Node) -> QTreeWidgetItem:
         look = theme.current()
@@ -248,8 +248,8 @@ class ValuePopup(QFrame):
         width = min(max(px(NARROWEST), cell.width()), px(WIDEST), screen.width())
         above, below = cell.top() - screen.top(), screen.bottom() - cell.bottom()
         rows = max(LEAST_ROWS, self.tree.topLevelItem(0).childCount() + 4)
-        wanted = rows * self.tree.sizeHintForRow(0) + self.layout().minimumSize().height()
-        height = min(wanted, px(TALLEST), max(above, below))
+        full_height = rows * self.tree.sizeHintForRow(0) + self.layout().minimumSize().height()
+        height = min(full_height, px(TALLEST), max(above, below))
         self.resize(width, height)
         left = min(cell.left(), screen.right() - width)
         top = cell.bottom() + 1 if below >= min(height, above) else cell.top() - height

@@ -137,7 +137,7 @@ def search(pages: Mapping[str, Page], text: str) -> list[Hit]:
     words = text.casefold().split()
     if not words:
         return []
-    found: list[tuple[int, Hit]] = []
+    hits: list[tuple[int, Hit]] = []
     for page in pages.values():
         for section in page.sections:
             title, body = section.title.casefold(), section.text.casefold()
@@ -145,9 +145,9 @@ def search(pages: Mapping[str, Page], text: str) -> list[Hit]:
                 continue
             score = sum(body.count(word) + TITLE_WEIGHT * (word in title) for word in words)
             score += TITLE_WEIGHT * any(word in page.title.casefold() for word in words)
-            found.append((score, Hit(page, section, _snippet(section.text, words))))
-    found.sort(key=lambda each: -each[0])
-    return [hit for _, hit in found[:MOST_HITS]]
+            hits.append((score, Hit(page, section, _snippet(section.text, words))))
+    hits.sort(key=lambda each: -each[0])
+    return [hit for _, hit in hits[:MOST_HITS]]
 
 
 def _snippet(text: str, words: Sequence[str]) -> str:

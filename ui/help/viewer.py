@@ -139,17 +139,17 @@ def _style_block(block: QTextBlock) -> None:
     fragments = [entry.fragment() for entry in block]
     for fragment in fragments:
         form_of_text = fragment.charFormat()
-        made = QTextCharFormat()
+        text_format = QTextCharFormat()
         if form_of_text.isAnchor():
-            made.setForeground(look.color("accent"))
+            text_format.setForeground(look.color("accent"))
         if form_of_text.fontFixedPitch():
-            made.setFont(look.mono_font("body"))
+            text_format.setFont(look.mono_font("body"))
             if not is_code:
-                made.setBackground(look.color("sunken"))
-        if made.propertyCount():
+                text_format.setBackground(look.color("sunken"))
+        if text_format.propertyCount():
             cursor.setPosition(fragment.position())
             cursor.setPosition(fragment.position() + fragment.length(), QTextCursor.MoveMode.KeepAnchor)
-            cursor.mergeCharFormat(made)
+            cursor.mergeCharFormat(text_format)
 
 
 class HelpViewer(QWidget):

@@ -157,14 +157,14 @@ class IndexForm(QFrame):
     def _change_texts(self) -> None:
         """A field for the weight of each column, where there are several and not too many."""
         names = self.texts.names
-        kept = {name: box.value() for name, box in self._weights.items()}
+        weights = {name: box.value() for name, box in self._weights.items()}
         while (item := self._weight_row.takeAt(0)) is not None:
             if item.widget() is not None:
                 item.widget().deleteLater()
         self._weights = {}
         for name in names if 1 < len(names) <= MOST_WEIGHED else ():
             box = DecimalBox(decimals=1, minimum=0.1, maximum=MOST_WEIGHT, singleStep=0.5)
-            box.setValue(kept.get(name, 1.0))
+            box.setValue(weights.get(name, 1.0))
             box.setAccessibleName(f"Weight of {visible(name)}")
             box.setToolTip("How many times a word in this column counts")
             self._weights[name] = box

@@ -84,26 +84,26 @@ class ValueList:
 
 
 def read_figures(
-    rows: Snapshot | EngineRows, where: Filter | None, name: str, wanted: ValueList, job: Job
+    rows: Snapshot | EngineRows, where: Filter | None, name: str, request: ValueList, job: Job
 ) -> ColumnFigures:
     """Blocks."""
     whole = profile_of(rows, name, None, job)
     part = None if where is None else profile_of(rows, name, where, job)
     is_on_line = whole.histogram is not None
     bars = card_of(rows, name, where, job) if is_on_line else None
-    return ColumnFigures(whole, part, read_values(rows, where, name, wanted, job), bars)
+    return ColumnFigures(whole, part, read_values(rows, where, name, request, job), bars)
 
 
 def read_values(
-    rows: Snapshot | EngineRows, where: Filter | None, name: str, wanted: ValueList, job: Job
+    rows: Snapshot | EngineRows, where: Filter | None, name: str, request: ValueList, job: Job
 ) -> Values:
     """Blocks. The most frequent values of the rows that meet a filter, or the rows of each unit of time; none
     of nested columns."""
-    kind, words = rows.schema.field(name).type, wanted.words
+    kind, words = rows.schema.field(name).type, request.words
     if pa.types.is_nested(kind) or pa.types.is_null(kind):
         return ()
-    if wanted.unit in units_of(kind):
-        return _read_units(rows, name, where, wanted.unit, job)
+    if request.unit in units_of(kind):
+        return _read_units(rows, name, where, request.unit, job)
     steps: list[Step] = [] if where is None else [Where(where)]
     if words and kind_of(kind) is Kind.TEXT:
         steps.append(Where(Predicate(name, "contains", (words,), True)))

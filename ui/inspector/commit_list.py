@@ -51,8 +51,8 @@ def time_text(time: dt.datetime | None, now: dt.datetime) -> str:
 
 def counts_of(commit: Commit) -> list[tuple[str, str]]:
     """Texts such as `+2`, each with the name of its colour."""
-    found = ((getattr(commit, name), sign, ink) for name, sign, ink in SIGNS)
-    return [(f"{sign}{count:,}", ink) for count, sign, ink in found if count]
+    counts = ((getattr(commit, name), sign, ink) for name, sign, ink in SIGNS)
+    return [(f"{sign}{count:,}", ink) for count, sign, ink in counts if count]
 
 
 def details_of(commit: Commit, now: dt.datetime) -> str:

@@ -192,11 +192,11 @@ class Inspector(QFrame):
             return
         rows = self._grid.grid_model.tree or view
         about = (name,) if self.page == COLUMN else (current[0], self._links.links, self._links.problem)
-        wanted = (self.page, view if self.page == COLUMN else rows, *about)
-        if wanted == self._shown:
+        request = (self.page, view if self.page == COLUMN else rows, *about)
+        if request == self._shown:
             return
         self.stop()
-        self._shown = wanted
+        self._shown = request
         if self.page == COLUMN:
             self._read_column(view, name)
         else:
@@ -213,8 +213,8 @@ class Inspector(QFrame):
             fields = read_row(rows, row, names, job)
             return fields, rows.page(row, 1, [ID]).column(0)[0].as_py() if links else -1
 
-        def show(found: tuple[list[FieldValue], int]) -> None:
-            fields, row_id = found
+        def show(fields_and_row: tuple[list[FieldValue], int]) -> None:
+            fields, row_id = fields_and_row
             self.row_page.show_row(row, fields)
             if table is not None:
                 self._read_related(table, links[:MOST_LINKS], row_id, 0)
@@ -227,8 +227,8 @@ class Inspector(QFrame):
             return
         tree, link = self.row_page.related, links[place]
 
-        def go_on(found: RelatedRows) -> None:
-            tree.show_related(place, found)
+        def go_on(related: RelatedRows) -> None:
+            tree.show_related(place, related)
             self._read_related(table, links, row_id, place + 1)
 
         def fail(error: Exception) -> None:
@@ -249,9 +249,9 @@ class Inspector(QFrame):
         def read(job: Job) -> tuple[RelatedRows, ...]:
             return read_neighbours(table.store[follow.link.other], follow.target, job)
 
-        def show(found: tuple[RelatedRows, ...]) -> None:
+        def show(neighbours: tuple[RelatedRows, ...]) -> None:
             if shiboken6.isValid(item) and item.data(0, FOLLOW) == follow:
-                tree.show_neighbours(item, found)
+                tree.show_neighbours(item, neighbours)
 
         def fail(error: Exception) -> None:
             if not isinstance(error, LamellaError):
@@ -270,14 +270,14 @@ class Inspector(QFrame):
             self.column_page.show_unread(name, kind)
             return
         self.column_page.show_column(name, kind, None)
-        wanted = self.column_page.wanted
+        request = self.column_page.wanted
 
         def read(job: Job) -> tuple[ColumnFigures, str | None]:
             rules = None if table is None else rules_text(read_rules(table, name), kind)
-            return read_figures(*rows(job), name, wanted, job), rules
+            return read_figures(*rows(job), name, request, job), rules
 
-        def show(found: tuple[ColumnFigures, str | None]) -> None:
-            figures, rules = found
+        def show(figures_and_rules: tuple[ColumnFigures, str | None]) -> None:
+            figures, rules = figures_and_rules
             self.column_page.show_rules(rules)
             self._rows = (figures.part or figures.whole).rows
             self.column_page.show_column(name, kind, figures)
@@ -290,7 +290,7 @@ class Inspector(QFrame):
             quiet=True,
         )
 
-    def _read_values(self, wanted: ValueList) -> None:
+    def _read_values(self, request: ValueList) -> None:
         view, name = self._view(), self._grid.current_name
         if view is None or name not in view.schema.names:
             return
@@ -299,7 +299,7 @@ class Inspector(QFrame):
             return
         self.stop()
         self._handle = self._tasks.read(
-            lambda job: read_values(*rows(job), name, wanted, job),
+            lambda job: read_values(*rows(job), name, request, job),
             lambda values: self.column_page.show_values(values, self._rows),
             self._tasks.failed.emit,
             owner=self,
@@ -394,11 +394,11 @@ class FieldValue:
 def read_row(rows: Rows, row: int, names: list[str], job: Job) -> list[FieldValue]:
     """Blocks."""
     page = rows.page(row, 1, names)
-    found = []
+    fields = []
     for name, column in zip(names, page.columns, strict=True):
         job.check()
-        found.append(field_value(name, column))
-    return found
+        fields.append(field_value(name, column))
+    return fields
 
 
 def field_value(name: str, value: pa.ChunkedArray | pa.Array) -> FieldValue:
@@ -481,11 +481,11 @@ class RowPage(QWidget):
             self.filter_requested.emit(item.data(FIELD, Qt.ItemDataRole.UserRole).name)
 
     def _show_matches(self) -> None:
-        wanted = self.find.text().strip().casefold()
+        words = self.find.text().strip().casefold()
         for place in range(self.tree.topLevelItemCount()):
             item = self.tree.topLevelItem(place)
             field = item.data(FIELD, Qt.ItemDataRole.UserRole)
-            item.setHidden(wanted not in f"{field.name} {field.text or ''}".casefold())
+            item.setHidden(words not in f"{field.name} {field.text or ''}".casefold())
         self._fit()
 
     def _fit(self) -> None:

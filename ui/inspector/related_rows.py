@@ -63,8 +63,8 @@ def read_related(table: Table, link: Link, row_id: int, job: Job) -> RelatedRows
     if problem:
         return RelatedRows(link, row_id, 0, (), f"Cannot be followed: {problem}")
     name, direction = link.relation.name, link.direction
-    found = table.relations.counts([row_id], link.other, job=job, through=name, direction=direction)
-    count = found.column(1)[0].as_py()
+    counts = table.relations.counts([row_id], link.other, job=job, through=name, direction=direction)
+    count = counts.column(1)[0].as_py()
     if not count:
         why, is_dangling = why_none(table, link, row_id, job)
         return RelatedRows(link, row_id, 0, (), why, is_dangling)
@@ -220,14 +220,14 @@ class RelatedTree(QTreeWidget):
 
     def _rows_above(self, item: QTreeWidgetItem) -> set[tuple[str, int]]:
         """The rows of the way to a line, by table and `_id`, and the row of the tab."""
-        found = set()
+        rows = set()
         while item is not None:
             follow = item.data(0, FOLLOW)
             if follow is not None and follow.target is not None and item.parent() is not None:
-                found.add((follow.link.other, follow.target))
-                found.add((follow.link.table, follow.row_id))
+                rows.add((follow.link.other, follow.target))
+                rows.add((follow.link.table, follow.row_id))
             item = item.parent()
-        return found
+        return rows
 
     def _start_of(self, item: QTreeWidgetItem) -> int:
         """The row of the tab, from which everything in the tree leads."""

@@ -118,7 +118,7 @@ class RowGroupStrip(QWidget):
         if self._storage is None:
             return []
         groups, total = self._storage.groups, max(1, sum(g.rows for g in self._storage.groups))
-        found: list[tuple[QRectF, range]] = []
+        rects: list[tuple[QRectF, range]] = []
         left, rows, first = 0.0, 0, 0
         for place, group in enumerate(groups):
             rows += group.rows
@@ -126,11 +126,11 @@ class RowGroupStrip(QWidget):
             same = place + 1 < len(groups) and groups[place + 1].is_read == group.is_read
             if right - left < LEAST_GROUP and same and len(groups) > self.width() / LEAST_GROUP:
                 continue
-            found.append(
+            rects.append(
                 (QRectF(left, 0, max(1.0, right - left - 1), self.height()), range(first, place + 1))
             )
             left, first = right, place + 1
-        return found
+        return rects
 
     def paintEvent(self, event: QPaintEvent) -> None:
         if self._storage is None:

@@ -104,9 +104,9 @@ class ProfileLoader(QObject):
                 return profile(rows, name, condition, job)
             return profile_of(all_rows, name, where, job)
 
-        def done(made: ColumnProfile) -> None:
+        def done(column_profile: ColumnProfile) -> None:
             if self._running.get(name) is handle:
-                self.profiles[name] = made
+                self.profiles[name] = column_profile
                 self._take(name)
 
         def failed(error: Exception) -> None:

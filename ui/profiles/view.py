@@ -170,9 +170,9 @@ class ProfilesView(QWidget):
 
     def _say_count(self) -> None:
         all_, shown = len(self._rows), len(self.model.rows)
-        said = f"{shown:,} of {all_:,} columns" if shown != all_ else f"{all_:,} columns"
+        text = f"{shown:,} of {all_:,} columns" if shown != all_ else f"{all_:,} columns"
         known = self.loader.num_known
-        self.count.setText(said if known == all_ else f"{said} · figures of {known:,}")
+        self.count.setText(text if known == all_ else f"{text} · figures of {known:,}")
 
     def _current(self) -> str | None:
         row = self.table.currentIndex().row()

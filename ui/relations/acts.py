@@ -29,9 +29,9 @@ def declare(one: list[str], other: list[str], name: str | None) -> Act:
     names = [name]
 
     def do(relations: StoreRelations) -> Relation:
-        made = relations.declare(one, other, names[0])
-        names[0] = made.name
-        return made
+        relation = relations.declare(one, other, names[0])
+        names[0] = relation.name
+        return relation
 
     def undo(relations: StoreRelations) -> None:
         assert names[0] is not None

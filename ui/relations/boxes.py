@@ -72,8 +72,8 @@ class TableBox(QGraphicsObject):
             _text_width(visible(c.name), "body", scale) + _text_width(_type_text(c.type), "caption", scale)
             for c in columns
         ]
-        wanted = max(head, max(widths, default=0.0) + look.px(60))
-        self._width = float(min(max(wanted, look.px(NARROWEST)), look.px(WIDEST)))
+        width = max(head, max(widths, default=0.0) + look.px(60))
+        self._width = float(min(max(width, look.px(NARROWEST)), look.px(WIDEST)))
         self._height = float(self.head + self.num_shown * self.row + look.px(6))
 
     def take(self, table: TableShape) -> None:

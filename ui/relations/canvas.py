@@ -178,17 +178,17 @@ class Canvas(QGraphicsView):
     def current(self) -> TableBox | None:
         return next((box for box in self.boxes.values() if box.isSelected()), None)
 
-    def mark(self, found: Mapping[str, Sequence[str]] | None) -> None:
+    def mark(self, matches: Mapping[str, Sequence[str]] | None) -> None:
         """Draw tables and columns as found, and fade the others; None ends that."""
         for name, box in self.boxes.items():
-            box.is_found = found is not None and name in found
-            box.is_faded = found is not None and name not in found
-            box.marked = found.get(name, ()) if found is not None else ()
+            box.is_found = matches is not None and name in matches
+            box.is_faded = matches is not None and name not in matches
+            box.marked = matches.get(name, ()) if matches is not None else ()
             if box.marked:
                 box.show_column(box.marked[0])
             box.update()
         for line in self.lines.values():
-            line.is_faded = found is not None
+            line.is_faded = matches is not None
             line.update()
 
     def show_box(self, name: str) -> None:
@@ -281,9 +281,9 @@ class Canvas(QGraphicsView):
         return self.transform().m11()
 
     def zoom_by(self, factor: float) -> None:
-        wanted = min(max(self.scale_now * factor, SMALLEST), LARGEST)
+        scale = min(max(self.scale_now * factor, SMALLEST), LARGEST)
         self._fits = False
-        self.scale(wanted / self.scale_now, wanted / self.scale_now)
+        self.scale(scale / self.scale_now, scale / self.scale_now)
         self.zoomed.emit(self.scale_now)
 
     def zoom_to(self, scale: float) -> None:
@@ -432,11 +432,11 @@ class Canvas(QGraphicsView):
         target, column, _ = self._under(point)
         fits = False
         for box in self.boxes.values():
-            wanted = ""
+            target_name = ""
             if box is target and (box is not start or column != name):
-                wanted = column or likely_target(start.table, name, box.table)
-                fits = bool(wanted) and not mismatch(start.table, name, box.table, wanted)
-            box.set_target(wanted, fits)
+                target_name = column or likely_target(start.table, name, box.table)
+                fits = bool(target_name) and not mismatch(start.table, name, box.table, target_name)
+            box.set_target(target_name, fits)
         end = self.mapToScene(point)
         right = end.x() > start.pos().x() + start.rect().width() / 2
         edge = QPointF(start.pos().x() + (start.rect().width() if right else 0), start.height_of(name))

@@ -27,13 +27,13 @@ Edge = tuple[str, str]
 def arrange(sizes: Mapping[str, Size], edges: Iterable[Edge]) -> dict[str, Point]:
     """The upper left corner of each box, the least of both coordinates being 0. The same for the same
     tables and edges, whatever their order."""
-    wanted = sorted({(a, b) for a, b in edges if a != b and a in sizes and b in sizes})
+    pairs = sorted({(a, b) for a, b in edges if a != b and a in sizes and b in sizes})
     parts, lonely = [], []
-    for names in _parts(sorted(sizes), wanted):
+    for names in _parts(sorted(sizes), pairs):
         if len(names) == 1:
             lonely += names
         else:
-            inside = [edge for edge in wanted if edge[0] in names]
+            inside = [edge for edge in pairs if edge[0] in names]
             parts.append(_layered(names, inside, sizes))
     blocks = [(part, _extent(part, sizes)) for part in parts]
     blocks.sort(key=lambda block: -block[1][1])
@@ -81,10 +81,10 @@ def _parts(names: Sequence[str], edges: Sequence[Edge]) -> list[list[str]]:
 
     for one, other in edges:
         root[find(one)] = find(other)
-    found: dict[str, list[str]] = defaultdict(list)
+    parts: dict[str, list[str]] = defaultdict(list)
     for name in names:
-        found[find(name)].append(name)
-    return list(found.values())
+        parts[find(name)].append(name)
+    return list(parts.values())
 
 
 def _without_circles(names: Sequence[str], edges: Sequence[Edge]) -> list[Edge]:
@@ -93,7 +93,7 @@ def _without_circles(names: Sequence[str], edges: Sequence[Edge]) -> list[Edge]:
     for one, other in edges:
         following[one].append(other)
     state: dict[str, int] = {}
-    kept = []
+    acyclic = []
     for first in names:
         if first in state:
             continue
@@ -106,13 +106,13 @@ def _without_circles(names: Sequence[str], edges: Sequence[Edge]) -> list[Edge]:
                 state[name] = 2
                 stack.pop()
             elif state.get(target) == 1:
-                kept.append((target, name))
+                acyclic.append((target, name))
             else:
-                kept.append((name, target))
+                acyclic.append((name, target))
                 if target not in state:
                     state[target] = 1
                     stack.append((target, iter(following[target])))
-    return kept
+    return acyclic
 
 
 def _layers(names: Sequence[str], edges: Sequence[Edge]) -> list[list[str]]:
@@ -133,10 +133,10 @@ def _layers(names: Sequence[str], edges: Sequence[Edge]) -> list[list[str]]:
     for name in reversed(_by_layer(names, layer)):  # as near to what it points at as it can be
         if following[name]:
             layer[name] = min(layer[target] for target in following[name]) - 1
-    found: dict[int, list[str]] = defaultdict(list)
+    layers: dict[int, list[str]] = defaultdict(list)
     for name in names:
-        found[layer[name]].append(name)
-    return [found[number] for number in sorted(found)]
+        layers[layer[name]].append(name)
+    return [layers[number] for number in sorted(layers)]
 
 
 def _by_layer(names: Sequence[str], layer: Mapping[str, int]) -> list[str]:

@@ -197,15 +197,15 @@ class ConnectionPanel(QFrame):
 
     def _select(self, name: str) -> None:
         self.list.blockSignals(True)
-        found = None
+        item = None
         for place in range(self.list.topLevelItemCount()):
             head = self.list.topLevelItem(place)
             for inside in range(head.childCount()):
                 if head.child(inside).data(0, NAME) == name:
-                    found = head.child(inside)
-        self.list.setCurrentItem(found)
-        if found is not None:
-            self.list.scrollToItem(found)
+                    item = head.child(inside)
+        self.list.setCurrentItem(item)
+        if item is not None:
+            self.list.scrollToItem(item)
         self.list.blockSignals(False)
 
     def _choose(self, item: QTreeWidgetItem | None) -> None:

@@ -384,8 +384,8 @@ class RelationsTab(QWidget):
             self._checking.cancel()
         name, rest = names[0], names[1:]
 
-        def done(found: tuple[RelationCheck, ...]) -> None:
-            self._note_check(found[0], last=not rest)
+        def done(checks: tuple[RelationCheck, ...]) -> None:
+            self._note_check(checks[0], last=not rest)
             if rest:
                 self._check(rest, quiet)
             elif not quiet:
@@ -422,12 +422,12 @@ class RelationsTab(QWidget):
         if self._suggesting is not None and self._suggesting.running:
             return
 
-        def done(found: tuple[Suggestion, ...]) -> None:
-            self.suggestions = list(found)
+        def done(suggestions: tuple[Suggestion, ...]) -> None:
+            self.suggestions = list(suggestions)
             if not quiet:
                 self._dismissed.clear()
                 self.messages.say(
-                    f"{_counted(len(found), 'suggestion')}, drawn with dashes" if found
+                    f"{_counted(len(suggestions), 'suggestion')}, drawn with dashes" if suggestions
                     else "Nothing to suggest: no other columns match by their values and names"
                 )  # fmt: skip
             self._draw()
@@ -452,13 +452,13 @@ class RelationsTab(QWidget):
         if not words:
             self.canvas.mark(None)
             return
-        found: dict[str, list[str]] = {}
+        matches: dict[str, list[str]] = {}
         for table in self.shape.tables:
             columns = [column.name for column in table.columns if words in column.name.casefold()]
             if columns or words in table.name.casefold():
-                found[table.name] = columns
-        self.canvas.mark(found)
-        self._matches, self._match = list(found), -1
+                matches[table.name] = columns
+        self.canvas.mark(matches)
+        self._matches, self._match = list(matches), -1
 
     def find_next(self) -> None:
         matches = [name for name in self._matches if name in self.canvas.boxes]

@@ -185,9 +185,9 @@ def joined_rows(connection: Connection, store: Store, job: Job) -> Line:
 
 def keys_by_table(connections: Sequence[Connection]) -> Mapping[str, frozenset[str]]:
     """The columns of each table that take part in a relation."""
-    found: dict[str, set[str]] = {}
+    keys: dict[str, set[str]] = {}
     for one in connections:
         if not one.is_suggested:
-            found.setdefault(one.from_table, set()).update(one.from_columns)
-            found.setdefault(one.to_table, set()).update(one.to_columns)
-    return {table: frozenset(names) for table, names in found.items()}
+            keys.setdefault(one.from_table, set()).update(one.from_columns)
+            keys.setdefault(one.to_table, set()).update(one.to_columns)
+    return {table: frozenset(names) for table, names in keys.items()}

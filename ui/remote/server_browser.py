@@ -420,7 +420,7 @@ class ServerPath(QWidget):
 
     @property
     def address(self) -> str:
-        """Of what is typed; empty for nothing, and for what is no path."""
+        """Of what is typed; empty for nothing, and for what is not a path."""
         text = self.path.text().strip()
         if self.server is None or not text:
             return ""

@@ -156,14 +156,14 @@ class SettingRow(QWidget):
         free = origin in (Origin.DEFAULT, Origin.FILE)
         self.editor.setEnabled(free)
         self.reset.setVisible(origin is Origin.FILE)
-        said = {
+        source = {
             Origin.DEFAULT: "Default",
             Origin.FILE: "From the settings file",
             Origin.ENVIRONMENT: f"From the environment: {setting.variable}. It cannot be changed in this run",
             Origin.COMMAND_LINE: "From the command line. It cannot be changed in this run",
         }[origin]
         restart = " · in force from the next start on" if setting.restart and free else ""
-        self.origin.setText(f"{said}{restart} · {name}")
+        self.origin.setText(f"{source}{restart} · {name}")
 
     def _take(self, value: Value) -> None:
         if value != self._settings[self.setting.name]:

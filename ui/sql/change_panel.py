@@ -64,23 +64,23 @@ class ChangePanel(QWidget):
         store = f"in store {visible(pending.store.name)}"
         if kind == "update":
             same = effect.matching - effect.changed
-            told = f"{counted(effect.matching, 'row')} {_are(effect.matching)} set {store}"
-            told += f"; {same:,} of them hold these values already." if same else "."
+            sentence = f"{counted(effect.matching, 'row')} {_are(effect.matching)} set {store}"
+            sentence += f"; {same:,} of them hold these values already." if same else "."
         elif kind == "delete":
-            told = f"{counted(effect.deleted, 'row')} {_are(effect.deleted)} deleted {store}."
+            sentence = f"{counted(effect.deleted, 'row')} {_are(effect.deleted)} deleted {store}."
         else:
-            told = f"{counted(effect.inserted, 'row')} {_are(effect.inserted)} added {store}."
+            sentence = f"{counted(effect.inserted, 'row')} {_are(effect.inserted)} added {store}."
         for name, (before, after) in effect.types.items():
-            told += (
+            sentence += (
                 f" “{visible(name)}” becomes {after}."
                 if before is not None
                 else f" “{visible(name)}” is new."
             )
         shown = len(effect.preview.kinds)
         if shown < effect.total:
-            told += f" The first {shown} are shown."
+            sentence += f" The first {shown} are shown."
         undo = "" if kind == "create" else " It is one commit, and can be undone."
-        return told + undo
+        return sentence + undo
 
     def _lay_out(self) -> None:
         buttons = QHBoxLayout()

@@ -125,34 +125,36 @@ class Completer(QCompleter):
         erased = event.key() in (Qt.Key.Key_Backspace, Qt.Key.Key_Delete)
         letter = typed.isprintable() and typed != "" and (typed.isalnum() or typed in '_."')
         if letter or (erased and self.is_open):
-            self._show(asked=False)
+            self._show(on_request=False)
         elif typed or event.key() in (Qt.Key.Key_Left, Qt.Key.Key_Right, Qt.Key.Key_Home, Qt.Key.Key_End):
             self.popup().hide()
             self._awaits_columns = False
 
     def open(self) -> None:
         """Whatever stands before the cursor."""
-        self._show(asked=True)
+        self._show(on_request=True)
 
     def refresh(self) -> None:
         """Show what is known by now, if the list is open or would have been."""
         if self.is_open or self._awaits_columns:
-            self._show(asked=False)
+            self._show(on_request=False)
 
-    def _show(self, asked: bool) -> None:
+    def _show(self, on_request: bool) -> None:
         editor = self._editor
         place = editor.textCursor().position()
         first = max(0, place - BEFORE)
         text, place = _around(editor, first, place)
-        made = self.propose(text, place)
-        self._awaits_columns = bool(made.unknown)
-        self._start = first + made.start
-        typed = text[made.start : place]
-        is_whole = len(made.found) == 1 and made.found[0].text.casefold() == typed.casefold()
-        if not made.found or (not asked and ((not typed and text[place - 1 : place] != ".") or is_whole)):
+        proposals = self.propose(text, place)
+        self._awaits_columns = bool(proposals.unknown)
+        self._start = first + proposals.start
+        typed = text[proposals.start : place]
+        is_whole = len(proposals.found) == 1 and proposals.found[0].text.casefold() == typed.casefold()
+        if not proposals.found or (
+            not on_request and ((not typed and text[place - 1 : place] != ".") or is_whole)
+        ):
             self.popup().hide()
             return
-        self._model.show(made.found)
+        self._model.show(proposals.found)
         rect = editor.cursorRect()
         left = (
             QFontMetrics(editor.font()).horizontalAdvance(typed)
@@ -177,7 +179,7 @@ class Completer(QCompleter):
         cursor.insertText(text)
         self._editor.setTextCursor(cursor)
         if text.endswith("."):
-            self._show(asked=True)
+            self._show(on_request=True)
 
 
 def _around(editor: QPlainTextEdit, first: int, place: int) -> tuple[str, int]:

@@ -422,26 +422,26 @@ class SqlConsole(QWidget):
     def _propose(self, text: str, place: int) -> Proposals:
         if self.words is None:
             return Proposals(place)
-        found = propose(text, place, self.names.names(), self.words)
-        self.names.learn(found.unknown)
-        return found
+        proposals = propose(text, place, self.names.names(), self.words)
+        self.names.learn(proposals.unknown)
+        return proposals
 
     def _follow_text(self) -> None:
         """The parameters of the text as it is now."""
         text = self.text
         if len(text) > SPLIT_AT_ONCE:
             return
-        found = placeholders(text)
-        self.parameters.show_names(list(dict.fromkeys(one.name for one in found)))
-        if found:
+        placeholders_now = placeholders(text)
+        self.parameters.show_names(list(dict.fromkeys(one.name for one in placeholders_now)))
+        if placeholders_now:
             self.names.learn([name for name in self.names.names().tables if name in text])
-            self._propose_types(found)
+            self._propose_types(placeholders_now)
 
-    def _propose_types(self, found: Sequence[Placeholder]) -> None:
+    def _propose_types(self, typed: Sequence[Placeholder]) -> None:
         """Those of the columns that parameters are compared with."""
         tables = [table for table in self.names.names().tables.values() if table is not None]
         types = {name.casefold(): kind for table in reversed(tables) for name, kind in table.columns}
-        for one in found:
+        for one in typed:
             kind = types.get(one.beside.casefold(), "int64" if one.beside.casefold() in COUNTS else None)
             if kind is not None and one.name in self.parameters.fields:
                 self.parameters.fields[one.name].propose_type(type_word(kind))

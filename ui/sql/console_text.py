@@ -38,9 +38,9 @@ class ConsoleText(QObject):
         text, span = self._editor.toPlainText(), self._editor.selected_span
         start, stop = span or (0, len(text))
 
-        def show(made: str) -> None:
-            if self._editor.toPlainText() == text and made:
-                self._editor.replace_span(start, stop, made)
+        def show(text_laid_out: str) -> None:
+            if self._editor.toPlainText() == text and text_laid_out:
+                self._editor.replace_span(start, stop, text_laid_out)
 
         self._tasks.read(lambda job: laid_out(text[start:stop]), show, self._fail, owner=self, quiet=True)
 
@@ -55,7 +55,7 @@ class ConsoleText(QObject):
     def save_snippet(self, name: str, replace: bool = False) -> None:
         """What is selected, or all of the text."""
         span, text = self._editor.selected_span, self._editor.toPlainText()
-        kept = text if span is None else text[slice(*span)]
+        snippet = text if span is None else text[slice(*span)]
 
         def done(_: None) -> None:
             if span is None:
@@ -63,12 +63,12 @@ class ConsoleText(QObject):
             self._messages.say(f"Saved as snippet “{visible(name)}”", kind="message-success")
 
         def failed(error: Exception) -> None:
-            taken = isinstance(error, LamellaError) and "already" in str(error) and not replace
-            again = [("Replace it", partial(self.save_snippet, name, True))] if taken else []
+            is_taken = isinstance(error, LamellaError) and "already" in str(error) and not replace
+            again = [("Replace it", partial(self.save_snippet, name, True))] if is_taken else []
             self._messages.say(sentence(error), *again, kind=DANGER)
 
         self._tasks.read(
-            lambda job: self._saved.save(name, kept, replace), done, failed, owner=self, quiet=True
+            lambda job: self._saved.save(name, snippet, replace), done, failed, owner=self, quiet=True
         )
 
     def open_file(self) -> None:

@@ -219,8 +219,8 @@ class SqlEditor(QPlainTextEdit):
         end = document.characterCount() if step > 0 else -1
         limit = max(-1, start - _FARTHEST) if step < 0 else min(end, start + _FARTHEST)
         for place in range(start, limit, step):
-            found = document.characterAt(place)
-            depth += (found == sign) - (found == other)
+            character = document.characterAt(place)
+            depth += (character == sign) - (character == other)
             if depth == 0:
                 return place
         return None

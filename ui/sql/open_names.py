@@ -76,17 +76,17 @@ class OpenNames(QObject):
     def datasets(self) -> dict[str, Find]:
         """By every name that a statement may use."""
         data, current = self._find(), self.current
-        found: dict[str, Find] = {}
+        datasets: dict[str, Find] = {}
         if current is not None:
-            found |= {name: partial(current.store.__getitem__, name) for name in current.tables}
+            datasets |= {name: partial(current.store.__getitem__, name) for name in current.tables}
         for title, dataset in data.files:
             for name in (short_name(title), title):
                 if name:
-                    found.setdefault(name, partial(_same, dataset))
+                    datasets.setdefault(name, partial(_same, dataset))
         for one in data.stores:
             for name in one.tables:
-                found.setdefault(f"{one.name}.{name}", partial(one.store.__getitem__, name))
-        return found
+                datasets.setdefault(f"{one.name}.{name}", partial(one.store.__getitem__, name))
+        return datasets
 
     def sources(self) -> Sources:
         """For a statement: what is open now, and nothing else."""
@@ -115,17 +115,17 @@ class OpenNames(QObject):
 
     def learn(self, names: Sequence[str]) -> None:
         """Read the columns of tables, unless that has failed before."""
-        wanted = [name for name in names if name not in self._columns]
-        if not wanted:
+        unknown = [name for name in names if name not in self._columns]
+        if not unknown:
             return
         datasets = self.datasets()
-        self._columns |= dict.fromkeys(wanted)
+        self._columns |= dict.fromkeys(unknown)
 
         def read(job: Job) -> Mapping[str, TableColumns]:
-            return {name: _columns_of(datasets[name]) for name in wanted if name in datasets}
+            return {name: _columns_of(datasets[name]) for name in unknown if name in datasets}
 
-        def show(found: Mapping[str, TableColumns]) -> None:
-            self._columns |= found
+        def show(columns: Mapping[str, TableColumns]) -> None:
+            self._columns |= columns
             self.learned.emit()
 
         self._tasks.read(read, show, lambda _error: None, owner=self, quiet=True)

@@ -65,7 +65,7 @@ class ParameterField(QWidget):
         self._follow_kind(self.kind.currentText())
 
     def value(self) -> Any:
-        """Raises `BadSql` for a text that is no value of the type."""
+        """Raises `BadSql` for a text that is not a value of the type."""
         kind = TYPES[self.kind.currentText()]
         if kind is None or self.is_empty:
             return None

@@ -55,18 +55,18 @@ class ProblemMessages(QObject):
         words, fix = in_words(error)
         own = error.span or (0, len(statement.text.split(maxsplit=1)[0]))
         first, last = statement.start + own[0], statement.start + own[1]
-        told = f"{words}. {fix}".strip()
-        self._editor.show_problem(first, last, told)
+        explanation = f"{words}. {fix}".strip()
+        self._editor.show_problem(first, last, explanation)
         text = self._editor.toPlainText()
-        said = f"Line {text.count(chr(10), 0, first) + 1:,}: {told}{not_run(left)}"
+        message = f"Line {text.count(chr(10), 0, first) + 1:,}: {explanation}{not_run(left)}"
         choices: list[Choice] = [("Go there", partial(self._editor.show_place, first))]
         if error.span is not None and fix.startswith("Did you mean"):
             choices += [
                 (f"Use {visible(name)}", partial(self._use, first, last, text[first:last], name))
                 for name in _QUOTED.findall(fix)[:_MOST_FIXES]
             ]
-        self._messages.say(said, *choices, kind=DANGER)
-        self._look_for_dialect(statement, said, choices)
+        self._messages.say(message, *choices, kind=DANGER)
+        self._look_for_dialect(statement, message, choices)
 
     def _use(self, first: int, last: int, before: str, name: str) -> None:
         """A name in place of one that is not there; an alias before it, or arguments behind it, stay."""
@@ -78,27 +78,27 @@ class ProblemMessages(QObject):
         self._editor.replace_span(start, stop, quoted)
         self._editor.show_place(start + len(quoted))
 
-    def _look_for_dialect(self, statement: Statement, said: str, choices: Sequence[Choice]) -> None:
+    def _look_for_dialect(self, statement: Statement, message: str, choices: Sequence[Choice]) -> None:
         """Whether another database would have taken it."""
         sources = self._names.sources()
 
-        def show(found: Translation | None) -> None:
+        def show(translation: Translation | None) -> None:
             stop = statement.start + len(statement.text)
             here = self._editor.toPlainText()[statement.start : stop]
-            is_shown = self._messages.label.text() == visible(said) and not self._messages.isHidden()
-            if found is None or with_dollars(here) != statement.text or not is_shown:
+            is_shown = self._messages.label.text() == visible(message) and not self._messages.isHidden()
+            if translation is None or with_dollars(here) != statement.text or not is_shown:
                 return
-            use = ("Use DuckDB's form", partial(self._translate, statement, found))
-            reads_as = f"{said} It reads as {found.dialect}'s SQL."
+            use = ("Use DuckDB's form", partial(self._translate, statement, translation))
+            reads_as = f"{message} It reads as {translation.dialect}'s SQL."
             self._messages.say(reads_as, use, *choices[:1], kind=DANGER, stays=True)
 
         self._tasks.read(
             lambda job: translated(statement.text, sources, job), show, lambda _: None, owner=self, quiet=True
         )
 
-    def _translate(self, statement: Statement, found: Translation) -> None:
+    def _translate(self, statement: Statement, translation: Translation) -> None:
         """The statement anew, which undo takes back."""
-        self._editor.replace_span(statement.start, statement.start + len(statement.text), found.text)
+        self._editor.replace_span(statement.start, statement.start + len(statement.text), translation.text)
         self._editor.show_place(statement.start)
 
 
@@ -124,20 +124,20 @@ class SyntaxCheck(QObject):
             self._pause.start()
             return
 
-        def show(found: SyntaxProblem | None) -> None:
+        def show(problem: SyntaxProblem | None) -> None:
             if editor.toPlainText() == text:
-                self._show(found)
+                self._show(problem)
 
         self._tasks.read(lambda job: syntax_problem(text), show, lambda _: None, owner=self, quiet=True)
 
-    def _show(self, found: SyntaxProblem | None) -> None:
+    def _show(self, problem: SyntaxProblem | None) -> None:
         editor, place = self._editor, self._editor.textCursor().position()
         if editor.problem and editor.problem != self._marked:
             return
-        is_typed = found is not None and found.span[0] < place <= found.span[1]
-        if found is None or is_typed:  # a word that is not finished
+        is_typed = problem is not None and problem.span[0] < place <= problem.span[1]
+        if problem is None or is_typed:  # a word that is not finished
             editor.clear_problem()
             self._marked = None
             return
-        editor.show_problem(*found.span, found.text)
-        self._marked = found.text
+        editor.show_problem(*problem.span, problem.text)
+        self._marked = problem.text

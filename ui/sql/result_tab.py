@@ -47,10 +47,10 @@ class ResultTab(DatasetTab):
     @property
     def status(self) -> str:
         """With what the statement took, and read."""
-        told = super().status
+        status = super().status
         if not self.result.snapshot().complete or self.line.active or self.charting.shown:
-            return told
-        rows = told.partition(" · ")[0]
+            return status
+        rows = status.partition(" · ")[0]
         return " · ".join([rows, duration(self.seconds), *reads_text(self.result)])
 
     def stop(self) -> None:

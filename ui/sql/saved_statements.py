@@ -71,8 +71,8 @@ class SavedStatements:
             history, snippets = self._all()
             new = [replace(one, text=_cut(one.text.strip())) for one in reversed(entries) if one.text.strip()]
             texts = {one.text for one in new}
-            kept = [one for one in map(_entry, history) if one.text not in texts]
-            self._write([asdict(one) for one in [*new, *kept][:MOST_ENTRIES]], snippets)
+            others = [one for one in map(_entry, history) if one.text not in texts]
+            self._write([asdict(one) for one in [*new, *others][:MOST_ENTRIES]], snippets)
 
     def clear_history(self) -> None:
         with self._locked():
@@ -115,13 +115,13 @@ class SavedStatements:
 
     def _all(self) -> tuple[list[dict[str, Any]], dict[str, str]]:
         try:
-            found = json.loads(self._path.read_text(encoding="utf-8"))
+            saved = json.loads(self._path.read_text(encoding="utf-8"))
         except (FileNotFoundError, NotADirectoryError):
             return [], {}
         except (OSError, ValueError, RecursionError) as error:
             raise self._unreadable(str(error)) from error
-        history = found.get("history") if isinstance(found, dict) else None
-        snippets = found.get("snippets") if isinstance(found, dict) else None
+        history = saved.get("history") if isinstance(saved, dict) else None
+        snippets = saved.get("snippets") if isinstance(saved, dict) else None
         if not isinstance(history, list) or not isinstance(snippets, dict):
             raise self._unreadable("It has other contents")
         entries = [one for one in history if isinstance(one, dict) and isinstance(one.get("text"), str)]
@@ -129,7 +129,7 @@ class SavedStatements:
 
     def _unreadable(self, why: str) -> FileProblem:
         return FileProblem(
-            self._path, "the history of statements cannot be read", why, "Mend the file, or remove it"
+            self._path, "the history of statements cannot be read", why, "Fix the file, or remove it"
         )
 
     def _write(self, history: Sequence[Mapping[str, Any]], snippets: Mapping[str, str]) -> None:

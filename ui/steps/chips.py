@@ -287,12 +287,12 @@ class StepMenu(QWidget):
 
     def _show_matches(self) -> None:
         """Those that are called so come before those that are described so."""
-        wanted = self.find.text().strip().casefold()
+        words = self.find.text().strip().casefold()
         items = [self.list.item(place) for place in range(self.list.count())]
         for item in items:
-            item.setHidden(wanted not in f"{item.text()} {item.toolTip()}".casefold())
+            item.setHidden(words not in f"{item.text()} {item.toolTip()}".casefold())
         left = [item for item in items if not item.isHidden()]
-        left.sort(key=lambda item: not item.text().casefold().startswith(wanted))
+        left.sort(key=lambda item: not item.text().casefold().startswith(words))
         self.list.setCurrentItem(left[0] if left else None)
 
 
@@ -325,9 +325,9 @@ class ChipStrip(QWidget):
     def arrange(self, room: int) -> None:
         """Into so many pixels, or as few more as it takes."""
         height = max([chip.sizeHint().height() for chip in self.chips] + [self.add.sizeHint().height()])
-        wanted = [chip.sizeHint().width() for chip in self.chips]
+        full_widths = [chip.sizeHint().width() for chip in self.chips]
         around = len(self.chips) * ARROW + self.add.sizeHint().width() + theme.XS
-        widths = [min(width, cap) for cap in [_cap(wanted, room - around)] for width in wanted]
+        widths = [min(width, cap) for cap in [_cap(full_widths, room - around)] for width in full_widths]
         left = 0
         for chip, width in zip(self.chips, widths, strict=True):
             left += ARROW
@@ -447,9 +447,9 @@ class StepsBar(QFrame):
     @cached_property
     def menu(self) -> StepMenu:
         """Made when it is first opened."""
-        made = StepMenu()
-        made.chosen.connect(self._take_kind)
-        return made
+        menu = StepMenu()
+        menu.chosen.connect(self._take_kind)
+        return menu
 
     @cached_property
     def popover(self) -> Popover:

@@ -266,9 +266,9 @@ class ColumnList(QWidget):
         self.changed.emit()
 
     def _show_matches(self) -> None:
-        wanted = self.find.text().strip().casefold()
+        words = self.find.text().strip().casefold()
         for item in self._items():
-            item.setHidden(wanted not in item.data(Qt.ItemDataRole.UserRole).casefold())
+            item.setHidden(words not in item.data(Qt.ItemDataRole.UserRole).casefold())
 
 
 # ------------------------------------------------------------------------------ computed columns
@@ -453,12 +453,12 @@ class SqlEditor(StepEditor):
             return self.context.sources.get(name) or (others[name]() if name in others else None)
 
         try:
-            made, self._others = sql_step(self.text.toPlainText(), self._rows, find)
+            step, self._others = sql_step(self.text.toPlainText(), self._rows, find)
         except LamellaError as error:
             self.say(str(error))
             return None
         self.say("")
-        return made
+        return step
 
     def sources(self) -> Mapping[str, Source]:
         return self._others

@@ -252,8 +252,8 @@ class FilterTexts(QWidget):
         pages = (self._pages.widget(place) for place in range(self._pages.count()))
         shown = dict(zip(self._buttons, pages, strict=True))[name]
         for page in map(self._pages.widget, range(self._pages.count())):
-            kept = QSizePolicy.Policy.Preferred if page is shown else QSizePolicy.Policy.Ignored
-            page.setSizePolicy(QSizePolicy.Policy.Ignored, kept)
+            policy = QSizePolicy.Policy.Preferred if page is shown else QSizePolicy.Policy.Ignored
+            page.setSizePolicy(QSizePolicy.Policy.Ignored, policy)
         self._pages.setCurrentWidget(shown)
         self.updateGeometry()
         self._write()

@@ -90,9 +90,9 @@ class FigureRow(FieldRow):
 
     @property
     def problem(self) -> str:
-        made, text = self.aggregate, self.column.text()
-        function = AGGREGATES[made.function]
-        if made.value is None:
+        aggregate, text = self.aggregate, self.column.text()
+        function = AGGREGATES[aggregate.function]
+        if aggregate.value is None:
             return f"“{function.label}” needs a column." if function.needs_value else ""
         if self.column.isReadOnly():
             return ""
@@ -148,10 +148,10 @@ class FigureRows(QWidget):
 
     @property
     def problem(self) -> str:
-        found = next((row.problem for row in self.rows if row.problem), "")
+        problem = next((row.problem for row in self.rows if row.problem), "")
         names = [row.name.text().strip() for row in self.rows]
         twice = next((name for name in names if names.count(name) > 1), "")
-        return found or (f"Two figures are called “{visible(twice)}”." if twice else "")
+        return problem or (f"Two figures are called “{visible(twice)}”." if twice else "")
 
     def _new(self) -> FigureRow:
         """Of a column of numbers that no figure is of yet."""
@@ -161,8 +161,8 @@ class FigureRows(QWidget):
             for name, kind in types.items()
             if kind_of(kind) in NUMBERS and name != ID and name not in used
         ]
-        made = Aggregate("avg", Named(numbers[0])) if numbers else Aggregate(COUNT)
-        return FigureRow(self._editor, aggregate_name(made), made)
+        aggregate = Aggregate("avg", Named(numbers[0])) if numbers else Aggregate(COUNT)
+        return FigureRow(self._editor, aggregate_name(aggregate), aggregate)
 
 
 COUNT_ROWS: Figures = (("n", Aggregate(COUNT)),)
@@ -170,8 +170,8 @@ COUNT_ROWS: Figures = (("n", Aggregate(COUNT)),)
 
 def count_beside(keys: Sequence[str]) -> Figures:
     """The number of rows, under a name that none of these columns has, in upper or lower case."""
-    taken, numbers = {key.casefold() for key in keys}, (f"n_{number}" for number in itertools.count(2))
-    name = next(name for name in itertools.chain(["n", "count"], numbers) if name not in taken)
+    used, numbers = {key.casefold() for key in keys}, (f"n_{number}" for number in itertools.count(2))
+    name = next(name for name in itertools.chain(["n", "count"], numbers) if name not in used)
     return ((name, Aggregate(COUNT)),)
 
 

@@ -78,10 +78,10 @@ def _compute(step: Compute, schema: pa.Schema) -> str:
 def _group(step: Group, schema: pa.Schema) -> str:
     figures = _names([name for name, _ in step.aggregates])
     by = f"by {_names(step.keys)}" if step.keys else "all rows"
-    said = f"{by}: {figures}" if figures else by
+    text = f"{by}: {figures}" if figures else by
     levels = {"subtotals": 1, "totals": 0}
     beside = [name for name, keys in levels.items() if len(step.keys) > keys and getattr(step, name)]
-    return f"{said} with {' and '.join(beside)}" if beside else said
+    return f"{text} with {' and '.join(beside)}" if beside else text
 
 
 def _pivot(step: Pivot, schema: pa.Schema) -> str:

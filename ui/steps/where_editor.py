@@ -75,8 +75,8 @@ class WhereEditor(StepEditor):
 
     def step(self) -> Where | None:
         """None while the finished conditions that are on ask nothing."""
-        asked = self.filter()
-        return None if asked is None else Where(asked)
+        filter = self.filter()
+        return None if filter is None else Where(filter)
 
     def draft(self) -> Any:
         """None while nobody has chosen anything."""
@@ -113,10 +113,10 @@ class WhereEditor(StepEditor):
             self.texts.setMaximumWidth(theme.current().px(BESIDE) if beside else MOST_WIDTH)
             self._layout.setStretchFactor(self.texts, 1 if beside else 0)
 
-    def _take_read(self, asked: Filter | None) -> None:
+    def _take_read(self, filter: Filter | None) -> None:
         """What was typed as text; conditions that are off or unfinished stay."""
         waiting = [one for one in self.builder.tree.children if one.filter(self.types) is None]
-        tree = from_filter(asked)
+        tree = from_filter(filter)
         tree = all_met(tree) if waiting else tree
         tree.children.extend(waiting)
         self.builder.show_tree(tree)
@@ -128,12 +128,16 @@ class WhereEditor(StepEditor):
         self.wants_counts.emit()
 
     def _say(self) -> None:
-        asked = self.filter()
-        said = f"Shows rows where {spoken(asked, self.types)}." if asked is not None else ""
-        cut = said if len(said) <= LONGEST_SENTENCE else said[:LONGEST_SENTENCE] + "…"
+        filter = self.filter()
+        sentence_text = f"Shows rows where {spoken(filter, self.types)}." if filter is not None else ""
+        cut = (
+            sentence_text
+            if len(sentence_text) <= LONGEST_SENTENCE
+            else sentence_text[:LONGEST_SENTENCE] + "…"
+        )
         self._sentence.setText(breakable(cut) or NOTHING)
         theme.variant(self._sentence, "" if cut else "muted")
-        self.texts.show_filter(asked)
+        self.texts.show_filter(filter)
 
 
 def _has_values(node: Node) -> bool:
@@ -152,10 +156,10 @@ def with_change(
     tree = from_json(draft) if draft is not None else from_filter(step.condition if step else None)
     root = all_met(tree)
     change(root)
-    asked = root.filter(types)
+    filter = root.filter(types)
     keeps = draft is not None or any(isinstance(one.bound(types), Problem) for one in root.conditions())
-    kept = to_json(root) if keeps and root.children else None
-    return None if asked is None else Where(asked), kept
+    saved = to_json(root) if keeps and root.children else None
+    return None if filter is None else Where(filter), saved
 
 
 def with_condition(step: Where | None, draft: Any, condition: Filter) -> tuple[Where, Any]:

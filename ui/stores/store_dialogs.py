@@ -305,15 +305,15 @@ class MoveDialog(StoreDialog):
 
     def _follow(self) -> None:
         target = self.target
-        taken = target is not None and target != self._store.path and os.path.lexists(target)
+        is_taken = target is not None and target != self._store.path and os.path.lexists(target)
         if target is None:
             self.reason.say("A name has to be the name of a folder." if self._renames else "")
         else:
-            self.reason.say("There is something with this name already." if taken else "")
+            self.reason.say("There is something with this name already." if is_taken else "")
         if target == self._store.path:
             verb = "Give the folder of the store another name." if self._renames else "Choose another folder."
             self.say(f"{self._store.path}\n{verb} Open tabs follow.")
-        elif target is not None and not taken:
+        elif target is not None and not is_taken:
             one_step = same_disk(self._store.path, target)
             how = (
                 "That is one step: no data is copied."
@@ -322,7 +322,7 @@ class MoveDialog(StoreDialog):
                 " here when all are there."
             )
             self.say(f"{self._store.path}\n→ {target}\n{how} Open tabs follow.")
-        self.accept_button.setEnabled(target is not None and target != self._store.path and not taken)
+        self.accept_button.setEnabled(target is not None and target != self._store.path and not is_taken)
 
     def work(self) -> Callable[[Job], Any]:
         target = self.target

@@ -214,7 +214,7 @@ def record_of(report: Report) -> dict[str, Any]:
 
 
 def _size_of(sizes: StoreSizes) -> str:
-    """With what is no table's, where it is most of it."""
+    """With what is not a table's, where it is most of it."""
     beside = sizes.catalog_bytes + sizes.reserve_bytes
     own = f" ({size_text(beside)} of it the catalog)" if 2 * beside > sizes.total else ""
     return f"{size_text(sizes.total)}{own}"

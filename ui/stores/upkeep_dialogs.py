@@ -251,8 +251,8 @@ class VerifyDialog(StoreDialog):
             (bool(report.strays), "Vacuum…", self.vacuum_requested.emit),
             (bool(report.damage), "Restore a backup…", self.restore_requested.emit),
         )
-        for wanted, text, act in offers:
-            if wanted:
+        for is_needed, text, act in offers:
+            if is_needed:
                 button = QPushButton(text)
                 button.clicked.connect(lambda _=False, act=act: (self.accept(), act()))
                 self.others.addWidget(button)

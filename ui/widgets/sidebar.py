@@ -325,9 +325,9 @@ class Sidebar(QWidget):
         words = self._words
         self._clear.setVisible(bool(self.field.text()))
         sections = (self._stores, self._files, self._recent)
-        found = [self._narrow_to(words, section) for section in sections]
+        matches = [self._narrow_to(words, section) for section in sections]
         self._nothing.setText(f"Nothing is called “{visible(self.field.text().strip())}”")
-        self._nothing.setVisible(bool(words) and not any(found))
+        self._nothing.setVisible(bool(words) and not any(matches))
 
     def _narrow_to(self, words: Sequence[str], item: QTreeWidgetItem, above: bool = False) -> bool:
         """Whether it is shown, `above` whether what it stands under has the words in its name."""
@@ -373,14 +373,14 @@ class Sidebar(QWidget):
 
     def _leaves(self, section: QTreeWidgetItem | None = None) -> list[QTreeWidgetItem]:
         sections = [section] if section is not None else [self._stores, self._files, self._recent]
-        found, todo = [], sections
+        leaves, todo = [], sections
         while todo:
             item = todo.pop(0)
             todo = [item.child(i) for i in range(item.childCount())] + todo
             entry = item.data(0, ROLE)
             if isinstance(entry, Entry) and entry.kind != "store":
-                found.append(item)
-        return found
+                leaves.append(item)
+        return leaves
 
     def _request_menu(self, item: QTreeWidgetItem, point: QPoint) -> None:
         entry = item.data(0, ROLE)

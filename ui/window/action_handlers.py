@@ -413,20 +413,20 @@ def _filter_selection(tab: DatasetTab, between: bool) -> None:
         return
 
     def read(job: Job) -> list[Any]:
-        found: list[Any] = []
+        cell_values: list[Any] = []
         for block in blocks:
             page = rows.page(block.top, block.num_rows, [name]).column(0)
             if isinstance(rows, TreeRows):
                 page = page.filter(pa.array(rows.can_be_filtered(block.top, block.num_rows, name)))
-            found += python_values(page)
-        return found
+            cell_values += python_values(page)
+        return cell_values
 
     def add(values: list[Any]) -> None:
         if not values:
             tab.messages.say(OF_A_SUBTOTAL)
             return
-        kept = list(dict.fromkeys(value for value in values if value is not None))
-        condition = _condition_of(name, kept, None in values, between)
+        distinct = list(dict.fromkeys(value for value in values if value is not None))
+        condition = _condition_of(name, distinct, None in values, between)
         if condition is None or not all(fits(p.operator, kind) for p in _predicates(condition)):
             tab.messages.say(refusal)
         else:

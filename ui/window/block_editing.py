@@ -153,7 +153,11 @@ class BlockEditing(QObject):
             return block, [read_paste(block, area, view.schema, job) for area in areas]
 
         self._tab.tasks.read(
-            read, lambda found: self._take(view, *found), self._tab.failures.show, owner=self, text="Pasting"
+            read,
+            lambda reading: self._take(view, *reading),
+            self._tab.failures.show,
+            owner=self,
+            text="Pasting",
         )
 
     def fill(self, text: str | None) -> None:
@@ -207,7 +211,7 @@ class BlockEditing(QObject):
         edited = {(top, name): value(top, name) for top, _, names in parts for name in names}
 
         def read(job: Job) -> list[Paste]:
-            made = []
+            changes = []
             for top, bottom, names in parts:
                 first = view.page(top, 1, list(names))
                 columns = {}
@@ -215,13 +219,13 @@ class BlockEditing(QObject):
                     own = edited[top, name]
                     values = in_one(first.column(name)) if own is None else own
                     columns[name] = Values(values, ONE_VALUE)
-                made.append(Paste(Area(top + 1, bottom - top, names), 1, columns))
-            return made
+                changes.append(Paste(Area(top + 1, bottom - top, names), 1, columns))
+            return changes
 
-        said = f"fill down {_named(parts)}"
+        message = f"fill down {_named(parts)}"
         self._tab.tasks.read(
             read,
-            lambda pastes: self._commit(BlockEdit(view, pastes), said),
+            lambda pastes: self._commit(BlockEdit(view, pastes), message),
             self._tab.failures.show,
             owner=self,
             text="Filling",
@@ -254,16 +258,16 @@ class BlockEditing(QObject):
             return
         first = pastes[0]
         parts = [(p.area.top, p.area.top + p.area.height - 1, p.area.names) for p in pastes]
-        said = f"{verb} {_named(parts)}"
+        message = f"{verb} {_named(parts)}"
         questions = self._questions(view, block, pastes)
         if not questions:
-            self._commit(BlockEdit(view, pastes), said, select=first.area if verb != "set" else None)
+            self._commit(BlockEdit(view, pastes), message, select=first.area if verb != "set" else None)
             return
         problems = tuple(problem for paste in pastes for problem in paste.problems)
         whole = Paste(first.area, first.height, first.columns, problems)
         self.dialog = dialog = PasteDialog(whole, questions, self._tab.name, self._tab.grid.window())
         dialog.chosen.connect(
-            lambda add: self._commit(BlockEdit(view, pastes, add_rows=add), said, select=first.area)
+            lambda add: self._commit(BlockEdit(view, pastes, add_rows=add), message, select=first.area)
         )
         dialog.finished.connect(dialog.deleteLater)
         dialog.finished.connect(lambda _: setattr(self, "dialog", None))
@@ -320,13 +324,13 @@ class BlockEditing(QObject):
             return [*scopes, Scope(f"All {every.num_rows:,} rows", every, [range(every.num_rows)])]
         return [*scopes, Scope(f"All {view.num_rows:,} rows", view, [range(view.num_rows)])]
 
-    def _replaced(self, table: Table, commit: Commit, plan: ReplacePlan, found: Replacements) -> None:
+    def _replaced(self, table: Table, commit: Commit, plan: ReplacePlan, replacements: Replacements) -> None:
         """Rows stay where they are; of those beyond the filter nothing is known."""
         shown = self._tab.shown
         if shown is not None and shown.view.snapshot is plan.view.snapshot:
             same = shown.view is plan.view
-            rows = runs_of(found.rows) if same else [range(shown.view.num_rows)]
-            self._tab.loader.keep(shown, commit, [(span, tuple(found.columns)) for span in rows])
+            rows = runs_of(replacements.rows) if same else [range(shown.view.num_rows)]
+            self._tab.loader.keep(shown, commit, [(span, tuple(replacements.columns)) for span in rows])
         self._tab.commits.committed.emit(table, commit)
 
     # ------------------------------------------------------------------- rows
@@ -418,7 +422,7 @@ class BlockEditing(QObject):
         rows = [(block, ["row"]) for block in self._tab.grid.selection.blocks]
         return [range(top, bottom + 1) for top, bottom, _ in disjoint_parts(rows)] if rows else []
 
-    def _commit(self, edit: BlockEdit, said: str, select: Area | None = None, select_new: int = 0) -> None:
+    def _commit(self, edit: BlockEdit, message: str, select: Area | None = None, select_new: int = 0) -> None:
         table, review = self._tab.editable, self._tab.review
         if review.on:
             review.stage(partial(edit.parts, staged=review.changes))
@@ -434,7 +438,7 @@ class BlockEditing(QObject):
                 QTimer.singleShot(0, self, partial(self._tab.when_shown, select_rows))
 
         def change(table: Table, job: Job) -> Commit:
-            return edit.commit(table, job, said)
+            return edit.commit(table, job, message)
 
         self._tab.commits.run(table, change, f"Changing {self._tab.name}", stored, asker=self)
 

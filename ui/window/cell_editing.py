@@ -75,13 +75,13 @@ class Edits(QObject):
         """Queue it, in the row it was typed into wherever that row is by then."""
         table = self._tab.table
         if table is None and self._tab.standing.target is None:
-            said = "NULL" if edit.text is None else f"“{edit.text}”"
+            value_text = "NULL" if edit.text is None else f"“{edit.text}”"
             why = (
                 "the file is read-only by now"
                 if self._tab.standing.wants_copy
                 else self._tab.standing.not_now
             )
-            self._tab.messages.say(f"{said} was not stored in {edit.cell.name}: {why}")
+            self._tab.messages.say(f"{value_text} was not stored in {edit.cell.name}: {why}")
             return
         self.forget_failed(edit.cell)
         edit.error = ""
@@ -134,9 +134,10 @@ class Edits(QObject):
     def _stopped(self, edit: Edit) -> None:
         self._edits.remove(edit)
         self._show()
-        said = "NULL" if edit.text is None else f"“{edit.text}”"
+        value_text = "NULL" if edit.text is None else f"“{edit.text}”"
         self._tab.messages.say(
-            f"Stopped: {said} was not stored in {edit.cell.name}", ("Store it", lambda: self.commit(edit))
+            f"Stopped: {value_text} was not stored in {edit.cell.name}",
+            ("Store it", lambda: self.commit(edit)),
         )
 
     def _drop_stored(self) -> None:

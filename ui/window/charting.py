@@ -163,8 +163,8 @@ class Charting(QObject):
         except BadQuery as error:
             self._tab.messages.say(f"The chart of this view cannot be drawn: {error}", kind="message-danger")
             return
-        kept = saved.get(DISPLAY)
-        known = kept if isinstance(kept, Mapping) else {}
+        chart_layout = saved.get(DISPLAY)
+        known = chart_layout if isinstance(chart_layout, Mapping) else {}
         plain = vars(Display())
         display = Display(**{name: known[name] for name in plain if isinstance(known.get(name), bool)})
         self._made().form.spec = spec
@@ -227,9 +227,9 @@ class Charting(QObject):
         dialog.exported.connect(self._say_exported)
         dialog.show()
 
-    def _say_exported(self, made: Export) -> None:
+    def _say_exported(self, export: Export) -> None:
         self._tab.messages.say(
-            f"Exported {made.rows:,} figures to {visible(made.path.name)}", kind="message-success"
+            f"Exported {export.rows:,} figures to {visible(export.path.name)}", kind="message-success"
         )
 
     # ------------------------------------------------------------------- set-up

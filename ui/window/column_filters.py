@@ -46,17 +46,17 @@ def listed_values(node: Node, name: str, types: Types) -> list[Any] | None:
 
 def condition_of_values(name: str, kind: pa.DataType, values: Sequence[Any]) -> Filter | None:
     """That a value is one of these; None stands for null."""
-    given = [value for value in values if value is not None]
+    not_null = [value for value in values if value is not None]
     if not values:
         return None
     null = Predicate(name, "is_null")
-    if not given:
+    if not not_null:
         return null
-    if kind_of(kind) is Kind.BOOLEAN and len(given) == 1:
-        one = Predicate(name, "is_true" if given[0] else "is_false")
+    if kind_of(kind) is Kind.BOOLEAN and len(not_null) == 1:
+        one = Predicate(name, "is_true" if not_null[0] else "is_false")
     else:
-        one = Predicate(name, "eq" if len(given) == 1 else "in", tuple(given))
-    return one if len(given) == len(values) else null | one
+        one = Predicate(name, "eq" if len(not_null) == 1 else "in", tuple(not_null))
+    return one if len(not_null) == len(values) else null | one
 
 
 class FilteredTab(Tab, Protocol):
@@ -100,8 +100,10 @@ class ColumnFilters(QObject):
         def take(values: list[Any], taken: bool) -> None:
             tab.grid.setFocus()
             if taken and values != chosen:
-                asked = condition_of_values(name, kind, values)
-                self.change(lambda root: replace_node(root, self._node_of_values(root, name, types), asked))
+                condition = condition_of_values(name, kind, values)
+                self.change(
+                    lambda root: replace_node(root, self._node_of_values(root, name, types), condition)
+                )
 
         picker.closed.connect(take)
         header = tab.grid.column_header
@@ -139,20 +141,20 @@ class ColumnFilters(QObject):
 
     def _take(self, name: str, text: str) -> None:
         types, row = self._types_of_filter(), self._tab.grid.filter_row
-        asked = typed_condition(text, name, types)
-        if isinstance(asked, Problem):
-            row.refuse(name, asked.reason)
+        condition = typed_condition(text, name, types)
+        if isinstance(condition, Problem):
+            row.refuse(name, condition.reason)
             return
-        row.settle(name, "" if asked is None else written_condition(asked, types) or "")
+        row.settle(name, "" if condition is None else written_condition(condition, types) or "")
         if name != self._typed_above:
             self._typed_above, self._visit = name, self._visit - 1
 
         def put(root: Group) -> None:
             own = next((one for one in root.children if _is_own(one, name, types)), None)
             before = None if own is None else own.filter(types)
-            if before != (None if asked is None else asked.filter(types)):
+            if before != (None if condition is None else condition.filter(types)):
                 place = len(root.children) if own is None else root.children.index(own)
-                root.children[place : place + (own is not None)] = [] if asked is None else [asked]
+                root.children[place : place + (own is not None)] = [] if condition is None else [condition]
 
         self.change(put, self._visit)
 
@@ -209,11 +211,11 @@ class ColumnFilters(QObject):
         """What the rows that are shown have to meet besides a condition."""
         line, place = self._tab.line, self._tab.line.last_of(Where)
         steps = [one.step for n, one in enumerate(line.steps) if n >= line.tail and n != place and one.on]
-        found = [step.condition for step in steps if isinstance(step, Where)]
+        conditions = [step.condition for step in steps if isinstance(step, Where)]
         if node is not None:
-            return found + tree.beside(node, types)
+            return conditions + tree.beside(node, types)
         whole = tree.filter(types)
-        return found if whole is None else [*found, whole]
+        return conditions if whole is None else [*conditions, whole]
 
     def _node_of_values(self, root: Group, name: str, types: Types) -> Node | None:
         return next((one for one in root.children if listed_values(one, name, types) is not None), None)
@@ -232,6 +234,6 @@ def _is_own(node: Node, name: str, types: Types) -> bool:
 def replace_node(root: Group, node: Node | None, condition: Filter | None) -> None:
     """Put a condition in the place of one, or behind all; None takes it away."""
     added = from_filter(condition)
-    made = added.children if added.every else [added]
+    children = added.children if added.every else [added]
     place = len(root.children) if node is None else root.children.index(node)
-    root.children[place : place + (node is not None)] = made
+    root.children[place : place + (node is not None)] = children

@@ -108,13 +108,13 @@ STEP = 1_000_000
 
 def id_at(view: View, row: int) -> int | None:
     """None past the end of the view."""
-    found = ids_of(view, row, 1)
-    return int(found[0]) if len(found) else None
+    ids = ids_of(view, row, 1)
+    return int(ids[0]) if len(ids) else None
 
 
 def row_ids(rows: Rows, block: CellRange) -> list[int]:
-    found: list[int] = rows.page(block.top, block.num_rows, [ID]).column(0).to_pylist()
-    return found
+    ids: list[int] = rows.page(block.top, block.num_rows, [ID]).column(0).to_pylist()
+    return ids
 
 
 def row_of(view: View, row_id: int, near: int | None, job: Job) -> int | None:
@@ -123,8 +123,8 @@ def row_of(view: View, row_id: int, near: int | None, job: Job) -> int | None:
         return near
     if view.snapshot.ids is None:
         return _row_at(view, row_id, job)
-    found = View(view.snapshot, ScanQuery(where=col(ID) == row_id), job)
-    return _row_at(view, int(found.positions(0, 1)[0]), job) if found.num_rows else None
+    view_of_row = View(view.snapshot, ScanQuery(where=col(ID) == row_id), job)
+    return _row_at(view, int(view_of_row.positions(0, 1)[0]), job) if view_of_row.num_rows else None
 
 
 def _row_at(view: View, position: int, job: Job) -> int | None:

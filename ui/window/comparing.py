@@ -113,8 +113,12 @@ class Comparing(QObject):
         chip = f"version {before} against now" if after is None else f"version {after} against {before}"
 
         def make(job: Job) -> Comparison:
-            made = table.history.compare(before, after, job)
-            return replace(made, names=(made.names[0], f"{made.names[1]}, now")) if after is None else made
+            comparison = table.history.compare(before, after, job)
+            return (
+                replace(comparison, names=(comparison.names[0], f"{comparison.names[1]}, now"))
+                if after is None
+                else comparison
+            )
 
         self._show(Compared(chip, make, after is None, versions=(before, after)))
 
@@ -127,11 +131,11 @@ class Comparing(QObject):
             if swapped:
                 sides.reverse()
             (before, one), (after, two) = sides
-            made = compare(
+            comparison = compare(
                 before, after, choices.key, tolerance=choices.tolerance,
                 ignore_case=choices.ignore_case, ignore_space=choices.ignore_space, job=job,
             )  # fmt: skip
-            return replace(made, names=(one, two))
+            return replace(comparison, names=(one, two))
 
         chip = f"{other.title} against {name}" if not swapped else f"{name} against {other.title}"
         follows = self._tab.table is not None
@@ -236,8 +240,8 @@ class Comparing(QObject):
         dialog.exported.connect(self._say_exported)
         dialog.show()
 
-    def _say_exported(self, made: Export) -> None:
-        text = f"Exported {made.rows:,} differences to {visible(made.path.name)}"
+    def _say_exported(self, export: Export) -> None:
+        text = f"Exported {export.rows:,} differences to {visible(export.path.name)}"
         self._tab.messages.say(text, kind="message-success")
 
     def ask_apply(self) -> ApplyDialog | None:

@@ -54,7 +54,7 @@ class Conversions(QObject):
         action.setText(f"Read as {goal}…")
         action.setVisible(True)
         action.triggered.connect(lambda: self.ask(name, goal))
-        self.count(name, goal, lambda found: _say(action, found))
+        self.count(name, goal, lambda conversion: _say(action, conversion))
 
     def count(self, name: str, goal: Goal, then) -> None:  # type: ignore[no-untyped-def]
         """How many values would be lost, of all."""
@@ -68,35 +68,39 @@ class Conversions(QObject):
 
     def ask(self, name: str, goal: Goal) -> None:
         """Say what would be lost, and do it when that is wanted."""
-        self.count(name, goal, lambda found: self._propose(name, found))
+        self.count(name, goal, lambda conversion: self._propose(name, conversion))
 
-    def _propose(self, name: str, found: Conversion) -> None:
+    def _propose(self, name: str, conversion: Conversion) -> None:
         self._tab.messages.say(
-            f"{name}: {found}.", (f"Read as {found.goal}", lambda: self.apply(name, found)), stays=True
+            f"{name}: {conversion}.",
+            (f"Read as {conversion.goal}", lambda: self.apply(name, conversion)),
+            stays=True,
         )
 
-    def apply(self, name: str, found: Conversion) -> None:
+    def apply(self, name: str, conversion: Conversion) -> None:
         """In a table, a change that undo takes back; of a file in place, another reading of it."""
         tab = self._tab
         if tab.table is not None:
             tab.commits.run(
-                tab.table, lambda table, job: read_column_as(table, name, found.kind, job), f"Reading {name}"
+                tab.table,
+                lambda table, job: read_column_as(table, name, conversion.kind, job),
+                f"Reading {name}",
             )
             return
         reading = tab.reopening.reading
         options = dict(reading.options)
         stored = {new: old for old, new in dict(options.get("names", ())).items()}.get(name, name)
-        types = {**dict(options.get("types", ())), stored: str(found.kind.storage_type)}
+        types = {**dict(options.get("types", ())), stored: str(conversion.kind.storage_type)}
         options["types"] = tuple(types.items())
-        if found.is_assumed:  # the count was made by it
-            options.setdefault("dates", found.kind.spelling.order)
+        if conversion.is_assumed:  # the count was made by it
+            options.setdefault("dates", conversion.kind.spelling.order)
         tab.reopening.reopen(with_options(reading, options))
 
 
-def _say(action: QAction, found: Conversion) -> None:
+def _say(action: QAction, conversion: Conversion) -> None:
     if shiboken6.isValid(action):
-        lost = "all convert" if not found.failing else f"{found.failing:,} would be null"
-        action.setText(f"Read as {found.goal}… ({lost})")
+        lost = "all convert" if not conversion.failing else f"{conversion.failing:,} would be null"
+        action.setText(f"Read as {conversion.goal}… ({lost})")
 
 
 def _first(dataset: Dataset, name: str) -> pa.Array:

@@ -180,20 +180,20 @@ class DatasetTab(QWidget):
         """Made when it is first wanted."""
         from lamella.ui.inspector.inspector import Inspector
 
-        made = Inspector(self.grid, lambda: self.view, self.relations, self.tasks)
-        made.filter_requested.connect(self.add_filter)
-        made.cell_requested.connect(self.filter_by_cell)
-        made.rules_requested.connect(self.column_rules.ask)
-        made.closed.connect(lambda: (self.grid.setFocus(), self.changed.emit()))
-        self.loader.loaded.connect(lambda _: made.follow())
-        self.relations.attach(made)
-        self.versions.attach(made)
-        made.history_page.import_requested.connect(self.steps.import_requested)
-        made.about = self._subject
-        made.table_page.column_chosen.connect(self._go_to_named)
-        made.table_page.indexes_requested.connect(self.finding.show_indexes)
-        self._beside.addWidget(made)
-        return made
+        inspector = Inspector(self.grid, lambda: self.view, self.relations, self.tasks)
+        inspector.filter_requested.connect(self.add_filter)
+        inspector.cell_requested.connect(self.filter_by_cell)
+        inspector.rules_requested.connect(self.column_rules.ask)
+        inspector.closed.connect(lambda: (self.grid.setFocus(), self.changed.emit()))
+        self.loader.loaded.connect(lambda _: inspector.follow())
+        self.relations.attach(inspector)
+        self.versions.attach(inspector)
+        inspector.history_page.import_requested.connect(self.steps.import_requested)
+        inspector.about = self._subject
+        inspector.table_page.column_chosen.connect(self._go_to_named)
+        inspector.table_page.indexes_requested.connect(self.finding.show_indexes)
+        self._beside.addWidget(inspector)
+        return inspector
 
     def _subject(self) -> PageSubject | None:
         """What the inspector says of the table or file."""
@@ -492,11 +492,11 @@ class DatasetTab(QWidget):
 
     def _stopped(self) -> None:
         self.pane.set_busy("")
-        asked = self.line
+        line = self.line
         if self.shown is not None:
             self.line = self.shown.line
             self.steps.show_line(self.line, self.shown.lines.checked)
-        choice = ("Try again", lambda: self._show_line(asked))
+        choice = ("Try again", lambda: self._show_line(line))
         self.messages.say("Stopped. The rows are those from before.", choice)
         self.changed.emit()
 

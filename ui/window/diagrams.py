@@ -81,21 +81,21 @@ class Diagrams(QObject):
         if known is not None:
             window.tabs.show_tab(known)
             return
-        made = self.make(store)
-        window.tabs.add(made, f"{store.name} relations", "relation", f"Relations of {store.path}")
+        tab = self.make(store)
+        window.tabs.add(tab, f"{store.name} relations", "relation", f"Relations of {store.path}")
 
     def make(self, store: Store) -> RelationsTab:
         """The diagram of a store; it is shown nowhere yet."""
         from lamella.ui.relations.relations_tab import RelationsTab
 
         window = self._window
-        made = RelationsTab(store, window.tasks, window.memory)
-        made.table_requested.connect(lambda name: window.opening.open_key((str(made.store.path), name)))
-        made.rows_requested.connect(partial(self._show_rows, made))
-        made.status_changed.connect(window.update_state)
-        made.changed.connect(self._tell_tabs)
-        self._open.append(made)
-        return made
+        tab = RelationsTab(store, window.tasks, window.memory)
+        tab.table_requested.connect(lambda name: window.opening.open_key((str(tab.store.path), name)))
+        tab.rows_requested.connect(partial(self._show_rows, tab))
+        tab.status_changed.connect(window.update_state)
+        tab.changed.connect(self._tell_tabs)
+        self._open.append(tab)
+        return tab
 
     def _show_rows(self, diagram: RelationsTab, table: str, line: Line) -> None:
         def show(tab: DatasetTab) -> None:

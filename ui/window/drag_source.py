@@ -68,10 +68,10 @@ class DraggedCells(QMimeData):
         return mimetype.partition(";")[0] in self.formats()
 
     def retrieveData(self, mimetype: str, preferredType: QMetaType) -> Any:
-        wanted = mimetype.partition(";")[0]
-        if wanted not in self.formats() or not self._wait():
+        kind = mimetype.partition(";")[0]
+        if kind not in self.formats() or not self._wait():
             return None
-        if wanted == TEXT:
+        if kind == TEXT:
             return self._text
         return [QUrl.fromLocalFile(str(self.path))] if self.path.exists() else None
 

@@ -124,12 +124,12 @@ def _watcher() -> QFileSystemWatcher:
     """One for all tabs: systems allow a program few of them."""
     app = QApplication.instance()
     assert app is not None
-    found = app.findChild(QFileSystemWatcher, WATCHER)
-    if isinstance(found, QFileSystemWatcher):
-        return found
-    made = QFileSystemWatcher(app)
-    made.setObjectName(WATCHER)
-    return made
+    watcher = app.findChild(QFileSystemWatcher, WATCHER)
+    if isinstance(watcher, QFileSystemWatcher):
+        return watcher
+    new_watcher = QFileSystemWatcher(app)
+    new_watcher.setObjectName(WATCHER)
+    return new_watcher
 
 
 def same_files(before: Dataset, fresh: Dataset) -> bool:
@@ -198,11 +198,11 @@ class FileWatch(QObject):
         tab = self._tab
         if not is_file(tab.key) or is_address(tab.key[0]):
             return  # servers tell of no changes: reading a file that changed does
-        wanted = {tab.key[0], *files_of(tab.dataset)[:MOST_FILES]}
+        paths = {tab.key[0], *files_of(tab.dataset)[:MOST_FILES]}
         watched = {*self._watcher.files(), *self._watcher.directories()}
-        if missing := sorted(wanted - watched):
+        if missing := sorted(paths - watched):
             self._watcher.addPaths(missing)
-        self._paths = wanted
+        self._paths = paths
 
     def _changed(self, path: str) -> None:
         known = self._later.isActive() or self._tab.dataset is self._offered_for

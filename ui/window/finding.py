@@ -272,14 +272,14 @@ class Finding(QObject):
         pages, known = self._tab.grid.grid_model.pages, self._tab.grid.grid_model.names
         text = self._pattern.text
         has_digits = sum(map(str.isdigit, text)) >= ROUNDED_DIGITS - 1 or ROUNDED in text
-        found: dict[str, Displayed] = {}
+        displayed: dict[str, Displayed] = {}
         for name in names:
             form = pages.form(known.index(name))
             if form is not None and form.kind != "plain":
-                found[name] = partial(_in_format, form)
+                displayed[name] = partial(_in_format, form)
             elif kind_of(schema.field(name).type) is Kind.FLOAT and has_digits:
-                found[name] = screen_texts
-        return found
+                displayed[name] = screen_texts
+        return displayed
 
     # ------------------------------------------------------------------ what is found
 

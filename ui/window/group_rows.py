@@ -103,10 +103,10 @@ class GroupRows(QObject):
             page = rows.page(row, 1, names)
             return {name: python_value(page.column(name)[0]) for name in names}
 
-        def show(found: dict[str, object]) -> None:
+        def show(keys: dict[str, object]) -> None:
             if line is tab.line:
                 tab.steps.close_editor()
-                tab.apply(line.inside_group(found))
+                tab.apply(line.inside_group(keys))
 
         tab.tasks.read(values, show, tab.failures.show, owner=self, quiet=True)
 
@@ -155,13 +155,17 @@ class GroupRows(QObject):
         formats = dict(grid.all_formats)
 
         def work(job: Job) -> tuple[TreeRows, PageTexts, int]:
-            made = tree.with_open(opened, job)
-            names = made.schema.names
+            opened_tree = tree.with_open(opened, job)
+            names = opened_tree.schema.names
             columns = tuple(column for column in shown if column < len(names))
-            first, last = rows[0] // PAGE_ROWS, min(rows[-1], made.num_rows - 1) // PAGE_ROWS
+            first, last = rows[0] // PAGE_ROWS, min(rows[-1], opened_tree.num_rows - 1) // PAGE_ROWS
             request = Request(min(first, last), last, columns)
-            ready = read_pages(made, request, names, job, formats) if columns and made.num_rows else {}
-            return made, ready, made.row_of(tree, current[0]) if current is not None else 0
+            ready = (
+                read_pages(opened_tree, request, names, job, formats)
+                if columns and opened_tree.num_rows
+                else {}
+            )
+            return opened_tree, ready, opened_tree.row_of(tree, current[0]) if current is not None else 0
 
         def fail(error: Exception) -> None:
             tab.loader.opened = (tree.levels, tree.opened)
@@ -173,8 +177,8 @@ class GroupRows(QObject):
             work, self._show, fail, owner=self, quiet=True, text=f"Reading {tab.name}"
         )
 
-    def _show(self, found: tuple[TreeRows, PageTexts, int]) -> None:
-        tree, ready, row = found
+    def _show(self, answer: tuple[TreeRows, PageTexts, int]) -> None:
+        tree, ready, row = answer
         tab, grid = self._tab, self._tab.grid
         if tab.shown is None or tab.shown.tree is None or tab.shown.lines.levels is not tree.levels:
             return
@@ -237,8 +241,8 @@ class GroupRows(QObject):
             totals = tab.loader.answers.totals(loaded.line, tab.dataset, steps, job)
             return totals, {name: screen_texts(totals.column(name))[0] for name in totals.column_names}
 
-        def show(found: tuple[pa.Table, dict[str, str | None]]) -> None:
-            self._totals, texts = found
+        def show(answer: tuple[pa.Table, dict[str, str | None]]) -> None:
+            self._totals, texts = answer
             grid.totals.set_texts(texts)
             tab.changed.emit()
 

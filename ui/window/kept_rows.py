@@ -107,8 +107,8 @@ class KeptRows:
         before, after = _version(self.view.snapshot), _version(snapshot)
         if not self.versions.issuperset(range(before + 1, after + 1)):
             return None
-        kept = self.in_view(self.view.followed(snapshot, self.inserted))
-        return kept, kept._reasons(job)
+        in_view = self.in_view(self.view.followed(snapshot, self.inserted))
+        return in_view, in_view._reasons(job)
 
     def _reasons(self, job: Job) -> RowReasons:
         keys = {key.column for key in self.sort}

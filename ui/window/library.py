@@ -246,8 +246,8 @@ class Library(QObject):
             table = import_dataset(dataset, store, None, job)
             return table, table_key(table)
 
-        def imported(found: tuple[Table, Key]) -> None:
-            table, key = found
+        def imported(table_and_key: tuple[Table, Key]) -> None:
+            table, key = table_and_key
             self.refresh()
             self.opened.emit(table, key)
             done(key)

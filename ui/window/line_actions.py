@@ -86,10 +86,10 @@ class LineActions(QObject):
 
         def done(text: str) -> None:
             QGuiApplication.clipboard().setText(text)
-            said = f"Copied as {COPIED[kind]}"
+            message = f"Copied as {COPIED[kind]}"
             if kind == "sql" and is_file(tab.key):
-                said += f". In it, {visible(tab.dataset.name)} stands for {visible(tab.key[0])}"
-            tab.messages.say(said, kind="message-success")
+                message += f". In it, {visible(tab.dataset.name)} stands for {visible(tab.key[0])}"
+            tab.messages.say(message, kind="message-success")
 
         def fail(error: Exception) -> None:
             ways = [
@@ -169,8 +169,8 @@ class LineActions(QObject):
             self.views_changed.emit()
 
         def failed(error: Exception) -> None:
-            taken = isinstance(error, LamellaError) and "already" in str(error) and not replace
-            choices = [("Replace it", lambda: self.save(name, replace=True))] if taken else []
+            is_taken = isinstance(error, LamellaError) and "already" in str(error) and not replace
+            choices = [("Replace it", lambda: self.save(name, replace=True))] if is_taken else []
             tab.messages.say(str(error), *choices, kind="message-danger")
 
         tab.tasks.read(write, done, failed, owner=self, quiet=True)
@@ -191,8 +191,8 @@ class LineActions(QObject):
             views, files = FileViews(self._saved_views), [path_or_address(tab.key[0])]
             return views.query(name, files, lambda _: tab.dataset), views.layout(name, files)
 
-        def show(found: tuple[Query, dict[str, Any]]) -> None:
-            query, layout = found
+        def show(query_and_layout: tuple[Query, dict[str, Any]]) -> None:
+            query, layout = query_and_layout
             joined = {other: source for other, source in query.sources.items() if other != query.name}
             self._done()
             tab.steps.close_editor()
@@ -323,11 +323,11 @@ class LineActions(QObject):
             owner=self, text=f"Exporting to {path.name}",
         )  # fmt: skip
 
-    def _say_exported(self, made: Export) -> None:
-        folder = QUrl.fromLocalFile(str(made.path.parent))
+    def _say_exported(self, export: Export) -> None:
+        folder = QUrl.fromLocalFile(str(export.path.parent))
         show = ("Show in folder", lambda: QDesktopServices.openUrl(folder))
-        text = f"Exported {counted(made.rows, 'row')} to {visible(made.path.name)}"
-        ways = () if isinstance(made.path, RemotePath) else (show,)
+        text = f"Exported {counted(export.rows, 'row')} to {visible(export.path.name)}"
+        ways = () if isinstance(export.path, RemotePath) else (show,)
         self._tab.messages.say(text, *ways, kind="message-success")
 
     def _say(self, what: str, error: Exception, *ways: Choice) -> None:

@@ -234,18 +234,18 @@ def _tree_of(
 
 
 def _kept_view(
-    dataset: Dataset, line: Line, kept: KeptRows, job: Job
+    dataset: Dataset, line: Line, rows: KeptRows, job: Job
 ) -> tuple[LineView, KeptRows, RowReasons] | None:
     """The same rows of a table's own, and why some would stand elsewhere after a refresh."""
-    made, scan = split_steps(line.active)
-    before = kept.view.query
-    if made or (scan.columns, scan.limit, scan.offset) != (before.columns, before.limit, before.offset):
+    steps, scan = split_steps(line.active)
+    before = rows.view.query
+    if steps or (scan.columns, scan.limit, scan.offset) != (before.columns, before.limit, before.offset):
         return None
     started, snapshot = time.perf_counter(), dataset.snapshot()
-    found = kept.view_of(snapshot, scan.where, scan.sort, job)
-    if found is None:
+    view = rows.view_of(snapshot, scan.where, scan.sort, job)
+    if view is None:
         return None
-    stay, reasons = found
+    stay, reasons = view
     checked = check_line(line, dataset, snapshot.schema, job)
     return LineView(stay.view, checked, False, snapshot, time.perf_counter() - started), stay, reasons
 
@@ -293,9 +293,9 @@ class TableCell:
     @cached_property
     def row_id(self) -> int:
         """Blocks the first time."""
-        found = id_at(self._view, self._first_row)
-        assert found is not None
-        return found
+        row_id = id_at(self._view, self._first_row)
+        assert row_id is not None
+        return row_id
 
 
 class FailureMessages(Protocol):
@@ -362,9 +362,9 @@ class TableCells(QObject):
     def cell(self, row: int, name: str) -> TableCell:
         """Of the view that is shown."""
         assert self._tab.shown is not None
-        made = TableCell(self._tab.shown.view, row, name, self._tab.shown.numbering)
-        self._cells.add(made)
-        return made
+        cell = TableCell(self._tab.shown.view, row, name, self._tab.shown.numbering)
+        self._cells.add(cell)
+        return cell
 
     def _loaded(self, loaded: Loaded) -> None:
         cells, view = list(self._cells), loaded.view

@@ -47,9 +47,9 @@ def condition_of(node: Node) -> Predicate:
     return Predicate(place.name, "eq", (value,))
 
 
-def column_names(paths: Sequence[str], taken: Iterable[str]) -> list[str]:
+def column_names(paths: Sequence[str], used_names: Iterable[str]) -> list[str]:
     """A name for a column of each field: its own, with that of what it lies in where it is taken."""
-    used, made = set(taken), list[str]()
+    used, names = set(used_names), list[str]()
     for path in paths:
         parts = path.split(".")
         offers = ["_".join(parts[-count:]) for count in range(1, len(parts) + 1)]
@@ -59,8 +59,8 @@ def column_names(paths: Sequence[str], taken: Iterable[str]) -> list[str]:
             name = None if f"{offers[-1]}_{number}" in used else f"{offers[-1]}_{number}"
             number += 1
         used.add(name)
-        made.append(name)
-    return made
+        names.append(name)
+    return names
 
 
 def leads_to(place: Place, types: Mapping[str, pa.DataType]) -> bool:
@@ -139,7 +139,7 @@ class NestedValues(QObject):
             if not leads_to(node.place, types):
                 raise BadFilter(
                     f"“{node.place.name}” is the name of another column, too",
-                    fix="Filter by a field whose path is no name of a column",
+                    fix="Filter by a field whose path is not a name of a column",
                 )
             bind_predicate(condition, types, tab.name)
         except LamellaError as error:
@@ -152,8 +152,8 @@ class NestedValues(QObject):
         view = self._tab.view
         if view is not None and paths:
             names = column_names(paths, view.schema.names)
-            made = zip(names, map(Named, paths), strict=True)
-            self._tab.add_step(Compute(tuple(made)))
+            computed = zip(names, map(Named, paths), strict=True)
+            self._tab.add_step(Compute(tuple(computed)))
             self._tab.when_shown(lambda: self._show_column(names[0]))
 
     def _show_column(self, name: str) -> None:

@@ -524,8 +524,8 @@ class Review(QObject):
     def _tell(self) -> None:
         count, in_file, strip = self.count, self._tab.table is None, self.strip
         strip.setVisible(self._on or (in_file and count > 0))
-        said = f"{'Edits of the file' if in_file else 'Review edits'}: {summary(self._placed.changes)}"
-        strip.label.setText(said + (f", {self._state}" if count else ""))
+        text = f"{'Edits of the file' if in_file else 'Review edits'}: {summary(self._placed.changes)}"
+        strip.label.setText(text + (f", {self._state}" if count else ""))
         strip.label.setToolTip(OF_FILE if in_file else "")
         strip.copy.setVisible(in_file)
         strip.save.setText(f"Save {count:,}" if count else "Save")
@@ -553,13 +553,13 @@ def place(name: str, edits: Sequence[StagedEdit], view: View, job: Job) -> Place
     rows: dict[int, int] = {}
     edited: list[EditedCells] = []
 
-    def found(wanted: np.ndarray) -> list[int | None]:
+    def found(row_ids: np.ndarray) -> list[int | None]:
         if in_order:  # the number of a row of a file is its place
-            return list(wanted.tolist())
+            return list(row_ids.tolist())
         if not len(ids):
-            return [None] * len(wanted)
-        places = np.minimum(np.searchsorted(ids, wanted, sorter=order), len(ids) - 1)
-        pairs = zip(order[places].tolist(), wanted.tolist(), strict=True)
+            return [None] * len(row_ids)
+        places = np.minimum(np.searchsorted(ids, row_ids, sorter=order), len(ids) - 1)
+        pairs = zip(order[places].tolist(), row_ids.tolist(), strict=True)
         return [row if int(ids[row]) == row_id else None for row, row_id in pairs]
 
     for column_name, column in changes.columns.items():

@@ -93,7 +93,7 @@ class StoreActions(QObject):
         """A store that could not be moved, open again in its old place."""
         self.watch = StoreWatch(window.library, window.tasks, self)
         self.watch.lost.connect(self._say_lost)
-        self.watch.found.connect(lambda old, new: self._come_back(old, new, f"{new.name} is back"))
+        self.watch.reopened.connect(lambda old, new: self._come_back(old, new, f"{new.name} is back"))
 
     # --------------------------------------------------------------------- choices
 
@@ -319,8 +319,8 @@ class StoreActions(QObject):
     def _other_tabs(self, store: Store) -> list[StorePage]:
         """Its page and its diagram."""
         diagram = self._window.diagrams.of(store.path)
-        found = [page for page in self.pages if page.store is store]
-        return [*found, *([diagram] if diagram is not None else [])]  # type: ignore[list-item]
+        tabs = [page for page in self.pages if page.store is store]
+        return [*tabs, *([diagram] if diagram is not None else [])]  # type: ignore[list-item]
 
     # ---------------------------------------------------------------------- moving
 

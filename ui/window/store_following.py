@@ -97,11 +97,11 @@ def move_records(memory: Memory, old: Path, new: Path, tables: list[str]) -> Non
 
 class StoreWatch(QObject):
     """Looks from time to time whether the stores are still where they were opened. `lost` has one whose
-    medium vanished, or whose folder was moved or replaced; `found` that one, and what it was opened anew as
-    once it is back. A store that is moved from here is not looked at meanwhile: see `pause`."""
+    medium vanished, or whose folder was moved or replaced; `reopened` that one, and what it was opened anew
+    as once it is back. A store that is moved from here is not looked at meanwhile: see `pause`."""
 
     lost = Signal(object)
-    found = Signal(object, object)
+    reopened = Signal(object, object)
 
     def __init__(self, library: Library, tasks: Tasks, parent: QObject) -> None:
         super().__init__(parent)
@@ -165,7 +165,7 @@ class StoreWatch(QObject):
             self._paused.discard(store)
             if opened is not None:
                 self.forget(store)
-                self.found.emit(store, opened)
+                self.reopened.emit(store, opened)
 
         def failed(error: Exception) -> None:
             self._paused.discard(store)

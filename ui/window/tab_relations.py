@@ -121,8 +121,8 @@ class TabRelations(QObject):
             other = table.store[link.other]
             return join_of(link, other.schema.names), other
 
-        def add(found: tuple[Join, Table]) -> None:
-            step, other = found
+        def add(join_and_table: tuple[Join, Table]) -> None:
+            step, other = join_and_table
             line = tab.line.insert(tab.line.place_of_new(Join), Join, step)
             tab.apply(line.with_sources({other.name: other}))
 
@@ -177,9 +177,9 @@ def join_text(link: Link) -> str:
 
 def join_of(link: Link, other_names: Sequence[str]) -> Join:
     """All rows of this side, with the columns of the rows that they are related to."""
-    kept = [name for name in other_names if name != ID or name in link.other_columns]
+    names = [name for name in other_names if name != ID or name in link.other_columns]
     return Join(
-        Pipeline(link.other, (Select(tuple(kept)),)), link.columns, link.other_columns, "left",
+        Pipeline(link.other, (Select(tuple(names)),)), link.columns, link.other_columns, "left",
         f"_{link.other}",
     )  # fmt: skip
 

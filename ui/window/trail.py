@@ -195,14 +195,14 @@ def read_target(table: Table, follow: Follow, job: Job) -> Target:
     name, direction = link.relation.name, link.direction
     if link.table != table.name:
         table = table.store[link.table]
-    found = table.relations.rows(
+    rows = table.relations.rows(
         row_id, link.other, [ID], limit=2, job=job, through=name, direction=direction
     ).column(0)  # fmt: skip
-    if len(found) == 0:
+    if len(rows) == 0:
         reason, _ = why_none(table, link, row_id, job)
         return Target(key, why_none=f"{reason} ({link.other})")
-    if len(found) == 1:
-        return Target(key, found[0].as_py())
+    if len(rows) == 1:
+        return Target(key, rows[0].as_py())
     where = table.relations.condition(row_id, link.other, job, through=name, direction=direction)
     return Target(key, where=where)
 

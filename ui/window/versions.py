@@ -139,8 +139,8 @@ class Versions(QObject):
         if table is None:
             return
 
-        def done(said: str) -> None:
-            tab.messages.say(visible(said), kind="message-success")
+        def done(done_text: str) -> None:
+            tab.messages.say(visible(done_text), kind="message-success")
             self.changed.emit()
 
         def failed(error: Exception) -> None:

@@ -183,8 +183,8 @@ class Workspace(QObject):
     # ------------------------------------------------------------------- restoring
 
     def restore(self, opens_current: bool = True) -> None:
-        """Bring back what was open, without opening it; but what was in front, if so wanted. What is no state
-        of a window is left out."""
+        """Bring back what was open, without opening it; but what was in front, if so wanted. What is not a
+        state of a window is left out."""
         state = self.entry.state
         self._restore_frame(state)
         tabs = state.get(TABS)

@@ -38,8 +38,8 @@ class Judge:
 
     def objection(self, record: Record) -> Failure | None:
         """What is wrong with a record's answer; None where it is right, or the first of its kind."""
-        said = _Right(record.checksum, record.system)
-        right = self._answers.setdefault((record.operation, record.rows), said)
+        reference = _Right(record.checksum, record.system)
+        right = self._answers.setdefault((record.operation, record.rows), reference)
         if record.checksum == right.checksum:
             return None
         self._wrong.add(point_of(record))

@@ -31,17 +31,17 @@ def benchmark_folder(parent: Path | None) -> Iterator[Path]:
     where = parent or Path(tempfile.gettempdir())
     try:
         remove_abandoned(where)
-        made = Path(tempfile.mkdtemp(prefix=PREFIX, dir=where))
-        made.joinpath(OWNER).write_text(json.dumps(_owner(os.getpid())), encoding="utf-8")
+        folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=where))
+        folder.joinpath(OWNER).write_text(json.dumps(_owner(os.getpid())), encoding="utf-8")
     except OSError as error:
         why = error.strerror or str(error)
         raise FileProblem(
             where, "no benchmark folder can be made here", why, "Choose another folder"
         ) from error
     try:
-        yield made
+        yield folder
     finally:
-        remove_folder(made)
+        remove_folder(folder)
 
 
 def remove_abandoned(where: Path) -> list[Path]:

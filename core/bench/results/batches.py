@@ -152,18 +152,18 @@ class _Group:
 def batched(rows: Iterable[Row]) -> tuple[Batch, ...]:
     """In the order of the first sample of each."""
     groups: dict[Row, _Group] = {}
-    made: list[tuple[Row, _Group]] = []
+    result: list[tuple[Row, _Group]] = []
     for place, (*texts, latencies, repeat, seconds, cpu, peak, disk) in enumerate(rows):
         key = (*texts, not latencies)
         group = groups.get(key)
         if group is None or group.num_calls >= MOST_CALLS:
             group = groups[key] = _Group()
-            made.append((key, group))
+            result.append((key, group))
         group.numbers.append((place, repeat, seconds, cpu, peak, disk))
         if latencies:
             group.latencies.append(latencies)
             group.num_calls += len(latencies)
-    return tuple(_batch(key[:-1], group) for key, group in made)
+    return tuple(_batch(key[:-1], group) for key, group in result)
 
 
 def _batch(texts: Row, group: _Group) -> Batch:

@@ -133,8 +133,8 @@ class ReportTable:
 
     def _aligned(self, line: Sequence[str], widths: Sequence[int]) -> str:
         cells = zip(line, widths, self._figures, strict=True)
-        told = (cell.rjust(width) if right else cell.ljust(width) for cell, width, right in cells)
-        return f"  {'   '.join(told)}".rstrip()
+        padded_cells = (cell.rjust(width) if right else cell.ljust(width) for cell, width, right in cells)
+        return f"  {'   '.join(padded_cells)}".rstrip()
 
 
 def unbroken(text: str) -> str:

@@ -251,10 +251,10 @@ def report_tables(
 
 def text_report(records: Sequence[Sample]) -> str:
     """Empty for no records."""
-    found = report_tables(records, TERMINAL_COLUMNS, placed=False)
+    reports = report_tables(records, TERMINAL_COLUMNS, placed=False)
     groups = by_workload(records)
     checks = [_check_line(name, group, len(groups) > 1) for name, group in groups.items()]
-    tables = [*(table.as_text() for table in found), "\n".join(checks), SIGNS if found else ""]
+    tables = [*(table.as_text() for table in reports), "\n".join(checks), SIGNS if reports else ""]
     return "\n\n".join(filter(None, tables))
 
 

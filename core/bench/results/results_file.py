@@ -33,7 +33,7 @@ MOST_CELL = 1 << 25
 """Bytes of one value: a sample may have the latencies of a million calls."""
 
 SUFFIX = ".results"
-NO_RESULTS = "this is no results file"
+NO_RESULTS = "this is not a results file"
 WRITE_RESULTS = "`lamella bench --show RUN --export FILE` writes one"
 _ASK_ANEW = "Copy it again from where it came from"
 _SQLITE, _GZIP = b"SQLite format 3\0", b"\x1f\x8b"

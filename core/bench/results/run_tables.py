@@ -175,7 +175,7 @@ def insert_run(connection: sqlite3.Connection, run: SavedRun) -> int:
         ("batches", [_batch_row(batch) for batch in batches_of(run.records)]),
         ("failures", [vars(failure) for failure in run.failures]),
         ("unsupported", [vars(one) for one in run.unsupported]),
-        ("surroundings", [_surroundings_row(found) for found in run.surroundings]),
+        ("surroundings", [_surroundings_row(surrounding) for surrounding in run.surroundings]),
         ("ended", [vars(one) for one in run.ended]),
     ):
         insert_rows(connection, table, [{"run": number, **to_saved(item)} for item in items])
@@ -242,14 +242,14 @@ def _moment(text: Any) -> datetime:
     try:
         return datetime.fromisoformat(text)
     except (TypeError, ValueError) as error:
-        raise BadData(f"A run was started at {text!r}, which is no time") from error
+        raise BadData(f"A run was started at {text!r}, which is not a time") from error
 
 
 def _json(text: Any, *kinds: type) -> Any:
     try:
         value = json.loads(text)
     except (TypeError, ValueError, RecursionError) as error:
-        raise BadData(f"{shown(text)} is no JSON", str(error)) from error
+        raise BadData(f"{shown(text)} is not JSON", str(error)) from error
     if not isinstance(value, kinds):
         raise BadData(f"{shown(text)} is JSON of another kind than its column has")
     return value
@@ -310,8 +310,8 @@ def _checked_batches(
 ) -> Iterator[tuple[int, Batch]]:
     """With the numbers of their runs. Raises BadData."""
     wrong = connection.execute(f"SELECT {_UNSOUND} FROM {which} AND {_UNSOUND} IS NOT NULL LIMIT 1", values)
-    if (found := wrong.fetchone()) is not None:
-        raise BadData(f"A batch of samples is damaged: its {found[0]} cannot be")
+    if (bad := wrong.fetchone()) is not None:
+        raise BadData(f"A batch of samples is damaged: its {bad[0]} cannot be")
     cursor = connection.cursor()
     cursor.row_factory = None
     rows = cursor.execute(f"SELECT run, {', '.join(_BATCH)} FROM {which} ORDER BY rowid", values).fetchall()
@@ -365,15 +365,15 @@ def _checked_samples(
         raise BadData("A sample has more latencies than any benchmark measures")
     cursor = connection.cursor()
     cursor.row_factory = None
-    found = cursor.execute(f"SELECT run, {names} FROM {which} ORDER BY run, rowid", values)
-    for run, rows in groupby(found, key=itemgetter(0)):
+    lines = cursor.execute(f"SELECT run, {names} FROM {which} ORDER BY run, rowid", values)
+    for run, rows in groupby(lines, key=itemgetter(0)):
         for batch in batched(_rows_of_version_1(rows)):
             yield run, batch
 
 
-def _rows_of_version_1(found: Iterable[tuple[Any, ...]]) -> Iterator[Row]:
+def _rows_of_version_1(records: Iterable[tuple[Any, ...]]) -> Iterator[Row]:
     shown_text, shown_system = cache(visible), cache(lambda name: name_of_any(visible(name)))
-    for _, workload, system, operation, checksum, temperature, latencies, *numbers in found:
+    for _, workload, system, operation, checksum, temperature, latencies, *numbers in records:
         rows, columns, repeat, peak, disk, seconds, cpu = numbers
         calls, figures = _NO_CALLS if latencies == "[]" else _calls(latencies)
         yield (

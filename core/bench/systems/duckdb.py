@@ -299,8 +299,8 @@ class DuckDBEntityQueries(DuckDBQuestions, SQLEntityQueries):
 
     def fill(self, rows: int) -> None:
         self.open(writing=True)
-        made = arrow(rows)
-        self.add_table("entities", {name: made[name] for name in COLUMNS[1:]})
+        table = arrow(rows)
+        self.add_table("entities", {name: table[name] for name in COLUMNS[1:]})
         self.close()
 
     def one(self, sql: str) -> tuple[Any, ...]:

@@ -88,9 +88,9 @@ class LamellaText(LamellaStore, entity_text.TextSystem):
     def fill(self, rows: int) -> None:
         """`changing` is what small commits go to."""
         self.open(writing=True)
-        made = entity_text.documents(rows)
+        documents = entity_text.documents(rows)
         for name in ("docs", "changing"):
-            self._store.create_table(name, made)
+            self._store.create_table(name, documents)
         self._store["changing"].indexes.create("text", kind="fulltext", language=None)
         self.close()
 

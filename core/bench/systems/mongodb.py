@@ -59,7 +59,7 @@ def connect() -> Client:
     try:
         client: Client = MongoClient(_uri(), w=1, serverSelectionTimeoutMS=round(1000 * ANSWER_SECONDS))
     except PyMongoError as error:
-        raise NoServer("mongodb_uri is no address of a MongoDB server", str(error), _WAY_OUT) from error
+        raise NoServer("mongodb_uri is not an address of a MongoDB server", str(error), _WAY_OUT) from error
     return client
 
 

@@ -329,9 +329,9 @@ class FTS5Text(SQLiteQuestions, entity_text.TextSystem):
     def fill(self, rows: int) -> None:
         """`changing` is what small commits go to."""
         self.open(writing=True)
-        made = entity_text.documents(rows)
+        documents = entity_text.documents(rows)
         for name in ("docs", "changing"):
-            self.add_table(name, {"text": "TEXT", "year": "INTEGER"}, made)
+            self.add_table(name, {"text": "TEXT", "year": "INTEGER"}, documents)
         self._index("changing", self.tokenizers[entity_text.WORDS])
         self.ask(KEEP_UP)
         self.close()

@@ -140,8 +140,8 @@ _STEPS = ("warm_create", "crud_cycle", "commit_then_put", "commit_and_put", "one
 
 def objects(prefix: str, size: int, count: int = CALLS) -> dict[str, bytes]:
     """Random bytes, which nothing can compress."""
-    made = random.Random(f"{SEED} {prefix}")
-    return {f"{prefix}/{number:04}": made.randbytes(size) for number in range(count)}
+    generator = random.Random(f"{SEED} {prefix}")
+    return {f"{prefix}/{number:04}": generator.randbytes(size) for number in range(count)}
 
 
 def listed_objects() -> dict[str, bytes]:
@@ -159,8 +159,8 @@ def new_entities(step: str, rows: int, count: int = CALLS) -> list[Entity]:
 
 
 def groups(step: str, rows: int) -> Iterator[list[Entity]]:
-    made = new_entities(step, rows, TOGETHER * GROUPS)
-    return (made[at : at + TOGETHER] for at in range(0, len(made), TOGETHER))
+    entities = new_entities(step, rows, TOGETHER * GROUPS)
+    return (entities[at : at + TOGETHER] for at in range(0, len(entities), TOGETHER))
 
 
 READ, UPDATED = Pick("catalog-get", CALLS), Pick("catalog-update", CALLS)
@@ -320,9 +320,9 @@ class EntitySteps(Sampling):
         yield self._sample("catalog_query", works, checksum, warm=works[-1], writing=False)
 
     def warm_create(self) -> Iterator[Sample]:
-        made = new_entities("warm_create", self.rows)
-        works = [partial(self._catalog.create, [one]) for one in made]
-        yield self._sample("warm_create", works, lambda _: of_entities(self._newest(len(made))))
+        entities = new_entities("warm_create", self.rows)
+        works = [partial(self._catalog.create, [one]) for one in entities]
+        yield self._sample("warm_create", works, lambda _: of_entities(self._newest(len(entities))))
 
     def warm_update(self) -> Iterator[Sample]:
         catalog = self._catalog
@@ -367,9 +367,9 @@ class EntitySteps(Sampling):
 
 class ObjectSteps(Sampling):
     def put(self, prefix: str) -> Iterator[Sample]:
-        made = objects(prefix, SIZES[prefix], calls(prefix))
-        works = [partial(self.system.put_object, key, body) for key, body in made.items()]
-        yield self._sample(f"put_{prefix}", works, lambda _: of_objects(self._objects(made)))
+        payloads = objects(prefix, SIZES[prefix], calls(prefix))
+        works = [partial(self.system.put_object, key, body) for key, body in payloads.items()]
+        yield self._sample(f"put_{prefix}", works, lambda _: of_objects(self._objects(payloads)))
 
     def get(self, prefix: str) -> Iterator[Sample]:
         keys = list(objects(prefix, SIZES[prefix], calls(prefix)))
@@ -440,10 +440,10 @@ class CatalogCycle(EntitySteps, ObjectSteps):
             yield self._of_pairs("commit_and_put", both)
 
     def _of_pairs(self, name: str, both: Callable[[Entity, str, bytes], None]) -> Sample:
-        made, beside = pairs(name, self.rows)
-        works = [partial(both, one, *item) for one, item in zip(made, beside.items(), strict=True)]
+        pairs_made, beside = pairs(name, self.rows)
+        works = [partial(both, one, *item) for one, item in zip(pairs_made, beside.items(), strict=True)]
 
         def checksum(_: Any) -> str:
-            return of_pairs(self._newest(len(made)), self._objects(beside))
+            return of_pairs(self._newest(len(pairs_made)), self._objects(beside))
 
         return self._sample(name, works, checksum)

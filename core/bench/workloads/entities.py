@@ -259,8 +259,8 @@ def _do(step: str, data: Held, workload: Workload, rows: int) -> None:
             for place in batch:
                 del data[there[place]]
     else:
-        made = [one for batch in batches(step, rows) for one in batch]
-        data.update(enumerate(made, start=max(data) + 1))
+        entities_made = [one for batch in batches(step, rows) for one in batch]
+        data.update(enumerate(entities_made, start=max(data) + 1))
 
 
 _UPDATES: dict[str, tuple[Pick, Callable[[Entity], Entity]]] = {
@@ -297,8 +297,8 @@ class EntityCycle(Cycle[EntitySystem]):
         yield Sample("get_again", cost_again, size, second, again=True)
 
     def create_one(self) -> Iterator[Sample]:
-        made = entities(self.rows, SINGLES)
-        yield from self._each("create_one", [partial(self.system.create, [one]) for one in made])
+        singles = entities(self.rows, SINGLES)
+        yield from self._each("create_one", [partial(self.system.create, [one]) for one in singles])
 
     def update_set(self) -> Iterator[Sample]:
         yield from self._each_row("update_set", SET, lambda i: self.system.set_fields(i, {"status": STATUS}))
@@ -343,8 +343,8 @@ class EntityCycle(Cycle[EntitySystem]):
         yield from self._each("delete_hundred", [partial(self.system.delete, batch) for batch in batches])
 
     def _create(self, name: str) -> Iterator[Sample]:
-        made = batches(name, self.rows)
-        yield from self._each(name, [partial(self.system.create, batch) for batch in made])
+        new_batches = batches(name, self.rows)
+        yield from self._each(name, [partial(self.system.create, batch) for batch in new_batches])
 
     def _each_row(self, name: str, pick: Pick, change: Callable[[Id], Any]) -> Iterator[Sample]:
         yield from self._each(name, [partial(change, row_id) for row_id in self._ids(pick)])

@@ -78,10 +78,10 @@ def payloads(rows: int, size: int) -> pa.RecordBatchReader:
 def _batches(rows: int, size: int) -> Iterator[pa.RecordBatch]:
     for start in range(0, rows, AT_ONCE):
         numbers = range(start, min(start + AT_ONCE, rows))
-        made = [
+        batch = [
             {"number": n, "grp": n % 2, "name": f"entity {n}", "payload": payload(n, size)} for n in numbers
         ]
-        yield pa.RecordBatch.from_pylist(made, PAYLOAD_SCHEMA)
+        yield pa.RecordBatch.from_pylist(batch, PAYLOAD_SCHEMA)
 
 
 def payload(number: int, size: int) -> str:

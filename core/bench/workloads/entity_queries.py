@@ -219,8 +219,8 @@ COLUMNS = (ID, *FIELDS)
 
 def arrow(rows: int) -> pa.Table:
     """The entities with a number for each, as most systems take them."""
-    made = pa.Table.from_pylist(entities(0, rows), SCHEMA)
-    return made.add_column(0, ID, pa.array(range(rows), pa.int64()))
+    table = pa.Table.from_pylist(entities(0, rows), SCHEMA)
+    return table.add_column(0, ID, pa.array(range(rows), pa.int64()))
 
 
 class EntityQueries(QuestionSystem):

@@ -77,9 +77,9 @@ class StorageCycle(Cycle[EntityStorage]):
     steps = ENTITY_STORAGE.steps
 
     def write(self) -> Iterator[Sample]:
-        made = entities(0, self.rows)
-        self.system.prepare(made[:1])  # what it imports first is no part of a time
-        prepared, preparing = measure(lambda: self.system.prepare(made))
+        rows = entities(0, self.rows)
+        self.system.prepare(rows[:1])  # what it imports first is not a part of a time
+        prepared, preparing = measure(lambda: self.system.prepare(rows))
         writing = self._changing(lambda: self.system.write(prepared))
         self._owe(("write", writing), ("write_from_dicts", preparing + writing))
         yield from ()

@@ -40,8 +40,8 @@ class TableCycle(Cycle[TableSystem]):
         yield from ()
 
     def fill(self) -> Iterator[Sample]:
-        made = blocks(self.workload, self.size)
-        cost = self._changing(lambda: self.system.fill(made))
+        rows = blocks(self.workload, self.size)
+        cost = self._changing(lambda: self.system.fill(rows))
         self._owe(("fill", cost))
         yield from self.settle()
 
@@ -54,9 +54,9 @@ class TableCycle(Cycle[TableSystem]):
     def index(self) -> Iterator[Sample]:
         self.system.open(writing=True)
         column = self.workload.key or self.workload.data_columns[0]
-        made, cost = measure(lambda: self.system.index(column))
+        seconds, cost = measure(lambda: self.system.index(column))
         self.system.close()
-        if made:
+        if seconds:
             self._owe(("index", cost))
         yield from ()
 

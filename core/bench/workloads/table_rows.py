@@ -34,10 +34,10 @@ def block_at(workload: Workload, start: int, rows: int, version: int) -> Columns
     count = min(BLOCK_ROWS, rows - start)
     values = _values(workload, start // BLOCK_ROWS, version, count)
     keys = {workload.key: np.arange(start, start + count, dtype=np.int64)} if workload.key else {}
-    made = keys | {name: values[:, number] for number, name in enumerate(workload.data_columns)}
+    block = keys | {name: values[:, number] for number, name in enumerate(workload.data_columns)}
     if workload.needle and start <= needle_row(rows) < start + count:
-        made[workload.data_columns[0]][needle_row(rows) - start] = -1
-    return made
+        block[workload.data_columns[0]][needle_row(rows) - start] = -1
+    return block
 
 
 def python_rows(workload: Workload, rows: int, version: int = 0) -> list[Row]:

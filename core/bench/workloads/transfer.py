@@ -241,17 +241,17 @@ def _excel_rows(path: Path) -> list[list[Any]]:
         head, *rows = book.get_sheet_by_index(0).to_python()
     places = [head.index(name) for name in SCHEMA.names]
     at = SCHEMA.names.index("at")
-    found = [[None if row[place] == "" else row[place] for place in places] for row in rows]
-    for row in found:
+    cells = [[None if row[place] == "" else row[place] for place in places] for row in rows]
+    for row in cells:
         if isinstance(row[at], dt.date) and not isinstance(row[at], dt.datetime):
             row[at] = dt.datetime.combine(row[at], dt.time())  # calamine takes midnight for a day
-    return found
+    return cells
 
 
 def _from_rows(rows: Any) -> pa.Table:
     columns = zip(*rows, strict=True)
-    made = (pa.array(values, from_pandas=False) for values in columns)
-    return pa.Table.from_arrays([pa.chunked_array([values]) for values in made], SCHEMA.names)
+    arrays = (pa.array(values, from_pandas=False) for values in columns)
+    return pa.Table.from_arrays([pa.chunked_array([values]) for values in arrays], SCHEMA.names)
 
 
 # -------------------------------------------------------------------------------- systems

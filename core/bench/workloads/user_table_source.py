@@ -189,7 +189,7 @@ def _counts(kind: pa.DataType) -> bool:
 def _column_choice(
     name: str, schema: pa.Schema, columns: Sequence[str] | None, where: Filter | None
 ) -> list[str]:
-    """In the table's order. Its own `_id` is no column of the user's."""
+    """In the table's order. Its own `_id` is not a column of the user's."""
     names = set(schema.names) if columns is None else set(columns)
     for column in columns or ():
         if column not in schema.names:

@@ -92,11 +92,11 @@ def _no_row(row: str, fields: int, lines: int, is_last: bool, dialect: Dialect, 
         return "It opens a quote that is never closed"
     if lines > MOST_LINES_A_ROW:
         return f"It opens a quote that is not closed within {MOST_LINES_A_ROW:,} lines"
-    wanted = len(dialect.names)
-    if fields in (0, wanted):
+    expected = len(dialect.names)
+    if fields in (0, expected):
         return None
     count = "1 field" if fields == 1 else f"{fields:,} fields"
-    return f"It has {count}{INSTEAD_OF}{wanted:,}"
+    return f"It has {count}{INSTEAD_OF}{expected:,}"
 
 
 INSTEAD_OF = " instead of "
@@ -161,21 +161,21 @@ def sentences(
     problems: Sequence[Problem], misfits: dict[str, int], types: dict[str, str], unit: str = "line"
 ) -> tuple[str, ...]:
     """What is said of them in a dataset's remarks; `unit` is what is numbered."""
-    said = []
+    texts = []
     lines = [problem for problem in problems if not problem.column]
     if lines:
         first = [f"{place_of(p, unit)}: {p.why[:1].lower()}{p.why[1:]}" for p in lines[:MOST_EXAMPLES]]
         some = "; ".join(first)
         more = f"; {len(lines) - MOST_EXAMPLES:,} more" if len(lines) > MOST_EXAMPLES else ""
         number = "1 line that cannot be read is" if len(lines) == 1 else _many_lines(len(lines))
-        said.append(f"{number} left out ({some}{more})")
+        texts.append(f"{number} left out ({some}{more})")
     for column, count in misfits.items():
         examples = [p for p in problems if p.column == column][:MOST_EXAMPLES]
         some = " and ".join(f"'{p.text[:40]}' in {place_of(p, unit)}" for p in examples)
         values = "1 value is" if count == 1 else f"{count:,} values are"
         rest = ", such as " if count > len(examples) else ": "
-        said.append(f"{column}: {values} no {types.get(column, 'value')}, and null{rest}{some}")
-    return tuple(said)
+        texts.append(f"{column}: {values} no {types.get(column, 'value')}, and null{rest}{some}")
+    return tuple(texts)
 
 
 def place_of(problem: Problem, unit: str) -> str:

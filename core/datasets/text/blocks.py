@@ -87,9 +87,9 @@ class RowEnds:
         return end if end >= 0 else len(row)
 
     @staticmethod
-    def _among(places: np.ndarray, wanted: bytes) -> np.ndarray:
+    def _among(places: np.ndarray, sign: bytes) -> np.ndarray:
         table = np.zeros(256, bool)
-        table[np.frombuffer(wanted, np.uint8)] = True
+        table[np.frombuffer(sign, np.uint8)] = True
         among: np.ndarray = table[places]
         return among
 
@@ -154,7 +154,7 @@ def blocks(
     source: TextSource, ends: RowEnds, size: int, skip_lines: int = 0
 ) -> Generator[TextBlock, None, None]:
     """Blocks of about `size` bytes, after the lines to skip, without those that hold no row. Where the source
-    lets pass what is no text, rows that do not end pass, too, as doubtful blocks."""
+    lets pass what is not text, rows that do not end pass, too, as doubtful blocks."""
     line, number, rest, doubtful = 1, 0, b"", False
     too_long: tuple[Problem, ...] = ()
     for piece in source.pieces(size):

@@ -127,7 +127,7 @@ def _kind(goal: Goal, first: pa.Array) -> tuple[Spelled, bool]:
 
 def spelled_type(kind: pa.DataType, texts: pa.Array, conventions: Conventions) -> pa.DataType:
     """How texts are read as a type that a person chose, as they or else the other columns are written; what
-    is no value of it becomes null."""
+    is not a value of it becomes null."""
     if pa.types.is_string(kind):
         return kind
     zone = ""

@@ -156,7 +156,7 @@ def looks_like_json_lines(contents: Contents) -> bool:
 
 
 def looks_like_json_document(contents: Contents) -> bool:
-    """An array of objects, or one object that is no row by itself, or seems to be an envelope of rows."""
+    """An array of objects, or one object that is not a row by itself, or seems to be an envelope of rows."""
     head = _plain_head(contents)
     if not is_text(head) or not holds_array(head):
         return False

@@ -95,12 +95,10 @@ def _uneven(dialect: Dialect, text: str) -> Iterator[tuple[int, int, int]]:
 
 
 def _problem(path: Path, dialect: Dialect, line: int, fields: int) -> RaggedRow:
-    wanted = len(dialect.names)
-    what = f"line {line:,} has {fields:,} field{'' if fields == 1 else 's'}, but {wanted:,} are expected"
-    if fields < wanted:
-        return RaggedRow(
-            path, what, "A value or a delimiter is missing there", "Mend that line and try again"
-        )
+    expected = len(dialect.names)
+    what = f"line {line:,} has {fields:,} field{'' if fields == 1 else 's'}, but {expected:,} are expected"
+    if fields < expected:
+        return RaggedRow(path, what, "A value or a delimiter is missing there", "Fix that line and try again")
     return RaggedRow(
         path,
         what,
@@ -118,9 +116,9 @@ def _offering_to_mend(problem: RaggedRow, dialect: Dialect, block: TextBlock, sh
         other = longer.what.removeprefix(f"{longer.path}: ")
         if other == what:
             return problem
-        return RaggedRow(problem.path, what, f"{problem.why}; also {other}", "Mend both lines and try again")
+        return RaggedRow(problem.path, what, f"{problem.why}; also {other}", "Fix both lines and try again")
     way_out = "with short rows filled up" if short else "with the empty fields at its end cut off"
-    return PaddableRow(problem.path, what, problem.why, f"Mend that line, or open it {way_out}")
+    return PaddableRow(problem.path, what, problem.why, f"Fix that line, or open it {way_out}")
 
 
 ZEROS = (
@@ -372,10 +370,10 @@ def renamed(path: Path, names: Sequence[str], options: OpenOptions) -> tuple[str
     """What columns are called that the file calls by these names. Raises `FileProblem` where two would have
     one name."""
     new = dict(options.names)
-    wanted = [new.get(name, name) for name in names]
+    new_names = [new.get(name, name) for name in names]
     if not new:
-        return tuple(wanted)
-    twice = [name for name, count in Counter(wanted).items() if count > 1 or not name.strip()]
+        return tuple(new_names)
+    twice = [name for name, count in Counter(new_names).items() if count > 1 or not name.strip()]
     if twice:
         what = (
             f"would have two columns '{twice[0]}'"
@@ -383,7 +381,7 @@ def renamed(path: Path, names: Sequence[str], options: OpenOptions) -> tuple[str
             else "would have a column without a name"
         )
         raise FileProblem(path, what, fix="Give each column a name of its own")
-    return tuple(wanted)
+    return tuple(new_names)
 
 
 class _Ragged:

@@ -153,12 +153,12 @@ def distinct_names(names: Sequence[str]) -> tuple[str, ...]:
     answer = []
     for place, name in enumerate(names, 1):
         plain = name.strip() or f"column_{place}"
-        wanted, number = plain, 1
-        while wanted in used or (number > 1 and wanted in stripped):
+        candidate, number = plain, 1
+        while candidate in used or (number > 1 and candidate in stripped):
             number += 1
-            wanted = f"{plain}_{number}"
-        used.add(wanted)
-        answer.append(wanted)
+            candidate = f"{plain}_{number}"
+        used.add(candidate)
+        answer.append(candidate)
     return tuple(answer)
 
 
@@ -189,8 +189,8 @@ def _rows(sample: str, whole: bool, delimiter: str, quote: str) -> tuple[list[li
     """Rows with something in them, and the number of the line on which each ends."""
     rows: list[tuple[list[str], int]] = list(islice(read_rows(sample, delimiter, quote), SAMPLE_ROWS + 1))
     cut_off = not whole and len(rows) <= SAMPLE_ROWS
-    kept = [(row, line) for row, line in (rows[:-1] if cut_off else rows) if row]
-    return [row for row, _ in kept], [line for _, line in kept]
+    whole_rows = [(row, line) for row, line in (rows[:-1] if cut_off else rows) if row]
+    return [row for row, _ in whole_rows], [line for _, line in whole_rows]
 
 
 def _find_delimiter(sample: str, whole: bool, quote: str) -> str:

@@ -58,7 +58,7 @@ def _usual_length(numbers: np.ndarray) -> int:
 
 
 def doubles(texts: pa.Array) -> pa.Array | None:
-    """float64, or None when one value is no number or would not come back from a double."""
+    """float64, or None when one value is not a number or would not come back from a double."""
     try:
         numbers = pc.cast(texts, pa.float64())
     except pa.ArrowInvalid:

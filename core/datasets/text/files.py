@@ -103,14 +103,14 @@ class SeveralTexts:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        said = []
+        texts = []
         for name, files in self._missing.items():
             names = ", ".join(self.files[at].path.name for at in files[:MOST_NAMED])
             more = f" and {len(files) - MOST_NAMED:,} more" if len(files) > MOST_NAMED else ""
-            said.append(f"Column '{name}' is missing in {names}{more}, and null there")
+            texts.append(f"Column '{name}' is missing in {names}{more}, and null there")
         types = {name: word for file in self.files for name, word in file.words_of_types.items()}
         about = dict.fromkeys(remark for file in self.files for remark in file.about)
-        return (*said, *about, *sentences(self.problems, self.misfits, types))
+        return (*texts, *about, *sentences(self.problems, self.misfits, types))
 
     @property
     def misfits(self) -> dict[str, int]:

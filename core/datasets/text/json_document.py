@@ -34,7 +34,7 @@ class JsonDocument(JsonLines):
 
 
 def holds_array(head: bytes) -> bool:
-    """Whether a text may be such a document: an array of objects, or an object that is no JSON line."""
+    """Whether a text may be such a document: an array of objects, or an object that is not a JSON line."""
     text = head.lstrip()
     if text.startswith(b"["):
         return text[1:].lstrip()[:1] in (b"{", b"]")

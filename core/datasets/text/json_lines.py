@@ -113,13 +113,13 @@ class JsonLines:
         except UnicodeEncodeError as error:
             half = f"\\u{ord(error.object[error.start]):04x}"
             raise self._bad_line(
-                number, f"It holds {half} alone, which is half of a character", "Mend or remove it"
+                number, f"It holds {half} alone, which is half of a character", "Fix or remove it"
             ) from error
         if not isinstance(row, dict):
             raise self._bad_line(number, f"It holds {type(row).__name__} instead of an object")
         return row
 
-    def _bad_line(self, number: int, why: str, fix: str = "Mend or remove it") -> FileProblem:
+    def _bad_line(self, number: int, why: str, fix: str = "Fix or remove it") -> FileProblem:
         return FileProblem(
             self.path, f"{self.unit} {number:,} is not a JSON object", why, f"{fix}, then open the file again"
         )

@@ -65,10 +65,10 @@ def day_writer(sample: Sequence[re.Match[str]]) -> Callable[[str], str]:
     upper, lower, point = months[0].isupper(), months[0].islower(), "." if months[0].endswith(".") else ""
 
     def write(text: str) -> str:
-        found = re.fullmatch(r"([0-9]{4})-([0-9]{2})-([0-9]{2})", text)
-        if found is None:
+        match = re.fullmatch(r"([0-9]{4})-([0-9]{2})-([0-9]{2})", text)
+        if match is None:
             return text
-        year, month, day = found[1], names[int(found[2])], found[3] if padded else found[3].lstrip("0")
+        year, month, day = match[1], names[int(match[2])], match[3] if padded else match[3].lstrip("0")
         month = (month.upper() if upper else month.lower() if lower else month) + point
         order = {1: (day, month, year), 2: (month, day, year), 3: (year, month, day)}[form]
         return f"{order[0]}{between}{order[1]}{before_last}{order[2]}"

@@ -157,7 +157,7 @@ def _numbers(texts: pa.Array, kind: pa.DataType, spelling: Spelling) -> pa.Array
 
 
 def _whole_numbers(texts: pa.Array, kind: pa.DataType) -> pa.Array:
-    """Null for numbers that the type does not reach, and for what is no whole number."""
+    """Null for numbers that the type does not reach, and for what is not a whole number."""
     wide, digits = pa.int64(), 18
     if (pc.max(pc.binary_length(texts)).as_py() or 0) > digits:  # few columns need the slower decimals
         wide, digits = pa.decimal128(20), 20

@@ -286,7 +286,7 @@ class TextSource:
         return piece.data, piece.last
 
     def pieces(self, size: int) -> Iterator[Piece]:
-        """Stretches of about `size` bytes; raises `FileProblem` at the first that is no text."""
+        """Stretches of about `size` bytes; raises `FileProblem` at the first that is not text."""
         self.refuse_changed()
         reader = characters(self.encoding, self.is_named, self.passing)
         line = 1

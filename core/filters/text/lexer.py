@@ -231,7 +231,7 @@ _OTHER_SIGNS = {"&": "and", "|": "or", "!": "not", "∧": "and", "∨": "or", "�
 
 
 def tokens(text: str) -> list[Token]:
-    """Ends with an END. Raises `BadFilter` with the place of what is no part of the language."""
+    """Ends with an END. Raises `BadFilter` with the place of what is not a part of the language."""
     sequence: list[Token] = []
     at = 0
     while at < len(text):

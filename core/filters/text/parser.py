@@ -101,11 +101,11 @@ def no_operator(text: str, subject: Token, token: Token) -> BadFilter:
         return unreadable(text, subject.start, subject.stop, why, fix)
     begun = [phrase for phrase in PHRASES if phrase.split()[0] == token.word]
     if begun:
-        why = f"'{token.text}' alone is no operator"
+        why = f"'{token.text}' alone is not an operator"
         equal = f". Ask for a value by {subject.text} = …" if token.word == "is" else ""
         return unreadable(text, token.start, token.stop, why, _operators(begun) + equal)
     fix = _did_you_mean(nearest(token.word, PHRASES)) or _operators(PHRASES)
-    return unreadable(text, token.start, token.stop, f"'{token.text}' is no operator", fix)
+    return unreadable(text, token.start, token.stop, f"'{token.text}' is not an operator", fix)
 
 
 def no_connective(text: str, token: Token) -> BadFilter:
@@ -292,7 +292,7 @@ class Reader(TokenCursor):
         return str(token.value)
 
     def _spelling(self, subject: int) -> tuple[Spelling, bool]:
-        """The operator that follows, and whether it is negated by a `not` that is no part of it."""
+        """The operator that follows, and whether it is negated by a `not` that is not a part of it."""
         spelling = spelling_at(self._word)
         if spelling is not None:
             return spelling, False

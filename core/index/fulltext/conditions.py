@@ -83,15 +83,15 @@ def no_fulltext_index(
     if lost:
         why = "a column of the one it had was dropped, or changed to hold no words"
     if on and len(names) < len(on):
-        why = f"'{next(name for name in on if name not in texts)}' is no column of text"
+        why = f"'{next(name for name in on if name not in texts)}' is not a column of text"
         names = names or texts[:3]
-    made = f"table.indexes.create({names!r}, kind='{FULLTEXT}')"
+    call = f"table.indexes.create({names!r}, kind='{FULLTEXT}')"
     if names and snapshot.ids is None:
-        made = "import it into a store first, as an index is of a table there"
+        call = "import it into a store first, as an index is of a table there"
     return BadSearch(
         f"{snapshot.name} has no full-text index{there}",
         why,
-        f"Make one: {made}" if names else "It has no columns of text",
+        f"Make one: {call}" if names else "It has no columns of text",
     )
 
 

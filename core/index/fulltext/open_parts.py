@@ -98,9 +98,9 @@ class Pending:
             missing[:] = True
         if missing.any():
             keys, rows = [column.key for column in columns], np.flatnonzero(missing)
-            made = list(_layers(positions[rows], take(cells, rows), keys, self._language, usual))
-            self._layers += made
-            placed += [PlacedPart(layer.part, layer.positions) for layer in made]
+            layers = list(_layers(positions[rows], take(cells, rows), keys, self._language, usual))
+            self._layers += layers
+            placed += [PlacedPart(layer.part, layer.positions) for layer in layers]
         return placed
 
     def _placed_parts(self, positions: np.ndarray, cells: pa.Table) -> tuple[list[PlacedPart], np.ndarray]:

@@ -389,8 +389,8 @@ class Part:
 
     def best(self, query: Query, count: int) -> tuple[np.ndarray, np.ndarray]:
         """The rows with the highest scores, falling, and the scores; equal ones in the order of rows."""
-        wanted = min(count, self.documents)
-        hits = self.searcher.search(query, limit=wanted, count=False).hits if wanted else []
+        most = min(count, self.documents)
+        hits = self.searcher.search(query, limit=most, count=False).hits if most else []
         starts = self.starts
         rows = np.array([starts[at.segment_ord] + at.doc for _, at in hits], np.int64)
         scores = np.array([score for score, _ in hits], np.float64)

@@ -124,17 +124,17 @@ class _Reader:
         return pointing(BadSearch(what, why, fix), self._text, token.start, max(token.stop, token.start + 1))
 
     def search(self, column: str | None = None) -> Node:
-        required, wanted, excluded = list[Node](), list[Node](), list[Node]()
+        required, optional, excluded = list[Node](), list[Node](), list[Node]()
         while self.kind not in ("close", "end"):
             if self.kind == "sign" and self._tokens[self._at].text == "+":
                 required += self._factor(column)
                 continue
             for node in self._either(column):
                 negated = _negated(node)
-                (wanted if negated is None else excluded).append(node if negated is None else negated)
-        if len(wanted) == 1 and not required and not excluded:
-            return wanted[0]
-        return Clauses(tuple(required), tuple(wanted), tuple(excluded))
+                (optional if negated is None else excluded).append(node if negated is None else negated)
+        if len(optional) == 1 and not required and not excluded:
+            return optional[0]
+        return Clauses(tuple(required), tuple(optional), tuple(excluded))
 
     def _either(self, column: str | None) -> list[Node]:
         """None or one, like all that follow: punctuation alone asks for nothing."""
@@ -188,9 +188,9 @@ class _Reader:
             and token.text[0] in "+-"
             and before.kind != "not"
         ):
-            said = f"'{token.text[0]}' stands behind '{before.text}'"
+            what = f"'{token.text[0]}' stands behind '{before.text}'"
             fix = f"Write one sign, before all else: {token.text[0]}{_column_name(before)}{token.text[1:]}"
-            raise self.error(said, fix, token)
+            raise self.error(what, fix, token)
 
     def _operand(self, column: str | None) -> list[Node]:
         token = self._tokens[self._at]
@@ -210,12 +210,12 @@ class _Reader:
 
     def _missing(self, token: _Token) -> BadSearch:
         if token.kind in _OPERATORS:
-            said = f"'{token.text}' stands where a word should"
-            return self.error(said, f'To find the word itself, put it in quotes: "{token.text}"')
+            what = f"'{token.text}' stands where a word should"
+            return self.error(what, f'To find the word itself, put it in quotes: "{token.text}"')
         before = self._tokens[self._at - 1] if self._at else token
         if before.kind in _OPERATORS:
-            said = f"'{before.text}' needs something behind it"
-            return self.error(said, f'To find the word itself, put it in quotes: "{before.text}"', before)
+            what = f"'{before.text}' needs something behind it"
+            return self.error(what, f'To find the word itself, put it in quotes: "{before.text}"', before)
         return self.error("Something is missing here", "Add a word")
 
     def _known_column(self, token: _Token) -> str:
@@ -249,11 +249,11 @@ class _Reader:
             return _leaf(stem, column)
         node = words(stem)
         if len(node) != 1:
-            said = f"'{suffix.group()}' is for one word, and '{stem}' is {len(node) or 'none'}"
-            raise self.error(said, "Write it behind the end of a word", token)
+            what = f"'{suffix.group()}' is for one word, and '{stem}' is {len(node) or 'none'}"
+            raise self.error(what, "Write it behind the end of a word", token)
         if len(node[0]) > MOST_LETTERS:
-            said = f"'{suffix.group()}' is for words of at most {MOST_LETTERS} letters"
-            raise self.error(said, "Write fewer, or leave it out", token)
+            what = f"'{suffix.group()}' is for words of at most {MOST_LETTERS} letters"
+            raise self.error(what, "Write fewer, or leave it out", token)
         if suffix["star"]:
             return [Beginning(node[0], column)]
         edits = int(suffix["edits"] or 1)
@@ -335,11 +335,11 @@ class Search:
 
     def _words(self, words: Sequence[str], part: Part, key: int) -> Query | None:
         """Words one behind the other, each in any form; None where the column of the part lacks one."""
-        wanted = meanings(words, self.language)
-        forms = [self._forms(part, key, meaning) for meaning in wanted]
+        words_to_find = meanings(words, self.language)
+        forms = [self._forms(part, key, meaning) for meaning in words_to_find]
         if not all(forms):
             return None
-        rare = sum(self._rarity(key, meaning) for meaning in wanted)
+        rare = sum(self._rarity(key, meaning) for meaning in words_to_find)
         if prod(map(len, forms)) > MOST_PHRASES:
             patterns = ["|".join(words) for words in forms]
             phrase = Query.regex_phrase_query(part.schema, field_of(key), list(patterns))
@@ -462,8 +462,8 @@ def _best(placed: PlacedPart, query: Query, count: int, within: np.ndarray | Non
         rows, scores = placed.part.best(query, count)
         return Hits(placed.at(rows), scores)
     enough = None if within is not None else count + placed.left_out
-    for wanted in _growing(count, placed.part.documents, enough):
-        rows, scores = placed.part.best(query, wanted)
+    for most in _growing(count, placed.part.documents, enough):
+        rows, scores = placed.part.best(query, most)
         positions = placed.at(rows)
         valid = positions >= 0
         if within is not None:
@@ -476,9 +476,9 @@ def _best(placed: PlacedPart, query: Query, count: int, within: np.ndarray | Non
 def _growing(count: int, most: int, enough: int | None) -> Iterator[int]:
     """How many hits are asked for until `count` of them are rows that are wanted; `enough` of them hold as
     many, whichever are left out. What is not asked for, tantivy need not score."""
-    wanted = max(FEWEST_HITS, 2 * count)
-    wanted = wanted if enough is None else min(wanted, enough)
-    while wanted < most:
-        yield wanted
-        wanted *= MORE
+    limit = max(FEWEST_HITS, 2 * count)
+    limit = limit if enough is None else min(limit, enough)
+    while limit < most:
+        yield limit
+        limit *= MORE
     yield most

@@ -198,26 +198,30 @@ class Hits:
     def after(self, cell: tuple[int, int], columns: Sequence[str]) -> tuple[Cell, bool] | None:
         """The next hit after a cell, by its row and its place among the columns, and whether it is found from
         the first row on again; None where there is none."""
-        found = self._from(cell[0], cell[1] + 1, columns)
-        if found is not None:
-            return found, False
-        found = self._from(0, 0, columns)
-        return None if found is None else (found, True)
+        hit = self._from(cell[0], cell[1] + 1, columns)
+        if hit is not None:
+            return hit, False
+        hit = self._from(0, 0, columns)
+        return None if hit is None else (hit, True)
 
     def before(self, cell: tuple[int, int], columns: Sequence[str]) -> tuple[Cell, bool] | None:
         """The hit before a cell; as `after`, the other way."""
-        found = self._up_to(cell[0], cell[1], columns)
-        if found is not None:
-            return found, False
-        found = self._up_to(self.num_rows, 0, columns)
-        return None if found is None else (found, True)
+        hit = self._up_to(cell[0], cell[1], columns)
+        if hit is not None:
+            return hit, False
+        hit = self._up_to(self.num_rows, 0, columns)
+        return None if hit is None else (hit, True)
 
     def _from(self, row: int, place: int, columns: Sequence[str]) -> Cell | None:
         known = self._known(columns)
         here = [at for at, name in known if at >= place and (row, name) in self]
         if here:
             return row, columns[min(here)]
-        rows = [(found, at) for at, name in known if (found := self._columns[name].next(row + 1)) is not None]
+        rows = [
+            (row_after, at)
+            for at, name in known
+            if (row_after := self._columns[name].next(row + 1)) is not None
+        ]
         return (min(rows)[0], columns[min(rows)[1]]) if rows else None
 
     def _up_to(self, row: int, place: int, columns: Sequence[str]) -> Cell | None:
@@ -225,7 +229,11 @@ class Hits:
         here = [at for at, name in known if at < place and (row, name) in self]
         if here:
             return row, columns[max(here)]
-        rows = [(found, at) for at, name in known if (found := self._columns[name].previous(row)) is not None]
+        rows = [
+            (row_before, at)
+            for at, name in known
+            if (row_before := self._columns[name].previous(row)) is not None
+        ]
         return (max(rows)[0], columns[max(rows)[1]]) if rows else None
 
     def _known(self, columns: Sequence[str]) -> list[tuple[int, str]]:

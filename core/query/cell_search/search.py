@@ -112,8 +112,8 @@ class CellSearch:
     def _look_at_page(self, offset: int, count: int) -> None:
         page = self._rows.page(offset, count, list(self._matchers))
         for name, values in zip(self._matchers, page.columns, strict=True):
-            found = self._matchers[name].matches(in_one(values)) if len(values) else np.empty(0, np.bool_)
-            self.hits.add(name, np.flatnonzero(found) + offset)
+            matches = self._matchers[name].matches(in_one(values)) if len(values) else np.empty(0, np.bool_)
+            self.hits.add(name, np.flatnonzero(matches) + offset)
 
     # ---------------------------------------------------------- in the order of files
 
@@ -134,8 +134,8 @@ class CellSearch:
                 job.check()
                 at = slab.piece.first
                 for chunk in values.chunks:
-                    found = np.flatnonzero(by_key[column].matches(chunk)) + at
-                    self.hits.add(column.name, places.rows(found))
+                    matches = np.flatnonzero(by_key[column].matches(chunk)) + at
+                    self.hits.add(column.name, places.rows(matches))
                     at += len(chunk)
 
         def report(slab: _Slab) -> None:
@@ -203,8 +203,8 @@ class RowPlaces:
     def rows(self, positions: np.ndarray) -> np.ndarray:
         """Of ascending positions; those that the view lacks are left out. In no order where it is sorted."""
         if self._rows is not None:
-            found = self._rows[positions]
-            return np.asarray(found[found >= 0])
+            rows = self._rows[positions]
+            return np.asarray(rows[rows >= 0])
         places = self.before(positions)
         known = self._deleted if self._positions is None else self._positions
         if not len(known):

@@ -100,8 +100,8 @@ class Dimension:
         first, last = present[0], present[-1]
         if any(isinstance(end, str) for end in (first.low, last.low, last.high)):
             return None  # so far away that no condition can name it
-        found = range_filter(self.column, self.type, first.low, last.high)
-        return Predicate(self.column, "is_null") | found if NULL in keys else found
+        condition = range_filter(self.column, self.type, first.low, last.high)
+        return Predicate(self.column, "is_null") | condition if NULL in keys else condition
 
     def _value_filter(self, keys: set[int]) -> Filter | None:
         known = [place.low for place in self.places if place.key >= 0]
@@ -326,12 +326,12 @@ class Moments:
         return Dimension(self.column, self.type, "moments", tuple(places), self.unit)
 
 
-def fitting_unit(kind: pa.DataType, extent: Extent, most: int, wanted: str = "") -> str:
+def fitting_unit(kind: pa.DataType, extent: Extent, most: int, requested_unit: str = "") -> str:
     """The finest unit of time that makes at most so many groups, none finer than the one that is wanted."""
     seconds = ((extent.high or 0) - (extent.low or 0)) / seconds_of(kind)
     units = list(UNIT_SECONDS)
     finest = "day" if kind_of(kind) is Kind.DATE else "second"
-    usable = units[max(units.index(finest), units.index(wanted) if wanted else 0) :]
+    usable = units[max(units.index(finest), units.index(requested_unit) if requested_unit else 0) :]
     return next((unit for unit in usable if seconds / UNIT_SECONDS[unit] + 1 <= most), "year")
 
 

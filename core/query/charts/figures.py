@@ -126,8 +126,8 @@ def _array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
 
 def _distinct_names(names: Sequence[str]) -> list[str]:
     """Names that come again get a number."""
-    made: list[str] = []
+    names_so_far: list[str] = []
     for name in names:
         tries = (name if number == 1 else f"{name} {number}" for number in itertools.count(1))
-        made.append(next(one for one in tries if one not in made))
-    return made
+        names_so_far.append(next(one for one in tries if one not in names_so_far))
+    return names_so_far

@@ -104,14 +104,14 @@ class _Keys:
 
     def resolve(self, keys: pa.ChunkedArray) -> tuple[Dimension, pa.Array]:
         """The places that there are, and their keys in place of what SQL gave."""
-        found = [NULL if key is None else key for key in keys.to_pylist()]
-        present, nulls = set(found) - {NULL}, NULL in found
+        values = [NULL if key is None else key for key in keys.to_pylist()]
+        present, nulls = set(values) - {NULL}, NULL in values
         if isinstance(self.dimension, Dimension):
-            return self.dimension, from_values(found, pa.int64())
+            return self.dimension, from_values(values, pa.int64())
         if isinstance(self.dimension, Moments):
             number = {key: n for n, key in enumerate(sorted(present))}
-            found = [number.get(key, NULL) for key in found]
-        return self.dimension.dimension(present, nulls), from_values(found, pa.int64())
+            values = [number.get(key, NULL) for key in values]
+        return self.dimension.dimension(present, nulls), from_values(values, pa.int64())
 
 
 class _ChartQuery(ChartRows):

@@ -159,7 +159,7 @@ class ChartRows:
 
     def _stated(self, known: Mapping[str, tuple[Any] | None]) -> dict[str, tuple[Any]]:
         """The figures of columns whose extremes the footers of files state, of those that are not known."""
-        found = dict[str, tuple[Any]]()
+        extremes_by_name = dict[str, tuple[Any]]()
         for role, name in self._names.items():
             figures = [one for one in known if one.startswith(f"{role}_")]
             if kind_of(self._type(role)) is not Kind.FLOAT or all(known[one] for one in figures):
@@ -170,9 +170,9 @@ class ChartRows:
             if extremes is not None:
                 low, high, rows = extremes
                 ends = {f"{role}_n": rows, f"{role}_low": low, f"{role}_high": high, "m_mean": low}
-                found |= {one: (ends[one],) for one in figures} | {"n": (rows,)}
+                extremes_by_name |= {one: (ends[one],) for one in figures} | {"n": (rows,)}
                 self._stated_highs[role] = high
-        return found
+        return extremes_by_name
 
     @property
     def _measures_numbers(self) -> bool:

@@ -116,9 +116,9 @@ class ChartSpec:
 
     @classmethod
     def from_json(cls, item: Any) -> ChartSpec:
-        """Raises `BadQuery` for what is no chart."""
+        """Raises `BadQuery` for what is not a chart."""
         if not isinstance(item, Mapping):
-            raise BadQuery(f"{shown(item)} is no chart", fix="Give a dict with its 'kind'")
+            raise BadQuery(f"{shown(item)} is not a chart", fix="Give a dict with its 'kind'")
         known = {field.name: field.type for field in fields(cls)}
         for name, value in item.items():
             if name not in known:
@@ -173,8 +173,8 @@ class ChartSpec:
         return name not in (self.x, self.color, self.panels) and fits(kind, "y", types[name])
 
     def _is_free(self, name: str, types: Types) -> bool:
-        taken = (self.x, self.y if self.kind == BOX else self.measure)
-        return name not in taken and is_category(types[name])
+        columns = (self.x, self.y if self.kind == BOX else self.measure)
+        return name not in columns and is_category(types[name])
 
     def problem(self, types: Types) -> str:
         """What it lacks to be drawn from columns of these types; empty where nothing."""

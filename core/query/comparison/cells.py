@@ -25,7 +25,7 @@ class CellRule:
     """What two cells may differ by and still be equal. `tolerance` is of numbers, which may differ by so much
     and no more; the others are of texts. Null equals null alone, NaN equals NaN, -0.0 equals 0.0.
 
-    Raises `BadData` for a tolerance below 0, or that is no number.
+    Raises `BadData` for a tolerance below 0, or that is not a number.
     """
 
     tolerance: float = 0.0
@@ -33,10 +33,10 @@ class CellRule:
     ignore_space: bool = False
 
     def __post_init__(self) -> None:
-        given = self.tolerance
-        is_number = isinstance(given, int | float) and not isinstance(given, bool)
-        if not is_number or not 0 <= given < math.inf:
-            raise BadData(f"compare: the tolerance {shown(given)} is no number from 0 on")
+        tolerance = self.tolerance
+        is_number = isinstance(tolerance, int | float) and not isinstance(tolerance, bool)
+        if not is_number or not 0 <= tolerance < math.inf:
+            raise BadData(f"compare: the tolerance {shown(tolerance)} is not a number from 0 on")
 
     @property
     def is_about_text(self) -> bool:

@@ -53,21 +53,21 @@ class SchemaDifferences:
 
     def sentences(self) -> list[str]:
         """For people, without full stops; at most so many names in each as fit a line."""
-        said = []
+        texts = []
         if self.added:
-            said.append(f"{_columns(self.added)} added")
+            texts.append(f"{_columns(self.added)} added")
         if self.removed:
-            said.append(f"{_columns(self.removed)} removed")
-        said += [f"column {before} is now {after}" for before, after in self.renamed[:MOST_NAMES]]
+            texts.append(f"{_columns(self.removed)} removed")
+        texts += [f"column {before} is now {after}" for before, after in self.renamed[:MOST_NAMES]]
         for name, before, after in self.retyped[:MOST_NAMES]:
             how = compared_as(before, after)
-            said.append(f"column {name} was {before} and is {after}{f', compared {how}' if how else ''}")
+            texts.append(f"column {name} was {before} and is {after}{f', compared {how}' if how else ''}")
         more = max(0, len(self.renamed) - MOST_NAMES) + max(0, len(self.retyped) - MOST_NAMES)
         if more:
-            said.append(f"{more:,} more columns have another name or type")
+            texts.append(f"{more:,} more columns have another name or type")
         if self.reordered:
-            said.append("the columns stand in another order")
-        return said
+            texts.append("the columns stand in another order")
+        return texts
 
 
 MOST_NAMES = 6
@@ -81,8 +81,8 @@ def _columns(names: Sequence[str]) -> str:
 def pair_columns(
     before: Snapshot, after: Snapshot, chosen: Sequence[str] | None = None
 ) -> tuple[ColumnPair, ...]:
-    """By name, those of the later side first, in its order. `_id` of a table is none of them: it is no value
-    of a row. Of `chosen`, others are left out.
+    """By name, those of the later side first, in its order. `_id` of a table is none of them: it is not a
+    value of a row. Of `chosen`, others are left out.
 
     Raises `UnknownColumn` for a chosen name that one side lacks, and `BadData` where no column is common.
     """

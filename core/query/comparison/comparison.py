@@ -132,14 +132,14 @@ class Comparison:
         pair = next((p for p in self.common if p.name == name), None)
         if pair is None:
             return np.empty(0, np.int64)
-        found = [np.empty(0, np.int64)]
+        blocks = [np.empty(0, np.int64)]
         for first in range(0, len(self.changed), ROWS_A_BLOCK):
             (job or Job()).check()
             rows = slice(first, first + ROWS_A_BLOCK)
             before = rows_of(self.before, self.changed_before[rows], [_of(pair.before)])
             after = rows_of(self.after, self.changed[rows], [_of(pair.after)])
-            found.append(self.changed[rows][differing(before.column(0), after.column(0), self.rule)])
-        return np.concatenate(found)
+            blocks.append(self.changed[rows][differing(before.column(0), after.column(0), self.rule)])
+        return np.concatenate(blocks)
 
 
 def compare(
@@ -322,9 +322,9 @@ def _coded_texts(
 ) -> dict[int, pa.ChunkedArray]:
     """By place, those of the columns that files have as places in dictionaries: to look up each text takes
     longer than to compare these."""
-    found = dict[int, pa.ChunkedArray]()
+    codes_by_id = dict[int, pa.ChunkedArray]()
     if len(snapshot.deleted):
-        return found
+        return codes_by_id
     with OpenFile() as file:
         for place, column in enumerate(columns):
             if not pa.types.is_string(column.type) or changed_cells(snapshot, column) is not None:
@@ -340,8 +340,8 @@ def _coded_texts(
                 first = max(low, piece.first)
                 parts += coded.slice(first - piece.first, min(high, piece.stop) - first).chunks
             else:
-                found[place] = pa.chunked_array(parts)
-    return found
+                codes_by_id[place] = pa.chunked_array(parts)
+    return codes_by_id
 
 
 def rows_of(snapshot: Snapshot, rows: np.ndarray, columns: Sequence[Column]) -> pa.Table:

@@ -24,15 +24,15 @@ def difference_schema(comparison: Comparison) -> pa.Schema:
     was there before, as `<name>_before`: null where that cell does not differ."""
     changed = {column.name for column in comparison.columns if column.rows}
     rows = ComparedRows(comparison)
-    taken = {*rows.schema.names, CHANGE, COLUMNS}
+    used = {*rows.schema.names, CHANGE, COLUMNS}
     fields = [pa.field(CHANGE, pa.string()), pa.field(COLUMNS, pa.string())]
     for field in rows.schema:
         fields.append(field)
         if field.name in changed:
             name = f"{field.name}_before"
-            while name in taken:
+            while name in used:
                 name += "_"
-            taken.add(name)
+            used.add(name)
             fields.append(pa.field(name, field.type, metadata={BEFORE: field.name.encode()}))
     return pa.schema(fields)
 

@@ -28,7 +28,7 @@ MOST_COMBINED, MOST_KEY_COLUMNS = 8, 3
 MOST_CHECKS = 24
 """Keys that are looked for in all rows, or nearly."""
 SAMPLE_ROWS = 20_000
-"""One value twice among the first so many rows, and a column is no key."""
+"""One value twice among the first so many rows, and a column is not a key."""
 _KEY_TYPES = frozenset({Kind.INTEGER, Kind.TEXT, Kind.DECIMAL, Kind.UUID, Kind.DATE, Kind.TIMESTAMP})
 
 
@@ -245,8 +245,8 @@ def _first_values(snapshot: Snapshot, names: Sequence[str], job: Job) -> tuple[i
         quoted = [f'"{identifier(column)}"' for column in columns]
         counts = ", ".join(f"count({name}), count(DISTINCT {name})" for name in quoted)
         sql = f"SELECT count(*), {counts} FROM (SELECT * FROM {rows} LIMIT {SAMPLE_ROWS})"
-        ((total, *found),) = cursor.sql(sql).fetchall()
-    pairs = zip(names, found[::2], found[1::2], strict=True)
+        ((total, *value_counts),) = cursor.sql(sql).fetchall()
+    pairs = zip(names, value_counts[::2], value_counts[1::2], strict=True)
     return total, {name: distinct for name, there, distinct in pairs if there == total}
 
 

@@ -112,13 +112,13 @@ class ComparedRows:
         comparison = self.comparison
         before = rows_of(comparison.before, earlier[places], [_there(p.before) for p in pairs])
         after = rows_of(comparison.after, later[places], [_there(p.after) for p in pairs])
-        found = {}
+        cells = {}
         for pair, a, b in zip(pairs, before.columns, after.columns, strict=True):
             different = np.flatnonzero(differing(a, b, comparison.rule))
             if len(different):
                 values = as_shown(take(in_one(a), different), shown_type(pair))
-                found[pair.name] = CellsBefore(places[different], values)
-        return found
+                cells[pair.name] = CellsBefore(places[different], values)
+        return cells
 
     @cached_property
     def differences(self) -> np.ndarray:
@@ -174,12 +174,12 @@ class ComparedRows:
 
     def _rows_of_kinds(self, kinds: Collection[RowChange], column: str | None, job: Job | None) -> np.ndarray:
         rows, what = self._differences
-        wanted = np.isin(what, [int(kind) for kind in kinds])
+        is_of_kinds = np.isin(what, [int(kind) for kind in kinds])
         if column is not None:
             self._pair(column)
             changed = self._among_all(self.comparison.rows_changed_in(column, job))
-            wanted &= np.isin(rows, changed)
-        return rows[wanted]
+            is_of_kinds &= np.isin(rows, changed)
+        return rows[is_of_kinds]
 
     def _rows(self, offset: int, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """What became of these rows; their numbers on the later side, `NO_ROW` for removed ones; and on the

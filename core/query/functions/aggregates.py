@@ -33,10 +33,10 @@ class Input:
         parts = list(arguments)
         if order:
             parts[-1] = exp.Order(this=parts[-1], expressions=list(order))
-        made = func(name, *parts)
+        expression = func(name, *parts)
         if self.condition is None:
-            return made
-        return exp.Filter(this=made, expression=exp.Where(this=self.condition))
+            return expression
+        return exp.Filter(this=expression, expression=exp.Where(this=self.condition))
 
     @property
     def by_value(self) -> list[exp.Expr]:

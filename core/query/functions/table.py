@@ -130,7 +130,7 @@ def type_expression(expression: Expression, fields: Fields, depth: int = 0) -> T
         return _condition(expression, fields)
     if isinstance(expression, Call):
         return _call(expression, fields, depth)
-    raise BadQuery(f"{fields.place}: {expression!r} is no value to compute", fix="Build one with col()")
+    raise BadQuery(f"{fields.place}: {expression!r} is not a value to compute", fix="Build one with col()")
 
 
 def condition(filter: Any, fields: Fields) -> tuple[exp.Expr, frozenset[str]]:

@@ -67,14 +67,14 @@ _AHEAD = r":[0-9]{2}(\.[0-9]+)?\s*[+-][0-9:]*[1-9]"
 _PLACES = {"s": 0, "ms": 3, "us": 6, "ns": 9}
 
 
-def left_out(text: exp.Expr, kind: pa.DataType, made: exp.Expr) -> Iterator[exp.Expr]:
+def left_out(text: exp.Expr, kind: pa.DataType, expression: exp.Expr) -> Iterator[exp.Expr]:
     """Conditions, each true where the value `made` of the text is not all that it says; floats are the
     nearest ones."""
     if is_.is_integer(kind) or is_.is_decimal(kind):
-        yield _rounded(text, kind.scale if is_.is_decimal(kind) else 0, made)
+        yield _rounded(text, kind.scale if is_.is_decimal(kind) else 0, expression)
     if is_.is_date(kind):
         moment = try_cast(text, "TIMESTAMP")
-        yield exp.NEQ(this=moment, expression=cast(made, "TIMESTAMP"))
+        yield exp.NEQ(this=moment, expression=cast(expression, "TIMESTAMP"))
     if is_.is_date(kind) or is_.is_timestamp(kind) or is_.is_time(kind):
         places = 0 if is_.is_date(kind) else _PLACES[kind.unit]
         yield _matches(text, rf"\.[0-9]{{{places}}}[0-9]*[1-9]")
@@ -82,9 +82,9 @@ def left_out(text: exp.Expr, kind: pa.DataType, made: exp.Expr) -> Iterator[exp.
         yield _matches(text, _AHEAD)
 
 
-def _rounded(number: exp.Expr, scale: int, made: exp.Expr) -> exp.Expr:
+def _rounded(number: exp.Expr, scale: int, expression: exp.Expr) -> exp.Expr:
     plain = _matches(number, rf"^\s*[+-]?[0-9_]*\.?[0-9]{{0,{scale}}}0*\s*$")
-    same = exp.EQ(this=cast(made, "DOUBLE"), expression=try_cast(number, "DOUBLE"))
+    same = exp.EQ(this=cast(expression, "DOUBLE"), expression=try_cast(number, "DOUBLE"))
     short = paren(exp.And(this=_matches(number, _SHORT), expression=same))
     return exp.Not(this=paren(exp.Or(this=plain, expression=short)))
 

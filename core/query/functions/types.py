@@ -87,13 +87,13 @@ def cast_exactly(value: Value, kind: pa.DataType) -> exp.Expr:
 
 
 def _unrounded(value: Value, kind: pa.DataType) -> exp.Expr:
-    made = cast_to(value.sql, kind)
-    return or_error(value, kind, is_changed_by_cast(value, made), made)
+    cast = cast_to(value.sql, kind)
+    return or_error(value, kind, is_changed_by_cast(value, cast), cast)
 
 
-def is_changed_by_cast(value: Value, made: exp.Expr) -> exp.Expr:
+def is_changed_by_cast(value: Value, cast: exp.Expr) -> exp.Expr:
     """Whether a value is another one after a cast there and back."""
-    back = try_cast(made, sql_type(value.type) or "")
+    back = try_cast(cast, sql_type(value.type) or "")
     return exp.NullSafeNEQ(this=back, expression=value.sql)
 
 
@@ -105,11 +105,13 @@ def may_round(old: pa.DataType, new: pa.DataType) -> bool:
     return exact is None or exact.precision > DIGITS_OF_A_DOUBLE or not is_.is_float64(new)
 
 
-def or_error(value: Value, kind: pa.DataType, missed: exp.Expr, made: exp.Expr) -> exp.Expr:
+def or_error(value: Value, kind: pa.DataType, missed: exp.Expr, cast_sql: exp.Expr) -> exp.Expr:
     """What was made of the value, unless it missed it: then the query ends."""
-    said = func("concat", text(f"'{kind}' cannot hold a value of {value.said}: "), cast(value.sql, "VARCHAR"))
+    message = func(
+        "concat", text(f"'{kind}' cannot hold a value of {value.said}: "), cast(value.sql, "VARCHAR")
+    )
     valid = exp.Not(this=exp.Is(this=value.sql, expression=exp.Null()))
-    return case(exp.And(this=valid, expression=paren(missed)), func("error", said), made)
+    return case(exp.And(this=valid, expression=paren(missed)), func("error", message), cast_sql)
 
 
 def per_second(unit: str) -> int:
@@ -190,22 +192,22 @@ def as_type(values: Sequence[Value]) -> Made:
         return None
     if not _related(value.type, kind):
         return None
-    made = try_cast(value.sql, sql_type(kind) or "")
-    lost = [exp.Is(this=made, expression=exp.Null()), *_losses(value, kind, made)]
-    return or_error(value, kind, reduce(lambda a, b: exp.Or(this=a, expression=b), lost), made), kind
+    cast = try_cast(value.sql, sql_type(kind) or "")
+    lost = [exp.Is(this=cast, expression=exp.Null()), *_losses(value, kind, cast)]
+    return or_error(value, kind, reduce(lambda a, b: exp.Or(this=a, expression=b), lost), cast), kind
 
 
-def _losses(value: Value, kind: pa.DataType, made: exp.Expr) -> Iterator[exp.Expr]:
+def _losses(value: Value, kind: pa.DataType, cast: exp.Expr) -> Iterator[exp.Expr]:
     """Where DuckDB's cast may have rounded or left something out: whether it did."""
     if kind_of(kind) is Kind.TEXT:
         return
     if (is_.is_timestamp(kind) or is_.is_time(kind)) and kind.unit in ("s", "ms"):
-        rest = exp.Mod(this=func("epoch_us", made), expression=number(10**6 // per_second(kind.unit)))
+        rest = exp.Mod(this=func("epoch_us", cast), expression=number(10**6 // per_second(kind.unit)))
         yield exp.NEQ(this=rest, expression=number(0))
     if kind_of(value.type) is Kind.TEXT:
-        yield from left_out(value.sql, kind, made)
+        yield from left_out(value.sql, kind, cast)
     elif _may_round(value.type, kind):
-        yield is_changed_by_cast(value, made)
+        yield is_changed_by_cast(value, cast)
 
 
 def _related(old: pa.DataType, new: pa.DataType) -> bool:

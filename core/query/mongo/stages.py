@@ -51,10 +51,10 @@ def add_columns(rows: Rows, values: Values, reading: ExpressionReader) -> Rows:
 
 def select_columns(rows: Rows, names: Iterable[str]) -> Rows:
     """These columns alone; unchanged where they are all there are."""
-    wanted = tuple(names)
-    if not wanted:
+    columns = tuple(names)
+    if not columns:
         raise BadQuery(f"{rows.name}: no column would be left", fix="Leave at least one")
-    return rows if list(wanted) == rows.schema.names else rows.then(Select(wanted))
+    return rows if list(columns) == rows.schema.names else rows.then(Select(columns))
 
 
 def called(name: str, columns: Iterable[str]) -> list[str]:
@@ -67,7 +67,7 @@ def flat(spec: Mapping[str, Any], place: str, above: str = "") -> Iterator[tuple
     """A document of a stage with the names inside others as paths."""
     for name, value in spec.items():
         if not isinstance(name, str) or name.startswith("$") or not name:
-            raise BadQuery(f"{place}: {name!r} is no name of a column", fix="A name begins with no dollar")
+            raise BadQuery(f"{place}: {name!r} is not a name of a column", fix="A name begins with no dollar")
         if isinstance(value, Mapping) and value and not any(str(key).startswith("$") for key in value):
             yield from flat(value, place, f"{above}{name}.")
         else:

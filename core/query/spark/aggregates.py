@@ -29,16 +29,16 @@ def condition_inside(node: exp.Filter, _context: Context) -> exp.Expr:
 
 def _collected(name: str, value: exp.Expr, node: exp.Expr) -> exp.Expr:
     """A list of values that meet the condition beside the aggregate, if there is one."""
-    made = call(name, value)
+    collected = call(name, value)
     if isinstance(node.parent, exp.Filter):
         condition = node.parent.expression.this.copy()
-        made = exp.Filter(this=made, expression=exp.Where(this=condition))
-    return made
+        collected = exp.Filter(this=collected, expression=exp.Where(this=condition))
+    return collected
 
 
-def _composed(made: exp.Expr) -> exp.Expr:
-    made.meta["filtered"] = True
-    return made
+def _composed(composed: exp.Expr) -> exp.Expr:
+    composed.meta["filtered"] = True
+    return composed
 
 
 def array_agg(node: exp.ArrayAgg, _context: Context) -> exp.Expr:
@@ -175,13 +175,13 @@ def extreme(node: Any, context: Context) -> exp.Expr:
                 exp.If(this=exp.GT(this=nans.copy(), expression=whole(0)), true=nan),
             ]
         )
-        made: exp.Expr = exp.Coalesce(this=inside, expressions=[others])
+        expression: exp.Expr = exp.Coalesce(this=inside, expressions=[others])
     else:
         ends = case(exp.GT(this=count, expression=whole(0)), endless)
-        made = case(
+        expression = case(
             exp.GT(this=nans, expression=whole(0)), nan, exp.Coalesce(this=inside, expressions=[ends])
         )
-    return _composed(with_type(made, known))
+    return _composed(with_type(expression, known))
 
 
 def avg(node: exp.Avg, context: Context) -> exp.Expr:

@@ -28,8 +28,8 @@ def lift_unnests(tree: exp.Expr) -> None:
             values, main_name = _some_of(values), f"{main.alias}_item"
         else:
             main_name = main.alias
-        made = [exp.alias_(_item(one.this.this, place), one.alias, quoted=True) for one in others]
-        select.set("expressions", [*columns, *made])
+        items = [exp.alias_(_item(one.this.this, place), one.alias, quoted=True) for one in others]
+        select.set("expressions", [*columns, *items])
         view = exp.Lateral(
             this=exp.Anonymous(this="posexplode", expressions=[values]),
             view=True,
@@ -107,7 +107,7 @@ def number_rows(tree: exp.Expr) -> None:
 
 def _own_orders(select: exp.Select) -> list[exp.Order]:
     """The orders of rows that aggregates of the SELECT itself name."""
-    found = []
+    orders = []
     for one in select.expressions:
         for node in one.find_all(exp.ArrayAgg, exp.First, exp.Last):
             order = node.this
@@ -116,5 +116,5 @@ def _own_orders(select: exp.Select) -> list[exp.Order]:
                 and not isinstance(order.this, exp.Distinct)
                 and node.parent_select is select
             ):
-                found.append(order)
-    return found
+                orders.append(order)
+    return orders

@@ -46,24 +46,24 @@ def spill(
 ) -> tuple[Snapshot, bool]:
     """The first `most` rows of an answer, and whether there are more. No piece behind them is asked for.
     Raises `NoRoom` where the disk is full."""
-    kept, size, rows, more = list[pa.Table](), 0, 0, False
+    tables, size, rows, more = list[pa.Table](), 0, 0, False
     file: _File | None = None
     try:
         for piece in pieces:
             more = rows + piece.num_rows > most
-            taken = piece.slice(0, most - rows)
-            rows += taken.num_rows
+            part = piece.slice(0, most - rows)
+            rows += part.num_rows
             job.report(rows, None, f"Received {rows:,} rows")
             if file is None:
-                kept.append(taken)
-                size += taken.nbytes
+                tables.append(part)
+                size += part.nbytes
                 if size > IN_MEMORY_BYTES:
                     file = _File(schema)
-                    for one in kept:
+                    for one in tables:
                         file.write(one)
-                    kept.clear()
+                    tables.clear()
             else:
-                file.write(taken)
+                file.write(part)
             if more:
                 break
     except BaseException:
@@ -71,7 +71,7 @@ def spill(
             file.discard()
         raise
     if file is None:
-        table = pa.concat_tables(kept) if kept else schema.empty_table()
+        table = pa.concat_tables(tables) if tables else schema.empty_table()
         return snapshot_of_rows(table, name), more
     return file.snapshot(name, rows), more
 

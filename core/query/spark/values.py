@@ -46,11 +46,11 @@ def cast(node: exp.Cast, context: Context) -> exp.Expr:
     """Fractions are rounded to whole numbers in DuckDB, and cut off in Spark; floats and instants are written
     otherwise."""
     safe, value = isinstance(node, exp.TryCast), node.this
-    known, wanted = context.type_of(value), cast_kind(node)
+    known, kinds = context.type_of(value), cast_kind(node)
     name = spark_type(node.to)
     if name is None:
         raise NotInDialect(f"there is no type {node.to.sql('duckdb')} there")
-    if known is not None and wanted is not None and is_.is_string(wanted):
+    if known is not None and kinds is not None and is_.is_string(kinds):
         if is_.is_floating(known):
             raise NotInDialect(
                 "numbers with a fraction are written as text in another way there",
@@ -60,7 +60,7 @@ def cast(node: exp.Cast, context: Context) -> exp.Expr:
             raise NotInDialect(
                 "times with a zone are written as text in another way there", "Leave them times"
             )
-    if known is not None and wanted is not None and (is_.is_integer(wanted) or name == "DECIMAL(38, 0)"):
+    if known is not None and kinds is not None and (is_.is_integer(kinds) or name == "DECIMAL(38, 0)"):
         if is_.is_floating(known):
             value = call("rint", value)
         elif is_.is_decimal(known) and known.scale > 0:
@@ -99,12 +99,12 @@ def round_value(node: exp.Round, context: Context) -> exp.Expr:
     power = spark_cast(exp.Literal.string(f"1e{abs(places)}"), "DOUBLE")
     there, back = (exp.Mul, exp.Div) if places > 0 else (exp.Div, exp.Mul)
     moved = exp.Paren(this=there(this=value, expression=power))
-    made = exp.Paren(this=back(this=call("round", moved), expression=power.copy()))
+    rounded = exp.Paren(this=back(this=call("round", moved), expression=power.copy()))
     finite = exp.LT(
         this=call("abs", value.copy()),
         expression=spark_cast(exp.Literal.string(f"1e{300 - abs(places)}"), "DOUBLE"),
     )
-    return with_type(case(finite, made, value.copy()), known)
+    return with_type(case(finite, rounded, value.copy()), known)
 
 
 def sign(node: exp.Sign, context: Context) -> exp.Expr:
@@ -247,10 +247,10 @@ def date_part(node: Any, context: Context) -> exp.Expr:
 def date_trunc(node: Any, context: Context) -> exp.Expr:
     """Spark's gives an instant, also of what clocks show."""
     known = context.type_of(node.this)
-    made = call("date_trunc", exp.Literal.string(node.args["unit"].name.casefold()), node.this)
+    truncated = call("date_trunc", exp.Literal.string(node.args["unit"].name.casefold()), node.this)
     if known is None or not is_.is_timestamp(known):
-        return made
-    return with_type(made if known.tz is not None else spark_cast(made, "TIMESTAMP_NTZ"), known)
+        return truncated
+    return with_type(truncated if known.tz is not None else spark_cast(truncated, "TIMESTAMP_NTZ"), known)
 
 
 def timezone(node: exp.Anonymous, context: Context) -> exp.Expr:
@@ -260,8 +260,8 @@ def timezone(node: exp.Anonymous, context: Context) -> exp.Expr:
     if zone.name.casefold() not in ("utc", "etc/utc") or known is None or not is_.is_timestamp(known):
         raise NotInDialect("times are seen in UTC there, and in no other zone", "Compute with times in UTC")
     zoned = known.tz is not None
-    made = spark_cast(value, "TIMESTAMP_NTZ" if zoned else "TIMESTAMP")
-    return with_type(made, pa.timestamp("us", None if zoned else "UTC"))
+    converted = spark_cast(value, "TIMESTAMP_NTZ" if zoned else "TIMESTAMP")
+    return with_type(converted, pa.timestamp("us", None if zoned else "UTC"))
 
 
 def epoch(node: Any, context: Context) -> exp.Expr:
@@ -271,9 +271,9 @@ def epoch(node: Any, context: Context) -> exp.Expr:
 
 def from_epoch(zoned: bool) -> Rule:
     def rule(node: Any, _context: Context) -> exp.Expr:
-        made = call("timestamp_micros", spark_cast(arguments(node)[0], "BIGINT"))
+        moment = call("timestamp_micros", spark_cast(arguments(node)[0], "BIGINT"))
         kind = pa.timestamp("us", "UTC" if zoned else None)
-        return with_type(made if zoned else spark_cast(made, "TIMESTAMP_NTZ"), kind)
+        return with_type(moment if zoned else spark_cast(moment, "TIMESTAMP_NTZ"), kind)
 
     return rule
 
@@ -283,8 +283,8 @@ def unix_to_time(node: Any, context: Context) -> exp.Expr:
     scale = node.args.get("scale")
     if scale is None or scale.name != "6":
         raise NotInDialect("times are counted in microseconds there")
-    made = call("timestamp_micros", spark_cast(node.this, "BIGINT"))
-    return with_type(spark_cast(made, "TIMESTAMP_NTZ"), pa.timestamp("us"))
+    moment = call("timestamp_micros", spark_cast(node.this, "BIGINT"))
+    return with_type(spark_cast(moment, "TIMESTAMP_NTZ"), pa.timestamp("us"))
 
 
 def make_date(node: Any, context: Context) -> exp.Expr:
@@ -365,8 +365,8 @@ def list_position(node: exp.Anonymous, _context: Context) -> exp.Expr:
 
 def list_filter(node: exp.ArrayFilter, context: Context) -> exp.Expr:
     kind = context.type_of(node.this)
-    made = call("filter", node.this, node.expression)
-    return made if kind is None else with_type(made, kind)
+    filtered = call("filter", node.this, node.expression)
+    return filtered if kind is None else with_type(filtered, kind)
 
 
 def struct_field(node: exp.Anonymous, context: Context) -> exp.Expr:
@@ -378,8 +378,8 @@ def struct_field(node: exp.Anonymous, context: Context) -> exp.Expr:
             "a field of this value cannot be named there", "Compute the field as a column first"
         )
     inner = kind.field(int(place.name) - 1)
-    made = exp.Dot(this=value, expression=exp.to_identifier(inner.name, quoted=True))
-    return with_type(made, inner.type)
+    field = exp.Dot(this=value, expression=exp.to_identifier(inner.name, quoted=True))
+    return with_type(field, inner.type)
 
 
 def struct(node: exp.Struct, _context: Context) -> exp.Expr:

@@ -105,9 +105,9 @@ def as_it_is(node: Any, _context: Context) -> Any:
     return node
 
 
-def with_type(made: exp.Expr, kind: pa.DataType) -> exp.Expr:
-    made.meta["arrow"] = kind
-    return made
+def with_type(expression: exp.Expr, kind: pa.DataType) -> exp.Expr:
+    expression.meta["arrow"] = kind
+    return expression
 
 
 def without_sign_of_zero(value: exp.Expr, context: Context) -> exp.Expr:

@@ -52,11 +52,11 @@ def change_statement(text: str) -> ChangeStatement | None:
     tree = statements[0]
     if isinstance(tree, exp.Query):
         return None
-    made = next((make(tree) for kind, make in _KINDS.items() if isinstance(tree, kind)), None)
-    if made is None:
+    statement = next((make(tree) for kind, make in _KINDS.items() if isinstance(tree, kind)), None)
+    if statement is None:
         raise _refused(word.upper(), "")
     _refuse_other_clauses(tree)
-    return made
+    return statement
 
 
 def _refuse_other_clauses(tree: exp.Expr) -> None:
@@ -71,8 +71,8 @@ def _refuse_other_clauses(tree: exp.Expr) -> None:
         raise _refused("Naming the columns of a changed table anew", "Leave the names out")
 
 
-def _sql_text(said: object) -> str:
-    parts = said if isinstance(said, list) else [said]
+def _sql_text(what: object) -> str:
+    parts = what if isinstance(what, list) else [what]
     return ", ".join(part.sql("duckdb") if isinstance(part, exp.Expr) else str(part) for part in parts)
 
 

@@ -198,12 +198,12 @@ class _Statement:
     @property
     def sources(self) -> list[_Source]:
         """Of the query that the place is in, and then of those around it."""
-        found: list[_Source] = []
+        sources: list[_Source] = []
         group: _Group | None = self.here
         while group is not None:
-            found += _sources(group)
+            sources += _sources(group)
             group = group.outer
-        return found
+        return sources
 
     def columns(self, source: _Source, unknown: dict[str, None], depth: int = 0) -> list[tuple[str, str]]:
         if depth > 8:
@@ -312,17 +312,17 @@ def _select_list(query: _Group) -> list[list[Lexeme | _Group]]:
     items = iter(query.items)
     if not any(_says(one, "select") for one in items):
         return [[_star()]] if any(_says(one, "from") for one in query.items) else []
-    found: list[list[Lexeme | _Group]] = [[]]
+    columns: list[list[Lexeme | _Group]] = [[]]
     for one in items:
         if isinstance(one, Lexeme) and (_is_word(one, _CLAUSES) or _says(one, "from")):
             break
         if _says(one, "distinct", "all"):
             continue
         if _is_sign(one, ","):
-            found.append([])
+            columns.append([])
         else:
-            found[-1].append(one)
-    return found
+            columns[-1].append(one)
+    return columns
 
 
 def _star() -> Lexeme:
@@ -331,7 +331,7 @@ def _star() -> Lexeme:
 
 def _sources(group: _Group) -> list[_Source]:
     """The tables and queries in the FROM of one query, in their order."""
-    found: list[_Source] = []
+    sources: list[_Source] = []
     items, at, expects, in_from = group.items, 0, False, False
     while at < len(items):
         one = items[at]
@@ -346,11 +346,11 @@ def _sources(group: _Group) -> list[_Source]:
                 at += 1
                 continue
             source, at = _source(items, at)
-            found.append(source)
+            sources.append(source)
             expects = False
             continue
         at += 1
-    return found
+    return sources
 
 
 def _ends_in_from(items: Sequence[Lexeme | _Group]) -> bool:
@@ -390,8 +390,8 @@ class _Search:
         self._unknown: dict[str, None] = {}
 
     def run(self, start: int) -> Proposals:
-        found = self._ranked(self._all())
-        return Proposals(start, tuple(islice(found, MOST)), tuple(self._unknown))
+        proposals = self._ranked(self._all())
+        return Proposals(start, tuple(islice(proposals, MOST)), tuple(self._unknown))
 
     def _all(self) -> Iterator[Proposal]:
         before = self._statement.before
@@ -480,8 +480,8 @@ class _Search:
     def _columns_of(self, source: _Source, detail: str) -> Iterator[Proposal]:
         for name, kind in self._statement.columns(source, self._unknown):
             if self._prefix in name.casefold():
-                told = ", ".join(part for part in (kind, detail) if part)
-                yield Proposal(self._words.quoted(name), name, "column", told)
+                detail_text = ", ".join(part for part in (kind, detail) if part)
+                yield Proposal(self._words.quoted(name), name, "column", detail_text)
 
     def _columns_anywhere(self) -> Iterator[Proposal]:
         """Of tables that the statement does not name yet."""

@@ -32,21 +32,21 @@ def laid_out(text: str) -> str:
         raise BadSql(f"a text of more than {LONGEST:,} characters is not laid out", fix="Select a part of it")
     parts = statements_of(text)
     edges = [0, *(part.end for part in parts[:-1]), len(text)]
-    made = [
+    formatted = [
         _laid_out(text[start:stop], part.line)
         for start, stop, part in zip(edges, edges[1:], parts, strict=False)
     ]
     ends = any(one.text == ";" for one in lexemes(text[parts[-1].stop :])) if parts else False
-    return ";\n\n".join(made) + (";" if ends else "")
+    return ";\n\n".join(formatted) + (";" if ends else "")
 
 
 def _laid_out(text: str, line: int) -> str:
     try:
-        made = sqlglot.transpile(text, read="duckdb", write="duckdb", pretty=True)
+        statements = sqlglot.transpile(text, read="duckdb", write="duckdb", pretty=True)
     except sqlglot.errors.SqlglotError as error:
         reason = str(error).partition("\n")[0]
         raise BadSql(f"the statement in line {line} is not laid out", reason) from error
-    return ";\n".join(made)
+    return ";\n".join(statements)
 
 
 @dataclass(frozen=True)
@@ -86,14 +86,14 @@ def _candidates(text: str) -> Iterator[Translation]:
     for dialect in sorted(DIALECTS, key=lambda one: _rank(one, text)):
         name = DIALECTS[dialect]
         try:
-            made = sqlglot.transpile(text, read=dialect, write="duckdb", pretty="\n" in text)
+            translated = sqlglot.transpile(text, read=dialect, write="duckdb", pretty="\n" in text)
         except (sqlglot.errors.SqlglotError, ValueError):
             continue
-        if len(made) != 1 or " ".join(made[0].split()).casefold() in seen:
+        if len(translated) != 1 or " ".join(translated[0].split()).casefold() in seen:
             continue
-        seen.add(" ".join(made[0].split()).casefold())
+        seen.add(" ".join(translated[0].split()).casefold())
         try:
-            duckdb.extract_statements(made[0])
+            duckdb.extract_statements(translated[0])
         except duckdb.Error:
             continue
-        yield Translation(name, made[0])
+        yield Translation(name, translated[0])

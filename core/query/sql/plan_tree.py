@@ -79,14 +79,14 @@ def explain_sql(text: str, sources: Sources, request: SqlRequest, job: Job, *, m
 
 def _column_names(tables: Mapping[str, Snapshot]) -> dict[str, str]:
     """What columns are called by what they are called inside the files of a table, where that is one name."""
-    found: dict[str, set[str]] = {}
+    names_by_stored: dict[str, set[str]] = {}
     for snapshot in tables.values():
         columns = {column.key: column.name for column in snapshot.columns}
         for segment in snapshot.segments:
             for key, stored in segment.names.items() if isinstance(segment, FileSegment) else ():
                 if key in columns:
-                    found.setdefault(stored, set()).add(columns[key])
-    return {stored: names.pop() for stored, names in found.items() if len(names) == 1}
+                    names_by_stored.setdefault(stored, set()).add(columns[key])
+    return {stored: names.pop() for stored, names in names_by_stored.items() if len(names) == 1}
 
 
 def _operator(node: Mapping[str, Any], names: Mapping[str, str], files: Mapping[str, TableFiles]) -> Operator:

@@ -40,16 +40,16 @@ def place_of(message: str, text: str, lines_before: int = 0) -> Span | None:
     pieces = shown.removeprefix("...").removesuffix("...") if cut or shown.endswith("...") else shown
     column -= 3 if cut else 0
     line_start = _start_of_line(text, number - lines_before)
-    found = text.find(pieces, line_start) if line_start >= 0 else -1
-    if found < 0:
-        found = text.find(pieces)
-    if found < 0 or column < 0:
+    place = text.find(pieces, line_start) if line_start >= 0 else -1
+    if place < 0:
+        place = text.find(pieces)
+    if place < 0 or column < 0:
         return _span_of_name(message, text)
-    start = found + column
+    start = place + column
     stop = min(len(text), start + max(1, carets))
     named = _NAMES.search(message.partition("\n")[0])
     if named is not None and named[1].casefold() not in text[start:stop].casefold():
-        near = text.find(named[1], max(found, start - _ASIDE), start + _ASIDE)  # wide letters count twice
+        near = text.find(named[1], max(place, start - _ASIDE), start + _ASIDE)  # wide letters count twice
         start, stop = (near, near + len(named[1])) if near >= 0 else (start, stop)
     return (start, stop) if start <= len(text) else None
 
@@ -98,8 +98,8 @@ def place_of_name(name: str, text: str) -> Span | None:
     if not name:
         return None
     parts = r'"?\s*\.\s*"?'.join(re.escape(part) for part in name.split("."))
-    found = re.search(rf'(?<!\w)"?{parts}"?(?!\w)', text, re.IGNORECASE)
-    return found.span() if found is not None else None
+    match = re.search(rf'(?<!\w)"?{parts}"?(?!\w)', text, re.IGNORECASE)
+    return match.span() if match is not None else None
 
 
 def in_words(error: LamellaError) -> tuple[str, str]:

@@ -47,12 +47,12 @@ class TableFiles:
     @classmethod
     def by_name(cls, tables: Mapping[str, Snapshot]) -> dict[str, TableFiles]:
         """By the name of each file, as far as no two tables have files of one name."""
-        found: dict[str, TableFiles] = {}
+        files_by_name: dict[str, TableFiles] = {}
         for snapshot in tables.values():
             files = files_of(snapshot)
             whole = cls(sum(file.num_rows for file in files), len(files))
-            found.update((file.path.name, whole) for file in files)
-        return found
+            files_by_name.update((file.path.name, whole) for file in files)
+        return files_by_name
 
 
 def rows_read_by(connection: duckdb.DuckDBPyConnection, tables: Mapping[str, Snapshot]) -> RowsRead | None:

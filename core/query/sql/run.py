@@ -119,11 +119,11 @@ def _is_named(column: str, statement: Statement) -> bool:
 def _may_hand_on(text: str, columns: Sequence[str]) -> bool:
     """Whether one of these columns can be in the answer: named in the statement, or taken along unnamed. A
     glance, since following a statement takes longer than many take to run."""
-    said = _COUNTED_ROWS.sub("", text.lower())
+    message = _COUNTED_ROWS.sub("", text.lower())
     if not columns:
         return False
-    unnamed = _UNNAMED.search(said) is not None or said.count("from") > len(_SELECT.findall(said))
-    return unnamed or any(name in said for name in columns)
+    unnamed = _UNNAMED.search(message) is not None or message.count("from") > len(_SELECT.findall(message))
+    return unnamed or any(name in message for name in columns)
 
 
 def _scope(text: str, types: Types) -> scopes.Scope | None:
@@ -207,7 +207,7 @@ def run_sql(
         confined, key = _confined(request, sources, tables), _key(statement, tables, request)
         with (
             prepared_cursor(key, own_job, sources.place, confined) as own,
-            _told(text, statement, sources, request, own.cursor),
+            _as_bad_sql(text, statement, sources, request, own.cursor),
         ):
             return _answer(own, statement, tables, request, own_job)
 
@@ -244,7 +244,7 @@ def stream_sql(
     confined = _confined(request, sources, tables)
     with (
         prepared_cursor(None, own_job, sources.place, confined) as own,
-        _told(text, statement, sources, request, own.cursor),
+        _as_bad_sql(text, statement, sources, request, own.cursor),
     ):
         _refuse_text_as_number(statement, tables)
         own.cursor.execute(PROFILING)
@@ -291,13 +291,13 @@ def _understood(
 
 
 @contextmanager
-def _told(
+def _as_bad_sql(
     text: str, statement: Statement, sources: Sources, request: SqlRequest, own: duckdb.DuckDBPyConnection
 ) -> Iterator[None]:
     """What DuckDB raises leaves the block as `BadSql`, with its place in the statement."""
     try:
         yield
-    except _TOLD_BY_CURSOR:
+    except _RAISED_BY_CURSOR:
         raise
     except duckdb.PermissionException as error:
         raise _not_allowed(error) from error
@@ -307,8 +307,10 @@ def _told(
             problem = BadSql("the statement cannot be read", str(error), hint)
         else:
             problem = BadSql("the statement failed", _REFUSED_WAYS.sub("", str(error)))
-        said = _with_place(error, statement, request, own)
-        problem.span = place_of(str(error), text) if said is None else place_of(said, text, lines_before=1)
+        message = _with_place(error, statement, request, own)
+        problem.span = (
+            place_of(str(error), text) if message is None else place_of(message, text, lines_before=1)
+        )
         raise problem from error
 
 
@@ -447,6 +449,6 @@ _REFUSED_WAYS = re.compile(
 """What the engine advises, and no statement may do."""
 _LEAST_MEMORY = 8 << 20
 _MOST_MEMORY = 2**62
-_TOLD_BY_CURSOR = (
+_RAISED_BY_CURSOR = (
     duckdb.InterruptException, duckdb.OutOfMemoryException, duckdb.InternalException, duckdb.FatalException,
 )  # fmt: skip

@@ -70,24 +70,24 @@ def _lexeme(text: str, place: int) -> tuple[Lexeme | None, int]:
     kind, stop, closed = match.lastgroup, match.end(), True
     if kind == "space":
         return None, stop
-    made: Kind
+    lexeme_kind: Kind
     if kind in ("tag", "dollars"):
         end = text.find(match["dollars"], stop)
         closed = end >= 0
         stop = end + len(match["dollars"]) if closed else len(text)
-        made = "text"
+        lexeme_kind = "text"
     elif kind == "block":
         stop, closed = _end_of_block(text, stop)
-        made = "comment"
+        lexeme_kind = "comment"
     elif kind == "line":
-        made = "comment"
+        lexeme_kind = "comment"
     elif kind in ("text", "escaped"):
-        made, closed = "text", _is_closed(match[0], "'")
+        lexeme_kind, closed = "text", _is_closed(match[0], "'")
     elif kind == "name":
-        made, closed = "name", _is_closed(match[0], '"')
+        lexeme_kind, closed = "name", _is_closed(match[0], '"')
     else:
-        made = kind  # type: ignore[assignment]
-    return Lexeme(made, place, stop, text[place:stop], closed), stop
+        lexeme_kind = kind  # type: ignore[assignment]
+    return Lexeme(lexeme_kind, place, stop, text[place:stop], closed), stop
 
 
 def _is_closed(text: str, quote: str) -> bool:
@@ -185,7 +185,7 @@ class Placeholder:
 def placeholders(text: str) -> list[Placeholder]:
     """In the order of the text, each time it is named. A colon that belongs to a cast, a slice, a struct or a
     label is none."""
-    made: list[Placeholder] = []
+    result: list[Placeholder] = []
     open_brackets: list[str] = []
     before: Lexeme | None = None
     name = ""
@@ -201,8 +201,8 @@ def placeholders(text: str) -> list[Placeholder]:
                 one.text == "$" or (one.text == ":" and _may_name(text, one, before, open_brackets))
             ):
                 assert after is not None
-                made.append(Placeholder(after.text, one.start, after.stop, one.text, name))
-        is_parameter = bool(made) and made[-1].stop == one.stop
+                result.append(Placeholder(after.text, one.start, after.stop, one.text, name))
+        is_parameter = bool(result) and result[-1].stop == one.stop
         if is_parameter:
             pass
         elif one.kind in ("word", "name") and one.text.casefold() not in _COMPARES:
@@ -210,7 +210,7 @@ def placeholders(text: str) -> list[Placeholder]:
         elif one.kind != "sign" or one.text not in _COMPARES:
             name = name if one.kind == "word" else ""
         before = one
-    return made
+    return result
 
 
 def _may_name(text: str, colon: Lexeme, before: Lexeme | None, open_brackets: list[str]) -> bool:

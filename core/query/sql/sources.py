@@ -97,7 +97,7 @@ def _version(table: TableName, name: str, as_of: When | Mapping[str, When] | Non
             return dt.datetime.fromisoformat(table.time)
         except ValueError as error:
             raise BadSql(
-                f"table '{name}': '{table.time}' is no time", str(error), "Write it as 2024-05-01 12:00"
+                f"table '{name}': '{table.time}' is not a time", str(error), "Write it as 2024-05-01 12:00"
             ) from error
     if table.version is not None:
         return table.version
@@ -191,11 +191,11 @@ def _create_view(
 ) -> str:  # fmt: skip
     rows = relation(snapshot, columns, own, huge_as_text=True, job=job, decodings=decodings)
     values = [exp.alias_(without_statistics(snapshot, c), c.name, quoted=True) for c in columns]
-    made = exp.Create(
+    create = exp.Create(
         this=exp.to_identifier(view, quoted=True), kind="VIEW", expression=exp.select(*values).from_(rows),
         replace=True, properties=exp.Properties(expressions=[exp.TemporaryProperty()]),
     )  # fmt: skip
-    return made.sql("duckdb")
+    return create.sql("duckdb")
 
 
 def _refuse_unspeakable(table: str, columns: list[str]) -> None:

@@ -148,10 +148,10 @@ def parse_statement(text: str, names: Sequence[str], own: duckdb.DuckDBPyConnect
 
     Raises `BadSql` for anything else.
     """
-    made = _parsed(text, names, own)
+    statement = _parsed(text, names, own)
     if len(text) <= LONGEST:
-        _known.put(text, made)
-    return made
+        _known.put(text, statement)
+    return statement
 
 
 def _parsed(text: str, names: Sequence[str], own: duckdb.DuckDBPyConnection) -> Statement:

@@ -94,8 +94,8 @@ def sql_node(step: Sql, rows: Node, others: Mapping[str, Snapshot], number: int,
 
 def _in_memory(name: str, rows: pa.Table) -> Snapshot:
     columns = tuple(Column(field.name, field.type, key) for key, field in enumerate(rows.schema))
-    kept = rows.rename_columns([str(key) for key in range(len(columns))])
-    return Snapshot(name, columns, (MemorySegment.of(kept),), ("statement", next(_numbers)))
+    renamed = rows.rename_columns([str(key) for key in range(len(columns))])
+    return Snapshot(name, columns, (MemorySegment.of(renamed),), ("statement", next(_numbers)))
 
 
 def _answer(
@@ -104,8 +104,8 @@ def _answer(
     def find(name: str, _when: When | None) -> Source:
         return _Frozen(name, datasets[name])
 
-    asked = SqlRequest(described=described)
-    answer = run_sql(step.text, Sources(place, list(datasets), find), asked, job)
+    request = SqlRequest(described=described)
+    answer = run_sql(step.text, Sources(place, list(datasets), find), request, job)
     refuse_twice(answer.column_names, place)
     return answer
 

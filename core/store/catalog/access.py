@@ -97,13 +97,13 @@ class Reserve:
     def keep(self) -> None:
         """See to it that there is one that is large enough, or as large as the disk has room for."""
         try:
-            wanted = min(max(LEAST_RESERVE, self._catalog.stat().st_size), MOST_RESERVE)
-            if self._path.exists() and self._path.stat().st_size >= wanted:
+            size = min(max(LEAST_RESERVE, self._catalog.stat().st_size), MOST_RESERVE)
+            if self._path.exists() and self._path.stat().st_size >= size:
                 return
         except OSError as error:
             log.info("%s: no room is kept back for a full disk: %s", self._path, error)
             return
-        if not any(self._reserve_room(wanted * eighths // 8) for eighths in range(8, 0, -1)):
+        if not any(self._reserve_room(size * eighths // 8) for eighths in range(8, 0, -1)):
             log.info("%s: the disk has no room that could be kept back", self._path)
 
     def _reserve_room(self, size: int) -> bool:

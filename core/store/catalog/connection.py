@@ -84,7 +84,7 @@ def _stamps(path: Path) -> dict[str, tuple[int, int] | None]:
 
 BUSY_SECONDS = 10.0
 SQLITE_ERRORS = (sqlite3.Error, UnicodeDecodeError)
-"""What comes of a statement: in a damaged file also a message of SQLite's that is no text."""
+"""What comes of a statement: in a damaged file also a message of SQLite's that is not text."""
 _NEEDS_TO_WRITE = ("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_IOERR")
 _NO_ROOM = ("SQLITE_FULL", "SQLITE_IOERR")
 
@@ -152,8 +152,8 @@ def settle_journal(connection: sqlite3.Connection, path: Path, new: bool) -> boo
 
     Only a `new` catalog is given one: one without may be open on another computer.
     """
-    wanted = "= WAL" if new and network_type(path.parent) is None else ""
-    ahead: bool = connection.execute(f"PRAGMA journal_mode {wanted}").fetchone()[0] == "wal"
+    mode = "= WAL" if new and network_type(path.parent) is None else ""
+    ahead: bool = connection.execute(f"PRAGMA journal_mode {mode}").fetchone()[0] == "wal"
     if not ahead:
         connection.execute("PRAGMA journal_mode = TRUNCATE")
     connection.execute("PRAGMA synchronous = FULL")

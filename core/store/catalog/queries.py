@@ -163,10 +163,10 @@ class CatalogVersions:
         rows = checked_rows(self._path, "commits", ("version", "at"), self._rows(sql, self._table_id))
         return [(version, at) for version, at in rows]
 
-    def _column(self, wanted: str, condition: str, *values: object) -> list[Any]:
-        sql = f"SELECT {wanted} FROM commits WHERE table_id = ? AND {condition}"
+    def _column(self, column: str, condition: str, *values: object) -> list[Any]:
+        sql = f"SELECT {column} FROM commits WHERE table_id = ? AND {condition}"
         rows = self._rows(sql, self._table_id, *values)
-        return [value for (value,) in checked_rows(self._path, "commits", (wanted,), rows)]
+        return [value for (value,) in checked_rows(self._path, "commits", (column,), rows)]
 
 
 NO_VERSION = -1
@@ -227,8 +227,8 @@ class Catalog(CatalogAccess):
             self._noted = (version, notes)
         if key not in notes:
             notes[key] = make()  # of this version, or of one that makes the next look differ
-        made: T = notes[key]
-        return made
+        value: T = notes[key]
+        return value
 
     def tables(self) -> list[TableRow]:
         """By name; also those that are damaged."""
@@ -269,16 +269,16 @@ class Catalog(CatalogAccess):
 
     def indexes(self, table_id: int) -> list[tuple[str, str, str]]:
         """(kind, column ids, options) of a table's indexes, the first made first."""
-        wanted = ("kind", "column_ids", "options")
-        sql = f"SELECT {', '.join(wanted)} FROM indexes WHERE table_id = ? ORDER BY index_id"
-        rows = checked_rows(self.path, "indexes", wanted, self.rows(sql, table_id))
+        columns = ("kind", "column_ids", "options")
+        sql = f"SELECT {', '.join(columns)} FROM indexes WHERE table_id = ? ORDER BY index_id"
+        rows = checked_rows(self.path, "indexes", columns, self.rows(sql, table_id))
         return [(kind, column_ids, options) for kind, column_ids, options in rows]
 
     def ids_under_way(self, table_id: int) -> IdsUnderWay:
         """(first, last) of the ids that rows being staged have, of whichever process."""
-        wanted = ("first_id", "last_id")
+        columns = ("first_id", "last_id")
         rows = self.rows("SELECT first_id, last_id FROM ids_under_way WHERE table_id = ?", table_id)
-        return [(first, last) for first, last in checked_rows(self.path, "ids_under_way", wanted, rows)]
+        return [(first, last) for first, last in checked_rows(self.path, "ids_under_way", columns, rows)]
 
     def forget_ids_under_way(self) -> None:
         """Of rows whose staging was cut short; nobody may be staging now."""
@@ -306,10 +306,10 @@ class Catalog(CatalogAccess):
     def checked(self, kind: str, table_id: int) -> Iterator[tuple[Any, ...]]:
         """(entry, checksum, what it is of…) of pending entries, whichever versions they hold at, one at a
         time; those that go meanwhile are left out."""
-        wanted = ("entry", "checksum", *CHECKED[kind])
+        columns = ("entry", "checksum", *CHECKED[kind])
         for (entry,) in self.every(kind, table_id, ("entry",)):
-            rows = self.rows(f"SELECT {', '.join(wanted)} FROM {kind} WHERE entry = ?", entry)
-            yield from checked_rows(self.path, kind, wanted, rows)
+            rows = self.rows(f"SELECT {', '.join(columns)} FROM {kind} WHERE entry = ?", entry)
+            yield from checked_rows(self.path, kind, columns, rows)
 
     def integrity(self) -> list[str]:
         """What SQLite finds damaged in its file; nothing when all is well."""
@@ -321,10 +321,10 @@ class Catalog(CatalogAccess):
 
     def file_spans(self, table_id: int) -> list[tuple[Any, ...]]:
         """(path, bytes, from_version, to_version) of every file, for each time it is entered."""
-        wanted = ("path", "bytes", "from_version", "to_version")
-        of_kind = f"SELECT {', '.join(wanted)} FROM {{}} WHERE table_id = ?"
+        columns = ("path", "bytes", "from_version", "to_version")
+        of_kind = f"SELECT {', '.join(columns)} FROM {{}} WHERE table_id = ?"
         sql = " UNION ALL ".join(map(of_kind.format, FILES))
-        return checked_rows(self.path, "data_files", wanted, self.rows(sql, *[table_id] * len(FILES)))
+        return checked_rows(self.path, "data_files", columns, self.rows(sql, *[table_id] * len(FILES)))
 
     @property
     def format(self) -> int:
@@ -389,7 +389,7 @@ class Catalog(CatalogAccess):
         ]
 
     def _table_row(self, fields: tuple[Any, ...], names: Collection[Any] = ()) -> TableRow:
-        """Of `names`, which other tables have, none is given to a table whose own is no text."""
+        """Of `names`, which other tables have, none is given to a table whose own is not text."""
         group = self.open_group
         draft = 0 if group is None else group.draft
         try:

@@ -240,7 +240,7 @@ def whole_numbers(catalog: Path, kind: str, column: str, text: str) -> tuple[int
     """What such a column lists as JSON; raises `DamagedStore`."""
     numbers = _parsed(catalog, kind, column, text)
     if not isinstance(numbers, list) or not all(type(number) is int for number in numbers):
-        raise damaged_entry(catalog, kind, column, text, "It is no list of whole numbers")
+        raise damaged_entry(catalog, kind, column, text, "It is not a list of whole numbers")
     return tuple(numbers)
 
 

@@ -50,12 +50,12 @@ class Transaction:
             self._connection.execute(statement)
 
     def add_table(self, name: str, folder: str) -> int:
-        made = self._connection.execute(
+        cursor = self._connection.execute(
             "INSERT INTO tables (name, folder, version, generation, next_id, next_column)"
             " VALUES (?, ?, 0, 0, 0, 1) RETURNING table_id",
             (name, folder),
         )
-        return int(made.fetchone()[0])
+        return int(cursor.fetchone()[0])
 
     def rename_table(self, table_id: int, name: str) -> None:
         self._connection.execute("UPDATE tables SET name = ? WHERE table_id = ?", (name, table_id))
@@ -132,11 +132,11 @@ class Transaction:
 
     def add_index(self, table_id: int, index: tuple[str, str, str]) -> bool:
         """Enter an index (kind, column ids, options); False when the table has one like it."""
-        made = self._connection.execute(
+        cursor = self._connection.execute(
             "INSERT INTO indexes (table_id, kind, column_ids, options) VALUES (?, ?, ?, ?)"
             " ON CONFLICT DO NOTHING", (table_id, *index)
         )  # fmt: skip
-        return made.rowcount == 1
+        return cursor.rowcount == 1
 
     def drop_index(self, table_id: int, kind: str, column_ids: str) -> None:
         self._connection.execute(
@@ -151,8 +151,8 @@ class Transaction:
 
     def add(self, kind: str, table_id: int, version: int, values: Sequence[Any]) -> int:
         """A new entry of a versioned table, valid from `version` on; answers its number."""
-        made = self._connection.execute(_INSERTIONS[kind], (table_id, *values, version, FOREVER))
-        return int(made.lastrowid or 0)
+        cursor = self._connection.execute(_INSERTIONS[kind], (table_id, *values, version, FOREVER))
+        return int(cursor.lastrowid or 0)
 
     def end_entries(self, kind: str, entries: Sequence[int], version: int) -> None:
         """End these entries' validity before `version`."""
@@ -258,9 +258,9 @@ class CatalogRelations:
 
     def columns(self, table_id: int) -> list[ColumnEntry]:
         """Of all versions that are kept."""
-        wanted = ("column_id", "name", "from_version", "to_version")
-        rows = self._rows(f"SELECT {', '.join(wanted)} FROM columns WHERE table_id = ?", table_id)
-        return [ColumnEntry(*entry) for entry in checked_rows(self._path, "columns", wanted, rows)]
+        columns = ("column_id", "name", "from_version", "to_version")
+        rows = self._rows(f"SELECT {', '.join(columns)} FROM columns WHERE table_id = ?", table_id)
+        return [ColumnEntry(*entry) for entry in checked_rows(self._path, "columns", columns, rows)]
 
 
 class RelationEntries:
@@ -318,8 +318,8 @@ class CatalogViews:
         """By their names, in the order of these."""
         if not self._rows("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'saved_views'"):
             return {}
-        found = self._rows("SELECT name, query FROM saved_views ORDER BY name")
-        return dict(checked_rows(self._path, "saved_views", ("name", "query"), found))
+        rows = self._rows("SELECT name, query FROM saved_views ORDER BY name")
+        return dict(checked_rows(self._path, "saved_views", ("name", "query"), rows))
 
 
 class ViewEntries:
@@ -459,13 +459,13 @@ class Removal:
         self._connection.executemany("DELETE FROM removed_files WHERE number = ?", [(n,) for n in numbers])
 
     def _queue_from(self, table_id: int, condition: str, values: dict[str, int]) -> None:
-        wanted = ("path", "bytes", "from_version", "to_version")
+        columns = ("path", "bytes", "from_version", "to_version")
         gone: list[tuple[Any, ...]] = []
         for kind in FILES:
             rows = self._connection.execute(
-                f"DELETE FROM {kind} WHERE {condition} RETURNING {', '.join(wanted)}", values
+                f"DELETE FROM {kind} WHERE {condition} RETURNING {', '.join(columns)}", values
             )
-            gone += checked_rows(self._path, kind, wanted, rows)
+            gone += checked_rows(self._path, kind, columns, rows)
         if gone:
             self._queue(table_id, gone)
 
@@ -502,10 +502,10 @@ class CommitGroup:
         self.tables: set[int] = set()
         self.drops = False
         self._connection, self._message, self._on_rollback = connection, message, on_rollback
-        made = connection.execute(
+        cursor = connection.execute(
             "INSERT INTO transactions (at) VALUES (?) RETURNING transaction_id", (time.time(),)
         )
-        self.number = int(made.fetchone()[0])
+        self.number = int(cursor.fetchone()[0])
 
     def take_back(self) -> None:
         """A part failed: the numbers that it gave may be given to something else now."""

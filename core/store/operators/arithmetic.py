@@ -82,16 +82,16 @@ def _in_integers(values: pa.Array, number: int, kernel: Kernel) -> pa.Array:
             pass  # an overflow: the long way finds what holds the result
     exact = kernel(values.cast(_ALL_INTEGERS), scalar_of(number, _ALL_INTEGERS))
     for kind in (values.type, pa.int64()):
-        if (made := exact_cast(exact, kind)) is not None:
-            return made
+        if (result := exact_cast(exact, kind)) is not None:
+            return result
     raise Refusal(
         "a result is too large for 64-bit integers", "Cast the column to 'decimal(38, 0)' or 'float64' first"
     )
 
 
 def _in_floats(values: pa.Array, number: float, kernel: Kernel) -> pa.Array:
-    made = kernel(values.cast(pa.float64()), scalar_of(number, pa.float64()))
-    rounded = made.cast(values.type, safe=False)
+    result = kernel(values.cast(pa.float64()), scalar_of(number, pa.float64()))
+    rounded = result.cast(values.type, safe=False)
     wide = (values.cast(pa.float64()), rounded.cast(pa.float64()))
     lost = pc.and_(pc.is_finite(wide[0]), pc.invert(pc.is_finite(wide[1])))
     if math.isfinite(number) and pc.any(lost, min_count=0).as_py():
@@ -104,20 +104,20 @@ def _in_decimals(values: pa.Array, number: Number, kernel: Kernel) -> pa.Array:
     type_ = values.type
     kind = pa.decimal256(type_.precision, type_.scale) if pa.types.is_decimal(type_) else _ALL_INTEGERS
     try:
-        made = kernel(values.cast(kind), _decimal(_as_decimal(number)))
-        return _shortened(made, type_)
+        result = kernel(values.cast(kind), _decimal(_as_decimal(number)))
+        return _shortened(result, type_)
     except pa.ArrowInvalid as error:
         raise Refusal(f"a result has more digits than {type_} can hold", str(error)) from error
 
 
-def _shortened(made: pa.Array, type_: pa.DataType) -> pa.Array:
+def _shortened(values: pa.Array, type_: pa.DataType) -> pa.Array:
     """In the type held, else with as few digits as the results need, so that the column widens little."""
-    if pa.types.is_decimal(type_) and (same := exact_cast(made, type_)) is not None:
+    if pa.types.is_decimal(type_) and (same := exact_cast(values, type_)) is not None:
         return same
     scale = type_.scale if pa.types.is_decimal(type_) else 0
-    scales = range(scale, made.type.scale + 1)
+    scales = range(scale, values.type.scale + 1)
     kinds = (pa.decimal128(_LARGEST_DIGITS, s) for s in scales if s <= _LARGEST_DIGITS)
-    return next((fit for k in kinds if (fit := exact_cast(made, k)) is not None), made)
+    return next((fit for k in kinds if (fit := exact_cast(values, k)) is not None), values)
 
 
 def _as_decimal(number: Number) -> Decimal:
@@ -149,20 +149,20 @@ def _one(scalar: pa.Scalar) -> pa.Array:
 
 
 def _as_float(number: Number) -> float:
-    made = float(number)
-    if isinstance(number, int) and int(made) != number:
+    result = float(number)
+    if isinstance(number, int) and int(result) != number:
         raise Refusal(f"{number} is not exact as a float", "Cast the column to 'decimal(38, 10)' first")
-    return made
+    return result
 
 
 def _doubles(values: pa.Array) -> pa.Array:
-    made = exact_cast(values, pa.float64())
-    if made is None:
+    doubles = exact_cast(values, pa.float64())
+    if doubles is None:
         raise Refusal(
             f"it holds {values.type} values that are not exact as double",
             "Cast the column to 'decimal(38, 10)' first",
         )
-    return made
+    return doubles
 
 
 _BITWISE = {"and": pc.bit_wise_and, "or": pc.bit_wise_or, "xor": pc.bit_wise_xor}

@@ -49,8 +49,8 @@ def _of_texts(values: pa.Array, make: Callable[[pa.Array], pa.Array]) -> pa.Arra
         return values
     kind = value_type(values.type)
     texts = values if values.type in (pa.string(), pa.large_string()) else values.cast(pa.large_string())
-    made = make(texts)
-    return made if made.type == kind else made.cast(kind)
+    cleaned = make(texts)
+    return cleaned if cleaned.type == kind else cleaned.cast(kind)
 
 
 def _all_spaces(texts: pa.Array) -> pa.Array:

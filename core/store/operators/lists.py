@@ -196,16 +196,16 @@ def _with(values: pa.Array, each: Sequence[Any]) -> tuple[Lists, int]:
     return Lists(lists.lengths, lists.valid, pa.concat_arrays([items, arriving])), len(each)
 
 
-def _edited(lists: Lists, edit: Callable[[Places], Places], wanted: np.ndarray) -> pa.Array:
+def _edited(lists: Lists, edit: Callable[[Places], Places], mask: np.ndarray) -> pa.Array:
     """Each list that is `wanted` as `edit` makes it; a null one is edited as an empty one."""
-    made: list[Places] = []
-    spans = zip(lists.starts.tolist(), lists.lengths.tolist(), wanted.tolist(), strict=True)
+    edits: list[Places] = []
+    spans = zip(lists.starts.tolist(), lists.lengths.tolist(), mask.tolist(), strict=True)
     for start, length, is_wanted in spans:
         old = list(range(start, start + length))
-        made.append(edit(old) if is_wanted else old)
-    lengths = np.fromiter(map(len, made), np.int64, len(made))
-    places = np.fromiter((p for places in made for p in places), np.int64, int(lengths.sum()))
-    return as_array(Lists(lengths, lists.valid | wanted, take(lists.items, places)))
+        edits.append(edit(old) if is_wanted else old)
+    lengths = np.fromiter(map(len, edits), np.int64, len(edits))
+    places = np.fromiter((p for places in edits for p in places), np.int64, int(lengths.sum()))
+    return as_array(Lists(lengths, lists.valid | mask, take(lists.items, places)))
 
 
 def _without(lists: Lists, gone: np.ndarray) -> pa.Array:

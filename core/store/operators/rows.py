@@ -56,8 +56,8 @@ class RowContext:
         data = pa.Table.from_arrays([known[name] for name in names or [ID]], names=names or [ID])
         name = _free_name(data.column_names)
         query = query_of(SnapshotSource(snapshot_of_rows(data, self.table)))
-        made = query.with_steps((Compute(((name, expression),)), Select((name,)))).read(self.job)
-        return made.column(0).combine_chunks()
+        table = query.with_steps((Compute(((name, expression),)), Select((name,)))).read(self.job)
+        return table.column(0).combine_chunks()
 
     def nearest(self, column: str, where: Direction) -> pa.Array:
         """For each row the value of the nearest one above, or below, or of itself, that has one; in the order
@@ -81,8 +81,8 @@ class RowContext:
         return self.whole(column)
 
 
-def _free_name(taken: Sequence[str]) -> str:
-    folded, name = {one.casefold() for one in taken}, "value"
+def _free_name(used: Sequence[str]) -> str:
+    folded, name = {one.casefold() for one in used}, "value"
     while name in folded:
         name += "_"
     return name
@@ -116,11 +116,11 @@ def computed(values: pa.Array, operand: Computation, rows: RowContext, _column: 
     kind = values.type
     if not pa.types.is_decimal(kind):
         return rows.computed(operand.expression)
-    made = rows.computed(_with_decimals(operand.expression))
-    if not pa.types.is_floating(made.type):
-        return made
+    computed_rows = rows.computed(_with_decimals(operand.expression))
+    if not pa.types.is_floating(computed_rows.type):
+        return computed_rows
     try:
-        return made.cast(pa.string()).cast(kind)
+        return computed_rows.cast(pa.string()).cast(kind)
     except pa.ArrowInvalid as error:
         raise Refusal(
             f"a result has more digits than {kind} holds", f"Round it: round(…, {kind.scale})"

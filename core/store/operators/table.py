@@ -203,14 +203,16 @@ def _assignment(
     path = _checked(text, types, table, operator.creates)
     try:
         target = _target(path, operand, types, table) if operator.moves else None
-        made = Assignment(operator, path, operator.read(operand), target)
+        assignment = Assignment(operator, path, operator.read(operand), target)
     except Refusal as refusal:
         raise Assignment(operator, path, operand).refused(table, refusal) from refusal
-    if isinstance(made.operand, Computation):
-        row_context.refuse_unknown_columns(made.operand, types, operand if isinstance(operand, str) else None)
+    if isinstance(assignment.operand, Computation):
+        row_context.refuse_unknown_columns(
+            assignment.operand, types, operand if isinstance(operand, str) else None
+        )
     if path.column not in types and operand is None:
         raise UnknownColumn(path.column, table, types)  # nothing says of what type it would be
-    return made
+    return assignment
 
 
 def _target(path: Path, operand: Any, types: Mapping[str, pa.DataType], table: str) -> Path:

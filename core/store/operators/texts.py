@@ -37,8 +37,8 @@ class Replacement:
         kind = value_type(values.type)
         texts = values if values.type in (pa.string(), pa.large_string()) else values.cast(pa.large_string())
         replace = pc.replace_substring if self.plain else pc.replace_substring_regex
-        made = replace(texts, pattern=self.pattern, replacement=self.template)
-        return made if made.type == kind else made.cast(kind)
+        replaced = replace(texts, pattern=self.pattern, replacement=self.template)
+        return replaced if replaced.type == kind else replaced.cast(kind)
 
 
 def read_replacement(operand: Any) -> Replacement:
@@ -54,9 +54,9 @@ def read_replacement(operand: Any) -> Replacement:
         raise Refusal(f"'{wrong[0]}' has to be True or False", _EXAMPLE)
     if not find:
         raise Refusal("it says nothing to find", "Use $set to give all rows a text")
-    made = _replacement(find, template, flags["regex"], flags["whole"], flags["case"])
-    _refuse_pattern(made)
-    return made
+    replacement = _replacement(find, template, flags["regex"], flags["whole"], flags["case"])
+    _refuse_pattern(replacement)
+    return replacement
 
 
 def replaced(values: pa.Array, replacement: Replacement) -> pa.Array:

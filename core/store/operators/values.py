@@ -76,7 +76,7 @@ def choose(condition: np.ndarray, values: pa.Array, others: pa.Array) -> pa.Arra
 
 
 def _exact(values: pa.Array, kind: pa.DataType) -> pa.Array:
-    made = exact_cast(values, kind)
-    if made is None:
+    cast = exact_cast(values, kind)
+    if cast is None:
         raise Refusal(f"not all {values.type} values fit {kind} exactly", "Cast the column first")
-    return made
+    return cast

@@ -77,7 +77,7 @@ CASES: dict[str, tuple[Make, str]] = {
         text(b"a,b\n1,2\n3\n"),
         r"line 3 has 1 field, but 2 are expected.*with short rows filled up\.",
     ),
-    "short and long rows": (text(b"a,b\n1\n3,4,5\n"), r"line 2 has 1 field.*line 3 has 3 fields.*Mend both"),
+    "short and long rows": (text(b"a,b\n1\n3,4,5\n"), r"line 2 has 1 field.*line 3 has 3 fields.*Fix both"),
     "long row": (text(b"a,b\n1,2\n3,4,5\n"), r"line 3 has 3 fields, but 2.*quotes"),
     "row after quoted line breaks": (text(b'a,b\n"x\ny\nz",2\n3\n'), r"line 5 has 1 field"),
     "open quote": (text(b'a,b\n1,2\n3,"4\n5,6\n'), r"line 3 and never closes it"),
@@ -94,7 +94,7 @@ CASES: dict[str, tuple[Make, str]] = {
     "broken JSON in an array": (text(b'[{"a": 1},\n{"a": }]'), r"object 2 is not a JSON object"),
     "two arrays": (text(b'{"a": [{"n": 1}],\n"b": [{"n": 2}]}'), r"several arrays of objects"),
     "broken JSON line": (text(b'{"a": 1}\n{"a": \n'), r"line 2 is not a JSON object"),
-    "JSON line that is no object": (text(b'{"a": 1}\n[1]\n'), r"line 2 is not a JSON object.*list"),
+    "JSON line that is not an object": (text(b'{"a": 1}\n[1]\n'), r"line 2 is not a JSON object.*list"),
     "JSON nested too deep": (
         text(b'{"a": ' + b"[" * 1000 + b"]" * 1000 + b"}"),
         r"line 1 .*more than 50 deep",
@@ -139,7 +139,7 @@ def test_a_row_that_hardly_ends_is_refused_before_it_is_read(tmp_path: Path, cas
         open_dataset(path, cache_dir=tmp_path / "cache").fill(Job())
 
 
-@pytest.mark.parametrize("text", ["hello there\n", "Dear all\nthis is no table, or is it?\n"])
+@pytest.mark.parametrize("text", ["hello there\n", "Dear all\nthis is not a table, or is it?\n"])
 def test_prose_named_parquet_is_refused_with_the_way_out(tmp_path: Path, text: str) -> None:
     path = tmp_path / "letter.parquet"
     path.write_text(text)

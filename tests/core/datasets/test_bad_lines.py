@@ -134,7 +134,7 @@ def test_bad_lines_of_an_import_are_a_table_beside_it(tmp_path: Path) -> None:
         assert (table.name, table.num_rows, store.tables) == ("trips", 2, ["trips", "trips_bad_lines"])
         assert store["trips_bad_lines"].read(["line", "column", "text", "reason"]).to_pylist() == [
             {"line": 3, "column": None, "text": "2", "reason": "It has 1 field instead of 2"},
-            {"line": 4, "column": "d", "text": "x", "reason": "It is no date"},
+            {"line": 4, "column": "d", "text": "x", "reason": "It is not a date"},
         ]
         import_file(path, store, bad_lines="set-aside", types={"d": "date"})
         assert store.tables == ["trips", "trips_2", "trips_2_bad_lines", "trips_bad_lines"]

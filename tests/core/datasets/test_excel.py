@@ -326,8 +326,8 @@ def test_columns_of_a_sheet_are_read_as_chosen_types(tmp_path: Path) -> None:
     assert dataset.remarks == (
         "1 row above the table is left out: Title",
         "1 empty row is left out",
-        "day: 1 value is no date, and null: '32.12.2025' in row 5",
-        "n: 1 value is no whole number, and null: '2.5' in row 5",
+        "day: 1 value is not a date, and null: '32.12.2025' in row 5",
+        "n: 1 value is not a whole number, and null: '2.5' in row 5",
     )
     inside = opened(path, types={"day": "date"}, cells="A2:C6", dates="day-first")
     assert [problem.line for problem in inside.problems] == [5]

@@ -71,7 +71,7 @@ def test_the_file_of_a_german_bank_opens_as_what_it_is(tmp_path: Path, encoding:
         (["1,234,567", "-12"], "int64", [1234567, -12]),
         (["0,123", "5"], "double", [0.123, 5.0]),
         (["1234,567", "5"], "double", [1234.567, 5.0]),
-        (["01.234,5", "2,5"], "string", ["01.234,5", "2,5"]),  # a zero in front says that it is no number
+        (["01.234,5", "2,5"], "string", ["01.234,5", "2,5"]),  # a zero in front says that it is not a number
         (["1.234,5", "12.34,5"], "string", ["1.234,5", "12.34,5"]),
         (["1,2,3", "4"], "string", ["1,2,3", "4"]),
         (["123456789012345678,5"], "string", ["123456789012345678,5"]),  # a double has fewer digits

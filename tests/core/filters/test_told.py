@@ -22,7 +22,7 @@ SCHEMA = pa.schema(
     [
         ("s = true", "cannot be compared with true. True is not text; write it in quotes"),
         ("s = null", "cannot be compared with null"),
-        ("score is nan", "'is' alone is no operator.* Ask for a value by score = …"),
+        ("score is nan", "'is' alone is not an operator.* Ask for a value by score = …"),
         ("items.n > 4", r"'items' is a list of items.*items has item where \(n > 4\)"),
     ],
 )

@@ -180,7 +180,7 @@ def test_what_cannot_be_compared_says_why(opened):
         compare(one, other, "l")
     with pytest.raises(UnknownColumn):
         compare(one, other, [], columns=["nothing"])
-    with pytest.raises(BadData, match="the tolerance -1 is no number"):
+    with pytest.raises(BadData, match="the tolerance -1 is not a number"):
         compare(one, other, [], tolerance=-1)
     with pytest.raises(BadData, match="compare was given 5"):
         compare(one, 5)

@@ -231,7 +231,7 @@ def test_numbers_have_frequent_values_where_they_are_few(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     profile = profiled(store, pa.array([2.5, math.nan, 2.5, None, 1.5, math.nan, math.nan]))
-    assert profile.top_values == ((2.5, 2), (1.5, 1)), "NaN is no value"
+    assert profile.top_values == ((2.5, 2), (1.5, 1)), "NaN is not a value"
     assert profiled(store, pa.array([3, 1, 2])).top_values == (), "each is there once"
     monkeypatch.setattr(profiles, "MOST_DISTINCT_NUMBERS", 1)
     assert profiled(store, pa.array([3, 1, 1])).top_values == ()

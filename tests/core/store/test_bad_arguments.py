@@ -59,13 +59,13 @@ KEYS: list[tuple[str, Ask]] = [
     ("an upsert takes no _id", lambda t: t.upsert(ROW, on="a", set_on_insert={"_id": 500})),
 ]
 COUNTS: list[tuple[str, Ask]] = [
-    ("limit '3' is no whole number", lambda t: t.read(limit="3")),
-    ("limit 1.0 is no whole number", lambda t: t.read(limit=1.0)),
-    ("offset None is no whole number", lambda t: t.read(offset=None)),
-    ("limit True is no whole number", lambda t: t.read(limit=True)),
+    ("limit '3' is not a whole number", lambda t: t.read(limit="3")),
+    ("limit 1.0 is not a whole number", lambda t: t.read(limit=1.0)),
+    ("offset None is not a whole number", lambda t: t.read(offset=None)),
+    ("limit True is not a whole number", lambda t: t.read(limit=True)),
     ("offset -1 is less than none", lambda t: t.read(offset=-1)),
     ("a page of 0 is less than 1", lambda t: t.page(0)),
-    ("a page of '5' is no whole number", lambda t: t.page("5")),
+    ("a page of '5' is not a whole number", lambda t: t.page("5")),
 ]
 TEXTS: list[tuple[str, Ask]] = [
     ("the table name", lambda t: t.store.create_table(HALF, ROW)),
@@ -178,5 +178,5 @@ def test_a_path_that_is_none_is_refused(path: Any) -> None:
     deep: Any = path
     for _ in range(3_000 if isinstance(path, list) else 0):
         deep = [deep]
-    with pytest.raises(BadData, match="is no path"):
+    with pytest.raises(BadData, match="is not a path"):
         Store.open(deep)

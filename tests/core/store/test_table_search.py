@@ -308,7 +308,7 @@ def test_snippets_that_cannot_look_so_are_refused(books: Table, how: Highlight) 
 def test_what_became_of_an_index_is_told(store: Store) -> None:
     table = store.create_table("t", {"a": ["fox"], "b": ["tea"], "n": [1]})
     table.indexes.create(["a", "b"], kind="fulltext")
-    with pytest.raises(BadSearch, match=r"'n' is no column of text.*indexes.create\(\['a', 'b'\]"):
+    with pytest.raises(BadSearch, match=r"'n' is not a column of text.*indexes.create\(\['a', 'b'\]"):
         table.search("fox", on="n")
     table.columns.drop("b")
     with pytest.raises(
@@ -349,7 +349,7 @@ def test_indexes_that_cannot_be_are_refused(store: Store) -> None:
     table = store.create_table("t", {"n": [1], "text": ["fox"]})
     with pytest.raises(BadData, match="holds no words"):
         table.indexes.create(["text", "n"], kind="fulltext")
-    with pytest.raises(BadData, match="kind of an index None is no text"):
+    with pytest.raises(BadData, match="kind of an index None is not text"):
         table.indexes.create("text", kind=None)  # type: ignore[arg-type]
     with pytest.raises(BadData, match="needs a column"):
         table.indexes.create([], kind="fulltext")

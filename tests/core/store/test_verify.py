@@ -251,7 +251,7 @@ def test_a_damaged_catalog_is_found(path: Path) -> None:
 
 @pytest.mark.parametrize("read_only", [False, True])
 def test_a_catalog_whose_statements_are_no_text_is_refused(path: Path, read_only: bool) -> None:
-    """SQLite tells such a damage in a message that is no text either."""
+    """SQLite tells such a damage in a message that is not text either."""
     catalog = path / "catalog.sqlite"
     whole = catalog.read_bytes()
     places = [found.start() for found in re.finditer(rb"CREATE TABLE", whole)]

@@ -277,7 +277,7 @@ def test_a_file_that_is_no_results_file_is_said_and_the_saved_runs_stay(
     path.write_bytes(b"PAR1 and so on")
     browser.open_file(path)
     qtbot.waitUntil(browser.news.isVisible, timeout=WAIT)
-    assert "odd.results: this is no results file" in browser.news.label.text()
+    assert "odd.results: this is not a results file" in browser.news.label.text()
     assert len(browser.table.kept.runs) == 3
 
 

@@ -126,7 +126,7 @@ def test_values_that_do_not_fit_are_shown_or_make_the_column_text(qtbot, show) -
     (listed,) = dialog.form.findChildren(BadLinesDialog)
     assert listed.title.text() == "sales.csv: 1 value read as null"
     assert [listed.list.topLevelItem(0).text(at) for at in range(4)] == [
-        "3", "Datum", "31.02.2025", "It is no date",
+        "3", "Datum", "31.02.2025", "It is not a date",
     ]  # fmt: skip
     listed.close()
     qtbot.keyClick(dialog.form.becomes, Qt.Key.Key_Down)

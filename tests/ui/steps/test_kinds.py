@@ -46,7 +46,7 @@ def test_every_filter_has_words(condition: Filter) -> None:
 @pytest.mark.parametrize(
     "step",
     [
-        Compute((("late", col("a") > 60),)),  # type: ignore[arg-type] -- a condition that is no expression
+        Compute((("late", col("a") > 60),)),  # type: ignore[arg-type] -- a condition that is not an expression
         Compute((("x", Constant([1])),)),
         Compute((("x", Call("no such function", ())),)),
         Where(Predicate("a", "eq", ({"x": object()},))),

@@ -98,7 +98,7 @@ def test_a_reason_is_plain_text_that_breaks_anywhere(qtbot: QtBot) -> None:
     reason = Reason(window)
     window.show()
     assert not reason.isVisible()
-    reason.say(f"<b>{'x' * 100}</b> is no column")
+    reason.say(f"<b>{'x' * 100}</b> is not a column")
     assert reason.isVisible() and reason.textFormat() is Qt.TextFormat.PlainText
     assert "<b>" in reason.text() and max(map(len, reason.text().split("\u200b"))) <= 30
     reason.say("")

@@ -107,7 +107,7 @@ def test_a_column_of_a_text_file_is_read_as_dates_in_place(window, settled, qtbo
     qtbot.waitUntil(lambda: bool(tab.messages.buttons))
     tab.messages.buttons[0].click()
     qtbot.waitUntil(lambda: tab.view.schema.field("d").type == pa.date32())
-    assert "d: 1 value is no date, and null: 'k. A.' in line 7" in tab.messages.label.text()
+    assert "d: 1 value is not a date, and null: 'k. A.' in line 7" in tab.messages.label.text()
     assert tab.messages.isVisible() and tab.messages.buttons
     assert path.read_text().endswith("k. A.;1\n")
 
@@ -168,7 +168,7 @@ def test_columns_of_other_files_are_read_in_place(
     qtbot.waitUntil(lambda: any(b.text() == "Read as numbers" for b in tab.messages.buttons))
     tab.messages.buttons[0].click()
     qtbot.waitUntil(lambda: tab.view.schema.field("amount").type == pa.float64())
-    assert f"amount: 1 value is no number, and null: 'k. A.' in {place}" in tab.messages.label.text()
+    assert f"amount: 1 value is not a number, and null: 'k. A.' in {place}" in tab.messages.label.text()
     assert tab.messages.isVisible()
     rows = tab.dataset.read()
     assert rows["amount"].to_pylist() == [1234.5, 89.9, None, 5.5, 6.6]
