@@ -11,6 +11,8 @@ from typing import Any, Literal
 
 from lamella.core.errors import BadData, FileProblem, shown
 
+_LOGIN, _PARAMETERS = re.compile(r"//[^/@\s]+@"), re.compile(r"(?<=[;?]).+", re.DOTALL)
+"""What of an address may be secret."""
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+:)/")
 
 Missing = Literal["refuse", "ignore"]
@@ -81,7 +83,7 @@ def _refuse_address(value: Any, text: str, what: str) -> None:
         return
     fix = f"Leave {scheme[1]}// out" if scheme[1].casefold() == "file:" else "Copy it here, or mount it"
     raise FileProblem(
-        text[:200],
+        _PARAMETERS.sub("…", _LOGIN.sub("//…@", text))[:200],
         f"{what} cannot be at an address that begins with {scheme[1]}",
         "That works on this machine alone, also on disks and networks that it has mounted",
         fix,

@@ -506,9 +506,16 @@ def _gone(server: SparkServer, why: str) -> ServerProblem:
             return ServerProblem(server.place, what, fix="Leave ;use_ssl=true out of the address")
         fix = "Name the port at which it does, or take the token out of the saved connection"
         return ServerProblem(server.place, what, "A token is sent over TLS alone", fix)
+    if "certificate has expired" in why:
+        fix = "Have it renewed by who runs the server, and check the clock of this machine"
+        return ServerProblem(server.place, "the server's certificate has expired", fix=fix)
+    if "Hostname Verification Check failed" in why:
+        what = f"the server's certificate is not for '{server.address.host}'"
+        fix = "Write the host by the name that its certificate has"
+        return ServerProblem(server.place, what, "Another server may have answered in its place", fix)
     if "CERTIFICATE_VERIFY_FAILED" in why:
         fix = "Add the authority to those of this machine, or name one: GRPC_DEFAULT_SSL_ROOTS_FILE_PATH"
-        return ServerProblem(server.place, "the server's certificate is not trusted", fix=fix)
+        return ServerProblem(server.place, "the server's certificate is not trusted here", fix=fix)
     return ServerProblem(
         server.place,
         "the Spark server does not answer",

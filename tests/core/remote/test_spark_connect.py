@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ from lamella.core.remote.spark_connect import (
     server_at,
 )
 from tests import spark_servers
+from tests.tls_servers import Authority, tls_server
 
 ENDLESS = "SELECT sum(a.id * b.id) AS n FROM range(10000000) AS a, range(10000000) AS b"
 
@@ -207,6 +209,26 @@ def test_tls_is_asked_of_a_server_without_it(spark_address: str) -> None:
     with pytest.raises(ServerProblem, match="does not speak TLS") as caught:
         SparkServer(address).read("SELECT 1")
     assert "use_ssl" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("authority", "host", "days", "message"),
+    [
+        ("theirs", "localhost", 30, "certificate is not trusted here"),
+        ("ours", "localhost", -1, "certificate has expired"),
+        ("ours", "spark.example.org", 30, "certificate is not for 'localhost'"),
+    ],
+)
+def test_what_is_wrong_with_a_certificate_is_said(
+    authority: str, host: str, days: int, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = {name: Authority.make(tmp_path, name) for name in ("ours", "theirs")}
+    trusting = partial(grpc.ssl_channel_credentials, made["ours"].path.read_bytes())
+    monkeypatch.setattr(grpc, "ssl_channel_credentials", trusting)
+    files = made[authority].issue(tmp_path, host, days)
+    with tls_server(*files) as port, pytest.raises(ServerProblem, match=message) as caught:
+        SparkServer(ServerAddress("localhost", port, use_ssl=True)).read("SELECT 1")
+    assert caught.value.fix
 
 
 def test_a_token_is_not_sent_in_the_clear(spark_address: str, monkeypatch: pytest.MonkeyPatch) -> None:
