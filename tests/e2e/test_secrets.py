@@ -132,12 +132,12 @@ def failures(addresses: list[str], rows: Path) -> Iterator[LamellaError]:
 
 def test_no_secret_is_seen_or_found(
     qtbot: QtBot, web: WebServer, addresses: list[str], tmp_path: Path, lamella_home: Path,
-    capsys: pytest.CaptureFixture[str],
+    capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture,
 ) -> None:  # fmt: skip
     rows = tmp_path / "rows.parquet"
     pq.write_table(pa.table({"n": [1]}), rows)
     handler = logs.start()
-    logging.getLogger().setLevel(logging.DEBUG)
+    caplog.set_level(logging.DEBUG)
     shown: list[str] = []
     application()
     program = Program(restores=True)
