@@ -296,7 +296,7 @@ class ValuesFile(ABC):
         for name, (texts, mask) in misfits.items():
             places = np.flatnonzero(to_numpy(mask.fill_null(False)))
             counts[name] = len(places)
-            why = f"It is no {word_for(self.types[name])}"
+            why = f"It is not a {word_for(self.types[name])}"
             problems += [
                 Problem(block.row_number(place), texts[place].as_py(), why, name)
                 for place in places[:MOST_MISFITS].tolist()

@@ -374,7 +374,7 @@ def tables_of(
     """Two new tables of a graph's nodes and edges, and the relations between them."""
     if not isinstance(graph, _networkx().Graph):
         raise BadData(
-            f"store {store.name}: {shown(graph)} is no graph of networkx", fix="Make one of it first"
+            f"store {store.name}: {shown(graph)} is not a graph of networkx", fix="Make one of it first"
         )
     _refuse_ends(store.name, ends)
     if not len(graph):

@@ -225,7 +225,7 @@ def apart(table: str, column: Column, other_table: str, other: Column) -> str:
     """Why values of the two columns are never equal; empty where they may be."""
     for name, each in ((table, column), (other_table, other)):
         if pa.types.is_nested(each.type):
-            return f"{name}.{each.name} holds {each.type}, and nested values are no keys"
+            return f"{name}.{each.name} holds {each.type}, and nested values cannot be keys"
     if meeting_type(column.type, other.type) is None:
         return f"{table}.{column.name} is {column.type}, {other_table}.{other.name} is {other.type}"
     return ""

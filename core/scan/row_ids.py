@@ -160,7 +160,7 @@ def ids_of(state: IdentifiedRows, values: Sequence[Any]) -> np.ndarray:
 
 def _no_id(state: IdentifiedRows, bad: Any) -> BadData:
     return BadData(
-        f"{state.snapshot.name}: {shown(bad)} is no {ID}",
+        f"{state.snapshot.name}: {shown(bad)} is not an {ID}",
         f"every {ID} has to be a whole number of at most 64 bits",
         f"Give those that the table's column {ID} has",
     )

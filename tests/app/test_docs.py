@@ -134,7 +134,7 @@ def test_the_page_about_lake_tables_holds(tmp_path, monkeypatch):
     page = (ROOT / "docs" / "lake.md").read_text(encoding="utf8")
     blocks = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     exec(compile("\n".join(blocks), "docs/lake.md", "exec"), {})
-    features = page.partition("feature's name:")[2].partition(".")[0]
+    features = page.partition("Supported reader features:")[2].partition(".")[0]
     assert set(re.findall(r"`(\w+)`", features)) == {name for name in READER_FEATURES if "-" not in name}
 
 

@@ -174,7 +174,7 @@ def sentences(
         some = " and ".join(f"'{p.text[:40]}' in {place_of(p, unit)}" for p in examples)
         values = "1 value is" if count == 1 else f"{count:,} values are"
         rest = ", such as " if count > len(examples) else ": "
-        texts.append(f"{column}: {values} no {types.get(column, 'value')}, and null{rest}{some}")
+        texts.append(f"{column}: {values} not a {types.get(column, 'value')}, and null{rest}{some}")
     return tuple(texts)
 
 

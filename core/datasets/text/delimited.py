@@ -231,7 +231,7 @@ class DelimitedText:
             counts[name] = len(places)
             if not lines:
                 lines = set_aside(block.data, self.dialect, self.ends, block.first_line).lines
-            why = f"It is no {word_for(self.types[name])}"
+            why = f"It is not a {word_for(self.types[name])}"
             problems += [
                 Problem(lines[place], texts[name][place].as_py(), why, name)
                 for place in places[:MOST_MISFITS].tolist()

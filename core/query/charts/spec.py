@@ -124,7 +124,7 @@ class ChartSpec:
             if name not in known:
                 raise BadQuery(f"a chart has no '{shown(name)}'", fix=instead_of(str(name), list(known)))
             if not isinstance(value, bool if known[name] == "bool" else str):
-                raise BadQuery(f"{shown(value)} is no '{name}' of a chart")
+                raise BadQuery(f"{shown(value)} is not a '{name}' of a chart")
         spec = cls(**{"kind": "", **item})
         spec.check()
         return spec

@@ -144,11 +144,13 @@ def unknown(place: str, kind: str, key: Any, known: Iterable[str], ways: Mapping
 def single(place: str, kind: str, value: Any, example: str) -> tuple[str, Any]:
     """The only key of a dict, and what it is given."""
     if not isinstance(value, Mapping) or len(value) != 1:
-        raise BadQuery(f"{place}: {shown(value)} is no {kind}", fix=f"Write a dict of one name: {example}")
+        raise BadQuery(
+            f"{place}: {shown(value)} is not a valid {kind}", fix=f"Write a dict of one name: {example}"
+        )
     ((key, operand),) = value.items()
     if not isinstance(key, str) or not key.startswith("$"):
         raise BadQuery(
-            f"{place}: {shown(value)} is no {kind}", fix=f"Write its name behind a dollar: {example}"
+            f"{place}: {shown(value)} is not a valid {kind}", fix=f"Write its name behind a dollar: {example}"
         )
     return key, operand
 

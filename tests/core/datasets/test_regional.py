@@ -333,7 +333,7 @@ def test_values_that_are_none_of_a_chosen_type_are_counted_and_listed(tmp_path: 
     )
     assert dataset.read(["d"])["d"].to_pylist() == [None, dt.date(2025, 3, 1), None, None]
     assert dataset.remarks == (
-        "d: 2 values are no date, and null: '31.02.2025' in line 2 and 'k. A.' in line 5",
+        "d: 2 values are not a date, and null: '31.02.2025' in line 2 and 'k. A.' in line 5",
     )
     assert [(p.line, p.column, p.text) for p in dataset.problems] == [
         (2, "d", "31.02.2025"),

@@ -145,7 +145,7 @@ def test_columns_are_read_as_chosen_types_in_the_files_that_have_them(folder: Pa
     }
     assert dataset.remarks[-2:] == (
         "day: 1 value is not a date, and null: 'soon' in line 3 of a.csv",
-        "cost: 1 value is no decimal128(10, 2), and null: 'x' in line 2 of b.csv",
+        "cost: 1 value is not a decimal128(10, 2), and null: 'x' in line 2 of b.csv",
     )
     with pytest.raises(UnknownColumn, match=r"'dya'.*'day'"):
         opened(folder, types={"dya": "date"})

@@ -384,7 +384,7 @@ def test_columns_of_text_are_read_as_chosen_types(tmp_path: Path, monkeypatch: p
             "9",
         ]
         assert one.remarks == (
-            "price: 2 values are no decimal128(10, 2), and null: 'k. A.' in row 4 and '3.5' in row 5",
+            "price: 2 values are not a decimal128(10, 2), and null: 'k. A.' in row 4 and '3.5' in row 5",
             "day: 1 value is not a date, and null: '4' in row 5",
         )
     with Store.open(tmp_path / "store") as store:

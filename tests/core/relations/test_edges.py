@@ -264,7 +264,7 @@ def test_graphs_that_are_no_tables_leave_nothing(
 @pytest.mark.parametrize(
     ("graph", "ends", "told"),
     [
-        (5, ("u", "v"), "5 is no graph of networkx"),
+        (5, ("u", "v"), "5 is not a graph of networkx"),
         (networkx.path_graph(2), ("u", "u"), "both ends are called 'u'"),
         (networkx.path_graph(2), "uv", "ends takes two names, not 'uv'"),
         (networkx.path_graph(2), ("u",), "ends takes two names"),
@@ -279,7 +279,7 @@ def test_what_is_no_graph_or_no_two_ends_is_refused(tmp_path: Path, graph: Any, 
 def test_nested_names_of_nodes_are_refused(tmp_path: Path) -> None:
     graph = networkx.grid_graph((2, 2))
     with Store.open(tmp_path / "s") as store:
-        with pytest.raises(TypeConflict, match="nested values are no keys"):
+        with pytest.raises(TypeConflict, match="nested values cannot be keys"):
             store.relations.from_networkx(graph, "points", "lines")
         assert (store.tables, list(store.relations)) == ([], [])
 

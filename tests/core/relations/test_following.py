@@ -321,7 +321,7 @@ BAD = [
     (("title", "titles.code"), BadData, "'title' names no table and column. .*'cast.title'"),
     (("cast", "titles.code"), BadData, "'cast' names no table and column. .*'cast.tags'"),
     (("cast.person", "titles.code"), TypeConflict, "cast.person is int64, titles.code is string"),
-    (("cast.tags", "titles.code"), TypeConflict, "cast.tags holds list.* nested values are no keys"),
+    (("cast.tags", "titles.code"), TypeConflict, "cast.tags holds list.* nested values cannot be keys"),
     (("cast.title", "cast.title"), BadData, "would point at itself"),
     (("cast.title", "titles.code"), StoreProblem, "has this relation already: cast_title"),
     (("cast.billing", "people._id", "cast_title"), StoreProblem, "already has a relation 'cast_title'"),
@@ -356,7 +356,7 @@ def test_what_cannot_be_followed_is_refused(store: Store) -> None:
         store["titles"].relations.rows(0, "people")
     with pytest.raises(UnknownRow, match="cast has no row with _id 99"):
         cast.relations.rows(99, "titles")
-    with pytest.raises(BadData, match="'a' is no _id"):
+    with pytest.raises(BadData, match="'a' is not an _id"):
         cast.relations.rows("a", "titles")  # type: ignore[arg-type]
     with pytest.raises(BadFilter):
         cast.relations.rows(0, "titles", where=7)  # type: ignore[arg-type]

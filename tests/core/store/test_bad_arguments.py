@@ -42,7 +42,7 @@ def refused(table: Any, ask: Ask, said: str) -> None:
     ],
 )
 def test_an_id_is_a_whole_number(table: Any, ask: Callable[[Any, Any], Any], value: Any) -> None:
-    refused(table, lambda t: ask(t, value), "is no _id")
+    refused(table, lambda t: ask(t, value), "is not an _id")
 
 
 @pytest.mark.parametrize("row_id", [-1, 10, 2**63 - 1, -(2**63)])

@@ -101,7 +101,7 @@ def test_default_follows_the_type_of_its_column(store: Store) -> None:
     table.insert({"at": "z"})
     assert table.read(["n"])["n"].to_pylist() == ["1", "2", "1000", "7", "7"]
     table.columns.set_default("n", "many")
-    with pytest.raises(BadData, match="the default of column 'n' is 'many', which is no int64"):
+    with pytest.raises(BadData, match="the default of column 'n' is 'many', which is not of type int64"):
         table.columns.cast("n", "int64")
 
 

@@ -179,7 +179,7 @@ def test_what_a_cast_would_lose_is_listed(store: Store) -> None:
     assert "has no value near it" in small.reasons[0]
     assert table.columns.cast_failures("n", "float64").count == 0
     before = table.version
-    with pytest.raises(BadData, match=r"holds '1\.5', which is not a double"):
+    with pytest.raises(BadData, match=r"holds '1\.5', which is not of type double"):
         table.columns.cast("x", "float64", decimal=",", thousands=".")
     assert table.version == before
     table.columns.cast("x", "float64", on_error="null", decimal=",", thousands=".")

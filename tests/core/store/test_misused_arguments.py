@@ -43,9 +43,9 @@ REFUSED: list[tuple[str, Ask]] = [
     (r"columns.rename was given \['n'\]", lambda t: t.columns.rename(["n"])),
     (r"not \('n', 'desc'\).*'-n' for descending", lambda t: t.read(sort=[("n", "desc")])),
     ("expected_version '1' is not a whole number", lambda t: t.insert([{"n": 1}], expected_version="1")),
-    (r"'0' is no _id.*whole number", lambda t: t.update([{"_id": "0", "n": 1}])),
-    ("1.0 is no _id", lambda t: t.update([{"_id": 1.0, "n": 1}])),
-    ("None is no _id", lambda t: t.update([{"_id": 1, "n": 1}, {"_id": None, "n": 1}])),
+    (r"'0' is not an _id.*whole number", lambda t: t.update([{"_id": "0", "n": 1}])),
+    ("1.0 is not an _id", lambda t: t.update([{"_id": 1.0, "n": 1}])),
+    ("None is not an _id", lambda t: t.update([{"_id": 1, "n": 1}, {"_id": None, "n": 1}])),
     (
         "no '_id' to find it by. Add it, or leave",
         lambda t: t.update([{"_id": 0, "n": 5}, {"n": 1}]),
