@@ -294,7 +294,8 @@ def _cast(state: TableVersion, column: Column, values: pa.Array, how: Cast, what
         return converted(values, how)
     except LostValues as lost:
         raise BadData(
-            f"{state.snapshot.name}: {what} of column '{column.name}' is {lost.value}, which is not of type {how.to}",
+            f"{state.snapshot.name}: {what} of column '{column.name}' is {lost.value},"
+            f" which is not of type {how.to}",
             lost.why,
             "Change the default or the check first",
         ) from lost

@@ -138,7 +138,7 @@ def test_kept_runs_are_listed_shown_noted_measured_again_compared_and_forgotten(
     assert status == 0 and "6 measured in both: 6 same." in said
     status, _, problems = bench("--show", tmp_path / "one.results", "--note", "after")
     assert status == 2 and "keeps the note that it has" in problems
-    assert "no results file" in bench("--show", tmp_path / "one.json")[2]
+    assert "not a results file" in bench("--show", tmp_path / "one.json")[2]
     status, said, _ = bench("--show", RESULTS, "--workload", "small,taxi")
     assert status == 0 and "Small benchmark: Times at 100,000 rows, 3 repeats" in said
     assert "Q1: count by cab, again" in said and "Full text" not in said and "AMD EPYC" in said

@@ -82,7 +82,7 @@ def test_rows_of_a_file_are_laid_over_by_key(taxi: Path, change: Change, tmp_pat
         (["--set", "fare=much"], "not a number"),
         (["--set", "fair=1"], "no column 'fair'"),
         (["--compute", "fare=fair * 2"], "no column 'fair'"),
-        (["--operators", "[1]"], "no object of operators"),
+        (["--operators", "[1]"], "not an object of operators"),
         (["--operators", "{"], "is not JSON"),
         (["--set", "fare=1", "--delete", "--where", "fare > 1"], "only one change"),
         (["--upsert", "x.csv"], "by which columns"),

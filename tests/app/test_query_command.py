@@ -120,7 +120,7 @@ def test_steps_and_views_are_asked(
     assert "--steps" not in plain and asked(*plain[2:]) == rows[::-1]
     assert "Did you mean 'big'?" in _refused(capsys, "query", shop, "--view", "bigg")
     assert "does not go with --view" in _refused(capsys, "query", shop, "--view", "big", "--limit", "1")
-    assert "no JSON" in _refused(capsys, "query", shop, "--steps", "{")
+    assert "not JSON" in _refused(capsys, "query", shop, "--steps", "{")
     assert "could not be read" in _refused(capsys, "query", shop, "--steps", "nowhere.json")
 
 
@@ -185,7 +185,7 @@ def test_times_that_python_has_no_value_for_are_printed(
         (["--profile", "amount", "--sort", "amount"], "--sort does not go with --profile"),
         (["--param", "5"], "--param is of SQL"),
         (["select 1", "--table", "sales"], "both given"),
-        (["--aggregate", "[{"], "no JSON"),
+        (["--aggregate", "[{"], "not JSON"),
         (["--table", "sales", "--group-by", "city", "--totals"], "--totals is of groups"),
         (["--agg", "n=count()", "--totals"], "--totals is of groups"),
         (["--group-by", "city", "--agg", "n=count()", "--totals", "--format", "csv"], "with --format csv"),

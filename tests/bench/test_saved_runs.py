@@ -423,23 +423,26 @@ def _changed(statement: str):
 @pytest.mark.parametrize(
     ("made", "said"),
     [
-        (lambda path: b"", "no results file.*It is empty"),
-        (lambda path: b'{"name": "Lamella"}', "no results file.*--json writes, which --compare reads"),
-        (lambda path: gzip.compress(b'{"name": "Lamella"}'), "no results file.*It begins with"),
-        (lambda path: b"PAR1" * 100, "no results file.*It begins with b'PAR1PAR1PAR1'"),
+        (lambda path: b"", "not a results file.*It is empty"),
+        (lambda path: b'{"name": "Lamella"}', "not a results file.*--json writes, which --compare reads"),
+        (lambda path: gzip.compress(b'{"name": "Lamella"}'), "not a results file.*It begins with"),
+        (lambda path: b"PAR1" * 100, "not a results file.*It begins with b'PAR1PAR1PAR1'"),
         (lambda path: _results(path)[:-200], "damaged.*Copy it again"),
         (lambda path: b"".join((_results(path)[:500], b"x" * 9, _results(path)[509:])), "damaged"),
         (lambda path: gzip.compress(gzip.decompress(_results(path))[:9000]), "damaged"),
         (lambda path: gzip.compress(bytes(1 << 21)), "larger than 2,000,000 bytes"),
         (_changed("PRAGMA user_version = 3"), "later version.*3"),
         (_changed("PRAGMA application_id = 5"), "not of saved runs"),
-        (_changed("DELETE FROM runs"), "no results file.*It holds no run"),
+        (_changed("DELETE FROM runs"), "not a results file.*It holds no run"),
         (_changed("DROP TABLE samples"), "cannot be read.*lacks samples.backend"),
-        (_changed("CREATE VIEW more AS SELECT 1"), "no results file.*a view 'more'"),
-        (_changed("CREATE VIRTUAL TABLE words USING fts5(text)"), "no results file.*virtual table 'words'"),
+        (_changed("CREATE VIEW more AS SELECT 1"), "not a results file.*a view 'more'"),
+        (
+            _changed("CREATE VIRTUAL TABLE words USING fts5(text)"),
+            "not a results file.*virtual table 'words'",
+        ),
         (
             _changed("ALTER TABLE runs ADD COLUMN made TEXT AS (zeroblob(900000000))"),
-            "no results file.*computed column 'runs.made'",
+            "not a results file.*computed column 'runs.made'",
         ),
         (_changed(f"UPDATE runs SET note = zeroblob({1 << 26})"), "damaged.*too big|larger than"),
         (_changed("UPDATE runs SET note = hex(zeroblob(700000))"), "has 1,400,000 characters"),
@@ -448,7 +451,7 @@ def _changed(statement: str):
                 "INSERT INTO ended SELECT 1, 'small', 'x', 1, 1, 1, 1, 1, 1, 1 FROM"
                 " (WITH RECURSIVE n(v) AS (SELECT 1 UNION ALL SELECT v + 1 FROM n LIMIT 200) SELECT v FROM n)"
             ),
-            "no results file.*20[0-9] rows, and 100 are the most",
+            "not a results file.*20[0-9] rows, and 100 are the most",
         ),
         (_changed("UPDATE batches SET samples = 99, places = zeroblob(792)"), "[0-9]+ rows, and 100 are"),
         (_changed("UPDATE batches SET rows = -5"), "damaged.*its rows cannot be"),

@@ -86,7 +86,7 @@ def test_an_unknown_operator_names_the_nearest() -> None:
         (col("dep_delay") == "1e99999999", "2000 digits"),
         (col("dep_delay").is_in([1, None]), "'is null'"),
         (col("time_hour") == NO_TIME, "'is null'"),
-        (Predicate(5, "is_null"), "no name of a column"),  # type: ignore[arg-type]
+        (Predicate(5, "is_null"), "not a name of a column"),  # type: ignore[arg-type]
         (col("carrier") > 5, "5 is not text"),
         (col("carrier") == True, "True is not text"),  # noqa: E712
         (col("carrier") == "\ud800", "half a character"),

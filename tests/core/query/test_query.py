@@ -361,7 +361,7 @@ def test_pages_follow_each_other_while_rows_come_and_go(tmp_path):
         assert asked.page(3, first.next).rows.column("n").to_pylist() == [3, 5, 6]
         with pytest.raises(BadData, match="of another query"):
             asked.limit(2).page(3, first.next)
-        with pytest.raises(BadData, match="no cursor"):
+        with pytest.raises(BadData, match="not a cursor"):
             asked.page(3, "nonsense")
 
 

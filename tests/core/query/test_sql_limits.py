@@ -101,7 +101,7 @@ def test_a_statement_ends_when_its_time_is_up(store: Store) -> None:
 
 @pytest.mark.parametrize("seconds", [0, -1, "1", float("nan"), True])
 def test_a_time_limit_is_a_number_above_zero(store: Store, seconds: object) -> None:
-    with pytest.raises(BadData, match="no time limit"):
+    with pytest.raises(BadData, match="not a time limit"):
         store.sql("select 1", seconds=seconds)
 
 

@@ -115,7 +115,7 @@ def test_edit_that_is_refused_changes_nothing(table, edit, error, says) -> None:
         ({"cells": 5}, "takes a list of Arrow tables, not 5"),
         ({"cells": [{"_id": 1, "n": 2}]}, "takes a list of Arrow tables"),
         ({"cells": [pa.table({"_id": ["x"], "n": ints(1)})]}, "'x' is not an _id"),
-        ({"cells": [pa.table({"_id": [None], "n": ints(1)})]}, "no _id"),
+        ({"cells": [pa.table({"_id": [None], "n": ints(1)})]}, "not an _id"),
         ({"cells": [pa.table([[1], [2], [3]], names=["_id", "n", "n"])]}, "'n' is given twice"),
         ({"rows": [{"n": 1}]}, "new rows as an Arrow table"),
         ({"delete": 5}, "takes a list of row ids, not 5"),

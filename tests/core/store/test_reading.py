@@ -217,7 +217,7 @@ def test_a_cursor_is_refused_where_it_does_not_fit(worn: tuple[Table, list[Row]]
     cursor = table.page(5, sort=["n"]).next
     with pytest.raises(BadData, match="another order"):
         table.page(5, cursor, sort=["-n"])
-    with pytest.raises(BadData, match="no cursor"):
+    with pytest.raises(BadData, match="not a cursor"):
         table.page(5, "nonsense")
     with pytest.raises(BadData, match="pages cannot follow"):
         table.page(5, sort=["where"])

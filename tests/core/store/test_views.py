@@ -107,11 +107,11 @@ def test_a_view_follows_the_names_of_tables(store: Store) -> None:
 
 def test_a_view_is_of_the_stores_own_tables(store: Store, tmp_path: Path) -> None:
     (tmp_path / "n.csv").write_text("a\n1\n")
-    with pytest.raises(BadData, match="no table of it"):
+    with pytest.raises(BadData, match="not a table of it"):
         store.views.save("odd", open_dataset(tmp_path / "n.csv").query())
     with Store.open(tmp_path / "other") as other:
         table = other.create_table("flights", [{"carrier": "X"}])
-        with pytest.raises(BadData, match="no table of it"):
+        with pytest.raises(BadData, match="not a table of it"):
             store.views.save("odd", table.query())
 
 
