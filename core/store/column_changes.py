@@ -187,7 +187,8 @@ def _converted(state: TableVersion, column: Column, how: Cast, job: Job) -> tupl
             values.append(converted(rows.column(1).combine_chunks(), how))
         except LostValues as lost:
             raise BadData(
-                f"{state.snapshot.name}: column '{column.name}' holds {lost.value}, which is not of type {how.to}",
+                f"{state.snapshot.name}: column '{column.name}' holds {lost.value},"
+                f" which is not of type {how.to}",
                 lost.why,
                 lost.fix,
             ) from lost

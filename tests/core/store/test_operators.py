@@ -377,7 +377,7 @@ REFUSALS: list[tuple[Any, type[LamellaError], str]] = [
     ({"$push": {"tags": {"$each": [], "$srot": 1}}}, BadData, "no modifier"),
     ({"$push": {"tags": {"$each": "ab"}}}, BadData, "takes a list"),
     ({"$pullAll": {"tags": "a"}}, BadData, "takes a list"),
-    ({"$pull": {"tags": {"$like": "a"}}}, BadData, "not a condition"),
+    ({"$pull": {"tags": {"$like": "a"}}}, BadData, "no condition"),
     ({"$pop": {"tags": 2}}, BadData, "1 for the last"),
     ({"$set": {"tags.first": "a"}}, BadData, "no place in a list"),
     ({"$set": {"n.first": "a"}}, BadData, "nothing called 'first'"),
