@@ -143,8 +143,8 @@ def _published(root: Path) -> _Published:
         writer = about.get("engineInfo") or "another program"
         raise FileProblem(
             root,
-            f"has a version that is none of the table's: {number:,}, {about.get('operation', 'written')}",
-            f"It was written by {writer}: the versions behind it would no longer be those of the table",
+            f"has a version that is not one of the table: {number:,}, {about.get('operation', 'written')}",
+            f"It was written by {writer}: later versions would no longer match the table",
             "Publish the history to another place, or take that version back with the program that wrote it",
         )
     with log.table(number) as table:
