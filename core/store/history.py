@@ -27,6 +27,7 @@ from lamella.core.validation import text_of
 
 if TYPE_CHECKING:
     from lamella.core.query.comparison import Comparison
+    from lamella.core.transfer.exporting import Destination, Export
 
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
@@ -121,6 +122,12 @@ class History:
         """Every commit whose version is kept, oldest first."""
         name, rows = self._name, self._catalog.commits(self._reader.table_id)
         return [commit_from_row(name, row) for row in rows]
+
+    def publish(self, destination: Destination, include_ids: bool, job: Job) -> Export:
+        """Write each version as one of a Delta table; `lamella.export(table, path, history=True)`. Blocks."""
+        from lamella.core.store.delta_history import publish_history
+
+        return publish_history(self._name, self.commits(), self._state_at, destination, include_ids, job)
 
     def diff(self, before: When, after: When | None = None) -> Diff:
         """What differs between two versions; the later one is the newest when it is not given."""

@@ -46,7 +46,7 @@ from lamella.core.store.writer import TableWriter
 from lamella.core.validation import Missing, ignores_missing, names_of
 
 if TYPE_CHECKING:
-    from lamella.core.transfer.exporting import Destination, Export
+    from lamella.core.transfer.exporting import Export
 
 
 class TableStore(Protocol):
@@ -199,12 +199,6 @@ class Table(RowsById):
         from lamella.core.transfer.exporting import export, options_of
 
         return export(self, path, options_of(options), job)
-
-    def export_history(self, destination: Destination, include_ids: bool, job: Job) -> Export:
-        from lamella.core.store.delta_history import publish_history
-
-        commits = self.history.commits()
-        return publish_history(self.name, commits, self._state, destination, include_ids, job)
 
     def insert(
         self, data: Any, message: str = "", job: Job | None = None, expected_version: int | None = None

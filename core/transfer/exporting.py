@@ -184,11 +184,18 @@ def _refuse_elsewhere(target: RemotePath, kind: Format, values: Values, overwrit
     refuse_target(target, overwrite, kind.id == "delta" or bool(values.get("partition_by")))
 
 
-@runtime_checkable
-class KeepsHistory(Protocol):
-    """A dataset whose versions can be written, each as one of the file's."""
+class History(Protocol):
+    """The versions of a dataset, each of which is written as one of the file's."""
 
-    def export_history(self, destination: Destination, include_ids: bool, job: Job) -> Export: ...
+    def publish(self, destination: Destination, include_ids: bool, job: Job) -> Export: ...
+
+
+@runtime_checkable
+class WithHistory(Protocol):
+    """A dataset with a history."""
+
+    @property
+    def history(self) -> History: ...
 
 
 class _Count:
@@ -232,11 +239,11 @@ def export(
                 "A choice of rows or columns, or an order, would differ from version to version",
                 "Leave columns, where and sort out",
             )
-        if not isinstance(rows, KeepsHistory):
+        if not isinstance(rows, WithHistory):
             raise BadData(
                 f"{rows.name} keeps no history", fix="Export a table of a store, or leave history out"
             )
-        return rows.export_history(destination, options.include_ids, work)
+        return rows.history.publish(destination, options.include_ids, work)
     snapshot = whole_snapshot(rows, Unreported(work))
     names = _columns(snapshot, options.columns, options.include_ids)
     for name in destination.values.get("partition_by", ()):

@@ -155,7 +155,7 @@ FITTING: dict[str, Callable[[], Any]] = {
 
 OWN_WORDS = {"job", "self"}
 """A job is made by who runs work, never by somebody's data."""
-OF_ROOMS = {"export_history", "query", "then", "with_steps"}
+OF_ROOMS = {"publish", "query", "then", "with_steps"}
 """What rooms of the program ask of one another, with arguments of their own making."""
 
 

@@ -139,9 +139,7 @@ SOME = {"f16": NAN_CELLS[::3], "f32": NAN_CELLS[1::3], "f64": NAN_CELLS}
 NAN_CASES = [(column, cells) for column, lists in (EACH if LONG else SOME).items() for cells in lists]
 
 
-@pytest.mark.parametrize(
-    ("column", "cells"), [(name, cells) for name, of in NAN_CASES.items() for cells in of]
-)
+@pytest.mark.parametrize(("column", "cells"), NAN_CASES)
 def test_statistics_that_ignore_nan_lose_no_row(column: str, cells: list[float | None], ask: Ask) -> None:
     fitting = [operator for operator in OPERATORS.values() if operator.fits(FAMILIES[column].type)]
     trees = [Predicate(column, o.id, values) for o in fitting for values in questions(o)]

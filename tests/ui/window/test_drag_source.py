@@ -214,7 +214,8 @@ def test_a_tab_of_a_table_has_no_file(
     qtbot: QtBot, window: MainWindow, table_tab: DatasetTab, target: Target
 ) -> None:
     window.tabs.dragged_out.emit()
+    assert target.drags == 1 and not target.urls, "it can go to another window, not to another program"
     window.library.refresh()
     qtbot.waitUntil(lambda: bool(window.sidebar.entries("table")))
     window.sidebar.dragged.emit(window.sidebar.entries("table")[0])
-    assert target.drags == 0 and QApplication.activeModalWidget() is None
+    assert target.drags == 1 and QApplication.activeModalWidget() is None

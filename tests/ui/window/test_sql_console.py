@@ -413,7 +413,7 @@ def test_history_is_searched_and_put_back(qtbot, console, run):
     console.bar.history.click()
     found = console.bar.list
     qtbot.waitUntil(lambda: found.isVisible() and len(found.shown) == 2)
-    assert "failed" in found.shown[0].about and "1 rows" in found.shown[1].about
+    assert "failed" in found.shown[0].about and "1 row " in found.shown[1].about
     QTest.keyClicks(found.field, "answer")
     assert [one.text for one in found.shown] == ["select 41 + 1 as answer"]
     QTest.keyClick(found.field, ENTER)
