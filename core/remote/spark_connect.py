@@ -61,6 +61,10 @@ class ServerRefusal(BadQuery):
     """What a server says against a statement."""
 
 
+class _SessionEnded(ServerRefusal):
+    """The server no longer has the session."""
+
+
 @dataclass(frozen=True)
 class ServerTable:
     """A table that the server sees: its name part by part, as `("catalog", "database", "table")`, or a
@@ -205,9 +209,23 @@ class SparkServer:
     def stream(self, sql: str, job: Job) -> Iterator[pa.Table]:
         """The answer of a statement in Spark's dialect, in pieces as they come; the first one may be empty.
 
-        Cancelling `job` ends it on the server too. Raises `ServerProblem`, within five seconds where the
-        server is gone, and `ServerRefusal`.
+        Cancelling `job` ends it on the server too. Where the server ended the session, as servers do with
+        one that was idle for minutes, the statement runs in a new one. Raises `ServerProblem`, within five
+        seconds where the server is gone, and `ServerRefusal`.
         """
+        client, has_pieces = self._connected(job), False
+        try:
+            with _Answer(self, client, sql, job) as answer:
+                for piece in answer:
+                    has_pieces = True
+                    yield piece
+            return
+        except _SessionEnded:
+            if has_pieces:
+                raise
+        with self._lock:
+            if self._client is client:
+                self._client = None
         with _Answer(self, self._connected(job), sql, job) as answer:
             yield from answer
 
@@ -468,6 +486,8 @@ def _arrow_schema(schema: Any) -> pa.Schema:
     return to_arrow_schema(schema, timezone=ZONE)
 
 
+_SESSION_ENDED = re.compile(r"session \S+ is not running|INVALID_HANDLE\.SESSION_(CLOSED|CHANGED|NOT_FOUND)")
+"""As Sail says it, and Apache Spark."""
 _GONE = frozenset({"UNAVAILABLE", "DEADLINE_EXCEEDED"})
 _DENIED = frozenset({"UNAUTHENTICATED", "PERMISSION_DENIED"})
 
@@ -496,7 +516,8 @@ def _problem(server: SparkServer, error: BaseException) -> BaseException:
             message,
             "Check the token that the saved connection refers to",
         )
-    return ServerRefusal(f"Spark Connect · {server.place}: the server refuses the query", message)
+    refusal = _SessionEnded if _SESSION_ENDED.search(message) else ServerRefusal
+    return refusal(f"Spark Connect · {server.place}: the server refuses the query", message)
 
 
 def _gone(server: SparkServer, why: str) -> ServerProblem:

@@ -20,6 +20,8 @@ EXCEPTIONS = {
     "bench/test_entity_workloads.py": {"_connection"},
     "bench/test_file_based_systems.py": {"_connection", "_table", "_v_expectedrows"},
     "bench/test_mongodb.py": {"_client"},
+    # A session that the server ends.
+    "core/remote/test_spark_connect.py": {"_client"},
     # Every option of a command, which argparse does not list.
     "app/test_bench_command.py": {"_actions"},
     # What is painted, and what is still to come.

@@ -43,6 +43,16 @@ def server(spark_address: str) -> Iterator[SparkServer]:
     made.close()
 
 
+def test_a_session_that_the_server_ended_begins_anew(server: SparkServer) -> None:
+    assert server.read("SELECT 1 AS n").to_pylist() == [{"n": 1}]
+    server._client.release_session()  # as a server does once it was idle for long
+    assert server.read("SELECT 2 AS n").to_pylist() == [{"n": 2}]
+    zone = server.read("SELECT current_timezone() AS zone").column("zone").to_pylist()
+    assert zone == [spark_connect.ZONE], "what holds in a session holds in the new one"
+    with pytest.raises(ServerRefusal):
+        server.read("SELECT nothing FROM nowhere")
+
+
 @pytest.mark.parametrize(
     ("text", "host", "port", "table", "sql"),
     [
