@@ -272,7 +272,7 @@ class _HistoryWriter:
             with placed(self._root, drafts, self._job):
                 put_commit(self._root, self.number, content, self._job)
         if not isinstance(self._root, RemotePath):  # readers that go by the time of the file
-            os.utime(log_file(self._root, self.number), (self.milliseconds / 1000, self.milliseconds / 1000))
+            os.utime(log_file(self._root, self.number), ns=(self.milliseconds * 1_000_000,) * 2)
         added = (replace(chunk, paths=tuple(file.add["path"] for file in files)) for chunk, files in chunks)
         self.chunks = sorted([*kept, *added], key=lambda chunk: chunk.first)
         self.number, self._versions = self.number + 1, self._versions + 1
