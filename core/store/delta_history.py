@@ -35,7 +35,13 @@ from lamella.core.store.commit import Commit
 from lamella.core.store.diff import Diff
 from lamella.core.store.table_version import TableVersion
 from lamella.core.transfer.delta import configuration_of, delta_type, staged, write_draft
-from lamella.core.transfer.delta_commits import DraftFile, log_file, placed, put_checkpoint, put_commit
+from lamella.core.transfer.delta_commits import (
+    DraftFile,
+    log_file,
+    put_checkpoint,
+    put_commit,
+    put_data_files,
+)
 from lamella.core.transfer.exporting import Destination, Export, published
 from lamella.core.transfer.uploads import uploaded
 from lamella.core.transfer.writer import Rows, Values, unique_names
@@ -269,7 +275,7 @@ class _HistoryWriter:
                 *({"add": file.add} for file in drafts),
             ]
             content = "\n".join(json.dumps(action) for action in actions).encode()
-            with placed(self._root, drafts, self._job):
+            with put_data_files(self._root, drafts, self._job):
                 put_commit(self._root, self.number, content, self._job)
         if not isinstance(self._root, RemotePath):  # readers that go by the time of the file
             os.utime(log_file(self._root, self.number), ns=(self.milliseconds * 1_000_000,) * 2)

@@ -24,7 +24,13 @@ from lamella.core.datasets.locate import is_delta_table
 from lamella.core.errors import BadData, Cancelled, FileProblem, LamellaError, TypeConflict, instead_of
 from lamella.core.jobs import Job
 from lamella.core.remote.paths import RemotePath
-from lamella.core.transfer.delta_commits import DraftFile, actions_of, commit_elsewhere, drafts_in, placed
+from lamella.core.transfer.delta_commits import (
+    DraftFile,
+    actions_of,
+    commit_elsewhere,
+    drafts_in,
+    put_data_files,
+)
 from lamella.core.transfer.writer import MAKE_ROOM, Rows, Values, put_on_disk, unique_names
 
 if TYPE_CHECKING:
@@ -92,7 +98,7 @@ def write_delta(path: Path, rows: Rows, values: Values, job: Job) -> None:
                 if isinstance(path, RemotePath):
                     commit_elsewhere(path, drafts, table, mode, written, job)
                     return
-                with placed(path, drafts, job):
+                with put_data_files(path, drafts, job):
                     partitions = table.metadata().partition_columns
                     table.create_write_transaction(actions_of(drafts), mode, written, partitions)
     except OSError as error:

@@ -108,7 +108,7 @@ def drafts_in(draft: Path) -> Iterator[DraftFile]:
 
 
 @contextmanager
-def placed(root: Path, drafts: Sequence[DraftFile], job: Job) -> Iterator[None]:
+def put_data_files(root: Path, drafts: Sequence[DraftFile], job: Job) -> Iterator[None]:
     """The data files lie in the table for the block, which commits them; they are removed again where it
     raises, unless they are part of the table by then."""
     targets = [root.joinpath(*draft.name.split("/")) for draft in drafts]
@@ -149,7 +149,7 @@ def commit_elsewhere(
     """Add the files to a table on a server, or put them in the place of its own. `table` is the version that
     was looked at. What others commit meanwhile stays: rows are added behind theirs, as long as the table has
     the same columns and rules; to replace rows that nobody looked at is refused."""
-    with placed(root, drafts, job):
+    with put_data_files(root, drafts, job):
         for _ in range(MOST_TRIES):
             log = Log.of(root)
             version = log.wanted(None)
