@@ -347,16 +347,16 @@ def _name(widget: QWidget) -> str:
 @pytest.fixture
 def unexpected(monkeypatch: pytest.MonkeyPatch) -> list[Exception]:
     """What went wrong on threads and is no error that a user can cause."""
-    found: list[Exception] = []
+    errors: list[Exception] = []
     before = Tasks._call_back
 
     def call_back(self: Tasks, handle: Handle, error: Exception | None) -> None:
         if error is not None and not isinstance(error, LamellaError | Cancelled):
-            found.append(error)
+            errors.append(error)
         before(self, handle, error)
 
     monkeypatch.setattr(Tasks, "_call_back", call_back)
-    return found
+    return errors
 
 
 @pytest.fixture
@@ -445,6 +445,8 @@ def test_random_events_break_nothing(
                 assert not unexpected, unexpected
                 assert not [record for record in qtlog.records if not record.ignored], qtlog.records
             monkeypatch.setattr(QMessageBox, "question", lambda *arguments: arguments[3] & ~(CANCEL | SAVE))
+            for tab in window.tabs.dataset_tabs:
+                tab.editing.dismiss()  # a text that does not fit its cell keeps its tab open
             qtbot.waitUntil(lambda: window.tabs.close_at(0) or not window.tabs.tabs.count())
         except BaseException:
             print(f"LAMELLA_MONKEY_SEED={SEED}; the last of {EVENTS} events:", *monkey.events, sep="\n  ")
