@@ -16,14 +16,15 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from lamella import open_dataset
+from lamella import agg, open_dataset
 from lamella.core.datasets.base import Dataset
 from lamella.core.datasets.spark import SparkTable, open_spark_table
 from lamella.core.errors import BadQuery, LamellaError
 from lamella.core.query.answer_comparison import compare_answers
 from lamella.core.query.builder import Query
-from lamella.core.query.steps import Buckets, Group, Join, Limit, Pivot, Step, Unpivot, Unwind
+from lamella.core.query.steps import Buckets, Group, Join, Limit, Pivot, Sort, Step, Unpivot, Unwind
 from lamella.core.remote.spark_connect import ServerRefusal
+from lamella.core.scan.snapshot import SortKey
 from tests.property import query_cases
 from tests.property.query_cases import rows
 from tests.property.test_queries_agree import agree
@@ -100,6 +101,14 @@ def test_queries_have_the_same_answer_on_spark(
         assert comparison.is_same, comparison.differences
     else:
         agree(found.to_pylist(), wanted.to_pylist())
+
+
+@pytest.mark.parametrize("following", [(), (Limit(None, 4),), (Group((), (("n", agg.sum("id")),)),)])
+def test_rows_from_some_row_on(pairs: tuple[Pair, Pair], following: tuple[Step, ...]) -> None:
+    steps = (Sort((SortKey("k"), SortKey("id", True))), Limit(None, 7), *following)
+    here, there = (one.query().with_steps(steps) for one in (pairs[0].here, pairs[0].there))
+    agree(there.read().to_pylist(), here.read().to_pylist())
+    assert there.count() == here.count()
 
 
 def loses_filters(steps: tuple[Step, ...]) -> bool:

@@ -11,7 +11,7 @@ from functools import cache
 
 from lamella.core.libraries import exp, sqlglot
 from lamella.core.query.spark import aggregates, values
-from lamella.core.query.spark.reshaping import lift_unnests, limit_offsets, name_keys, number_rows
+from lamella.core.query.spark.reshaping import lift_unnests, name_keys, number_rows
 from lamella.core.query.spark.writing import Context, NotInDialect, Rule, as_it_is, call, renamed
 
 
@@ -25,7 +25,6 @@ def to_spark(statement: str, context: Context | None = None) -> str:
     name_keys(tree)
     lift_unnests(tree)
     number_rows(tree)
-    limit_offsets(tree)
     root = exp.Paren(this=tree)
     for node in reversed(list(root.walk(bfs=True))):  # what is inside comes first
         if node is root:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
+from dataclasses import replace
 from typing import Any, Protocol, runtime_checkable
 
 import pyarrow as pa
@@ -23,6 +24,7 @@ from lamella.core.query.spark.writing import Context, NotInDialect
 from lamella.core.query.steps import (
     Aggregates,
     Facets,
+    Limit,
     Sample,
     Sql,
     Step,
@@ -230,6 +232,11 @@ class SparkCompiler(Compiler):
         self.types.update({one.identifier: one.type for one in node.fields.all})
         return node
 
+    def _spark_limit(self, step: Limit, rows: Node) -> Node:
+        if step.count is None and step.offset and rows.order:
+            return SkipNode(rows, step.offset)
+        return LimitNode(rows, step.count, step.offset)
+
     def _spark_sample(self, step: Sample, rows: Node) -> Node:
         """By a hash of the key, or of the values where there is none: any rows, and always the same."""
         ranks: list[exp.Expr] = [column(rank.identifier) for rank in rows.order]
@@ -261,6 +268,27 @@ class SparkCompiler(Compiler):
 
     def _spark_facets(self, step: Facets, rows: Node) -> Node:
         raise NotInDialect("several answers at once cannot be asked for there", "Ask for them one by one")
+
+
+class SkipNode(Node):
+    """All rows from some row on, by their numbers: Sail 0.7 forgets the order below an offset that has no
+    limit, where the rows are computed with."""
+
+    def __init__(self, rows: Node, offset: int) -> None:
+        self._rows, self._offset = rows, offset
+        self.fields, self.order, self.depth = rows.fields, rows.order, rows.depth + 1
+
+    def query(self, identifiers: Identifiers, context: QueryContext) -> exp.Select:
+        context = replace(context, grouping=False)
+        rows = self._rows.source(identifiers | self.order_columns, context)
+        order = exp.Order(expressions=[rank.sql for rank in self.order])
+        row_number = f"__lamella_row{self.depth}"
+        numbers = alias(exp.Window(this=exp.RowNumber(), order=order), row_number)
+        numbered = exp.select("*", numbers, copy=False).from_(rows, copy=False)
+        following = exp.GT(this=column(row_number), expression=number(self._offset))
+        return (
+            exp.select("*", copy=False).from_(numbered.subquery("t", copy=False), copy=False).where(following)
+        )
 
 
 class SampleNode(LimitNode):
@@ -300,6 +328,7 @@ def _no_snapshot(name: str) -> Snapshot:
 
 
 _MEANINGS: dict[type[Step], Callable[..., Node]] = {
+    Limit: SparkCompiler._spark_limit,
     Sample: SparkCompiler._spark_sample,
     Sql: SparkCompiler._spark_sql,
     Facets: SparkCompiler._spark_facets,

@@ -1,4 +1,4 @@
-"""What Spark's SELECTs are built otherwise for: lists as rows, and aggregates that heed the order of rows."""
+"""Spark's SELECTs rebuilt: lists as rows, and aggregates that heed the order of rows."""
 
 from __future__ import annotations
 
@@ -70,18 +70,6 @@ def name_keys(tree: exp.Expr) -> None:
             continue
         keys = [one.unalias() for one in select.expressions if not one.find(exp.AggFunc, exp.Filter)]
         select.set("group", exp.Group(expressions=[key.copy() for key in keys]) if keys else None)
-
-
-MOST_LIMITED = 2**31 - 1
-"""Spark counts the rows of a limit, with those of the offset, as a whole number of 32 bits."""
-
-
-def limit_offsets(tree: exp.Expr) -> None:
-    """Sail 0.7 forgets the order below an offset that has no limit, where the rows are computed with."""
-    for select in list(tree.find_all(exp.Select)):
-        if select.args.get("offset") and not select.args.get("limit") and select is not tree:
-            most = MOST_LIMITED - int(select.args["offset"].expression.name)
-            select.set("limit", exp.Limit(expression=exp.Literal.number(most)))
 
 
 def number_rows(tree: exp.Expr) -> None:
