@@ -22,7 +22,7 @@ from lamella.core.datasets.base import Dataset, OpenOptions
 from lamella.core.datasets.cached import open_blocks
 from lamella.core.datasets.locate import Location, Stamp, cannot_read, refuse_changed, stamp_of
 from lamella.core.datasets.tables import SeveralTables, TableEntry, chosen_table
-from lamella.core.datasets.text.dialect import distinct_names
+from lamella.core.datasets.text.dialect import YEARS, distinct_names
 from lamella.core.datasets.values import RowBlock, ValuesFile
 from lamella.core.errors import BadData, FileProblem
 from lamella.core.jobs import Job
@@ -36,7 +36,6 @@ COUNTED_BYTES = 4 << 20
 """Workbooks up to this size are read to count the rows of their sheets."""
 _LARGEST_EXACT = 1e15
 _HEADER_SHARE = 0.6
-_YEARS = range(1900, 2101)
 _MOST_NAMED = 3
 _ERROR_CELL = re.compile(rb'<c (?=[^>]*?t="e")[^>]*?r="([A-Z]+)([0-9]+)"')
 _PADDED_NUMBER = re.compile(
@@ -299,7 +298,7 @@ def header_of(rows: Sequence[Sequence[Any]], header: bool | None) -> tuple[int, 
 
 
 def _is_period(value: Any) -> bool:
-    return isinstance(value, dt.date) or (type(value) is int and value in _YEARS)
+    return isinstance(value, dt.date) or (type(value) is int and value in YEARS)
 
 
 def errors_in(path: Path, sheet: str) -> list[tuple[int, int]]:

@@ -9,7 +9,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, pairwise
 
 import pyarrow as pa
 
@@ -70,7 +70,9 @@ def find_dialect(
     above = 0 if skip_rows is not None else _rows_above(layout.rows, layout.ends)
     rows, ends = layout.rows[above:], layout.ends[above:]
     if header is None:
-        header = layout.delimiter != NO_DELIMITER and _has_header(rows)
+        header = layout.delimiter != NO_DELIMITER and (
+            _has_header(rows) or (above == 0 and _quotes_only_names(text[start : start + size], layout))
+        )
     named = header and bool(rows)
     names = rows[0] if named else [""] * (len(rows[0]) if rows else 1)
     lines = ends[0] if named else layout.ends[above - 1] if above else 0
@@ -215,12 +217,66 @@ def _has_header(rows: Sequence[Sequence[str]]) -> bool:
     """Whether the first row stands out from its columns; where all is text it is taken as a header."""
     if not rows:
         return False
-    seen: set[str | None] = set()
+    data = []
     for place, cell in enumerate(rows[0][:VOTERS]):
-        seen.add(_vote(cell, [row[place] for row in rows[1:] if place < len(row)]))
-        if "header" in seen:
+        vote = _vote(cell, [row[place] for row in rows[1:] if place < len(row)])
+        if vote == "header":
             return True
-    return "data" not in seen and any(cell.strip() for cell in rows[0])
+        if vote == "data":
+            data.append(place)
+    if data:
+        return _are_years(rows, data) or _are_steps(rows, data)
+    return any(cell.strip() for cell in rows[0])
+
+
+YEARS = range(1500, 2201)
+"""Whole numbers that may name columns."""
+
+_FEW_YEARS, _FEW_NUMBERS = 3, 5
+
+
+def _are_years(rows: Sequence[Sequence[str]], places: Sequence[int]) -> bool:
+    """Whether the first row has texts, and beside them different years, at least two, over other values."""
+    names = [cell.strip() for cell in rows[0]]
+    is_mixed = len(places) > 1 and any(name for place, name in enumerate(names) if place not in places)
+    if not is_mixed or len(set(names)) < len(names) or not all(_is_year(names[place]) for place in places):
+        return False
+    below = ([row[place].strip() for row in rows[1:] if place < len(row)] for place in places)
+    return not any(all(map(_is_year, filter(None, cells))) for cells in below)
+
+
+def _is_year(cell: str) -> bool:
+    return cell.isdecimal() and int(cell) in YEARS
+
+
+def _are_steps(rows: Sequence[Sequence[str]], places: Sequence[int]) -> bool:
+    """Whether the cells of the first row alone count in even steps, as years above columns do."""
+    if not all(rows[0][place].strip().isdecimal() for place in places):
+        return False
+    first, *others = ([row[place].strip() for place in places if place < len(row)] for row in rows)
+    least = _FEW_YEARS if all(map(_is_year, first)) else _FEW_NUMBERS
+    return len(first) >= least and bool(others) and _is_even(first) and not any(map(_is_even, others))
+
+
+def _is_even(cells: Sequence[str]) -> bool:
+    """Whether every whole number among them is as much more than the one before."""
+    numbers = [int(cell) for cell in cells if cell.isdecimal()]
+    steps = {after - before for before, after in pairwise(numbers)}
+    return len(steps) == 1 and steps != {0}
+
+
+def _quotes_only_names(sample: str, layout: _Layout) -> bool:
+    """Whether all cells of the first row are quoted, and none of some column below: R writes names so, also
+    where they are numbers."""
+    if not layout.quote:
+        return False
+    rows = [row for row, _ in islice(read_rows(sample, layout.delimiter, ""), VOTERS) if row]
+    if len(rows) < 2:
+        return False
+    marks = [[cell.startswith(layout.quote) for cell in row] for row in rows]
+    width = len(marks[0])
+    below = [row for row in marks[1:] if len(row) == width]
+    return all(marks[0]) and bool(below) and not all(map(any, zip(*below, strict=True)))
 
 
 def _vote(cell: str, below: Sequence[str]) -> str | None:

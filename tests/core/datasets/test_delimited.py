@@ -93,6 +93,16 @@ def test_line_ends(tmp_path: Path, newline: str) -> None:
         ("\n\na,b\n1,2\n", ["a", "b"]),
         ("a,b\n", ["a", "b"]),
         ('"a\nb",c\n1,2\n', ["a\nb", "c"]),
+        ("city,2018,2019,2020\nOslo,1,2,4\nRome,3,4,4\n", ["city", "2018", "2019", "2020"]),
+        (",1990,2000,2010\na,7.5,,8\nb,1,2,4\n", ["column_1", "1990", "2000", "2010"]),
+        ("city,2019,2020\nOslo,1,2\n", ["city", "2019", "2020"]),
+        ("film,2008,2012\nseries,2002,2008\n", ["column_1", "column_2", "column_3"]),
+        ("2018,2019,2020\n2019,2020,2021\n7,9,1\n", ["column_1", "column_2", "column_3"]),
+        ("x,1,2,3\ny,7,7,7\n", ["column_1", "column_2", "column_3", "column_4"]),
+        ("1,2,3,4,5\n6,8,1,1,2\n", ["1", "2", "3", "4", "5"]),
+        ('"","0","1"\n"0",27,29\n"1",59,53\n', ["column_1", "0", "1"]),
+        ('"7","0"\n"3","1"\n', ["column_1", "column_2"]),
+        ('"7",0\n"3",1\n', ["column_1", "column_2"]),
     ],
 )
 def test_headers(tmp_path: Path, data: str, names: list[str]) -> None:
@@ -109,7 +119,7 @@ def test_a_long_header_is_not_cut(tmp_path: Path, size: int, quoted: bool) -> No
     assert rows == [dict.fromkeys(names, 7)]
 
 
-def test_the_header_can_be_told(tmp_path: Path) -> None:
+def test_the_header_can_be_given(tmp_path: Path) -> None:
     years = "country,2019,2020\nNorway,1,2\n"
     assert rows_of(tmp_path / "x.csv", years, header=True) == [{"country": "Norway", "2019": 1, "2020": 2}]
     assert len(rows_of(tmp_path / "x.csv", "a,b\nc,d\n", header=False)) == 2
