@@ -257,6 +257,24 @@ def draw_symbol(p: QPainter, marker: str, at: QPointF, size: float) -> None:
     p.restore()
 
 
+@dataclass(frozen=True)
+class PointSizes:
+    """The area of a point goes with its number, up to the greatest. What is 0, negative or missing has the
+    least."""
+
+    greatest: float
+
+    @classmethod
+    def of(cls, data: ChartData) -> PointSizes:
+        return cls(float(pc.max(data.table["size"]).as_py() or 0.0))
+
+    def pixels(self, numbers: Sequence[float]) -> np.ndarray:
+        """Whole diameters."""
+        values = np.array(numbers, np.float64)
+        share = np.clip(np.nan_to_num(values / self.greatest if self.greatest > 0 else values * 0), 0, 1)
+        return np.maximum(LEAST_POINT, np.round(MOST_POINT * np.sqrt(share)))
+
+
 # ------------------------------------------------------------------ marks of each type
 
 
@@ -449,15 +467,11 @@ class Marks:
             panel.reach(float(y.min()), float(y.max()))
 
     def _sizes(self, rows: Sequence[Row]) -> Iterator[tuple[float, Any]]:
-        """Diameters in pixels, and which rows have them, the largest first: the area goes with the number.
-        What is 0, negative or missing has the least."""
+        """Diameters in pixels, and which rows have them, the largest first."""
         if "size" not in self._data.table.column_names:
             yield POINT_SIZE, slice(None)
             return
-        greatest = pc.max(self._data.table["size"]).as_py() or 0.0
-        numbers = np.array([row["size"] or 0.0 for row in rows], np.float64)
-        share = np.clip(np.nan_to_num(numbers / greatest if greatest > 0 else numbers * 0), 0, 1)
-        sizes = np.maximum(LEAST_POINT, np.round(MOST_POINT * np.sqrt(share)))
+        sizes = PointSizes.of(self._data).pixels([row["size"] or 0.0 for row in rows])
         for size in sorted(set(sizes.tolist()), reverse=True):
             yield size, sizes == size
 

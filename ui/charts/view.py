@@ -28,81 +28,20 @@ from lamella.ui import theme
 from lamella.ui.charts.canvas import ChartCanvas, Picked
 from lamella.ui.charts.figures import FiguresTable
 from lamella.ui.charts.form import ANY_WIDTH, WIDTH, ChartForm
-from lamella.ui.charts.marks import MARKER_SIZE, Display, SeriesLook, draw_symbol
+from lamella.ui.charts.legend import ChartLegend, SizeScale
+from lamella.ui.charts.marks import Display, PointSizes
 from lamella.ui.charts.ramps import RampScale, ramp_of
 from lamella.ui.charts.words import counts_of, figure_title, remarks_of, title_of
 from lamella.ui.tasks import Handle, Tasks
-from lamella.ui.widgets.controls import ICON_GAP, ElidedLabel, FlowLayout, IconButton
+from lamella.ui.widgets.controls import ICON_GAP, ElidedLabel, IconButton
 from lamella.ui.widgets.plotting import pixels_of, svg_of
 
 NOTHING = "There is nothing to draw: no row has all the values that this chart needs."
-SWATCH = 14
 MOST_SHARE = 0.4
 """Of the view that the panel beside the chart takes."""
 NARROW, ICON_WIDTH = 560, 36
 """Pixels below which buttons are icons alone, and of such a button."""
 EXPORTS = {"png": "Picture, PNG…", "svg": "Picture, SVG…", "figures": "Figures…"}
-
-
-class Swatch(QWidget):
-    """The look of one colour of a chart: of lines and points the marker, of bars the hatch."""
-
-    def __init__(self, look: SeriesLook, hatched: bool) -> None:
-        super().__init__()
-        self._look, self._hatched = look, hatched
-        side = theme.current().px(SWATCH)
-        self.setFixedSize(side, side)
-
-    def paintEvent(self, event: Any) -> None:
-        painter = QPainter(self)
-        box = self.rect().adjusted(1, 1, -2, -2)
-        painter.setPen(self._look.color)
-        if self._hatched:
-            painter.setBrush(self._look.brush)
-            painter.drawRect(box)
-        else:
-            painter.setBrush(self._look.color)
-            draw_symbol(painter, self._look.marker, self.rect().center(), MARKER_SIZE + 2)
-        painter.end()
-
-
-class ChartLegend(QWidget):
-    """What each colour stands for, in as many lines as it needs."""
-
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._flow = FlowLayout(theme.M, self)
-
-    def show_looks(self, looks: list[SeriesLook], hatched: bool) -> None:
-        while (item := self._flow.takeAt(0)) is not None:
-            item.widget().hide()
-            item.widget().deleteLater()
-        for look in looks:
-            self._flow.addWidget(self._entry(look, hatched))
-        self._show()
-
-    def show_scale(self, scale: QWidget) -> None:
-        """In place of colours that stand for values."""
-        self.show_looks([], hatched=False)
-        self._flow.addWidget(scale)
-        self._show()
-
-    def _show(self) -> None:
-        self._flow.invalidate()
-        self.setVisible(self._flow.count() > 0)
-        self.updateGeometry()
-
-    @staticmethod
-    def _entry(look: SeriesLook, hatched: bool) -> QWidget:
-        entry, name = QWidget(), QLabel(look.name)
-        name.setTextFormat(Qt.TextFormat.PlainText)
-        theme.variant(name, "caption")
-        line = QHBoxLayout(entry)
-        line.setContentsMargins(0, 0, 0, 0)
-        line.setSpacing(theme.XS)
-        line.addWidget(Swatch(look, hatched))
-        line.addWidget(name)
-        return entry
 
 
 class BrushBar(QFrame):
@@ -262,7 +201,14 @@ class ChartView(QWidget):
             return
         named = self.canvas.names_lines or self.data.color is None
         hatched = self.data.spec.kind in ("bar", "histogram")
-        self.legend.show_looks([] if named else self.canvas.looks, hatched)
+        self.legend.show_looks([] if named else self.canvas.looks, hatched, self._sizes())
+
+    def _sizes(self) -> SizeScale | None:
+        assert self.data is not None
+        name = self.data.spec.size
+        if name is None or "size" not in self.data.table.column_names:
+            return None
+        return SizeScale(PointSizes.of(self.data), visible(name))
 
     def _fail(self, error: Exception) -> None:
         self._handle = None

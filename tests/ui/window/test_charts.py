@@ -22,6 +22,7 @@ from lamella.core.query.charts.spec import TITLES
 from lamella.core.query.line import Line
 from lamella.core.query.steps import Group, Where
 from lamella.ui import theme
+from lamella.ui.charts.legend import SizeScale
 from lamella.ui.charts.marks import Display, looks_of
 from lamella.ui.charts.words import hover_text
 from lamella.ui.dialogs.export_dialog import ExportDialog
@@ -586,6 +587,8 @@ def test_points_have_sizes_and_a_map_its_proportions(qtbot, window, settled, tmp
     (panel,) = view.canvas.panels
     assert view.form.boxes["size"].isVisible() and len(panel.made.marks) == 3
     assert "n: 100" in hover_text(view.data, panel.made.marks[1].row)
+    qtbot.waitUntil(lambda: any(one.isVisible() for one in view.legend.findChildren(SizeScale)))
+    assert view.legend.findChildren(SizeScale)[-1].accessibleName() == "Sizes by n: 5, 20, 100"
     check = view.form.checks["map"]
     assert check.isVisible() and check.isChecked()
     wide, high = panel.plot.vb.viewPixelSize()

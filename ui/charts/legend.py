@@ -1,0 +1,125 @@
+"""What colours, hatches and sizes of a chart stand for."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from PySide6.QtCore import QPointF, Qt
+from PySide6.QtGui import QFontMetrics, QPainter
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QWidget
+
+from lamella.ui import theme
+from lamella.ui.charts.marks import MARKER_SIZE, PointSizes, SeriesLook, draw_symbol
+from lamella.ui.charts.words import figure_text
+from lamella.ui.widgets.controls import FlowLayout
+
+SWATCH = 14
+SHARES = (1, 4, 16)
+"""What part of the greatest number each point of a scale of sizes stands for: each half as wide as the one
+before."""
+
+
+class SizeScale(QWidget):
+    """Points of a few sizes, and the round numbers of a column that they stand for."""
+
+    def __init__(self, sizes: PointSizes, title: str) -> None:
+        super().__init__()
+        self.values = sorted({round_number(sizes.greatest / share) for share in SHARES})
+        self._title, self._sizes = title, sizes
+        self._texts = [figure_text(value) for value in self.values]
+        self.setAccessibleName(f"Sizes by {title}: {', '.join(self._texts)}")
+        metrics = QFontMetrics(theme.current().tabular_font(theme.TextSize.CAPTION))
+        self._diameters = [math.ceil(size) for size in sizes.pixels(self.values)]
+        self._widths = [metrics.horizontalAdvance(text) for text in (title, *self._texts)]
+        wide = sum(self._widths) + sum(self._diameters)
+        gaps = theme.S + len(self.values) * (theme.XS + theme.M)
+        self.setFixedSize(wide + gaps, max(metrics.height(), *self._diameters) + 2)
+
+    def paintEvent(self, event: Any) -> None:
+        painter, height = QPainter(self), self.height()
+        painter.setFont(theme.current().tabular_font(theme.TextSize.CAPTION))
+        middle = int(Qt.AlignmentFlag.AlignVCenter)
+        color = theme.current().color("muted")
+        painter.setPen(color)
+        title, *others = self._widths
+        painter.drawText(0, 0, title, height, middle, self._title)
+        left = title + theme.S
+        for diameter, text, wide in zip(self._diameters, self._texts, others, strict=True):
+            painter.setBrush(color)
+            draw_symbol(painter, "o", QPointF(left + diameter / 2, height / 2), diameter)
+            left += diameter + theme.XS
+            painter.drawText(left, 0, wide, height, middle, text)
+            left += wide + theme.M
+        painter.end()
+
+
+def round_number(value: float) -> float:
+    """The greatest of 1, 2 or 5 times a power of ten that is not greater. 0 for what is not above it."""
+    if not 0 < value < math.inf:
+        return 0.0
+    power = 10.0 ** math.floor(math.log10(value))
+    return next(digit for digit in (5, 2, 1) if digit * power <= value or digit == 1) * power
+
+
+class Swatch(QWidget):
+    """The look of one colour of a chart: of lines and points the marker, of bars the hatch."""
+
+    def __init__(self, look: SeriesLook, hatched: bool) -> None:
+        super().__init__()
+        self._look, self._hatched = look, hatched
+        side = theme.current().px(SWATCH)
+        self.setFixedSize(side, side)
+
+    def paintEvent(self, event: Any) -> None:
+        painter = QPainter(self)
+        box = self.rect().adjusted(1, 1, -2, -2)
+        painter.setPen(self._look.color)
+        if self._hatched:
+            painter.setBrush(self._look.brush)
+            painter.drawRect(box)
+        else:
+            painter.setBrush(self._look.color)
+            draw_symbol(painter, self._look.marker, self.rect().center(), MARKER_SIZE + 2)
+        painter.end()
+
+
+class ChartLegend(QWidget):
+    """What each colour stands for, in as many lines as it needs."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._flow = FlowLayout(theme.M, self)
+
+    def show_looks(self, looks: list[SeriesLook], hatched: bool, sizes: SizeScale | None = None) -> None:
+        while (item := self._flow.takeAt(0)) is not None:
+            item.widget().hide()
+            item.widget().deleteLater()
+        for look in looks:
+            self._flow.addWidget(self._entry(look, hatched))
+        if sizes is not None:
+            self._flow.addWidget(sizes)
+        self._show()
+
+    def show_scale(self, scale: QWidget) -> None:
+        """In place of colours that stand for values."""
+        self.show_looks([], hatched=False)
+        self._flow.addWidget(scale)
+        self._show()
+
+    def _show(self) -> None:
+        self._flow.invalidate()
+        self.setVisible(self._flow.count() > 0)
+        self.updateGeometry()
+
+    @staticmethod
+    def _entry(look: SeriesLook, hatched: bool) -> QWidget:
+        entry, name = QWidget(), QLabel(look.name)
+        name.setTextFormat(Qt.TextFormat.PlainText)
+        theme.variant(name, "caption")
+        line = QHBoxLayout(entry)
+        line.setContentsMargins(0, 0, 0, 0)
+        line.setSpacing(theme.XS)
+        line.addWidget(Swatch(look, hatched))
+        line.addWidget(name)
+        return entry
