@@ -133,6 +133,24 @@ class Scale:
         )
 
     @classmethod
+    def between_percentiles(
+        cls,
+        axis: Axis,
+        kind: pa.DataType,
+        ends: tuple[Number | None, Number | None],
+        percentiles: Sequence[Number],
+    ) -> Scale:
+        """From the 1st to the 99th percentile, or between the outermost finite places, `ends`, where both
+        are one place. Without any there is one bin."""
+        low, high = ends
+        if low is None or high is None:
+            return cls(0, 1, 1, axis.whole)
+        first, last = (min(max(place, low), high) for place in percentiles)
+        if first == last:
+            first, last = low, high
+        return cls.between(first, last, kind) if axis.whole else cls.between_floats(float(first), float(last))
+
+    @classmethod
     def between(cls, low: Number, high: Number, kind: pa.DataType, bins: int = FINE_BINS) -> Scale:
         """About so many bins from a whole number, or a time in its whole units, to another."""
         first, last = int(low), int(high)

@@ -17,12 +17,13 @@ from lamella.core.arrow.nested import python_values
 from lamella.core.filters.binding import bind
 from lamella.core.filters.expr import Filter, Predicate, all_of, asks_words, columns_read
 from lamella.core.filters.expr_json import value_from_json
-from lamella.core.filters.kinds import COMPARABLE, Kind, kind_of, value_type
+from lamella.core.filters.kinds import COMPARABLE, kind_of, value_type
 from lamella.core.jobs import Job
-from lamella.core.libraries import duckdb, exp
+from lamella.core.libraries import duckdb
 from lamella.core.query import card_cache
-from lamella.core.query.axis import CLIPPED, FINE_BINS, Axis, Scale, axis_of, range_filter, value_filter
+from lamella.core.query.axis import CLIPPED, FINE_BINS, Axis, Scale, range_filter, value_filter
 from lamella.core.query.card_cache import saved_value
+from lamella.core.query.column_figures import ColumnFigures, Measures, columns_of, types_of
 from lamella.core.query.duckdb_types import from_duckdb
 from lamella.core.query.engine import CountedCache, cursor
 from lamella.core.query.plan import QueryContext, ScanNode
@@ -39,9 +40,6 @@ TOP_VALUES = 8
 COUNTED_VALUES, LONGEST_COUNTED = 1_000, 100
 """Values of all rows whose counts are kept, and characters of one: these need not be counted again for a
 filter."""
-LONGEST_VALUE = 4_096
-"""Bytes. Longer ones are counted, but not shown."""
-LONGEST_EXTREME = 200
 MOSTLY_DIFFERENT = 0.1
 """Where more of the values of a sample differ, its most frequent ones are counted, not all of them."""
 KEPT_BYTES = 16 << 20
@@ -206,7 +204,7 @@ class ColumnCard:
         edges = [self.scale.edge(number) for number in numbers]
         if is_.is_decimal(value_type(self.type)):
             return tuple(Decimal(repr(edge)) for edge in edges)
-        axis = _axis_of(self.type)
+        axis = ColumnFigures(self.type).axis
         assert axis is not None
         return tuple(axis.back(edges))
 
@@ -344,11 +342,6 @@ def _blocks(snapshot: Snapshot) -> list[tuple[int, int]]:
     return [(int(gap * i), int(gap * i) + BLOCK_ROWS) for i in range(SAMPLE_BLOCKS)]
 
 
-def _axis_of(kind: pa.DataType) -> Axis | None:
-    """Of values that SQL knows as `v`; None for those that do not lie on a line."""
-    return None if is_.is_null(kind) else axis_of(kind, exp.column("v"))
-
-
 class _CardQuery:
     """The figures of one column: `rows` are those that are counted, `snapshot` all of them."""
 
@@ -356,12 +349,8 @@ class _CardQuery:
         self._snapshot, self._rows, self._name, self._where, self._job = snapshot, rows, name, where, job
         scan = ScanNode(rows, 0)
         self._field, self._type, value = scan.fields.at_path(name)
-        self._value, self._plain, self._kind = (
-            value.sql("duckdb"),
-            value_type(self._type),
-            kind_of(self._type),
-        )
-        self._axis = _axis_of(self._type)
+        self._value, self._figures = value.sql("duckdb"), ColumnFigures(self._type)
+        self._plain, self._axis = self._figures.plain, self._figures.axis
 
     def card(self, whole: ColumnCard | None, sampled: bool) -> ColumnCard:
         """`whole` is the card of all rows, where there is a filter."""
@@ -408,30 +397,26 @@ class _CardQuery:
 
     def _scale(self, connection: duckdb.DuckDBPyConnection, axis: Axis, rows: Snapshot) -> Scale:
         """From the 1st to the 99th percentile, or between the extremes where those are one value."""
-        place = axis.value.sql("duckdb")
-        finite = f"WHERE isfinite({place})" if is_.is_floating(self._plain) else ""
+        place, kind = self._figures.place, axis.storage_type
+        finite = f"WHERE {self._figures.is_finite}" if self._figures.is_finite else ""
         statement = f"SELECT min({place}) AS a, max({place}) AS b, quantile_disc({place}, [0.01, 0.99]) AS q"
-        kind = axis.storage_type
         types = {"a": kind, "b": kind, "q": pa.list_(kind)}
         answer = self._run(connection, f"{statement} FROM {{rows}} {finite}", types, rows)
-        if answer["a"][0] is None:
-            return Scale(0, 1, 1, axis.whole)
-        low, high = answer["q"][0]
-        if low == high:
-            low, high = answer["a"][0], answer["b"][0]
-        if axis.whole:
-            return Scale.between(low, high, self._plain)
-        return Scale.between_floats(float(low), float(high))
+        return Scale.between_percentiles(
+            axis, self._plain, (answer["a"][0], answer["b"][0]), answer["q"][0] or ()
+        )
 
     def _count_bins(self, connection: duckdb.DuckDBPyConnection, axis: Axis, scale: Scale) -> Figures:
         number, plain = scale.number(axis), self._plain
-        statement = (
-            f"SELECT {number} AS b, count(*) AS n, min(v) AS low, max(v) AS high,"
-            " approx_count_distinct(v) AS differing FROM {rows} WHERE v IS NOT NULL GROUP BY ALL"
-        )
-        counts = {"b": pa.int16(), "n": pa.int64()}
-        types = {**counts, "low": plain, "high": plain, "differing": pa.int64()}
-        answer = self._run(connection, statement, types)
+        measures: Measures = {
+            "b": (number, pa.int16()),
+            "n": ("count(*)", pa.int64()),
+            "low": ("min(v)", plain),
+            "high": ("max(v)", plain),
+            **self._figures.about_distinct,
+        }
+        statement = f"SELECT {columns_of(measures)} FROM {{rows}} WHERE v IS NOT NULL GROUP BY ALL"
+        answer = self._run(connection, statement, types_of(measures))
         bins = {number: n for number, n in zip(answer["b"], answer["n"], strict=True) if number is not None}
         rows, present = self._num_rows(connection), sum(answer["n"])
         low = answer["low"][answer["b"].index(min(bins))] if bins else None
@@ -446,15 +431,14 @@ class _CardQuery:
             for end, count in ((-CLIPPED, also["finite_below"]), (CLIPPED, also["finite_above"])):
                 if count:
                     bins[end] = bins.get(end, 0) + count
-        return Figures(rows, rows - present, nans, sum(answer["differing"]), True, low, high, bins)
+        return Figures(rows, rows - present, nans, sum(answer["distinct"]), True, low, high, bins)
 
     def _outside(
         self, connection: duckdb.DuckDBPyConnection, number: str, axis: Axis, scale: Scale
     ) -> dict[str, Any]:
         """Of the values that lie in no bin: NaN, the infinities, and what is too far away."""
-        place, floating = axis.value.sql("duckdb"), is_.is_floating(self._plain)
-        real, finite = ("NOT isnan(v)", f"isfinite({place})") if floating else ("true", "true")
-        below = f"{place} < {float(scale.edge(0))!r}::DOUBLE"
+        real, finite = self._figures.is_ordered or "true", self._figures.is_finite or "true"
+        below = f"{self._figures.place} < {float(scale.edge(0))!r}::DOUBLE"
         counts = {
             "nans": f"NOT ({real})",
             "below": f"{real} AND {below}",
@@ -478,10 +462,10 @@ class _CardQuery:
         among = _CardQuery(self._snapshot, sample, self._name, None, self._job)._count_groups(connection)
         if among.distinct <= MOSTLY_DIFFERENT * (among.rows - among.nulls):
             return self._count_groups(connection)
-        types = {"n": pa.int64(), "held": pa.int64(), "differing": pa.int64(), **self._extreme_types}
-        statement = "SELECT count(*) AS n, count(v) AS held, approx_count_distinct(v) AS differing"
-        answer = self._run(connection, f"{statement}{self._extremes('v')} FROM {{rows}}", types)
-        rows, present = answer["n"][0], answer["held"][0]
+        figures = self._figures
+        measures = {**figures.counts, **figures.about_distinct, **figures.short_extremes}
+        answer = self._run(connection, f"SELECT {columns_of(measures)} FROM {{rows}}", types_of(measures))
+        rows, present = answer["rows"][0], answer["present"][0]
         if present <= SMALL_ROWS:
             return self._count_groups(connection)
         if self._where is not None:
@@ -492,40 +476,33 @@ class _CardQuery:
         likely = [value for value, count in among.top if count > 1]
         counts = self._count_of(connection, likely, self._where)
         top = sorted(zip(likely, counts, strict=True), key=lambda one: -one[1])
-        low, high = (answer[name][0] if name in answer else None for name in ("low", "high"))
-        return Figures(rows, rows - present, 0, answer["differing"][0], True, low, high, {}, tuple(top))
-
-    @property
-    def _extreme_types(self) -> dict[str, pa.DataType]:
-        ordered = self._kind is Kind.TEXT or is_.is_decimal(self._plain)
-        return {"low": self._plain, "high": self._plain} if ordered else {}
-
-    def _extremes(self, value: str) -> str:
-        if self._kind is Kind.TEXT:
-            value = f"left({value}, {LONGEST_EXTREME})"
-        return f", min({value}) AS low, max({value}) AS high" if self._extreme_types else ""
+        low, high = (answer[end][0] if end in answer else None for end in ("min", "max"))
+        return Figures(rows, rows - present, 0, answer["distinct"][0], True, low, high, {}, tuple(top))
 
     def _count_groups(self, connection: duckdb.DuckDBPyConnection) -> Figures:
-        length = {Kind.TEXT: "strlen(v)", Kind.BINARY: "octet_length(v)"}.get(self._kind)
-        short = f" AND {length} <= {LONGEST_VALUE}" if length else ""
+        is_short = self._figures.is_short
+        short = f" AND {is_short}" if is_short else ""
         most = COUNTED_VALUES if self._where is None else TOP_VALUES
+        totals: Measures = {
+            "rows": ("coalesce(sum(m), 0)::BIGINT", pa.int64()),
+            "present": ("coalesce(sum(m) FILTER (v IS NOT NULL), 0)::BIGINT", pa.int64()),
+            "distinct": ("count(v)", pa.int64()),
+            **self._figures.short_extremes,
+        }
         statement = (
             "WITH g AS MATERIALIZED (SELECT v, count(*) AS m FROM {rows} GROUP BY ALL),"
-            f" t AS (SELECT coalesce(sum(m), 0)::BIGINT AS n, count(v) AS differing,"
-            f" coalesce(sum(m) FILTER (v IS NOT NULL), 0)::BIGINT AS held{self._extremes('v')} FROM g),"
+            f" t AS (SELECT {columns_of(totals)} FROM g),"
             f" o AS (SELECT v, m FROM g WHERE v IS NOT NULL{short} ORDER BY m DESC, v LIMIT {most})"
-            " SELECT n, differing, held, v, m"
-            f"{', low, high' if self._extreme_types else ''} FROM t LEFT JOIN o ON true ORDER BY m DESC, v"
+            " SELECT t.*, v, m FROM t LEFT JOIN o ON true ORDER BY m DESC, v"
         )
-        whole = dict.fromkeys(("n", "differing", "held"), pa.int64())
-        types = {**whole, "v": self._plain, "m": pa.int64(), **self._extreme_types}
+        types = {**types_of(totals), "v": self._plain, "m": pa.int64()}
         answer = self._run(connection, statement, types)
-        rows, present = answer["n"][0], answer["held"][0]
+        rows, present = answer["rows"][0], answer["present"][0]
         top = tuple((v, m) for v, m in zip(answer["v"], answer["m"], strict=True) if m is not None)
-        low, high = (answer[name][0] if name in answer else None for name in ("low", "high"))
+        low, high = (answer[end][0] if end in answer else None for end in ("min", "max"))
         top, more = top[:TOP_VALUES], top[TOP_VALUES:]
-        counts: dict[object, int] = {key: m for v, m in more if len((key := _key(v))[1]) <= LONGEST_COUNTED}
-        return Figures(rows, rows - present, 0, answer["differing"][0], False, low, high, {}, top, counts)
+        known: dict[object, int] = {key: m for v, m in more if len((key := _key(v))[1]) <= LONGEST_COUNTED}
+        return Figures(rows, rows - present, 0, answer["distinct"][0], False, low, high, {}, top, known)
 
     def _among_all(
         self, connection: duckdb.DuckDBPyConnection, figures: Figures, whole: Figures
@@ -544,7 +521,7 @@ class _CardQuery:
         self, connection: duckdb.DuckDBPyConnection, values: Sequence[Any], where: Filter | None
     ) -> list[int]:
         """How many rows have each of the values; 0 for values that no condition can name."""
-        if not values or self._kind not in COMPARABLE:
+        if not values or self._figures.kind not in COMPARABLE:
             return [0] * len(values)
         is_one = Predicate(self._name, "in", tuple(values))
         predicate = is_one if where is None else all_of([where, is_one])

@@ -22,16 +22,36 @@ Types = Mapping[str, pa.DataType]
 
 
 class LocalRows:
-    def __init__(self, node: Node, token: Hashable, connection: duckdb.DuckDBPyConnection, job: Job) -> None:
+    """`decodes`: columns of files that are read again are decoded into memory, as other charts of them are
+    likely to follow."""
+
+    def __init__(
+        self,
+        node: Node,
+        token: Hashable,
+        connection: duckdb.DuckDBPyConnection,
+        job: Job,
+        decodes: bool = True,
+    ) -> None:
         self._node, self.token, self._connection, self._job = node, token, connection, job
+        self._decodes = decodes
         self.is_remote = False
 
     @property
     def fields(self) -> Fields:
         return self._node.fields
 
+    @property
+    def sample_key(self) -> str | None:
+        return self._node.order[0].identifier if self._node.order else None
+
     def relation(self, identifiers: Identifiers) -> str:
-        context = QueryContext(self._connection, self._job, decodings=Decodings(), grouping=True)
+        context = QueryContext(
+            self._connection,
+            self._job,
+            decodings=Decodings() if self._decodes else None,
+            grouping=self._decodes,
+        )
         return self._node.query(identifiers, context).sql("duckdb")
 
     def stated_extremes(self, name: str) -> tuple[float, float, int] | None:

@@ -116,6 +116,12 @@ class FigureRows(Protocol):
         """Whether quantiles of very many values are estimated: no machine of a cluster holds them all."""
         ...
 
+    @property
+    def sample_key(self) -> str | None:
+        """The identifier of a column by whose hash rows are chosen for estimates; None where the engine has
+        estimates of its own."""
+        ...
+
     def stated_extremes(self, name: str) -> tuple[float, float, int] | None:
         """The least and the greatest value of a column of floats that has no nulls, as files state them, and
         how many rows there are: NaN is left out of these. None where nothing states them."""

@@ -49,6 +49,7 @@ from lamella.core.query.charts.spec import (
     is_moment,
     is_on_line,
 )
+from lamella.core.query.column_figures import LONGEST_VALUE
 from lamella.core.query.duckdb_types import from_duckdb
 from lamella.core.query.figure_rows import figure_rows
 
@@ -58,8 +59,6 @@ MOST_CELLS = 8_000
 """Rows of the answer, about, where somebody chooses a fine unit of time."""
 ESTIMATED_ROWS = 5_000_000
 """Of more rows, distinct values are estimated, and means have no bands: they would be lines."""
-LONGEST_VALUE = 4_096
-"""Bytes of a text that is shown by itself."""
 CONFIDENCE = 1.96
 """Standard errors to either side of a mean: 95 of 100 such bands hold the mean of what was sampled."""
 MOST_IN_MEMORY = 30_000_000

@@ -4,6 +4,7 @@ it inside."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 from pyarrow import types as is_
@@ -137,9 +138,35 @@ def stddev_of_all(node: exp.StddevPop, _context: Context) -> exp.Expr:
 def quantile_of_values(node: Any, context: Context) -> exp.Expr:
     """A value itself, of whatever type: Spark's own takes numbers alone."""
     values = call("array_sort", _collected("collect_list", node.this, node))
-    place = exp.Mul(this=spark_cast(node.expression, "DOUBLE"), expression=call("array_size", values.copy()))
-    before = exp.Sub(this=call("ceil", place), expression=whole(1))
-    return _composed(call("get", values, spark_cast(call("greatest", before, whole(0)), "INT")))
+
+    def at(part: exp.Expr) -> exp.Expr:
+        place = exp.Mul(this=spark_cast(part, "DOUBLE"), expression=call("array_size", values.copy()))
+        before = exp.Sub(this=call("ceil", place), expression=whole(1))
+        return call("get", values.copy(), spark_cast(call("greatest", before, whole(0)), "INT"))
+
+    return _composed(_each_part(node.expression, at))
+
+
+def histogram(node: exp.Anonymous, _context: Context) -> exp.Expr:
+    """The counts alone, in the order of the bins, of which each has its upper bound: there is no map for
+    `values_of_map` to take them from."""
+    value, bounds = node.expressions
+    met = [node.parent.expression.this] if isinstance(node.parent, exp.Filter) else []
+    counts = []
+    for below, upper in pairwise([None, *bounds.expressions]):
+        conditions = [*met, exp.LTE(this=value, expression=upper)]
+        if below is not None:
+            conditions.append(exp.GT(this=value, expression=below))
+        counts.append(call("count_if", exp.and_(*conditions)))
+    return _composed(call("array", *counts))
+
+
+def values_of_map(node: exp.Anonymous, _context: Context) -> exp.Expr:
+    """Of a histogram alone."""
+    counts: exp.Expr = node.expressions[0]
+    if not counts.meta.get("filtered"):
+        raise NotInDialect("the values of a map have no equal there")
+    return counts
 
 
 def mode(node: exp.Mode, context: Context) -> exp.Expr:

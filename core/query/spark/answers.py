@@ -101,6 +101,7 @@ class SparkRows:
 
     token = None
     is_remote = True
+    sample_key = None
 
     def __init__(self, compiler: SparkCompiler, node: Node) -> None:
         self._compiler, self._node = compiler, node

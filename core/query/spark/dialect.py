@@ -79,6 +79,8 @@ FUNCTIONS: dict[str, Rule] = {
     "arg_min_null": renamed("min_by"),
     "arg_max_null": renamed("max_by"),
     "count_if": renamed("count_if"),
+    "histogram": aggregates.histogram,
+    "map_values": aggregates.values_of_map,
     # which rows: any, and always the same
     "hash": renamed("xxhash64"),
     # made by what reshapes statements

@@ -19,6 +19,7 @@ from lamella.core.jobs import Job
 from lamella.core.query.answer_comparison import compare_answers
 from lamella.core.query.cards import card
 from lamella.core.query.charts import ChartSpec, read_chart
+from lamella.core.query.column_figures import LONGEST_VALUE
 from lamella.core.query.engine_figures import EngineRows
 from lamella.core.query.profile import profile
 
@@ -43,6 +44,7 @@ def rows() -> pa.Table:
         "flag": pa.array([n % 3 == 0 if n % 13 else None for n in numbers]),
         "tags": pa.array([[n % 3] * (n % 3) for n in numbers]),
         "bytes": pa.array([bytes([n % 5]) for n in numbers]),
+        "long": pa.array([f"{n % 3}" * (1 if n % 4 else LONGEST_VALUE + 1) for n in numbers]),
     }
     return pa.table(columns)
 
@@ -117,7 +119,7 @@ def test_of_very_many_values_quantiles_are_estimated(
     pair: tuple[Dataset, SparkTable], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("lamella.core.query.charts.reading.ESTIMATED_ROWS", 1_000)
-    monkeypatch.setattr("lamella.core.query.engine_figures.EXACT_ROWS", 1_000)
+    monkeypatch.setattr("lamella.core.query.column_figures.EXACT_ROWS", 1_000)
     chart = read_chart(pair[1].query(), ChartSpec("bar", "flag", measure="id", aggregate="median"))
     assert "Quantiles of id are estimated" in chart.remarks
     assert chart.table["value"].to_pylist() == pytest.approx([ROWS / 2] * 2, rel=0.05)

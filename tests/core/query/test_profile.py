@@ -20,7 +20,9 @@ from hypothesis import strategies as st
 from lamella import Store, col, open_dataset
 from lamella.core.errors import BadFilter, Cancelled, UnknownColumn
 from lamella.core.jobs import Job
+from lamella.core.query import column_figures
 from lamella.core.query import profile as profiles
+from lamella.core.query.column_figures import LONGEST_VALUE
 from lamella.core.query.profile import ColumnProfile
 from lamella.core.scan.cache import LruCache
 
@@ -158,7 +160,7 @@ FREQUENT = NESTED | {"long decimal", "boolean", "text", "dictionary", "bytes", "
 @pytest.mark.parametrize("kind", TYPES)
 def test_every_type_has_one(store: Store, kind: str, exact: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     type_, least, greatest = TYPES[kind]
-    monkeypatch.setattr(profiles, "EXACT_ROWS", 100 if exact else 3)
+    monkeypatch.setattr(column_figures, "EXACT_ROWS", 100 if exact else 3)
     told = profiled(store, pa.array([greatest, None, least, greatest, greatest], type_))
     if kind == "null":
         assert (told.nulls, told.distinct, told.top_values, told.histogram) == (5, 0, (), None)
@@ -233,8 +235,17 @@ def test_numbers_have_frequent_values_where_they_are_few(
     profile = profiled(store, pa.array([2.5, math.nan, 2.5, None, 1.5, math.nan, math.nan]))
     assert profile.top_values == ((2.5, 2), (1.5, 1)), "NaN is not a value"
     assert profiled(store, pa.array([3, 1, 2])).top_values == (), "each is there once"
-    monkeypatch.setattr(profiles, "MOST_DISTINCT_NUMBERS", 1)
+    monkeypatch.setattr(column_figures, "MOST_DISTINCT_NUMBERS", 1)
     assert profiled(store, pa.array([3, 1, 1])).top_values == ()
+
+
+def test_values_that_are_too_long_are_counted_and_not_among_the_frequent_ones(store: Store) -> None:
+    longest, longer = LONGEST_VALUE * "x", (LONGEST_VALUE // 2) * "é" + "x"
+    texts = profiled(store, pa.array([longer, longer, longest, "y", "y"]))
+    assert texts.top_values == (("y", 2), (longest, 1)), "bytes count, not characters"
+    assert (texts.rows, texts.distinct, texts.max, texts.lengths.max) == (5, 3, longer, LONGEST_VALUE)
+    binary = profiled(store, pa.array([bytes(LONGEST_VALUE + 1), bytes(LONGEST_VALUE + 1), b"y"]))
+    assert (binary.top_values, binary.distinct) == (((b"y", 1),), 2)
 
 
 def test_a_column_of_a_wide_file_is_read_by_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

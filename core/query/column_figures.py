@@ -1,0 +1,252 @@
+"""Which figures the columns of each type have, as SQL, and what reads them: cards and profiles take them from
+here, of rows that are here and of those that an engine holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+from pyarrow import types as is_
+
+from lamella.core.arrow.nested import python_values
+from lamella.core.filters.kinds import COMPARABLE, NUMBERS, Kind, kind_of, value_type
+from lamella.core.libraries import exp, sqlglot
+from lamella.core.query.axis import Axis, Number, axis_of
+from lamella.core.query.duckdb_types import from_duckdb
+from lamella.core.query.source import FigureRows
+
+EXACT_ROWS = 1_000_000
+"""Of more values, distinct ones and quantiles are estimated, of rows that are here from about so many."""
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+BINS = 20
+MOST_DISTINCT_NUMBERS = 100_000
+"""Of more numbers or times than these no value is frequent, and counting each would take long."""
+LONGEST_VALUE = 4_096
+"""Bytes of a text or a binary value. Longer ones are counted, but are not among the most frequent values."""
+LONGEST_EXTREME = 200
+"""Characters of the first and the last text that a card has."""
+SAMPLE_KEY = "k"
+"""What statements know the key by that chooses rows for estimates."""
+_LENGTHS = {Kind.TEXT: "length(v)", Kind.BINARY: "octet_length(v)", Kind.LIST: "len(v)"}
+_BYTES = {Kind.TEXT: "strlen(v)", Kind.BINARY: "octet_length(v)"}
+
+Measures = Mapping[str, tuple[str, pa.DataType]]
+"""The SQL of figures by their names, and their types."""
+Types = Mapping[str, pa.DataType]
+Run = Callable[[str, Types], pa.Table]
+"""Runs a statement; the types are those of the columns that it names itself."""
+TopValues = tuple[tuple[Any, int], ...]
+
+
+@dataclass(frozen=True)
+class ColumnFigures:
+    """The figures of a column of a type. Statements know its values as `v`."""
+
+    type: pa.DataType
+
+    @cached_property
+    def plain(self) -> pa.DataType:
+        """Of the values: of dictionaries, that of what they hold."""
+        return value_type(self.type)
+
+    @cached_property
+    def kind(self) -> Kind:
+        return kind_of(self.type)
+
+    @cached_property
+    def axis(self) -> Axis | None:
+        """Of numbers and times; other values have no bins and no quantiles."""
+        return None if is_.is_null(self.type) else axis_of(self.type, exp.column("v"))
+
+    @property
+    def place(self) -> str:
+        """Where a value lies on the axis."""
+        assert self.axis is not None
+        return self.axis.value.sql("duckdb")
+
+    @property
+    def is_ordered(self) -> str:
+        """The condition that a value is not NaN; empty where none is."""
+        return "NOT isnan(v)" if is_.is_floating(self.plain) else ""
+
+    @property
+    def is_finite(self) -> str:
+        """The condition that a value is neither NaN nor infinite; empty where none is."""
+        return "isfinite(v)" if is_.is_floating(self.plain) else ""
+
+    @property
+    def is_short(self) -> str:
+        """The condition that a value is at most `LONGEST_VALUE` bytes long; empty where all are short."""
+        length = _BYTES.get(self.kind)
+        return f"{length} <= {LONGEST_VALUE}" if length else ""
+
+    # ------------------------------------------------------------------- figures
+
+    @property
+    def counts(self) -> Measures:
+        counts = {"rows": "count(*)", "present": "count(v)"}
+        if is_.is_floating(self.plain):
+            counts["nans"] = "count(*) FILTER (WHERE isnan(v))"
+        return {name: (sql, pa.int64()) for name, sql in counts.items()}
+
+    @property
+    def about_distinct(self) -> Measures:
+        return {"distinct": ("approx_count_distinct(v)", pa.int64())}
+
+    @property
+    def extremes(self) -> Measures:
+        """`min` and `max` of values that a condition can name, without NaN."""
+        if self.kind not in COMPARABLE:
+            return {}
+        return {end: (_filtered(f"{end}(v)", self.is_ordered), self.plain) for end in ("min", "max")}
+
+    @property
+    def short_extremes(self) -> Measures:
+        """`min` and `max` as cards have them of values off the axis: texts are cut, and the others that have
+        no axis are not in an order that people look for."""
+        if self.kind is not Kind.TEXT and not is_.is_decimal(self.plain):
+            return {}
+        value = f"left(v, {LONGEST_EXTREME})" if self.kind is Kind.TEXT else "v"
+        return {end: (f"{end}({value})", self.plain) for end in ("min", "max")}
+
+    @property
+    def ends(self) -> Measures:
+        """`low` and `high`: the places of the outermost finite values."""
+        if self.axis is None:
+            return {}
+        places = {}
+        for name, end in (("low", "min"), ("high", "max")):
+            value = sqlglot.parse_one(_filtered(f"{end}(v)", self.is_finite), dialect="duckdb")
+            axis = axis_of(self.type, value)
+            assert axis is not None
+            places[name] = (axis.value.sql("duckdb"), axis.storage_type)
+        return places
+
+    @property
+    def mean(self) -> Measures:
+        """Of numbers and spans of time, without NaN."""
+        if self.axis is None:
+            return {}
+        mean = _filtered(f"avg(CAST({self.place} AS DOUBLE))", self.is_ordered)
+        if is_.is_duration(self.plain):
+            return {"mean": (f"CAST({mean} AS BIGINT)", self.plain)}
+        return {"mean": (mean, pa.float64())} if self.kind in NUMBERS else {}
+
+    @property
+    def lengths(self) -> Measures:
+        length = _LENGTHS.get(self.kind)
+        if length is None or is_.is_fixed_size_binary(self.plain):
+            return {}
+        return {
+            "shortest": (f"min({length})", pa.int64()),
+            "mean_length": (f"avg({length})", pa.float64()),
+            "longest": (f"max({length})", pa.int64()),
+            "empty": (f"count(*) FILTER (WHERE {length} = 0)", pa.int64()),
+        }
+
+    def edges(self, measured: Mapping[str, Any]) -> tuple[Number, ...]:
+        """Of the bins between the `ends` that were measured; none without finite values."""
+        low, high = measured.get("low"), measured.get("high")
+        if self.axis is None or low is None or high is None:
+            return ()
+        if self.axis.whole:  # of the widest integers as decimals
+            low, high = int(low), int(high)
+        return self.axis.edges(low, high, BINS)
+
+    def spread(self, present: int, edges: Sequence[Number], has_sample_key: bool) -> Measures:
+        """`distinct`, and where there are edges the `counts` of finite values in each bin and `quantiles`: of
+        very many values those of some rows, always the same ones, or about their `places` on the axis."""
+        spread = dict(self.about_distinct)
+        if not is_approximate(present):
+            spread["distinct"] = ("count(DISTINCT v)", pa.int64())
+        if self.axis is None or not edges:
+            return spread
+        counts = _filtered(self.axis.histogram(edges).sql("duckdb"), self.is_finite)
+        spread["counts"] = (f"map_values({counts})", pa.list_(pa.int64()))
+        if is_approximate(present) and not has_sample_key:
+            return {**spread, **self.places(QUANTILES)}
+        one_in = -(-present // EXACT_ROWS)
+        is_chosen = f"hash({SAMPLE_KEY}) % {one_in} = 0" if one_in > 1 else ""
+        quantiles = _filtered(f"quantile_disc(v, {list(QUANTILES)})", self.is_finite, is_chosen)
+        return {**spread, "quantiles": (quantiles, pa.list_(self.plain))}
+
+    def places(self, parts: Sequence[float]) -> Measures:
+        """`places`: about where quantiles lie on the axis."""
+        places = _filtered(f"approx_quantile({self.place}, {list(parts)})", self.is_finite)
+        return {"places": (places, pa.list_(pa.float64()))}
+
+    def has_frequent_values(self, present: int, distinct: int) -> bool:
+        """Whether each value is worth being counted. Of numbers and times that are all different, or very
+        many, no value is frequent, nor of very many values of which most differ."""
+        if is_.is_null(self.type):
+            return False
+        if self.axis is not None:
+            return distinct <= MOST_DISTINCT_NUMBERS and distinct != present
+        return not is_approximate(present) or distinct <= present // 2
+
+
+def is_approximate(present: int) -> bool:
+    """Whether figures of so many values that are not null are estimated."""
+    return present > EXACT_ROWS
+
+
+def columns_of(measures: Measures) -> str:
+    """What a statement selects."""
+    return ", ".join(f'{sql} AS "{name}"' for name, (sql, _) in measures.items())
+
+
+def types_of(measures: Measures) -> dict[str, pa.DataType]:
+    return {name: kind for name, (_, kind) in measures.items()}
+
+
+def _filtered(aggregate: str, *conditions: str) -> str:
+    met = " AND ".join(filter(None, conditions))
+    return f"{aggregate} FILTER (WHERE {met})" if met else aggregate
+
+
+class ColumnValues:
+    """The values of a column: `relation` has them as `v`, and `run` runs statements over it. Blocks, and
+    raises what `run` raises."""
+
+    def __init__(self, figures: ColumnFigures, relation: str, run: Run, has_sample_key: bool = False) -> None:
+        self.figures, self._relation, self._run = figures, relation, run
+        self.has_sample_key = has_sample_key
+        """Whether the relation has a `SAMPLE_KEY`."""
+
+    @classmethod
+    def of(cls, rows: FigureRows, name: str) -> ColumnValues:
+        """Of a column, or of a field inside one by its path. Raises `UnknownColumn`."""
+        field, kind, value = rows.fields.at_path(name)
+        key, columns = rows.sample_key, f"{value.sql('duckdb')} AS v"
+        if key is not None:
+            columns += f', "{key}" AS {SAMPLE_KEY}'
+        inside = rows.relation(frozenset(filter(None, (field.identifier, key))))
+        relation = f"(SELECT {columns} FROM ({inside}) AS t) AS r"
+        return cls(ColumnFigures(kind), relation, rows.read, key is not None)
+
+    def measure(self, measures: Measures) -> dict[str, Any]:
+        """Figures of all values."""
+        if not measures:
+            return {}
+        return {name: values[0] for name, values in self.read(measures).items()}
+
+    def read(self, measures: Measures, clauses: str = "") -> dict[str, Sequence[Any]]:
+        """One row for each group that the clauses behind FROM make."""
+        types = types_of(measures)
+        statement = f"SELECT {columns_of(measures)} FROM {self._relation} {clauses}"
+        answer = self._run(statement, {**types, "v": self.figures.plain})
+        table = from_duckdb(answer, pa.schema(list(types.items())))
+        return {name: python_values(table.column(name)) for name in types}
+
+    def top(self, most: int) -> TopValues:
+        """The most frequent ones and how often they are there; equally frequent ones in their order."""
+        figures = self.figures
+        met = " AND ".join(filter(None, ("v IS NOT NULL", figures.is_ordered, figures.is_short)))
+        answer = self.read(
+            {"v": ("v", figures.plain), "n": ("count(*)", pa.int64())},
+            f"WHERE {met} GROUP BY ALL ORDER BY n DESC, v LIMIT {most}",
+        )
+        return tuple(zip(answer["v"], answer["n"], strict=True))
