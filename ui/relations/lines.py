@@ -47,6 +47,8 @@ class ConnectionLine(QGraphicsItem):
     def take(self, connection: Connection) -> None:
         """The same relation as it is known now."""
         before, self.connection = self.connection, connection
+        if before == connection:
+            return
         self.setToolTip(_tip(connection))
         if _look_of(before) != _look_of(connection):
             self.update()
