@@ -117,9 +117,10 @@ class Canvas(QGraphicsView):
         self._fit_scene()
         self.viewport().update()
         yield
-        yield from self._connect(connections)
-        self.route_all()
+        yield from self._rebuild(connections)
+        yield
         self._fit_scene()
+        yield
 
     def _add(
         self, new: Mapping[str, TableBox], places: Mapping[str, Point], edges: Sequence[tuple[str, str]]

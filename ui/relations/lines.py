@@ -128,7 +128,9 @@ class ConnectionLine(QGraphicsItem):
         pen.setCapStyle(Qt.PenCapStyle.FlatCap)
         detail = option.levelOfDetailFromTransform(painter.worldTransform())
         pen.setCosmetic(detail < LEGIBLE)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        if detail < FAR and not self.is_chosen:
+            pen.setWidthF(1)  # which is painted fastest, and is enough where there are many
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing, detail >= FAR)
         painter.setPen(pen)
         painter.setBrush(Qt.BrushStyle.NoBrush)
         painter.drawPath(self._path)

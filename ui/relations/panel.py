@@ -76,7 +76,7 @@ class ConnectionPanel(QFrame):
         self.list.setIndentation(theme.M)
         self.list.header().setStretchLastSection(False)
         self.list.header().setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
-        self.list.header().setSectionResizeMode(1, QHeaderView.ResizeMode.ResizeToContents)
+        self.list.header().setSectionResizeMode(1, QHeaderView.ResizeMode.Fixed)
         self.list.currentItemChanged.connect(self._choose)
         self.list.key_pressed.connect(self._act_by_key)
         self.list.menu_requested.connect(self.menu_requested)
@@ -132,6 +132,7 @@ class ConnectionPanel(QFrame):
                     self._write(self._items[name], one)
         else:
             self._fill(connections)
+        self.list.resizeColumnToContents(1)  # once: the header's own mode does it for every line that changes
         self.show_connection(self._shown if self._shown in self._connections else "")
 
     def _fill(self, connections: Sequence[Connection]) -> None:
@@ -234,6 +235,7 @@ class ConnectionPanel(QFrame):
     def _restyle(self) -> None:
         self.setMinimumWidth(theme.current().px(LEAST_WIDTH))
         self._fill(list(self._connections.values()))
+        self.list.resizeColumnToContents(1)
         self.show_connection(self._shown)
 
 
