@@ -79,8 +79,8 @@ class ColumnFigures:
 
     @property
     def is_short(self) -> str:
-        """The condition that a value is at most `LONGEST_VALUE` bytes long; empty where all are short."""
-        length = _BYTES.get(self.kind)
+        """The condition that a value is at most `LONGEST_VALUE` bytes; empty where all are of one size."""
+        length = None if is_.is_fixed_size_binary(self.plain) else _BYTES.get(self.kind)
         return f"{length} <= {LONGEST_VALUE}" if length else ""
 
     # ------------------------------------------------------------------- figures
