@@ -3,7 +3,7 @@ and which are most frequent."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -23,7 +23,7 @@ from lamella.core.libraries import duckdb
 from lamella.core.query import card_cache
 from lamella.core.query.axis import CLIPPED, FINE_BINS, Axis, Scale, range_filter, value_filter
 from lamella.core.query.card_cache import saved_value
-from lamella.core.query.column_figures import ColumnFigures, Measures, columns_of, types_of
+from lamella.core.query.column_figures import ColumnFigures, Measures, TopValues, columns_of, types_of
 from lamella.core.query.duckdb_types import from_duckdb
 from lamella.core.query.engine import CountedCache, cursor
 from lamella.core.query.plan import QueryContext, ScanNode
@@ -63,7 +63,7 @@ class Figures:
     min: Any = None
     max: Any = None
     bins: Mapping[int, int] = field(default_factory=dict)
-    top: tuple[tuple[Any, int], ...] = ()
+    top: TopValues = ()
     counts: Mapping[object, int] = field(default_factory=dict, compare=False, repr=False)
     """By `_key`, of values that are frequent, though not at the top: a filter may bring them there."""
 
@@ -365,8 +365,7 @@ class _CardQuery:
             if whole is None:
                 top = tuple(TopValue(value, count, None) for value, count in figures.top)
                 return ColumnCard(self._name, self._type, figures, None, top, scale, sampled)
-            among = self._among_all(connection, figures, whole.all)
-            top = tuple(TopValue(value, n, m) for (value, m), n in zip(figures.top, among, strict=True))
+            top = top_values(figures, whole.all, lambda values: self._count_of(connection, values, None))
             return ColumnCard(self._name, self._type, whole.all, figures, top, scale, sampled)
 
     def _num_rows(self, connection: duckdb.DuckDBPyConnection) -> int:
@@ -500,22 +499,8 @@ class _CardQuery:
         rows, present = answer["rows"][0], answer["present"][0]
         top = tuple((v, m) for v, m in zip(answer["v"], answer["m"], strict=True) if m is not None)
         low, high = (answer[end][0] if end in answer else None for end in ("min", "max"))
-        top, more = top[:TOP_VALUES], top[TOP_VALUES:]
-        known: dict[object, int] = {key: m for v, m in more if len((key := _key(v))[1]) <= LONGEST_COUNTED}
-        return Figures(rows, rows - present, 0, answer["distinct"][0], False, low, high, {}, top, known)
-
-    def _among_all(
-        self, connection: duckdb.DuckDBPyConnection, figures: Figures, whole: Figures
-    ) -> list[int]:
-        """How many of all rows have the frequent values of those that meet the filter."""
-        count_of: dict[object, int] = {**whole.counts}
-        count_of.update((_key(value), count) for value, count in whole.top)
-        values = [value for value, _ in figures.top]
-        missing = [value for value in values if _key(value) not in count_of]
-        if missing:
-            counts = self._count_of(connection, missing, None)
-            count_of.update(zip(map(_key, missing), counts, strict=True))
-        return [count_of[_key(value)] for value in values]
+        shown, counts = shown_values(top)
+        return Figures(rows, rows - present, 0, answer["distinct"][0], False, low, high, {}, shown, counts)
 
     def _count_of(
         self, connection: duckdb.DuckDBPyConnection, values: Sequence[Any], where: Filter | None
@@ -551,6 +536,26 @@ class _CardQuery:
         answer = connection.sql(statement.replace("{rows}", values))
         table = from_duckdb(answer.to_arrow_table(), pa.schema(list(types.items())))
         return {name: python_values(table.column(place)) for place, name in enumerate(types)}
+
+
+def shown_values(frequent: TopValues) -> tuple[TopValues, dict[object, int]]:
+    """The most frequent values, and the counts of further ones that are short: a filter may bring them to the
+    top."""
+    shown, others = frequent[:TOP_VALUES], frequent[TOP_VALUES:]
+    return shown, {key: n for value, n in others if len((key := _key(value))[1]) <= LONGEST_COUNTED}
+
+
+def top_values(
+    met: Figures, whole: Figures, count: Callable[[Sequence[Any]], Sequence[int]]
+) -> tuple[TopValue, ...]:
+    """The frequent values of the rows that meet a filter. `count` says how many of all rows have each of some
+    values: of those that `whole` does not know."""
+    count_of: dict[object, int] = {**whole.counts}
+    count_of.update((_key(value), n) for value, n in whole.top)
+    missing = [value for value, _ in met.top if _key(value) not in count_of]
+    if missing:
+        count_of.update(zip(map(_key, missing), count(missing), strict=True))
+    return tuple(TopValue(value, count_of[_key(value)], n) for value, n in met.top)
 
 
 def _key(value: Any) -> tuple[type, str]:

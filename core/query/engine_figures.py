@@ -3,43 +3,82 @@ answer, not of those that were fetched."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 
 from lamella.core.filters.expr import Filter
+from lamella.core.filters.kinds import COMPARABLE, kind_of
 from lamella.core.jobs import Job
-from lamella.core.query.axis import CLIPPED, Scale
+from lamella.core.query.axis import CLIPPED, Scale, value_filter
 from lamella.core.query.builder import Query, query_of
-from lamella.core.query.cards import TOP_VALUES, ColumnCard, Figures, TopValue, card
-from lamella.core.query.column_figures import ColumnValues, Measures
+from lamella.core.query.cards import KEPT_BYTES, ColumnCard, Figures, TopValue, card, shown_values, top_values
+from lamella.core.query.column_figures import ColumnFigures, ColumnValues, Measures
 from lamella.core.query.computed_view import ComputedView
 from lamella.core.query.figure_rows import figure_rows
 from lamella.core.query.profile import ColumnProfile, profile, read_profile
 from lamella.core.query.source import SnapshotSource
 from lamella.core.query.view import View
+from lamella.core.scan.cache import LruCache
 from lamella.core.scan.snapshot import Snapshot
+
+COUNTED_VALUES = 100
+"""Frequent values of all rows whose counts are asked for: a filter may bring them to the top of a card."""
+_cards: LruCache[tuple[object, ...], ColumnCard] = LruCache(KEPT_BYTES)
 
 
 @dataclass(frozen=True, eq=False)
 class EngineRows:
-    """The rows of a query that an engine answers. `token` is the same as long as they are the same."""
+    """The rows of a query that an engine answers, without the filter on them. `token` is the same as long as
+    they are; their cards are kept meanwhile."""
 
     query: Query
-    num_rows: int
     schema: pa.Schema
     token: Hashable
 
-    def card(self, name: str, job: Job) -> ColumnCard:
-        """Of a column, or of a field inside one by its path. Blocks. Raises `UnknownColumn`, `BadQuery` for
-        what the engine cannot compute, and what else the engine raises."""
-        with figure_rows(self.query, job) as rows:
-            return _read_card(ColumnValues.of(rows, name), name)
+    def card(self, name: str, where: Filter | None, job: Job) -> ColumnCard:
+        """Of a column, or of a field inside one by its path, as it is in all rows and in those that meet
+        `where`. Blocks. Raises `UnknownColumn`, `BadFilter`, `BadQuery` for what the engine cannot compute,
+        and what else the engine raises."""
+        key = (self.token, name, where)
+        known = _cards.get([key])[0]
+        if known is None:
+            whole = None if where is None else self.card(name, None, job)
+            with figure_rows(self._rows(where), job) as rows:
+                known = self._read_card(ColumnValues.of(rows, name), name, whole, job)
+            _cards.put([(key, known)])
+        return known
 
-    def profile(self, name: str, job: Job) -> ColumnProfile:
-        """The same for a profile."""
-        return profile_of_query(self.query, name, job)
+    def profile(self, name: str, where: Filter | None, job: Job) -> ColumnProfile:
+        """Of a column of the rows that meet `where`. Blocks and raises as `card`."""
+        return profile_of_query(self._rows(where), name, job)
+
+    def _rows(self, where: Filter | None) -> Query:
+        return self.query if where is None else self.query.where(where)
+
+    def _read_card(self, values: ColumnValues, name: str, whole: ColumnCard | None, job: Job) -> ColumnCard:
+        kind, scale = values.figures.type, None if whole is None else whole.scale
+        if values.figures.axis is None:
+            figures = _figures_of_values(values)
+        elif scale is None:
+            figures, scale = _figures_and_scale(values)
+        else:
+            figures = _figures_on_scale(values, scale)
+        if whole is None:
+            top = tuple(TopValue(value, count, None) for value, count in figures.top)
+            return ColumnCard(name, kind, figures, None, top, scale)
+        top = top_values(figures, whole.all, lambda missing: self._count(missing, name, kind, job))
+        return ColumnCard(name, kind, whole.all, figures, top, scale)
+
+    def _count(self, values: Sequence[Any], name: str, kind: pa.DataType, job: Job) -> Sequence[int]:
+        """How many of all rows have each of the values; 0 for values that no condition can name."""
+        if kind_of(kind) not in COMPARABLE:
+            return [0] * len(values)
+        with figure_rows(self._rows(value_filter(name, kind, values)), job) as rows:
+            counts = dict(ColumnValues.of(rows, name).top(len(values)))
+        return [counts.get(value, 0) for value in values]
 
 
 def profile_of_query(query: Query, name: str, job: Job) -> ColumnProfile:
@@ -48,75 +87,100 @@ def profile_of_query(query: Query, name: str, job: Job) -> ColumnProfile:
 
 
 class FetchedView(View):
-    """The first rows of an answer, of which `all_rows` has more."""
+    """Rows of an answer that were fetched: the first ones, or all, which then meet a filter on the rows that
+    figures are computed of."""
 
-    def __init__(self, snapshot: Snapshot, all_rows: EngineRows) -> None:
+    def __init__(self, snapshot: Snapshot, rows: EngineRows, where: Filter | None, is_whole: bool) -> None:
         super().__init__(snapshot)
-        self.all_rows = all_rows
+        self.engine_rows, self.engine_filter, self.is_fetched_whole = rows, where, is_whole
 
 
-def all_rows(view: View | ComputedView) -> Snapshot | EngineRows:
-    """What figures of a view are computed of."""
-    return view.all_rows if isinstance(view, FetchedView) else view.snapshot
+Rows = Snapshot | EngineRows
 
 
-def query_of_rows(rows: Snapshot | EngineRows) -> Query:
+def all_rows(view: View | ComputedView) -> tuple[Rows, Filter | None]:
+    """All rows behind a view and the filter that it shows them by, for figures that compare both."""
+    if isinstance(view, FetchedView):
+        return view.engine_rows, view.engine_filter
+    return view.snapshot, view.query.where
+
+
+def shown_rows(view: View | ComputedView) -> tuple[Rows, Filter | None]:
+    """The same for figures of what meets the filter alone: an answer that was fetched whole is here."""
+    if isinstance(view, FetchedView) and view.is_fetched_whole:
+        return view.snapshot, None
+    return all_rows(view)
+
+
+def query_of_rows(rows: Rows) -> Query:
     return rows.query if isinstance(rows, EngineRows) else query_of(SnapshotSource(rows))
 
 
-def card_of(
-    rows: Snapshot | EngineRows, name: str, where: Filter | None, job: Job, sampled: bool = False
-) -> ColumnCard:
-    """As `core.query.cards.card`; an engine's rows are filtered by their query, and never sampled."""
-    return rows.card(name, job) if isinstance(rows, EngineRows) else card(rows, name, where, job, sampled)
+def card_of(rows: Rows, name: str, where: Filter | None, job: Job, sampled: bool = False) -> ColumnCard:
+    """As `core.query.cards.card`; an engine's rows are never sampled."""
+    if isinstance(rows, EngineRows):
+        return rows.card(name, where, job)
+    return card(rows, name, where, job, sampled)
 
 
-def profile_of(rows: Snapshot | EngineRows, name: str, where: Filter | None, job: Job) -> ColumnProfile:
+def profile_of(rows: Rows, name: str, where: Filter | None, job: Job) -> ColumnProfile:
     """As `core.query.profile.profile`."""
-    return rows.profile(name, job) if isinstance(rows, EngineRows) else profile(rows, name, where, job)
+    if isinstance(rows, EngineRows):
+        return rows.profile(name, where, job)
+    return profile(rows, name, where, job)
 
 
-def _read_card(values: ColumnValues, name: str) -> ColumnCard:
-    scale = None if values.figures.axis is None else _scale(values)
-    figures = _figures_of_values(values) if scale is None else _figures_on_axis(values, scale)
-    top = tuple(TopValue(value, count, None) for value, count in figures.top)
-    return ColumnCard(name, values.figures.type, figures, None, top, scale)
-
-
-def _scale(values: ColumnValues) -> Scale:
+def _figures_and_scale(values: ColumnValues) -> tuple[Figures, Scale]:
+    """The figures first, which say where bins lie, and then how many values each bin has."""
     figures, axis = values.figures, values.figures.axis
     assert axis is not None
-    one = values.measure({**figures.ends, **figures.places((0.01, 0.99))})
-    return Scale.between_percentiles(axis, figures.plain, (one["low"], one["high"]), one["places"] or ())
+    one = values.measure({**_of_rows(figures), **figures.ends, **figures.places((0.01, 0.99))})
+    ends, places = (one["low"], one["high"]), one["places"] or ()
+    scale = Scale.between_percentiles(axis, figures.plain, ends, places)
+    answer = values.read({**_bin(figures, scale), **_ROWS}, "GROUP BY ALL")
+    return _figures(one, answer), scale
 
 
-def _figures_on_axis(values: ColumnValues, scale: Scale) -> Figures:
-    """One statement: the figures of each bin, of which those of all values are made."""
+def _figures_on_scale(values: ColumnValues, scale: Scale) -> Figures:
+    """One statement has the figures of the values of each bin, of which those of all are made."""
     figures = values.figures
+    answer = values.read({**_bin(figures, scale), **_of_rows(figures)}, "GROUP BY ALL")
+    counts = (*figures.counts, *figures.about_distinct)
+    one: dict[str, Any] = {name: sum(answer[name]) for name in counts}
+    for name, extreme in (("min", min), ("max", max)):
+        one[name] = extreme((value for value in answer[name] if value is not None), default=None)
+    return _figures(one, answer)
+
+
+_ROWS: Measures = {"rows": ("count(*)", pa.int64())}
+
+
+def _of_rows(figures: ColumnFigures) -> Measures:
+    """Of rows, or of those of a bin."""
+    return {**figures.counts, **figures.about_distinct, **figures.extremes}
+
+
+def _bin(figures: ColumnFigures, scale: Scale) -> Measures:
+    """`bin`: the number of a finite value's bin; null of others."""
     assert figures.axis is not None
     outside = f"CASE WHEN {figures.place} < {scale.edge(0)!r} THEN {-CLIPPED} ELSE {CLIPPED} END"
-    bin_number = f"coalesce({scale.number(figures.axis)}, {outside})"
-    is_in_bin = figures.is_finite or "v IS NOT NULL"
-    measures: Measures = {
-        "bin": (f"CASE WHEN {is_in_bin} THEN {bin_number} END", pa.int64()),
-        **figures.counts,
-        **figures.about_distinct,
-        **figures.extremes,
-    }
-    answer = values.read(measures, "GROUP BY ALL")
-    rows, present = sum(answer["rows"]), sum(answer["present"])
-    bins = {bin: n for bin, n in zip(answer["bin"], answer["rows"], strict=True) if bin is not None}
+    number = f"coalesce({scale.number(figures.axis)}, {outside})"
+    return {"bin": (f"CASE WHEN {figures.is_finite or 'v IS NOT NULL'} THEN {number} END", pa.int64())}
+
+
+def _figures(one: Mapping[str, Any], bins: Mapping[str, Sequence[Any]]) -> Figures:
+    counts = {number: n for number, n in zip(bins["bin"], bins["rows"], strict=True) if number is not None}
     return Figures(
-        rows, rows - present, sum(answer.get("nans", ())), sum(answer["distinct"]), True,
-        min((low for low in answer["min"] if low is not None), default=None),
-        max((high for high in answer["max"] if high is not None), default=None), bins,
+        one["rows"], one["rows"] - one["present"], one.get("nans") or 0, one["distinct"], True,
+        one["min"], one["max"], counts,
     )  # fmt: skip
 
 
 def _figures_of_values(values: ColumnValues) -> Figures:
     figures = values.figures
     one = values.measure({**figures.counts, **figures.about_distinct, **figures.short_extremes})
+    top, counts = shown_values(values.top(COUNTED_VALUES))
     return Figures(
         one["rows"], one["rows"] - one["present"], 0, one["distinct"], True,
-        one.get("min"), one.get("max"), {}, values.top(TOP_VALUES),
+        one.get("min"), one.get("max"), {}, top, counts,
     )  # fmt: skip

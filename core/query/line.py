@@ -232,6 +232,8 @@ class LineAnswers:
         self._totals: dict[tuple[object, ...], Snapshot] = {}
         self._levels: dict[Snapshot, GroupLevels] = {}
         self._fetched: dict[tuple[object, ...], Fetched] = {}
+        self._tokens: dict[tuple[object, ...], object] = {}
+        """Of rows that lie elsewhere, as long as figures of them may be kept."""
 
     def view(self, line: Line, source: Source, job: Job) -> LineView:
         """Blocks. Raises like `Query.read`."""
@@ -265,11 +267,29 @@ class LineAnswers:
         self._fetched[key] = fetched
         for old in list(self._fetched)[:-MOST_ANSWERS]:
             self._fetched.pop(old, None)
-        view, levels = _fetched_view(fetched, query), None
+        view, levels = self._fetched_view(fetched, query), None
         if fetched.is_whole and tree_problem(view, runnable) == "":
             levels = self._levels_of(view, runnable, query, job)
         seconds = time.perf_counter() - start
         return LineView(view, runnable, True, columns, seconds, levels, fetched, query)
+
+    def _fetched_view(self, fetched: Fetched, query: Query) -> View:
+        """Figures of it are computed of all rows that its last steps filter and sort, unless these take some
+        of them by their number."""
+        from lamella.core.query.engine_figures import EngineRows, FetchedView
+
+        computed_steps, scan = split_steps(query.pipeline.steps)
+        where = None
+        if scan.limit is None and not scan.offset:
+            query, where = query.with_steps(computed_steps), scan.where
+        if fetched.is_whole and where is None:
+            return View(fetched.snapshot)
+        key = _answer_key(query)
+        token = self._tokens.setdefault(key, object())
+        for old in list(self._tokens)[:-MOST_ANSWERS]:
+            self._tokens.pop(old, None)
+        rows = EngineRows(query, fetched.snapshot.schema, token)
+        return FetchedView(fetched.snapshot, rows, where, fetched.is_whole)
 
     def fetch_more(self, lines: LineView, job: Job) -> None:
         """Further rows of an answer that was not fetched whole; `view` has them from then on. Blocks."""
@@ -282,6 +302,7 @@ class LineAnswers:
     def forget(self) -> None:
         """Ask again next time for rows that lie elsewhere."""
         self._fetched.clear()
+        self._tokens.clear()
 
     def totals(self, line: Line, source: Source, steps: tuple[Step, ...], job: Job) -> pa.Table:
         """One row: the totals of the groups that the steps give. Blocks."""
@@ -363,15 +384,6 @@ class LineView:
 def _answer_key(query: Query) -> tuple[object, ...]:
     """To Python 1, 1.0 and True are equal."""
     return (query.sources[query.name], query.pipeline, repr(query.pipeline))
-
-
-def _fetched_view(fetched: Fetched, query: Query) -> View:
-    if fetched.is_whole:
-        return View(fetched.snapshot)
-    from lamella.core.query.engine_figures import EngineRows, FetchedView
-
-    schema = fetched.snapshot.schema
-    return FetchedView(fetched.snapshot, EngineRows(query, fetched.total, schema, fetched.token))
 
 
 def tree_problem(view: View | ComputedView, runnable: RunnableLine) -> str | None:

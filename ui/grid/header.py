@@ -107,6 +107,10 @@ class ColumnHeader(QHeaderView):
                     self.resizeSection(column, round(width * factor))
         self.viewport().update()
 
+    @property
+    def filtered_columns(self) -> frozenset[str]:
+        return self._filtered
+
     def set_filtered(self, columns: frozenset[str]) -> None:
         self._filtered = columns
         self._make_room(columns)

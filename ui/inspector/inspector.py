@@ -371,7 +371,7 @@ def rows_of(
 ) -> Callable[[Job], tuple[Snapshot | EngineRows, Filter | None]] | None:
     """Reads all rows with a column, and the filter on them; None where that would take too long."""
     if not isinstance(view, ComputedView):
-        return lambda job: (all_rows(view), view.query.where)
+        return lambda job: all_rows(view)
     return partial(view.rows_of, name) if view.can_profile(name) else None
 
 

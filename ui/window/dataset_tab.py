@@ -392,8 +392,9 @@ class DatasetTab(QWidget):
         if query.where is not None and query.limit is None and not query.offset and loaded.kept is None:
             know_count(loaded.view.snapshot, query.where, loaded.view.num_rows)
         computed = loaded.view if isinstance(loaded.view, ComputedView) else None
-        self.grid.cards.set_rows(all_rows(loaded.view), query.where, computed)
-        columns = () if loaded.where is None else columns_read(loaded.where)
+        all_of_them, where = all_rows(loaded.view)
+        self.grid.cards.set_rows(all_of_them, where, computed)
+        columns = () if where is None else columns_read(where)
         self.grid.column_header.set_filtered(frozenset(columns))
         if from_top:
             self.grid.scroll_to_row(0)

@@ -13,7 +13,7 @@ from lamella.core.arrow.types import ID
 from lamella.core.errors import visible
 from lamella.core.jobs import Job
 from lamella.core.query.computed_view import ComputedView
-from lamella.core.query.engine_figures import all_rows
+from lamella.core.query.engine_figures import shown_rows
 from lamella.ui.grid.pane import GridPane
 from lamella.ui.window.charting import Charting
 from lamella.ui.window.comparing import Comparing
@@ -87,7 +87,7 @@ class Profiling(QObject):
             schema, place = loaded.view.schema, loaded.view.schema.get_field_index(ID)
             columns = schema if place < 0 else schema.remove(place)
             computed = loaded.view if isinstance(loaded.view, ComputedView) else None
-            self.view.show_rows(all_rows(loaded.view), loaded.view.query.where, computed, columns)
+            self.view.show_rows(*shown_rows(loaded.view), computed, columns)
 
     def _give_way(self) -> None:
         """To a chart or a comparison that takes the place."""

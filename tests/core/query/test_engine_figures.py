@@ -97,17 +97,63 @@ def test_a_chart_of_a_line_of_steps_shows_points_of_few_rows(pair: tuple[Dataset
 
 @pytest.mark.parametrize("name", [name for name in rows().column_names if name != "tz"])
 def test_cards_and_profiles_are_the_same(pair: tuple[Dataset, SparkTable], name: str) -> None:
-    table, there = pair[0].snapshot(), EngineRows(pair[1].query(), ROWS, pair[1].schema, "rows")
-    here, made = card(table, name), there.card(name, Job())
+    table, there = pair[0].snapshot(), EngineRows(pair[1].query(), pair[1].schema, "rows")
+    here, made = card(table, name), there.card(name, None, Job())
     for figure in ("rows", "nulls", "nans", "min", "max", "top"):
         assert getattr(made.all, figure) == getattr(here.all, figure), figure
     assert made.all.distinct == pytest.approx(here.all.distinct, rel=0.1), "both are estimates"
     assert sum(made.all.bins.values()) == sum(here.all.bins.values())
-    ours, theirs = profile(table, name), there.profile(name, Job())
+    ours, theirs = profile(table, name), there.profile(name, None, Job())
     for figure in ("rows", "nulls", "nans", "distinct", "min", "max", "quantiles", "histogram", "lengths"):
         assert getattr(theirs, figure) == getattr(ours, figure), figure
     assert (theirs.top_values, theirs.approximate) == (ours.top_values, ours.approximate)
     assert theirs.mean == pytest.approx(ours.mean, nan_ok=True)
+
+
+@pytest.mark.parametrize("name", [name for name in rows().column_names if name != "tz"])
+def test_cards_have_figures_of_all_rows_and_of_those_that_meet_a_filter(
+    pair: tuple[Dataset, SparkTable], name: str
+) -> None:
+    where = (col("many") == "m7") | col("k").is_null()
+    here = card(pair[0].snapshot(), name, where)
+    there = EngineRows(pair[1].query(), pair[1].schema, "rows").card(name, where, Job())
+    assert here.met is not None and there.met is not None
+    assert there.top == here.top
+    for ours, theirs in ((here.all, there.all), (here.met, there.met)):
+        for figure in ("rows", "nulls", "nans", "min", "max", "top"):
+            assert getattr(theirs, figure) == getattr(ours, figure), figure
+        assert theirs.distinct == pytest.approx(ours.distinct, rel=0.1), "both are estimates"
+    bars = there.bars(20)
+    assert sum(bars.all) == sum(here.all.bins.values())
+    assert sum(bars.met or ()) == sum(here.met.bins.values())
+    assert all(met <= every for met, every in zip(bars.met or (), bars.all, strict=True))
+
+
+def test_another_filter_counts_only_the_rows_that_meet_it(
+    pair: tuple[Dataset, SparkTable], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there, statements = EngineRows(pair[1].query(), pair[1].schema, object()), list[str]()
+    read = pair[1].server.read
+    monkeypatch.setattr(
+        pair[1].server, "read", lambda sql, job=None: statements.append(sql) or read(sql, job)
+    )
+    whole = there.card("f", None, Job())
+    before = len(statements)
+    made = [there.card("f", where, Job()) for where in (col("id") < 100, col("id") < 200, col("id") < 100)]
+    assert [one.met.rows for one in made] == [100, 200, 100] and all(one.all is whole.all for one in made)
+    assert len(statements) == before + 2
+
+
+def test_values_that_a_filter_brings_to_the_top_are_counted_among_all_rows(
+    pair: tuple[Dataset, SparkTable], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lamella.core.query.engine_figures.COUNTED_VALUES", 8)
+    here, there = pair[0].snapshot(), EngineRows(pair[1].query(), pair[1].schema, object())
+    where = col("id").between(5_390, 5_395)
+    top = there.card("many", where, Job()).top
+    assert top == card(here, "many", where).top
+    assert [one.met for one in top] == [1] * 6 and all(one.all > 100 for one in top)
+    assert not {one.value for one in top} <= {value for value, _ in there.card("many", None, Job()).all.top}
 
 
 def test_a_table_has_profiles_of_the_rows_that_meet_a_condition(pair: tuple[Dataset, SparkTable]) -> None:

@@ -265,6 +265,42 @@ def test_figures_are_of_all_rows_not_of_those_that_were_fetched(
     assert page.values.topLevelItem(0).text(1) == "1", "each id once"
 
 
+def test_a_filter_leaves_the_figures_of_all_rows_behind_its_own(
+    qtbot: QtBot, window: MainWindow, spark_address: str, path: Path, settled: Callable[[], DatasetTab],
+    few_rows: None,
+) -> None:  # fmt: skip
+    """As of rows that are here, whether the answer was fetched whole or not."""
+    window.opening.open_key((f"{spark_address}/parquet:{path}",))
+    tab = settled()
+    tab.grid.cards.set_shown(True)
+    cards = tab.grid.cards.loader
+
+    def rows_of_cards() -> set[int]:
+        faces = [cards.face(name) for name in ("id", "k")]
+        return {0 if face is None else face.card.shown.rows for face in faces}
+
+    for below, met in ((10, 500), (50, 2_500)):
+        tab.set_filter(col("n") < below)
+        settled()
+        qtbot.waitUntil(lambda met=met: rows_of_cards() == {met})
+        numbers, texts = cards.face("id").card, cards.face("k").card
+        assert (numbers.all.rows, numbers.met.rows, numbers.met.max) == (ROWS, met, 4_900 + below - 1)
+        assert sum(one.all for one in texts.top) == ROWS and sum(one.met for one in texts.top) == met
+        bars = tab.grid.cards.bars_of(0)
+        assert sum(bars.all) == ROWS and sum(bars.met) == met
+        assert tab.grid.column_header.filtered_columns == {"n"}
+    tab.profiling.show()
+    qtbot.waitUntil(lambda: tab.profiling.view.loader.num_known == 3)
+    assert {row.profile.rows for row in tab.profiling.view.rows} == {2_500}
+    tab.profiling.hide()
+    tab.grid.go_to(0, 0)
+    tab.inspector.show_page("column")
+    page = tab.inspector.column_page
+    qtbot.waitUntil(lambda: page.figures.topLevelItemCount() > 0)
+    rows = page.figures.topLevelItem(0)
+    assert [rows.text(column) for column in range(3)] == ["Rows", "2,500", "5,000"]
+
+
 def test_a_server_that_is_gone_is_told_in_the_message_bar(
     qtbot: QtBot, window: MainWindow, path: Path, settled: Callable[[], DatasetTab]
 ) -> None:
