@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import zipfile
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -58,23 +60,41 @@ def is_arrow_stream(contents: Contents) -> bool:
 
 
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
-_OF_WORKBOOKS = tuple(name.encode("utf-16-le") for name in ("Workbook", "Book", "EncryptedPackage"))
+_OF_WORKBOOKS = tuple(name.encode("utf-16-le") for name in ("workbook", "book", "encryptedpackage"))
 
 
 def is_workbook(contents: Contents) -> bool:
     """Excel's or OpenDocument's, also one that is encrypted or was cut off."""
     if contents.head.startswith(OLE):
-        return any(name in _directory(contents) for name in _OF_WORKBOOKS)
+        directory = _directory(contents).lower()  # some programs write the names in capitals
+        return any(name in directory for name in _OF_WORKBOOKS)
     if not contents.head.startswith(b"PK\x03\x04"):
         return False
-    import zipfile
-
     try:
         with contents.path.open("rb") as file, zipfile.ZipFile(file) as archive:
             names = set(archive.namelist())
+            if names & {"xl/workbook.xml", "xl/workbook.bin"}:
+                return True
+            types = _content_types(archive) if _TYPES in names else b""
     except (zipfile.BadZipFile, OSError):
         return b"xl/" in contents.head or _SPREADSHEET in contents.head
-    return bool(names & {"xl/workbook.xml", "xl/workbook.bin"}) or _SPREADSHEET in contents.head
+    return any(kind in types for kind in _WORKBOOK_TYPES) or _SPREADSHEET in contents.head
+
+
+_TYPES, _MOST_TYPES = "[Content_Types].xml", 1 << 20
+"""The part that says what the others are, which may lie anywhere (ECMA-376, part 2)."""
+_WORKBOOK_TYPES = (
+    *(b"spreadsheetml.sheet.main+xml", b"spreadsheetml.template.main+xml"),
+    *(b"ms-excel.sheet.", b"ms-excel.template."),
+)
+
+
+def _content_types(archive: zipfile.ZipFile) -> bytes:
+    try:
+        with archive.open(_TYPES) as part:
+            return part.read(_MOST_TYPES)
+    except (EOFError, zlib.error, RuntimeError):  # damaged, encrypted, or compressed in a way of its own
+        return b""
 
 
 _SPREADSHEET = b"mimetypeapplication/vnd.oasis.opendocument.spreadsheet"
@@ -132,8 +152,6 @@ def _unless_text(contents: Contents, signature: bytes, label: str) -> str | None
 
 def _kind_of_zip(contents: Contents) -> str | None:
     """None for an archive of one file, which is read as that."""
-    import zipfile
-
     names = contents.head
     try:
         with contents.path.open("rb") as file, zipfile.ZipFile(file) as archive:

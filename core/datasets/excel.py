@@ -182,11 +182,12 @@ class SheetFile(ValuesFile):
             ]
             places = [self._above + place + 1 for place, _ in filled]
             empty += len(chunk) - len(filled)
-            if filled or (not chunk and not number):
+            is_last = len(chunk) < ROWS_A_BLOCK
+            if filled or (is_last and not number):
                 yield RowBlock(number, [row for _, row in filled], first, first + len(chunk) - 1, places)
                 number += 1
             first += len(chunk)
-            if len(chunk) < ROWS_A_BLOCK:
+            if is_last:
                 break
         self._empty_rows = empty
         self.about = tuple(self._omissions(sheet))
@@ -208,7 +209,7 @@ class SheetFile(ValuesFile):
         sample = list(islice(self._rows_of(sheet), SAMPLED_ROWS))
         if not any(cell is not None for row in sample for cell in row):
             place = f"sheet '{self._sheet_name}'" if self._cells is None else "these cells"
-            raise FileProblem(self.path, f"has nothing in {place}", fix="Choose others, with data in them")
+            raise FileProblem(self.path, f"has nothing in {place}", fix="Choose a sheet or cells with data")
         top, has_header = header_of(sample, self._header)
         width = max(map(len, sample))
         texts = ["" if cell is None else str(cell) for cell in sample[top]] if has_header else [""] * width

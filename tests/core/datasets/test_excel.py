@@ -193,6 +193,29 @@ def test_blanks_around_numbers_are_no_part_of_them(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
+@pytest.mark.parametrize("folder", ["xl\\", ""])
+def test_parts_of_a_workbook_may_lie_anywhere(tmp_path: Path, folder: str) -> None:
+    path = workbook(tmp_path / "a.xlsx", {"a": SALES})
+    with zipfile.ZipFile(path) as book:
+        parts = {part: book.read(part) for part in book.namelist()}
+    with zipfile.ZipFile(path, "w") as book:
+        for part, content in parts.items():
+            name = part.replace("/", "\\") if folder else part.removeprefix("xl/")
+            book.writestr(name, content if folder else content.replace(b"/xl/", b"/").replace(b"xl/", b""))
+    assert opened(path).num_rows == 9
+
+
+def test_a_header_above_empty_texts_has_no_rows(tmp_path: Path) -> None:
+    path = workbook(tmp_path / "a.xlsx", {"a": [["shop", "n"], ["gone", None]]})
+    with zipfile.ZipFile(path) as book:
+        parts = {part: book.read(part) for part in book.namelist()}
+    with zipfile.ZipFile(path, "w") as book:
+        for part, content in parts.items():
+            book.writestr(part, content.replace(b"gone", b""))
+    dataset = opened(path)
+    assert (dataset.schema.names, dataset.num_rows) == (["shop", "n"], 0)
+
+
 def test_a_damaged_sheet_leaves_the_others(tmp_path: Path) -> None:
     path = workbook(tmp_path / "a.xlsx", {"a": SALES, "b": [["n"], [271828]], "c": [["n"], [1]]})
     rewritten(path, 's="0"><v>271828</v>', 't="n"><v>2,7</v>')

@@ -22,6 +22,11 @@ _STYLES = f"""<styleSheet {_MAIN}><numFmts count="2"><numFmt numFmtId="164" form
 <xf numFmtId="164"/><xf numFmtId="165"/><xf numFmtId="21"/></cellXfs></styleSheet>"""
 
 
+_TYPES = """<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types">
+<Override PartName="/xl/workbook.xml"
+ ContentType="application/vnd.openxmlformats-officedocument.spreadsheetml.sheet.main+xml"/></Types>"""
+
+
 class Error(str):
     """A cell with an error, such as #DIV/0!."""
 
@@ -52,7 +57,7 @@ def workbook(
         parts = "".join(f'<Relationship Id="{i}" Type="{_KIND}{k}" Target="{t}"/>' for i, k, t in relations)
         book.writestr("xl/_rels/workbook.xml.rels", f'<Relationships xmlns="{place}">{parts}</Relationships>')
         book.writestr("xl/styles.xml", _STYLES)
-        book.writestr("[Content_Types].xml", "<Types/>")
+        book.writestr("[Content_Types].xml", _TYPES)
     return path
 
 
