@@ -427,9 +427,20 @@ def _stored_value(column: Column, place: int, files: Sequence[Footer]) -> exp.Ex
         factor = _PER_SECOND[column.type.unit] // _PER_SECOND[stored.unit]
         return value if factor == 1 else value * exp.Literal.number(factor)
     kind, own = sql_type(stored), sql_type(column.type)
-    if own is None or kind is None or (kind == own and not _have_offsets(files, path, column.type)):
+    is_same = kind == own and not (_have_offsets(files, path, column.type) or _may_hold_geometries(stored))
+    if own is None or kind is None or is_same:
         return value
     return exp.cast(value, exp.DataType(this=exp.DataType.Type.USERDEFINED, kind=own))
+
+
+def _may_hold_geometries(kind: pa.DataType) -> bool:
+    """Of bytes that a file calls geometries, DuckDB makes values of a type of its own. To cast what is bytes
+    to bytes costs nothing. Variants, which hold bytes too, stay what they are."""
+    return holds(kind, _is_bytes) and not holds(kind, is_interval_or_variant)
+
+
+def _is_bytes(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind))
 
 
 def _have_offsets(files: Sequence[Footer], path: str, kind: pa.DataType) -> bool:

@@ -420,3 +420,13 @@ def test_a_file_of_the_corpus_is_answered_or_refused_in_words(path: Path, tmp_pa
             lamella.sql("select * from f", {"f": path})
     else:
         assert problems(path, tmp_path) == []
+
+
+def test_geometries_are_their_bytes(tmp_path: Path) -> None:
+    path = tmp_path / "places.parquet"
+    points = "VALUES ('POINT (30 10)'::GEOMETRY, 1), (NULL, 2), ('LINESTRING (3 1, 1 3)'::GEOMETRY, 3)"
+    duckdb.sql(f"COPY (SELECT * FROM ({points}) AS t(place, n)) TO '{path}'")
+    assert open_dataset(path).schema.field("place").type == pa.binary()
+    assert problems(path, tmp_path) == []
+    answer = lamella.sql("SELECT octet_length(place) AS bytes FROM f ORDER BY n", {"f": path})
+    assert answer.column("bytes").to_pylist() == [21, None, 41]
