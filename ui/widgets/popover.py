@@ -21,8 +21,8 @@ from lamella.core.errors import visible
 from lamella.ui import theme
 
 LEAST_WIDTH = 260
-LEAST_LETTERS = 5
-"""Of a choice that are shown however narrow its window is."""
+LEAST_LETTERS, SHORT_LETTERS = 5, 9
+"""Of a choice that are shown however narrow its window is, and of one that is never cut."""
 OPENS = " ▾"
 SCREEN_MARGIN = 8
 LIST_HEIGHT = 220
@@ -125,7 +125,7 @@ class ChoiceButton(QToolButton):
         return QSize(around + words, super().sizeHint().height())
 
     def minimumSizeHint(self) -> QSize:
-        hidden = self._choice[LEAST_LETTERS:]
+        hidden = "" if len(self._choice) <= SHORT_LETTERS else self._choice[LEAST_LETTERS:]
         least = self.sizeHint().width() - self.fontMetrics().horizontalAdvance(hidden)
         return QSize(
             least + (self.fontMetrics().horizontalAdvance("…") if hidden else 0), self.sizeHint().height()
