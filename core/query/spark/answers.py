@@ -92,7 +92,7 @@ class SparkEngine:
 
 
 def _rows_behind(compiler: SparkCompiler, node: Node, before: Fetched) -> Node | None:
-    return rows_behind(node, before.snapshot) if compiler.has_order else None
+    return rows_behind(node, before.snapshot, compiler.stored) if compiler.has_order else None
 
 
 class SparkRows:

@@ -141,6 +141,8 @@ class SparkCompiler(Compiler):
         self.server, self._find_source = server, find
         self.tables: dict[str, str] = {}
         self.types: dict[str, pa.DataType] = {}
+        self.stored: set[str] = set()
+        """The identifiers of columns that tables of the server hold: their values are the same each time."""
         self._steps: list[tuple[Step, Node, Node]] = []
         self.has_order = True
         """Whether all rows that are read have a key, so that orders tell every two of them apart."""
@@ -155,6 +157,7 @@ class SparkCompiler(Compiler):
             raise elsewhere(source.name, self.server)
         self.has_order = self.has_order and bool(source.key)
         scan = SparkScan(self._table_of(source.relation), source.name, source.stored_schema, source.key)
+        self.stored.update(one.identifier for one in scan.fields.all)
         return self._known(scan)
 
     def _table_of(self, sql: str) -> str:

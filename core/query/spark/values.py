@@ -188,8 +188,13 @@ def compared(node: Any, context: Context) -> Any:
 
 
 def ordered(node: exp.Ordered, context: Context) -> exp.Expr:
-    """0 and -0 are one number in an order."""
-    node.set("this", without_sign_of_zero(node.this, context))
+    """0 and -0 are one number in an order, and NaN is the greatest one, whatever its sign: Sail 0.7 takes one
+    with a sign for the least."""
+    known, value = context.type_of(node.this), node.this
+    if known is not None and is_.is_floating(known):
+        value = call("nanvl", value, spark_cast(exp.Literal.string("NaN"), "DOUBLE"))
+        value = exp.Add(this=value, expression=spark_cast(whole(0), "DOUBLE"))
+    node.set("this", value)
     return node
 
 

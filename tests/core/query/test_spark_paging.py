@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import random
+import struct
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -72,12 +74,42 @@ def test_with_a_key_rows_go_on_behind_the_last_one(
     ).read())  # fmt: skip
 
 
+@pytest.fixture(scope="module")
+def floats(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of few different ones, so that pages end among equal numbers, too."""
+    path, choose = tmp_path_factory.mktemp("floats") / "f.parquet", random.Random(8)
+    (signed_nan,) = struct.unpack("<d", struct.pack("<Q", 0xFFF8_0000_0000_0000))
+    odd = [math.nan, signed_nan, math.inf, -math.inf, 0.0, -0.0, None, 0.1, -1e300, 5e-324]
+    values = [choose.choice(odd) for _ in range(ROWS)]
+    narrow = pa.array([None if v is None else v if v == 0.1 else v * 0.5 for v in values]).cast(
+        pa.float32(), safe=False
+    )
+    rows = {"id": choose.sample(range(ROWS), ROWS), "f": pa.array(values), "g": narrow}
+    pq.write_table(pa.table(rows), path)
+    return path
+
+
+@pytest.mark.parametrize("keys", [("f",), ("-f",), ("g", "-id"), ("-g", "f"), ("id",)])
+@pytest.mark.parametrize("limit", [31, 100])
+def test_rows_go_on_behind_floats_of_every_sort(
+    spark_address: str, floats: Path, keys: tuple[str, ...], limit: int
+) -> None:
+    spill.limit_rows(limit)
+    order = tuple(SortKey(key.removeprefix("-"), key.startswith("-")) for key in keys)
+    table = open_dataset(f"{spark_address}/parquet:{floats}", row_key=["f", "id"])
+    views = pieces(Line.of((Sort(order),)), table)
+    assert [len(one.view.snapshot.segments) for one in views] == list(range(1, -(-ROWS // limit) + 1))
+    by_key = Sort((SortKey("f"), SortKey("id")))
+    whole = open_dataset(floats).query().with_steps((by_key, Sort(order)))
+    assert views[-1].view.page(0, ROWS)["id"].to_pylist() == whole.read()["id"].to_pylist()
+
+
 @pytest.mark.parametrize(
     ("key", "steps"),
     [
         ((), ()),
         ((), (Sort((SortKey("id"),)),)),
-        (("id",), (Sort((SortKey("f"),)),)),
+        (("id",), (Compute((("g", col("f") / 3),)), Sort((SortKey("g"),)))),
         (("id",), (Select(("k",)),)),
         ((), (Group(("id",), (("n", agg.count()),)),)),
     ],
