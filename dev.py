@@ -383,6 +383,7 @@ LONG_FORMS = {
         (
             *("-m", "pytest", "-q", "tests/property/test_filters_agree.py"),
             *("tests/property/test_filters_everywhere.py", "tests/property/test_filters_in_sqlite.py"),
+            *("tests/core/filters/test_text.py", "tests/core/filters/test_mongo.py"),
         ),
         {"LAMELLA_LONG_RUNS": "1000"},
     ),
@@ -392,7 +393,7 @@ LONG_FORMS = {
         2000,
         *("tests/property/test_queries_agree.py", "tests/core/query/test_mongo_pipeline.py"),
         *("tests/core/query/test_few_in_order.py", "tests/core/query/test_exact_types.py"),
-        "tests/core/query/test_arithmetic.py",
+        *("tests/core/query/test_arithmetic.py", "tests/core/query/test_pruning.py"),
     ),
     "spark": property_test(
         "random queries on DuckDB and Sail", 3, 200, "tests/property/test_spark_agrees.py"

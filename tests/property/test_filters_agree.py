@@ -27,7 +27,7 @@ from lamella.core.filters.to_sql import field_in
 from tests.property.filter_families import FAMILIES, NEGATIVE_NAN, cases
 from tests.property.filter_model import expected
 
-RUNS = int(os.environ.get("LAMELLA_LONG_RUNS", "40"))
+RUNS = int(os.environ.get("LAMELLA_LONG_RUNS", "25"))
 LONG = "LAMELLA_LONG_RUNS" in os.environ
 FILTERS_A_STATEMENT = 20
 

@@ -21,7 +21,7 @@ from lamella.core.datasets.formats import recognise
 from lamella.core.errors import FileProblem
 from lamella.core.jobs import Job
 
-ROUNDS = int(os.environ.get("LAMELLA_LONG_RUNS", "30"))
+ROUNDS = int(os.environ.get("LAMELLA_LONG_RUNS", "15"))
 
 ROWS = 200_000
 

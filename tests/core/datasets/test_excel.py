@@ -22,7 +22,7 @@ from lamella.core.jobs import Job
 from lamella.core.store.importing import import_dataset
 from tests.core.datasets.workbooks import Error, encrypted, open_document, workbook
 
-ROUNDS = int(os.environ.get("LAMELLA_LONG_RUNS", "40"))
+ROUNDS = int(os.environ.get("LAMELLA_LONG_RUNS", "15"))
 
 SALES = [["day", "shop", "n", "price", "ok"]] + [
     [dt.date(2024, 1, 1 + n), f"Rome {n}", n, n + 0.5, n % 2 == 0] for n in range(9)

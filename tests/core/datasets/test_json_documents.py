@@ -18,7 +18,7 @@ from lamella.core.datasets.text import dataset as opening
 from lamella.core.errors import FileProblem
 from lamella.core.jobs import Job
 
-ROUNDS = int(os.environ.get("LAMELLA_LONG_RUNS", "100"))
+ROUNDS = int(os.environ.get("LAMELLA_LONG_RUNS", "40"))
 
 ROWS = [{"n": 1, "s": 'a "b" [{,\\', "l": [1, {"x": None}]}, {"n": 2, "d": "2024-02-29"}, {"s": "é,\n]"}]
 

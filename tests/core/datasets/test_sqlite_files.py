@@ -26,7 +26,7 @@ from lamella.core.jobs import Job
 from lamella.core.store.importing import import_dataset
 from lamella.core.store.paths import CATALOG
 
-ROUNDS = int(os.environ.get("LAMELLA_LONG_RUNS", "50"))
+ROUNDS = int(os.environ.get("LAMELLA_LONG_RUNS", "20"))
 
 
 def database(path: Path, *statements: str, rows: Iterable[tuple[Any, ...]] = ()) -> Path:

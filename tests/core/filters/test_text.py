@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+import os
 from decimal import Decimal
 
 import numpy as np
@@ -19,6 +20,7 @@ from lamella.core.filters.operators import Arity
 from lamella.core.filters.text.lexer import ALSO
 from lamella.core.query.expressions import col
 
+RUNS = int(os.environ.get("LAMELLA_LONG_RUNS", "60"))
 FLIGHTS = pa.schema(
     [
         ("dep_delay", pa.int16()),
@@ -147,7 +149,7 @@ TREES = st.recursive(SIMPLE, grown, max_leaves=5)
 
 
 @pytest.mark.parametrize("operator", OPERATORS)
-@settings(max_examples=25)
+@settings(max_examples=RUNS // 6)
 @given(data=st.data())
 def test_every_operator_reads_back_as_it_was(operator: str, data: st.DataObject) -> None:
     tree = data.draw(predicates(operator, TREES))
@@ -156,7 +158,7 @@ def test_every_operator_reads_back_as_it_was(operator: str, data: st.DataObject)
     assert parse(f"not ({text}) or {text}") == Or((Not(tree), tree))
 
 
-@settings(max_examples=200)
+@settings(max_examples=RUNS)
 @given(tree=TREES)
 def test_every_tree_reads_back_as_it_was(tree: Filter) -> None:
     again = parse(to_text(tree))
@@ -283,7 +285,7 @@ SIGNS = "( ) , = < ~ % 'x' 1 2013-01-01 17:30 /x/ \"q\" ' \" / - . 😀"
 SCRAPS = st.sampled_from([*WORDS.split(), *SIGNS.split()])
 
 
-@settings(max_examples=300)
+@settings(max_examples=2 * RUNS)
 @given(
     text=st.lists(SCRAPS, max_size=12).map(" ".join) | st.lists(SCRAPS, max_size=8).map("".join) | st.text()
 )

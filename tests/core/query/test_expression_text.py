@@ -224,13 +224,13 @@ EXPRESSIONS = st.recursive(
 )
 
 
-@settings(max_examples=int(os.environ.get("LAMELLA_LONG_RUNS", "150")), deadline=None)
+@settings(max_examples=int(os.environ.get("LAMELLA_LONG_RUNS", "50")), deadline=None)
 @given(EXPRESSIONS)
 def test_every_expression_reads_back_from_its_text(expression: Expression) -> None:
     assert parse_expression(expression_text(expression)) == expression
 
 
-@settings(max_examples=int(os.environ.get("LAMELLA_LONG_RUNS", "150")), deadline=None)
+@settings(max_examples=int(os.environ.get("LAMELLA_LONG_RUNS", "50")), deadline=None)
 @given(st.text(alphabet="ab1 .'\"()+-*/,=<>%^|whentlsdi", max_size=30))
 def test_no_text_raises_anything_else(text: str) -> None:
     try:

@@ -139,7 +139,7 @@ def store(tmp_path_factory):
         yield store
 
 
-@settings(max_examples=int(os.environ.get("LAMELLA_LONG_RUNS", "50")), deadline=None)
+@settings(max_examples=int(os.environ.get("LAMELLA_LONG_RUNS", "25")), deadline=None)
 @given(
     st.tuples(st.integers(0, ROWS - 1), st.integers(0, 12)),
     st.lists(st.sampled_from(BEFORE), max_size=3, unique_by=lambda stage: next(iter(stage))),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import os
 from pathlib import Path
 from typing import Any
 
@@ -72,7 +73,7 @@ def filters(draw: st.DrawFn, name: str, values: st.SearchStrategy[Any], path: st
     return one & other if kind == 5 else one | other
 
 
-@settings(max_examples=150)
+@settings(max_examples=int(os.environ.get("LAMELLA_LONG_RUNS", "50")))
 @given(made=tables())
 def test_what_is_skipped_holds_nothing(tmp_path_factory: pytest.TempPathFactory, made: Any) -> None:
     rows, where = made

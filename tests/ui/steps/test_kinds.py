@@ -18,7 +18,7 @@ from lamella.ui.steps.editors import UNWRITTEN, ComputeEditor, StepContext, expr
 from lamella.ui.steps.kinds import step_words
 from tests.core.query.test_expression_text import EXPRESSIONS, FILTERS
 
-EXAMPLES = int(os.environ.get("LAMELLA_LONG_RUNS", "100"))
+EXAMPLES = int(os.environ.get("LAMELLA_LONG_RUNS", "40"))
 SCHEMA = pa.schema({"a": pa.int64(), "odd name": pa.string(), "": pa.float64()})
 NAMES = st.sampled_from(["x", "", "odd\u202ename", "x" * 100])
 

@@ -43,7 +43,7 @@ from lamella.ui.window.action_handlers import Handler, handlers
 from lamella.ui.window.dataset_tab import DatasetTab
 from lamella.ui.window.line_actions import LineActions
 
-EVENTS = int(os.environ.get("LAMELLA_LONG_RUNS", "150"))
+EVENTS = int(os.environ.get("LAMELLA_LONG_RUNS", "80"))
 SEED = int(os.environ.get("LAMELLA_MONKEY_SEED", "0")) or (1 if "CI" in os.environ else secrets.randbits(32))
 TOLD = 30
 """Of the last events that are printed."""
