@@ -24,7 +24,7 @@ from tests.ui.fake_memory import FakeMemory
 CARRIERS = ["AA", "UA", None, ""]
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def rows() -> pa.Table:
     return pa.table(
         {
