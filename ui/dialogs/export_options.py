@@ -28,6 +28,19 @@ from lamella.ui.widgets.popover import ColumnsChoice
 
 SHOWN_AS = {"": "(nothing)", "\t": "tab"}
 """How values that cannot be seen are shown in a list of proposals."""
+CHOICE_WORDS = {
+    "text": "Text", "needed": "Only where needed", "all": "All values",
+    ".": "Point", ",": "Comma",
+    "iso": "2024-12-31", "dd.mm.yyyy": "31.12.2024", "dd/mm/yyyy": "31/12/2024", "mm/dd/yyyy": "12/31/2024",
+    "yyyymmdd": "20241231",
+    "utf-8": "UTF-8", "utf-8-bom": "UTF-8 with a mark, for Excel", "utf-16": "UTF-16",
+    "windows-1252": "Windows-1252", "latin-1": "Latin-1",
+    "lf": "LF, as on Linux and macOS", "crlf": "CRLF, as on Windows",
+    "zstd": "Zstandard", "snappy": "Snappy", "brotli": "Brotli", "lz4": "LZ4", "none": "None",
+    "refuse": "Refuse", "split": "Several sheets", "cut": "Cut it",
+    "new": "New table", "append": "Append rows", "replace": "Replace rows",
+}  # fmt: skip
+"""What values of choices are called in a form; others stand as they are."""
 log = logging.getLogger(__name__)
 
 
@@ -101,9 +114,12 @@ class FormatOptions(QWidget):
         return self._choice(option, str(value))
 
     def _choice(self, option: Option, value: str) -> QComboBox:
-        box = QComboBox(editable=option.kind == "text")
-        box.addItems([SHOWN_AS.get(choice, choice) for choice in option.choices])
-        box.setCurrentText(SHOWN_AS.get(value, value))
+        is_text = option.kind == "text"
+        words = SHOWN_AS if is_text else CHOICE_WORDS
+        box = QComboBox(editable=is_text)
+        for choice in option.choices:
+            box.addItem(words.get(choice, choice), choice)
+        box.setCurrentText(words.get(value, value))
         box.currentTextChanged.connect(self.changed)
         return box
 
@@ -115,6 +131,8 @@ class FormatOptions(QWidget):
             return field.value()
         if isinstance(field, ColumnsChoice):
             return tuple(field.names)
+        if isinstance(field, QComboBox) and not field.isEditable():
+            return field.currentData()
         text = field.currentText() if isinstance(field, QComboBox) else field.text()  # type: ignore[attr-defined]
         return {shown: value for value, shown in SHOWN_AS.items()}.get(text, text)
 

@@ -54,8 +54,10 @@ def choose(dialog: ExportDialog, **values: Any) -> None:
         field = dialog.options.fields[name]
         if isinstance(field, QCheckBox):
             field.setChecked(value)
-        elif isinstance(field, QComboBox):
+        elif isinstance(field, QComboBox) and field.isEditable():
             field.setCurrentText(value)
+        elif isinstance(field, QComboBox):
+            field.setCurrentIndex(field.findData(value))
         elif isinstance(field, ColumnsChoice):
             field.choose(value)
         else:
