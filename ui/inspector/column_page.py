@@ -65,7 +65,7 @@ Values = tuple[tuple[str | None, Any, int], ...]
 
 
 @dataclass(frozen=True)
-class ColumnFigures:
+class PageFigures:
     """`part` is of the rows that meet the filter; None without one."""
 
     whole: ColumnProfile
@@ -85,13 +85,13 @@ class ValueList:
 
 def read_figures(
     rows: Snapshot | EngineRows, where: Filter | None, name: str, request: ValueList, job: Job
-) -> ColumnFigures:
+) -> PageFigures:
     """Blocks."""
     whole = profile_of(rows, name, None, job)
     part = None if where is None else profile_of(rows, name, where, job)
     is_on_line = whole.histogram is not None
     bars = card_of(rows, name, where, job) if is_on_line else None
-    return ColumnFigures(whole, part, read_values(rows, where, name, request, job), bars)
+    return PageFigures(whole, part, read_values(rows, where, name, request, job), bars)
 
 
 def read_values(
@@ -315,7 +315,7 @@ class ColumnPage(QWidget):
         self.unit, self.heading = QComboBox(accessibleName="Count the values"), QLabel("Most frequent")
         self.rules = QPushButton(flat=True, visible=False)
         self._name = ""
-        self._column: tuple[str, pa.DataType, ColumnFigures | None] | None = None
+        self._column: tuple[str, pa.DataType, PageFigures | None] | None = None
         self._listed: tuple[Values, int] = ((), 0)
         self._wait = QTimer(self, singleShot=True, interval=SEARCH_MS)
         self._build()
@@ -324,7 +324,7 @@ class ColumnPage(QWidget):
     def wanted(self) -> ValueList:
         return ValueList(self.find.text().strip(), self.unit.currentData() or "")
 
-    def show_column(self, name: str, kind: pa.DataType, figures: ColumnFigures | None) -> None:
+    def show_column(self, name: str, kind: pa.DataType, figures: PageFigures | None) -> None:
         """None while they are being read."""
         self._column = name, kind, figures
         self.heading.setVisible(self.unit.isHidden())
@@ -393,7 +393,7 @@ class ColumnPage(QWidget):
             self._show_figures(figures, kind)
             self.show_values(*self._listed)
 
-    def _show_figures(self, figures: ColumnFigures, kind: pa.DataType) -> None:
+    def _show_figures(self, figures: PageFigures, kind: pa.DataType) -> None:
         self.figures.clear()
         whole, part = figures.whole, figures.part
         self.figures.setHeaderLabels(["", "filtered", "all rows"] if part else ["", "all rows", ""])

@@ -45,7 +45,7 @@ from lamella.ui.grid.texts import whole_texts
 from lamella.ui.grid.tree import TreeRows
 from lamella.ui.grid.value_popup import Node
 from lamella.ui.grid.view import GridView
-from lamella.ui.inspector.column_page import ColumnFigures, ColumnPage, ValueList, read_figures, read_values
+from lamella.ui.inspector.column_page import ColumnPage, PageFigures, ValueList, read_figures, read_values
 from lamella.ui.inspector.history_page import HistoryPage
 from lamella.ui.inspector.related_rows import (
     FOLLOW,
@@ -272,11 +272,11 @@ class Inspector(QFrame):
         self.column_page.show_column(name, kind, None)
         request = self.column_page.wanted
 
-        def read(job: Job) -> tuple[ColumnFigures, str | None]:
+        def read(job: Job) -> tuple[PageFigures, str | None]:
             rules = None if table is None else rules_text(read_rules(table, name), kind)
             return read_figures(*rows(job), name, request, job), rules
 
-        def show(figures_and_rules: tuple[ColumnFigures, str | None]) -> None:
+        def show(figures_and_rules: tuple[PageFigures, str | None]) -> None:
             figures, rules = figures_and_rules
             self.column_page.show_rules(rules)
             self._rows = (figures.part or figures.whole).rows

@@ -97,7 +97,8 @@ class Loaded:
 
     @property
     def sort(self) -> tuple[SortKey, ...]:
-        return self.view.query.sort
+        """Rows elsewhere come in it."""
+        return self.view.query.sort if self.lines.fetched is None else self.line.sort
 
 
 class Loader(QObject):

@@ -135,6 +135,7 @@ def test_a_line_of_steps_runs_there(tab: DatasetTab, settled: Callable[[], Datas
     shown = settled()
     counts = shown.view.page(0, 9)["rows"].to_pylist()
     assert len(counts) == 7 and sum(counts) == ROWS // 2 and counts == sorted(counts, reverse=True)
+    assert shown.grid.column_header.sort == (SortKey("rows", True), SortKey("k"))
     assert "7 groups · " in shown.status and "Spark Connect · 127.0.0.1" in shown.status
     tab.add_step(Sql("SELECT k, rows * 2 AS twice FROM t LIMIT 3", "t"))
     assert settled().view.schema.names == ["k", "twice"]
