@@ -13,7 +13,7 @@ public class HdfsServer {
         cluster.waitActive();
         cluster.getFileSystem().setPermission(
             new org.apache.hadoop.fs.Path("/"), new org.apache.hadoop.fs.permission.FsPermission((short) 0777));
-        System.out.println("READY " + cluster.getHttpUri(0));
+        System.out.println("READY " + cluster.getHttpUri(0) + " " + cluster.getURI(0));
         System.out.flush();
         while (System.in.read() >= 0) { }
         cluster.shutdown();

@@ -1,8 +1,9 @@
-"""Hadoop's own HDFS on loopback, by its MiniDFSCluster: a namenode and a datanode with WebHDFS."""
+"""Hadoop's own HDFS on loopback, by its MiniDFSCluster: a namenode and a datanode; and libhdfs for it."""
 
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import tempfile
@@ -10,6 +11,7 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 import platformdirs
 import pytest
@@ -30,6 +32,11 @@ POM = f"""<project xmlns="http://maven.apache.org/POM/4.0.0">
       <version>{VERSION}</version>
     </dependency>
     <dependency>
+      <groupId>org.apache.commons</groupId>
+      <artifactId>commons-lang3</artifactId>
+      <version>3.17.0</version>
+    </dependency>
+    <dependency>
       <groupId>javax.xml.bind</groupId>
       <artifactId>jaxb-api</artifactId>
       <version>2.3.1</version>
@@ -39,10 +46,31 @@ POM = f"""<project xmlns="http://maven.apache.org/POM/4.0.0">
 """
 
 
+LIBHDFS_VERSION = "0.3.1"
+"""Of the crate `hdfs-sys`, which brings the C sources of libhdfs 3.3: Hadoop publishes no library by itself."""
+CARGO = f"""[package]
+name = "libhdfs"
+version = "1.0.0"
+edition = "2021"
+
+[dependencies]
+hdfs-sys = {{ version = "={LIBHDFS_VERSION}", features = ["vendored", "hdfs_3_3"] }}
+"""
+
+
+class Namenode(NamedTuple):
+    """`web` is its web address, `http://localhost:34567`, `rpc` that of Hadoop's own protocol,
+    `hdfs://localhost:45678`."""
+
+    web: str
+    rpc: str
+    process: subprocess.Popen[str]
+
+
 @contextmanager
-def hdfs_server() -> Iterator[str]:
-    """The web address of a namenode, such as `http://localhost:34567`. Skips the test, with the reason, where
-    it cannot be. It takes 100 MB, which Maven fetches once, and ten seconds to start."""
+def hdfs_server() -> Iterator[Namenode]:
+    """Skips the test, with the reason, where it cannot be. It takes 100 MB, which Maven fetches once, and ten
+    seconds to start."""
     with tempfile.TemporaryDirectory() as folder:
         process = subprocess.Popen(
             [*_command(), folder],
@@ -56,13 +84,50 @@ def hdfs_server() -> Iterator[str]:
         try:
             ready = next((line for line in process.stdout if line.startswith("READY ")), "")
             assert ready, "the cluster did not start"
-            address = ready.split()[1]
-            _warm_up(address)
-            yield address
+            namenode = Namenode(*ready.split()[1:], process)
+            _warm_up(namenode.web)
+            yield namenode
         finally:
             process.stdin.close()
             process.wait(timeout=60)
             process.stdout.close()
+
+
+def libhdfs_environment() -> dict[str, str]:
+    """The variables that lead to libhdfs: what this machine has, or else what cargo and gcc build once. Skips
+    the test where neither can be."""
+    if "ARROW_LIBHDFS_DIR" in os.environ or "HADOOP_HOME" in os.environ:
+        return {}
+    for tool in ("cargo", "gcc", "javac"):
+        if shutil.which(tool) is None:
+            pytest.skip(f"libhdfs for tests needs {tool}, which is not installed")
+    java_home = Path(shutil.which("javac") or "").resolve().parent.parent
+    folder = Path(platformdirs.user_cache_dir("lamella-tests", appauthor=False), f"libhdfs-{LIBHDFS_VERSION}")
+    if not folder.is_dir():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
+            _build_libhdfs(Path(scratch), java_home)
+            Path(scratch, "library").rename(folder)
+    jars = os.pathsep.join(str(jar) for jar in sorted(_jars().glob("*.jar")))
+    return {"ARROW_LIBHDFS_DIR": str(folder), "JAVA_HOME": str(java_home), "CLASSPATH": jars}
+
+
+def _build_libhdfs(folder: Path, java_home: Path) -> None:
+    """`library/libhdfs.so`, of the archive of objects that the crate makes."""
+    (folder / "src").mkdir()
+    (folder / "src" / "lib.rs").touch()
+    (folder / "library").mkdir()
+    (folder / "Cargo.toml").write_text(CARGO, encoding="utf-8")
+    variables = {"CFLAGS": "-DLIBHDFS_DLL_EXPORT", "JAVA_HOME": str(java_home)}
+    build = ["cargo", "build", "--release", "--quiet"]
+    done = subprocess.run(
+        build, cwd=folder, env=os.environ | variables, capture_output=True, encoding="utf-8", check=False
+    )
+    if done.returncode:
+        pytest.skip(f"libhdfs could not be built: {done.stderr.strip().splitlines()[-1:]}")
+    archive = next((folder / "target").rglob("libhdfs.a"))
+    link = ["-Wl,--whole-archive", archive, "-Wl,--no-whole-archive", f"-L{java_home}/lib/server", "-ljvm"]
+    subprocess.run(["gcc", "-shared", *link, "-o", folder / "library" / "libhdfs.so"], check=True)
 
 
 def _warm_up(address: str) -> None:
@@ -88,7 +153,7 @@ def _jars() -> Path:
         if shutil.which(tool) is None:
             pytest.skip(f"HDFS for tests needs {tool}, which is not installed")
     cache = Path(platformdirs.user_cache_dir("lamella-tests", appauthor=False))
-    jars = cache / f"hadoop-minicluster-{VERSION}"
+    jars = cache / f"hadoop-{VERSION}"
     if not jars.is_dir():
         cache.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=cache) as scratch:

@@ -94,7 +94,8 @@ class Connection:
         if self.places:
             return 3 if place.casefold() in (one.casefold() for one in self.places) else 0
         if self.of_kind.places == "hosts" and self.endpoint:
-            return 2 if _is_at(place, self.endpoint, any_port=scheme.casefold() == "hdfs") else 0
+            of_hadoop = [one.casefold() == "hdfs" for one in (scheme, urlsplit(self.endpoint).scheme)]
+            return 2 if _is_at(place, self.endpoint, any_port=of_hadoop[0] != of_hadoop[1]) else 0
         return 1
 
     def to_json(self) -> dict[str, Any]:
@@ -184,9 +185,8 @@ def _refuse_odd_endpoint(connection: Connection, where: str, kind: Kind) -> None
                 f"Leave them out of the URL, and give secrets by reference: {REFERENCES}",
                 field="endpoint",
             )
-        schemes = kind.schemes if kind.name == "spark" else ("http", "https")
         is_host = _HOST.fullmatch(parts.netloc) and parts.port != 0  # ValueError for one above 65535
-        if parts.scheme in schemes and is_host and not (parts.query or parts.fragment):
+        if parts.scheme in kind.endpoint_schemes and is_host and not (parts.query or parts.fragment):
             return
     raise BadConnection(
         f"{where}: the endpoint is not a URL of a server", fix=f"Such as {kind.endpoint}", field="endpoint"

@@ -39,6 +39,7 @@ class Kind:
     schemes: tuple[str, ...]
     places: str
     endpoint: str = ""
+    endpoint_schemes: tuple[str, ...] = ("http", "https")
     needs_endpoint: bool = False
     region: str = ""
     profile: str = ""
@@ -78,12 +79,13 @@ KINDS = (
              Secret("token", "Access token"),
          )),
     Kind("hdfs", "HDFS", ("hdfs", "webhdfs", "swebhdfs"), "hosts",
-         endpoint="http://namenode.example.org:9870", account="User name",
+         endpoint="http://namenode.example.org:9870", endpoint_schemes=("http", "https", "hdfs"),
+         account="User name",
          secrets=(Secret("token", "Delegation token"),)),
     Kind("http", "Web server", ("http", "https"), "hosts", account="User name",
          secrets=(Secret("password", "Password"), Secret("token", "Bearer token"))),
     Kind("spark", "Spark Connect", ("sc",), "hosts",
-         endpoint="sc://spark.example.org:15002", needs_endpoint=True, account="User name",
+         endpoint="sc://spark.example.org:15002", endpoint_schemes=("sc",), needs_endpoint=True, account="User name",
          secrets=(Secret("token", "Token"),), reads_files=False),
 )  # fmt: skip
 BY_NAME = {kind.name: kind for kind in KINDS}

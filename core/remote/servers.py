@@ -56,9 +56,9 @@ def new_server(address: Address, connection: Connection | None) -> Server:
 
         return WebServer(connection)
     if kind == "hdfs":
-        from lamella.core.remote.webhdfs import WebHdfs
+        from lamella.core.remote import hdfs
 
-        return WebHdfs(address, connection)
+        return hdfs.new_server(address, connection)
     from lamella.core.remote.object_store import ObjectStore
 
     return ObjectStore(address, connection)

@@ -205,17 +205,20 @@ class WebHdfs:
 
 def _root(address: Address, connection: Connection | None) -> str:
     """The namenode's web address. The port of `hdfs://` is for Hadoop's own protocol."""
-    if connection is not None and connection.endpoint:
-        return connection.endpoint
-    if not address.place:
+    place, endpoint = address.place, connection.endpoint if connection is not None else ""
+    if urlsplit(endpoint).scheme == "hdfs":
+        place = place or urlsplit(endpoint).netloc
+    elif endpoint:
+        return endpoint
+    if not place:
         raise RemoteProblem(
             address,
             "names no host",
-            "hdfs:///path leaves it to a connection, and none serves it",
+            "hdfs:///path leaves it to a connection, or to Hadoop's configuration where libhdfs is installed",
             "Add a connection with the namenode's web address, or name the host",
         )
     tls = address.scheme == "swebhdfs"
-    server = urlsplit(f"//{address.place}")
+    server = urlsplit(f"//{place}")
     port = None if address.scheme == "hdfs" else server.port
     host = f"[{server.hostname}]" if ":" in (server.hostname or "") else server.hostname
     return f"http{'s' if tls else ''}://{host}:{port or (DEFAULT_TLS_PORT if tls else DEFAULT_PORT)}"

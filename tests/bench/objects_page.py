@@ -73,7 +73,7 @@ def measure() -> int:
     from tests.hdfs_server import hdfs_server
 
     with hdfs_server() as namenode:
-        address = f"webhdfs://ann@{namenode.removeprefix('http://')}/tmp"
+        address = f"webhdfs://ann@{namenode.web.removeprefix('http://')}/tmp"
         words = COMMAND.split()[1:]
         command = [sys.executable, "-m", "lamella.app", *words, "--no-save", "--export", str(RESULTS)]
         return subprocess.call(command, env=os.environ | {HDFS_VARIABLE: address})

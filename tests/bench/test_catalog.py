@@ -46,7 +46,7 @@ def ran(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
     it is timed, which need not look at what other tests left."""
     with ExitStack() as servers:
         if request.param == "hdfs" and os.environ.get("LAMELLA_LONG_RUNS"):
-            namenode = servers.enter_context(hdfs_server()).removeprefix("http://")
+            namenode = servers.enter_context(hdfs_server()).web.removeprefix("http://")
             patch = servers.enter_context(pytest.MonkeyPatch.context())
             patch.setenv(HDFS_VARIABLE, f"webhdfs://ann@{namenode}/tmp")
         yield _ran(request.param, tmp_path_factory.mktemp("catalog") / "db")

@@ -1,4 +1,4 @@
-"""Files of HDFS, through WebHDFS, on Hadoop's own servers: `python3 dev.py test --long hdfs`."""
+"""Files of HDFS, through WebHDFS and through libhdfs, on Hadoop's own servers: `dev.py test --long hdfs`."""
 
 from __future__ import annotations
 
@@ -21,24 +21,40 @@ from lamella.core.remote.connections import Connection, Connections
 from lamella.core.remote.paths import RemotePath
 from lamella.core.remote.problems import AccessDenied, MissingFile, Unreachable
 from lamella.core.remote.servers import servers
-from tests.hdfs_server import hdfs_server
+from tests.hdfs_server import Namenode, hdfs_server, libhdfs_environment
 
 ROWS = 100_000
 
 
 @pytest.fixture(scope="module")
-def namenode() -> Iterator[str]:
+def namenode() -> Iterator[Namenode]:
     if not os.environ.get("LAMELLA_LONG_RUNS"):
         pytest.skip("HDFS is started by the long form: python3 dev.py test --long hdfs")
-    with hdfs_server() as address:
-        yield address
+    with hdfs_server() as server:
+        yield server
+
+
+@pytest.fixture(params=["webhdfs", "libhdfs"])
+def endpoint(namenode: Namenode, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The endpoint of a connection, which says which way its requests take."""
+    if request.param == "webhdfs":
+        return namenode.web
+    for name, value in libhdfs_environment().items():
+        monkeypatch.setenv(name, value)
+    return namenode.rpc
 
 
 @pytest.fixture
-def root(namenode: str) -> str:
-    """The address of the file system, which a connection serves."""
-    Connections().save(Connection("cluster", "hdfs", endpoint=namenode, account="ann"))
-    return f"hdfs://{namenode.removeprefix('http://').partition(':')[0]}"
+def root(endpoint: str) -> str:
+    """The address of the file system, which a connection serves; a folder of its own for each way."""
+    connect("ann", endpoint)
+    way, _, host = endpoint.rpartition(":")[0].partition("://")
+    return f"hdfs://{host}/{way}"
+
+
+def connect(user: str, endpoint: str) -> None:
+    Connections().save(Connection("cluster", "hdfs", endpoint=endpoint, account=user), replace=True)
+    servers.forget()
 
 
 def put(address: str, data: bytes, tmp_path: Path) -> None:
@@ -117,29 +133,39 @@ def test_a_cancelled_upload_leaves_nothing(root: str, tmp_path: Path):
 def test_a_file_that_changes_is_refused(root: str, tmp_path: Path):
     put(f"{root}/changing.parquet", parquet(1), tmp_path)
     dataset = open_dataset(f"{root}/changing.parquet")
-    put(f"{root}/changing.parquet", parquet(2), tmp_path)
+    address = RemotePath(f"{root}/changing.parquet").address
+    before = servers.server(address).status(address)
+    while servers.server(address).status(address) == before:  # libhdfs gives times in seconds
+        put(f"{root}/changing.parquet", parquet(2), tmp_path)
     with pytest.raises(FileProblem) as caught:
         dataset.read()
     assert is_changed_on_disk(caught.value)
 
 
-def test_missing_and_forbidden(root: str, namenode: str, tmp_path: Path):
+def test_missing_and_forbidden(root: str, endpoint: str, namenode: Namenode, tmp_path: Path):
     put(f"{root}/data2/trips.csv", b"n\n1\n", tmp_path)
     with pytest.raises(MissingFile, match=r"Did you mean 'hdfs://.*/data2/trips.csv'"):
         open_dataset(f"{root}/data2/tripz.csv")
     import urllib.request
 
-    url = f"{namenode}/webhdfs/v1/data2/trips.csv?op=SETPERMISSION&permission=600&user.name=ann"
+    key = RemotePath(f"{root}/data2/trips.csv").address.key
+    url = f"{namenode.web}/webhdfs/v1/{key}?op=SETPERMISSION&permission=600&user.name=ann"
     urllib.request.urlopen(urllib.request.Request(url, method="PUT")).close()
-    Connections().save(Connection("cluster", "hdfs", endpoint=namenode, account="bob"), replace=True)
-    servers.forget()
+    connect("bob", endpoint)
     with pytest.raises(AccessDenied, match="may not be read"):
         open_dataset(f"{root}/data2/trips.csv").read()
 
 
-def test_webhdfs_addresses_need_no_connection(root: str, namenode: str, tmp_path: Path):
+def test_addresses_of_hosts_need_no_connection(
+    root: str, endpoint: str, namenode: Namenode, tmp_path: Path
+):
     put(f"{root}/plain.csv", b"n\n1\n", tmp_path)
     Connections().delete("cluster")
-    assert open_dataset(f"webhdfs://{namenode.removeprefix('http://')}/plain.csv").num_rows == 1
+    key = RemotePath(f"{root}/plain.csv").address.key
+    assert open_dataset(f"webhdfs://{namenode.web.removeprefix('http://')}/{key}").num_rows == 1
     with pytest.raises(Unreachable):
         open_dataset("webhdfs://127.0.0.1:9/plain.csv")
+    if endpoint == namenode.rpc:
+        assert open_dataset(f"{namenode.rpc}/{key}").num_rows == 1
+        with pytest.raises(Unreachable, match=r"webhdfs://"):
+            open_dataset("hdfs://127.0.0.1:9/plain.csv")

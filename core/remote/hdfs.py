@@ -1,0 +1,326 @@
+"""HDFS by Hadoop's own protocol, through libhdfs and pyarrow, and the choice between it and WebHDFS.
+
+Hadoop's client knows the cluster's configuration: high availability, encryption, Kerberos. It costs a Java
+machine in this process, which begins with the first request.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urlsplit
+
+from lamella.core.jobs import Job
+from lamella.core.remote import libhdfs
+from lamella.core.remote.addresses import Address
+from lamella.core.remote.connections import Connection
+from lamella.core.remote.problems import (
+    AccessDenied,
+    AlreadyThere,
+    MissingFile,
+    RemoteProblem,
+    Unreachable,
+    changed,
+    of_status,
+)
+from lamella.core.remote.server import CONNECT_SECONDS, SILENT_SECONDS, Entry, Server, Status
+
+if TYPE_CHECKING:
+    from pyarrow import fs
+
+PAGE_ENTRIES = 1000
+PIECE_BYTES = 1 << 20
+_CONNECT_MS, _SILENT_MS = f"{CONNECT_SECONDS * 1000:.0f}", f"{SILENT_SECONDS * 1000:.0f}"
+SETTINGS = {
+    "ipc.client.connect.timeout": _CONNECT_MS,
+    "ipc.client.connect.max.retries": "1",
+    "ipc.client.connect.max.retries.on.timeouts": "0",
+    "ipc.client.rpc-timeout.ms": _SILENT_MS,
+    "dfs.client.socket-timeout": _SILENT_MS,
+    "dfs.client.max.block.acquire.failures": "1",
+}
+"""Of Hadoop's client, which else waits for a silent server for minutes."""
+_UNREACHABLE = {
+    "ConnectException": "Nothing listens there",
+    "NoRouteToHostException": "No network leads there",
+    "UnknownHostException": "Its name is not known",
+    "ConnectTimeoutException": "It did not answer in time",
+    "SocketTimeoutException": "It did not answer in time",
+    "EOFException": "It closed the connection",
+    "SocketException": "It closed the connection",
+    "RpcNoSuchProtocolException": "It does not speak Hadoop's protocol",
+    "InvalidProtocolBufferException": "It does not speak Hadoop's protocol",
+    "RpcException": "It does not speak Hadoop's protocol",
+}
+_DENIED = ("AccessControlException", "SaslException", "GSSException", "KrbException", "AuthenticationException")
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Route:
+    """How an address of HDFS is reached: by `installation` of libhdfs, or, without one, by WebHDFS. `reason`
+    is for people."""
+
+    installation: libhdfs.Installation | None
+    reason: str
+
+    @property
+    def sentence(self) -> str:
+        return f"{'libhdfs' if self.installation else 'WebHDFS'}: {self.reason}"
+
+
+def route(address: Address, connection: Connection | None) -> Route:
+    """libhdfs for `hdfs://` where it is installed, else WebHDFS. A connection that gives the namenode's web
+    address or a delegation token wants WebHDFS. May block for seconds, the first time."""
+    if address.scheme != "hdfs":
+        return Route(None, f"the address begins with {address.scheme}://")
+    if connection is not None and urlsplit(connection.endpoint).scheme in ("http", "https"):
+        return Route(None, f"the endpoint of the connection '{connection.name}' is a web address")
+    if connection is not None and "token" in connection.secrets:
+        return Route(None, f"the connection '{connection.name}' has a delegation token")
+    if libhdfs.library.is_of_parent:
+        return Route(None, "libhdfs does not work in a process that was forked after its first use")
+    try:
+        installed = libhdfs.installation()
+    except libhdfs.NotInstalled as problem:
+        return Route(None, f"{problem}. {libhdfs.REMEDY}")
+    return Route(installed, f"{installed.library} is installed")
+
+
+def new_server(address: Address, connection: Connection | None) -> Server:
+    way = route(address, connection)
+    if way.installation is not None:
+        return Hdfs(address, connection, way.installation)
+    from lamella.core.remote.webhdfs import WebHdfs
+
+    return WebHdfs(address, connection)
+
+
+class Hdfs:
+    """A file system of Hadoop's as a `Server`, by pyarrow's `HadoopFileSystem`."""
+
+    def __init__(
+        self, address: Address, connection: Connection | None, installation: libhdfs.Installation
+    ) -> None:
+        self._installation = installation
+        place = address.place
+        if connection is not None and connection.endpoint:
+            place = urlsplit(connection.endpoint).netloc
+        where = urlsplit(f"//{place}")
+        # Without a host it is the file system of the cluster's configuration; without a port it may be a
+        # name of two namenodes.
+        self._host, self._port = where.hostname or "default", where.port or 0
+        user = address.user if connection is None or address.user != connection.name else ""
+        self._user = user or (connection.account if connection else "") or os.environ.get("HADOOP_USER_NAME", "")
+        self._lock = threading.Lock()
+        self._opened: fs.HadoopFileSystem | None = None
+        self._renaming: Any = None
+
+    # ------------------------------------------------------------------ reading
+
+    def status(self, address: Address) -> Status:
+        info = self._info(address)
+        if not info.is_file:
+            raise MissingFile(address, "is a folder", fix="Open the folder, or a file in it")
+        return _status(info)
+
+    def read(self, address: Address, start: int, stop: int, status: Status) -> bytes:
+        def work(files: fs.HadoopFileSystem) -> bytes:
+            with files.open_input_file(_path(address)) as file:
+                file.seek(start)
+                return bytes(file.read(stop - start))
+
+        return self._ask(address, work)
+
+    def confirm(self, address: Address, status: Status) -> None:
+        if self.status(address) != status:
+            raise changed(address)
+
+    def stream(self, address: Address, status: Status) -> Iterator[bytes]:
+        file = self._ask(address, lambda files: files.open_input_file(_path(address)))
+        try:
+            while piece := self._ask(address, lambda _: bytes(file.read(PIECE_BYTES))):
+                yield piece
+        finally:
+            file.close()
+        self.confirm(address, status)
+
+    def entries(self, folder: Address, recursive: bool = False) -> Iterator[list[Entry]]:
+        """libhdfs answers with all names of one folder at once."""
+        folders = [folder]
+        while folders:
+            current = folders.pop()
+            infos = self._listing(current)
+            for begin in range(0, len(infos), PAGE_ENTRIES):
+                page = [_entry(current, info) for info in infos[begin : begin + PAGE_ENTRIES]]
+                inside = [entry.address for entry in page if entry.is_folder]
+                yield [entry for entry in page if not entry.is_folder] if recursive else page
+                folders += inside if recursive else []
+
+    def _listing(self, folder: Address) -> list[Any]:
+        from pyarrow import fs
+
+        if self._info(folder).is_file:
+            return []
+        return self._ask(folder, lambda files: files.get_file_info(fs.FileSelector(_path(folder))))
+
+    def _info(self, address: Address) -> Any:
+        from pyarrow import fs
+
+        def work(files: fs.HadoopFileSystem) -> Any:
+            info = files.get_file_info(_path(address))
+            if info.type == fs.FileType.NotFound:  # so it also says of a server that does not answer
+                files.get_file_info(fs.FileSelector(_path(address)))
+            return info
+
+        return self._ask(address, work)
+
+    # ------------------------------------------------------------------ writing
+
+    def upload(self, address: Address, source: Path, job: Job) -> None:
+        """Written beside it under another name, and renamed when it is whole. What is there already is moved
+        aside before, as Hadoop's rename replaces nothing: for that moment there is neither."""
+        draft, aside = _hidden(address), _hidden(address)
+        try:
+            self._send(draft, source, job)
+            replaces = self._is_file(address)
+            if replaces:
+                self._rename(address, aside)
+            try:
+                self._rename(draft, address)
+            except BaseException:
+                if replaces:
+                    self._rename(aside, address)
+                raise
+        except BaseException:
+            self._remove_quietly(draft)
+            raise
+        if replaces:
+            self._remove_quietly(aside)
+
+    def create(self, address: Address, data: bytes) -> None:
+        """A rename that replaces nothing: HDFS lets one of two through."""
+        draft = _hidden(address)
+
+        def write(files: fs.HadoopFileSystem) -> None:
+            with files.open_output_stream(_path(draft)) as file:
+                file.write(data)
+
+        try:
+            self._ask(draft, write, "written")
+            self._rename(draft, address)
+        except BaseException:
+            self._remove_quietly(draft)
+            raise
+
+    def delete(self, address: Address) -> None:
+        self._ask(address, lambda files: files.delete_file(_path(address)), "removed")
+
+    def _send(self, draft: Address, source: Path, job: Job) -> None:
+        total, done = source.stat().st_size, 0
+        sink = self._ask(draft, lambda files: files.open_output_stream(_path(draft)), "written")
+        try:
+            with source.open("rb") as file:
+                while piece := file.read(PIECE_BYTES):
+                    job.report(done, total, f"Writing {draft.name[1:].rpartition('.')[0]}")
+                    self._ask(draft, lambda _, piece=piece: sink.write(piece), "written")
+                    done += len(piece)
+        finally:
+            self._ask(draft, lambda _: sink.close(), "written")
+        job.report(total, total)
+
+    def _rename(self, old: Address, new: Address) -> None:
+        self._file_system(new)
+        with self._lock:
+            if self._renaming is None:
+                self._renaming = libhdfs.library.connect(self._host, self._port, self._user, SETTINGS)
+        if self._renaming is None:
+            raise _problem(new, OSError(), "written")
+        if not libhdfs.library.rename(self._renaming, _path(old), _path(new)):
+            problem = _problem(new, OSError(), "written")
+            if self._is_file(new):
+                raise AlreadyThere(new)
+            raise problem
+
+    def _is_file(self, address: Address) -> bool:
+        try:
+            return bool(self._info(address).is_file)
+        except MissingFile:
+            return False
+
+    def _remove_quietly(self, address: Address) -> None:
+        with suppress(RemoteProblem):  # the first problem is the one to tell
+            if self._is_file(address):
+                self.delete(address)
+
+    # ------------------------------------------------------------------ asking
+
+    def _ask(self, address: Address, work: Callable[[fs.HadoopFileSystem], T], act: str = "read") -> T:
+        files = self._file_system(address)
+        try:
+            return work(files)
+        except OSError as error:
+            raise _problem(address, error, act) from None
+
+    def _file_system(self, address: Address) -> fs.HadoopFileSystem:
+        with self._lock:
+            if self._opened is None:
+                from pyarrow import fs
+
+                try:
+                    libhdfs.library.load(self._installation)
+                    self._opened = fs.HadoopFileSystem(
+                        self._host, self._port, user=self._user or None, extra_conf=SETTINGS
+                    )
+                except OSError as error:
+                    raise _problem(address, error, "read") from None
+            return self._opened
+
+
+def _path(address: Address) -> str:
+    return f"/{address.key}".rstrip("/") or "/"
+
+
+def _hidden(address: Address) -> Address:
+    return address.parent.child(f".{address.name}.{uuid.uuid4().hex[:8]}.part")
+
+
+def _status(info: Any) -> Status:
+    return Status(int(info.size), int(info.mtime_ns), f"{info.mtime_ns // 1_000_000}-{info.size}")
+
+
+def _entry(folder: Address, info: Any) -> Entry:
+    return Entry(folder.child(info.base_name), _status(info) if info.is_file else None)
+
+
+def _problem(address: Address, error: OSError, act: str) -> RemoteProblem:
+    """What Java threw on this thread; what pyarrow says of it is mostly an error number."""
+    cause = libhdfs.library.root_cause()
+    thrown, _, message = cause.partition("\n")[0].partition(": ")
+    name = thrown.rpartition(".")[2]
+    if isinstance(error, FileNotFoundError) or name == "FileNotFoundException":
+        return MissingFile(address, "is not there", fix="Check the address")
+    if "SafeModeException" in cause:
+        return RemoteProblem(address, f"could not be {act}", "The namenode is in safe mode", "Wait for it")
+    if isinstance(error, PermissionError) or name in _DENIED:
+        fix = "Add a connection with the user who may, sign in with kinit, or ask the owner"
+        return AccessDenied(address, f"may not be {act}", message or name, fix)
+    if name in _UNREACHABLE:
+        fix = (
+            "Check the host and the port, which is that of Hadoop's own protocol (8020 as a rule); "
+            "webhdfs:// goes to its web server instead"
+        )
+        return Unreachable(address, "could not be reached", _UNREACHABLE[name], fix)
+    if name in ("RetriableException", "StandbyException"):
+        return of_status(address, 503)
+    why = f"Hadoop's client says: {cause.partition(chr(10))[0] or error.strerror or error}"
+    return RemoteProblem(
+        address, f"could not be {act}", why, "Check Hadoop's configuration, or use webhdfs://"
+    )

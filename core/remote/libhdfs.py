@@ -1,0 +1,207 @@
+"""libhdfs, Hadoop's own client as a C library: where it is, and what of it pyarrow does not pass on.
+
+It starts a Java machine inside this process, which stays until the process ends.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+import subprocess
+import sys
+import threading
+import zipfile
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+LIBRARY = {"darwin": "libhdfs.dylib", "win32": "hdfs.dll"}.get(sys.platform, "libhdfs.so")
+JVM = {"darwin": "lib/server/libjvm.dylib", "win32": "bin/server/jvm.dll"}.get(
+    sys.platform, "lib/server/libjvm.so"
+)
+CLASSPATH_SECONDS = 20
+JAVA_OPTIONS = "-Xrs -Xmx1g"
+"""Ctrl+C stays Python's, and the heap has a limit. The variable LIBHDFS_OPTS replaces them."""
+REMEDY = (
+    "Set HADOOP_HOME to an installation of Hadoop and JAVA_HOME to its Java, "
+    "or ARROW_LIBHDFS_DIR to the folder of libhdfs and CLASSPATH to Hadoop's jars"
+)
+_CLASSES = {
+    "org/apache/hadoop/fs/FileSystem": "hadoop-common",
+    "org/apache/hadoop/hdfs/DistributedFileSystem": "hadoop-hdfs-client",
+}
+_EXCEPTION_CLASSES = {
+    f"org/apache/commons/{package}/exception/ExceptionUtils": f"commons-{package}"
+    for package in ("lang3", "lang")
+}
+"""libhdfs crashes at its first error where the one that it was compiled for is missing."""
+
+
+@dataclass(frozen=True)
+class Installation:
+    """What libhdfs takes to work: the library, a Java machine, and jars and configuration as a class path."""
+
+    library: Path
+    java_home: Path
+    classpath: str
+
+
+class NotInstalled(Exception):
+    """Why libhdfs cannot be used here, as a part of a sentence."""
+
+
+def installation() -> Installation:
+    """The one that the environment leads to, by the variables that pyarrow and Hadoop read themselves. May
+    run `hadoop classpath` for a second, once. Raises `NotInstalled`."""
+    names = ("ARROW_LIBHDFS_DIR", "HADOOP_HOME", "JAVA_HOME", "CLASSPATH", "PATH")
+    result = _search(*(os.environ.get(name, "") for name in names))
+    if isinstance(result, str):
+        raise NotInstalled(result)
+    return result
+
+
+@cache
+def _search(arrow_folder: str, hadoop_home: str, java_home: str, classpath: str, path: str) -> Any:
+    """The installation, or why there is none."""
+    hadoop = Path(hadoop_home, "bin", "hadoop") if hadoop_home else _program("hadoop", path)
+    folders = [Path(arrow_folder)] if arrow_folder else []
+    folders += [hadoop.parent.parent / "lib" / "native"] if hadoop is not None else []
+    library = next((file for folder in folders if (file := folder / LIBRARY).is_file()), None)
+    if library is None:
+        places = " or ".join(map(str, folders))
+        return f"{LIBRARY} is not in {places}" if places else "libhdfs was not found"
+    java = Path(java_home) if java_home else _home_of(_program("java", path))
+    if java is None or not (java / JVM).is_file():
+        return f"{library} needs Java, which is not at {java}" if java else f"{library} needs Java"
+    try:
+        classpath = classpath or _classpath(hadoop, java)
+        _check_classes(library, classpath)
+    except NotInstalled as problem:
+        return f"{library} cannot be used: {problem}"
+    return Installation(library, java, classpath)
+
+
+def _program(name: str, path: str) -> Path | None:
+    program = shutil.which(name, path=path)
+    return Path(program).resolve() if program else None
+
+
+def _home_of(program: Path | None) -> Path | None:
+    return program.parent.parent if program is not None else None
+
+
+def _classpath(hadoop: Path | None, java: Path) -> str:
+    """Hadoop's configuration and jars, by its own command."""
+    if hadoop is None or not hadoop.is_file():
+        raise NotInstalled("neither CLASSPATH nor the command hadoop says where Hadoop's jars are")
+    try:
+        done = subprocess.run(
+            [hadoop, "classpath", "--glob"],
+            capture_output=True,
+            encoding="utf-8",
+            timeout=CLASSPATH_SECONDS,
+            check=False,
+            env={**os.environ, "JAVA_HOME": str(java)},
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise NotInstalled(f"{hadoop} classpath: {error}") from None
+    if done.returncode or not done.stdout.strip():
+        why = (done.stderr.strip().splitlines() or ["it answered nothing"])[-1]
+        raise NotInstalled(f"{hadoop} classpath: {why}")
+    return done.stdout.strip()
+
+
+def _check_classes(library: Path, classpath: str) -> None:
+    """Raise `NotInstalled` where jars are missing without which libhdfs fails, or ends the process."""
+    code = library.read_bytes()
+    wanted = _CLASSES | {name: jar for name, jar in _EXCEPTION_CLASSES.items() if name.encode() in code}
+    for entry in classpath.split(os.pathsep):
+        folder, star = Path(entry.removesuffix("*")), entry.endswith("*")
+        if not star and folder.is_dir():
+            wanted = {name: jar for name, jar in wanted.items() if not (folder / f"{name}.class").is_file()}
+        for file in sorted(folder.glob("*.jar")) if star else [folder]:
+            if wanted and zipfile.is_zipfile(file):
+                with zipfile.ZipFile(file) as jar_file:
+                    names = set(jar_file.namelist())
+                wanted = {name: jar for name, jar in wanted.items() if f"{name}.class" not in names}
+    if wanted:
+        raise NotInstalled(f"the class path lacks {', '.join(wanted.values())}")
+
+
+class Library:
+    """libhdfs in this process, for what pyarrow does not pass on: why something failed, and a rename that
+    replaces nothing. `load` comes first; any thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._process = 0
+        self._java: Any = None
+        self._functions: Any = None
+
+    def load(self, chosen: Installation) -> None:
+        """Load the libraries, and set the variables by which pyarrow and libhdfs find everything; the Java
+        machine begins with the first connection. Raises `OSError`."""
+        with self._lock:
+            if self._functions is not None:
+                return
+            java = ctypes.CDLL(str(chosen.java_home / JVM), ctypes.RTLD_GLOBAL)  # libhdfs does not look for it
+            functions = ctypes.CDLL(str(chosen.library))
+            pointer, text = ctypes.c_void_p, ctypes.c_char_p
+            functions.hdfsNewBuilder.restype = pointer
+            functions.hdfsBuilderSetNameNode.argtypes = [pointer, text]
+            functions.hdfsBuilderSetNameNodePort.argtypes = [pointer, ctypes.c_uint16]
+            functions.hdfsBuilderSetUserName.argtypes = [pointer, text]
+            functions.hdfsBuilderConfSetStr.argtypes = [pointer, text, text]
+            functions.hdfsBuilderConnect.argtypes = [pointer]
+            functions.hdfsBuilderConnect.restype = pointer
+            functions.hdfsRename.argtypes = [pointer, text, text]
+            if hasattr(functions, "hdfsGetLastExceptionRootCause"):  # of Hadoop 3
+                functions.hdfsGetLastExceptionRootCause.restype = text
+            os.environ["ARROW_LIBHDFS_DIR"] = str(chosen.library.parent)
+            os.environ["JAVA_HOME"] = str(chosen.java_home)
+            os.environ["CLASSPATH"] = chosen.classpath
+            os.environ.setdefault("LIBHDFS_OPTS", JAVA_OPTIONS)
+            self._java, self._functions, self._process = java, functions, os.getpid()
+
+    @property
+    def is_of_parent(self) -> bool:
+        """Whether this is a forked process, whose parent began a Java machine: it does not live here."""
+        return self._process not in (0, os.getpid())
+
+    @property
+    def has_java(self) -> bool:
+        """Whether the Java machine has begun."""
+        if self._java is None:
+            return False
+        count = ctypes.c_int(0)
+        self._java.JNI_GetCreatedJavaVMs(ctypes.byref(ctypes.c_void_p()), 1, ctypes.byref(count))
+        return count.value > 0
+
+    def root_cause(self) -> str:
+        """What Java threw last on this thread, which has used libhdfs: `ConnectException: Connection refused`.
+        Empty where there is no Java machine, and of libhdfs before Hadoop 3."""
+        if not self.has_java or not hasattr(self._functions, "hdfsGetLastExceptionRootCause"):
+            return ""
+        return (self._functions.hdfsGetLastExceptionRootCause() or b"").decode("utf-8", "replace").strip()
+
+    def connect(self, host: str, port: int, user: str, settings: dict[str, str]) -> Any:
+        """A file system for `rename`; None where there is no connection, and `root_cause` says why."""
+        functions = self._functions
+        builder = functions.hdfsNewBuilder()
+        texts = [host.encode(), user.encode()]  # the builder reads them as late as it connects
+        functions.hdfsBuilderSetNameNode(builder, texts[0])
+        functions.hdfsBuilderSetNameNodePort(builder, port)
+        if user:
+            functions.hdfsBuilderSetUserName(builder, texts[1])
+        for name, value in settings.items():
+            functions.hdfsBuilderConfSetStr(builder, name.encode(), value.encode())
+        return functions.hdfsBuilderConnect(builder)
+
+    def rename(self, file_system: Any, old: str, new: str) -> bool:
+        """Whether it was done. False also where something has the new name; it stays as it is."""
+        return bool(self._functions.hdfsRename(file_system, old.encode(), new.encode()) == 0)
+
+
+library = Library()
