@@ -472,7 +472,7 @@ LONG_FORMS = {
         needs="LAMELLA_CORPUS",
     ),
     "hdfs": LongForm(
-        "files of HDFS on Hadoop's own servers, which Maven fetches once",
+        "files of HDFS, also through libhdfs, on Hadoop's own servers, which Maven and cargo fetch once",
         3,
         ("-m", "pytest", "-q", "-k", "hdfs", "tests/core/remote/test_hdfs.py", "tests/bench/test_catalog.py"),
         {"LAMELLA_LONG_RUNS": "1"},

@@ -47,7 +47,7 @@ POM = f"""<project xmlns="http://maven.apache.org/POM/4.0.0">
 
 
 LIBHDFS_VERSION = "0.3.1"
-"""Of the crate `hdfs-sys`, which brings the C sources of libhdfs 3.3: Hadoop publishes no library by itself."""
+"""Of the crate `hdfs-sys`, which has the C sources of libhdfs 3.3: Hadoop publishes no library by itself."""
 CARGO = f"""[package]
 name = "libhdfs"
 version = "1.0.0"

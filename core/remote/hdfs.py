@@ -12,6 +12,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
@@ -58,7 +59,13 @@ _UNREACHABLE = {
     "InvalidProtocolBufferException": "It does not speak Hadoop's protocol",
     "RpcException": "It does not speak Hadoop's protocol",
 }
-_DENIED = ("AccessControlException", "SaslException", "GSSException", "KrbException", "AuthenticationException")
+_DENIED = (
+    "AccessControlException",
+    "SaslException",
+    "GSSException",
+    "KrbException",
+    "AuthenticationException",
+)
 
 T = TypeVar("T")
 
@@ -73,7 +80,8 @@ class Route:
 
     @property
     def sentence(self) -> str:
-        return f"{'libhdfs' if self.installation else 'WebHDFS'}: {self.reason}"
+        """`Through WebHDFS: the address begins with webhdfs://.`"""
+        return f"Through {'libhdfs' if self.installation else 'WebHDFS'}: {self.reason}."
 
 
 def route(address: Address, connection: Connection | None) -> Route:
@@ -118,7 +126,9 @@ class Hdfs:
         # name of two namenodes.
         self._host, self._port = where.hostname or "default", where.port or 0
         user = address.user if connection is None or address.user != connection.name else ""
-        self._user = user or (connection.account if connection else "") or os.environ.get("HADOOP_USER_NAME", "")
+        self._user = (
+            user or (connection.account if connection else "") or os.environ.get("HADOOP_USER_NAME", "")
+        )
         self._lock = threading.Lock()
         self._opened: fs.HadoopFileSystem | None = None
         self._renaming: Any = None
@@ -134,8 +144,7 @@ class Hdfs:
     def read(self, address: Address, start: int, stop: int, status: Status) -> bytes:
         def work(files: fs.HadoopFileSystem) -> bytes:
             with files.open_input_file(_path(address)) as file:
-                file.seek(start)
-                return bytes(file.read(stop - start))
+                return bytes(file.read_at(stop - start, start))
 
         return self._ask(address, work)
 
@@ -176,8 +185,10 @@ class Hdfs:
 
         def work(files: fs.HadoopFileSystem) -> Any:
             info = files.get_file_info(_path(address))
-            if info.type == fs.FileType.NotFound:  # so it also says of a server that does not answer
-                files.get_file_info(fs.FileSelector(_path(address)))
+            if info.type == fs.FileType.NotFound:  # so pyarrow also says of a server that does not answer
+                if libhdfs.library.root_cause():
+                    raise OSError
+                files.get_file_info(fs.FileSelector(_path(address)))  # whose error has a number
             return info
 
         return self._ask(address, work)
@@ -230,7 +241,7 @@ class Hdfs:
             with source.open("rb") as file:
                 while piece := file.read(PIECE_BYTES):
                     job.report(done, total, f"Writing {draft.name[1:].rpartition('.')[0]}")
-                    self._ask(draft, lambda _, piece=piece: sink.write(piece), "written")
+                    self._ask(draft, partial(_write, sink, piece), "written")
                     done += len(piece)
         finally:
             self._ask(draft, lambda _: sink.close(), "written")
@@ -277,11 +288,19 @@ class Hdfs:
                 try:
                     libhdfs.library.load(self._installation)
                     self._opened = fs.HadoopFileSystem(
-                        self._host, self._port, user=self._user or None, extra_conf=SETTINGS
+                        self._host,
+                        self._port,
+                        user=self._user or None,
+                        buffer_size=PIECE_BYTES,
+                        extra_conf=SETTINGS,
                     )
                 except OSError as error:
                     raise _problem(address, error, "read") from None
             return self._opened
+
+
+def _write(sink: Any, piece: bytes, files: fs.HadoopFileSystem) -> None:
+    sink.write(piece)
 
 
 def _path(address: Address) -> str:

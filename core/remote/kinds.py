@@ -29,7 +29,8 @@ class Secret:
 class Kind:
     """What a connection of one kind has. An empty label stands for a field that the kind does not have.
 
-    `endpoint` is an example of one; `needs_endpoint`: there is no server without. `places` is what its
+    `endpoint` is an example of one, and `endpoint_note` says more where there are several sorts;
+    `needs_endpoint`: there is no server without. `places` is what its
     addresses name first: buckets, containers or hosts. `reads_files`: files are opened there; of Spark it is
     tables.
     """
@@ -40,6 +41,7 @@ class Kind:
     places: str
     endpoint: str = ""
     endpoint_schemes: tuple[str, ...] = ("http", "https")
+    endpoint_note: str = ""
     needs_endpoint: bool = False
     region: str = ""
     profile: str = ""
@@ -80,12 +82,14 @@ KINDS = (
          )),
     Kind("hdfs", "HDFS", ("hdfs", "webhdfs", "swebhdfs"), "hosts",
          endpoint="http://namenode.example.org:9870", endpoint_schemes=("http", "https", "hdfs"),
+         endpoint_note="A web address for WebHDFS, or hdfs://host:8020 for libhdfs, if installed.",
          account="User name",
          secrets=(Secret("token", "Delegation token"),)),
     Kind("http", "Web server", ("http", "https"), "hosts", account="User name",
          secrets=(Secret("password", "Password"), Secret("token", "Bearer token"))),
     Kind("spark", "Spark Connect", ("sc",), "hosts",
-         endpoint="sc://spark.example.org:15002", endpoint_schemes=("sc",), needs_endpoint=True, account="User name",
+         endpoint="sc://spark.example.org:15002", endpoint_schemes=("sc",), needs_endpoint=True,
+         account="User name",
          secrets=(Secret("token", "Token"),), reads_files=False),
 )  # fmt: skip
 BY_NAME = {kind.name: kind for kind in KINDS}

@@ -24,10 +24,7 @@ JVM = {"darwin": "lib/server/libjvm.dylib", "win32": "bin/server/jvm.dll"}.get(
 CLASSPATH_SECONDS = 20
 JAVA_OPTIONS = "-Xrs -Xmx1g"
 """Ctrl+C stays Python's, and the heap has a limit. The variable LIBHDFS_OPTS replaces them."""
-REMEDY = (
-    "Set HADOOP_HOME to an installation of Hadoop and JAVA_HOME to its Java, "
-    "or ARROW_LIBHDFS_DIR to the folder of libhdfs and CLASSPATH to Hadoop's jars"
-)
+REMEDY = "Set HADOOP_HOME, or ARROW_LIBHDFS_DIR and CLASSPATH, and JAVA_HOME to use it"
 _CLASSES = {
     "org/apache/hadoop/fs/FileSystem": "hadoop-common",
     "org/apache/hadoop/hdfs/DistributedFileSystem": "hadoop-hdfs-client",
@@ -63,7 +60,9 @@ def installation() -> Installation:
 
 
 @cache
-def _search(arrow_folder: str, hadoop_home: str, java_home: str, classpath: str, path: str) -> Any:
+def _search(
+    arrow_folder: str, hadoop_home: str, java_home: str, classpath: str, path: str
+) -> Installation | str:
     """The installation, or why there is none."""
     hadoop = Path(hadoop_home, "bin", "hadoop") if hadoop_home else _program("hadoop", path)
     folders = [Path(arrow_folder)] if arrow_folder else []
@@ -146,7 +145,9 @@ class Library:
         with self._lock:
             if self._functions is not None:
                 return
-            java = ctypes.CDLL(str(chosen.java_home / JVM), ctypes.RTLD_GLOBAL)  # libhdfs does not look for it
+            java = ctypes.CDLL(
+                str(chosen.java_home / JVM), ctypes.RTLD_GLOBAL
+            )  # libhdfs does not look for it
             functions = ctypes.CDLL(str(chosen.library))
             pointer, text = ctypes.c_void_p, ctypes.c_char_p
             functions.hdfsNewBuilder.restype = pointer
@@ -180,8 +181,8 @@ class Library:
         return count.value > 0
 
     def root_cause(self) -> str:
-        """What Java threw last on this thread, which has used libhdfs: `ConnectException: Connection refused`.
-        Empty where there is no Java machine, and of libhdfs before Hadoop 3."""
+        """What Java threw last on this thread, which has used libhdfs: `ConnectException: Connection
+        refused`. Empty where there is no Java machine, and of libhdfs before Hadoop 3."""
         if not self.has_java or not hasattr(self._functions, "hdfsGetLastExceptionRootCause"):
             return ""
         return (self._functions.hdfsGetLastExceptionRootCause() or b"").decode("utf-8", "replace").strip()

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from lamella.core.jobs import Job
+from lamella.core.remote import hdfs
 from lamella.core.remote.addresses import Address
 from lamella.core.remote.connections import BadConnection, Connection
 from lamella.core.remote.kinds import kind_of_scheme
@@ -21,17 +22,20 @@ FIRST_ENTRIES = 20
 
 @dataclass(frozen=True)
 class Trial:
-    """What came of it: a place that was listed or asked, some names in it, and seconds that it took."""
+    """What came of it: a place that was listed or asked, some names in it, and seconds that it took. `route`
+    is a sentence on how it was reached, where there are several ways."""
 
     address: str
     names: tuple[str, ...]
     seconds: float
+    route: str = ""
 
     @property
     def sentence(self) -> str:
         """`s3://trips answers in 12 ms: 2024, 2025`."""
         names = ", ".join(self.names[:5]) + (", …" if len(self.names) > 5 else "")
-        return f"{self.address} answers in {self.seconds * 1000:,.0f} ms{f': {names}' if names else ''}"
+        answer = f"{self.address} answers in {self.seconds * 1000:,.0f} ms{f': {names}' if names else ''}"
+        return f"{answer}. {self.route}" if self.route else answer
 
 
 def try_connection(connection: Connection, address: str = "", job: Job | None = None) -> Trial:
@@ -52,7 +56,8 @@ def try_connection(connection: Connection, address: str = "", job: Job | None = 
         )
     server = new_server(place, connection)
     names = answer(lambda: _names(server, place), job)
-    return Trial(text, names, time.monotonic() - begun)
+    way = hdfs.route(place, connection).sentence if connection.kind == "hdfs" else ""
+    return Trial(text, names, time.monotonic() - begun, way)
 
 
 def _names(server: Server, place: Address) -> tuple[str, ...]:

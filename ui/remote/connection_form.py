@@ -89,6 +89,7 @@ class ConnectionForm(QWidget):
             optional = "" if kind.needs_endpoint else ", or empty for the usual one"
             self._add("endpoint", "Endpoint", connection.endpoint if connection else "",
                       f"{kind.endpoint}{optional}")  # fmt: skip
+            self._add_note(kind.endpoint_note)
         for field in ("region", "profile", "account"):
             label = getattr(kind, field)
             if label:
@@ -145,7 +146,11 @@ class ConnectionForm(QWidget):
             self.secrets.append(field)
             self._layout.addRow(secret.label, field)
         if kind.secrets:
-            note = QLabel("Secrets are never saved here: only where to find them.")
+            self._add_note("Secrets are never saved here: only where to find them.")
+
+    def _add_note(self, text: str) -> None:
+        if text:
+            note = QLabel(text, wordWrap=True)
             theme.variant(note, "caption")
             self._layout.addRow("", note)
 

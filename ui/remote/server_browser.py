@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from urllib.parse import urlsplit
 
 from PySide6.QtCore import QModelIndex, QSize, Qt, Signal
 from PySide6.QtGui import QKeySequence, QShortcut
@@ -377,7 +378,8 @@ def _roots(connection: Connection) -> list[str]:
         return [str(CatalogFolder(parse_address(connection.endpoint)[0]))]
     scheme = next(kind.schemes[0] for kind in KINDS if kind.name == connection.kind)
     if connection.kind == "hdfs" and connection.endpoint and not connection.places:
-        return [f"webhdfs://{connection.endpoint.partition('://')[2].rstrip('/')}/"]
+        server = urlsplit(connection.endpoint)
+        return [f"{'hdfs' if server.scheme == 'hdfs' else 'webhdfs'}://{server.netloc}/"]
     if connection.places:
         return [f"{scheme}://{place}/" for place in connection.places]
     return [f"{scheme}://{connection.name}@"]

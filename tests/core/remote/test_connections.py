@@ -79,6 +79,9 @@ def test_rename_and_delete(saved: Connections):
         ("webhdfs://namenode:9870/data", "cluster"),
         ("webhdfs://namenode:1234/data", None),
         ("webhdfs://other/data", None),
+        ("hdfs://backup/data", "backup"),
+        ("hdfs://backup:8021/data", None),
+        ("webhdfs://backup:9870/data", "backup"),
         ("https://data.example.org/x.csv?token=1", "site"),
         ("http://example.org/x.csv", None),
         ("sc://spark:15002/trips", "spark"),
@@ -90,6 +93,7 @@ def test_serving_prefers_what_names_the_bucket_or_host(saved: Connections, addre
     saved.save(Connection("all", "s3"))
     saved.save(LAB)
     saved.save(Connection("cluster", "hdfs", endpoint="http://namenode:9870"))
+    saved.save(Connection("backup", "hdfs", endpoint="hdfs://backup:8020"))
     saved.save(Connection("site", "http", places=("data.example.org",)))
     saved.save(Connection("spark", "spark", endpoint="sc://spark:15002"))
     connection = saved.serving(address)

@@ -156,9 +156,7 @@ def test_missing_and_forbidden(root: str, endpoint: str, namenode: Namenode, tmp
         open_dataset(f"{root}/data2/trips.csv").read()
 
 
-def test_addresses_of_hosts_need_no_connection(
-    root: str, endpoint: str, namenode: Namenode, tmp_path: Path
-):
+def test_addresses_of_hosts_need_no_connection(root: str, endpoint: str, namenode: Namenode, tmp_path: Path):
     put(f"{root}/plain.csv", b"n\n1\n", tmp_path)
     Connections().delete("cluster")
     key = RemotePath(f"{root}/plain.csv").address.key
