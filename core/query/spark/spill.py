@@ -24,6 +24,8 @@ FOLDER = "lamella-spark-"
 """What the folder of a process is called in the temporary one, with its number behind."""
 IN_MEMORY_BYTES = 32 << 20
 """Smaller answers are not written to the disk."""
+GROUP_ROWS = 1 << 17
+"""Of a row group of the file, where they take less than that."""
 DEFAULT_ROWS = 1_000_000
 
 _numbers = count()
@@ -59,8 +61,7 @@ def spill(
                 size += part.nbytes
                 if size > IN_MEMORY_BYTES:
                     file = _File(schema)
-                    for one in tables:
-                        file.write(one)
+                    file.write(pa.concat_tables(tables))
                     tables.clear()
             else:
                 file.write(part)
@@ -84,14 +85,27 @@ class _File:
         stored = pa.schema([field.with_name(str(key)) for key, field in enumerate(schema)])
         self.path = _folder() / f"{next(_numbers)}.parquet"
         self._stored = stored
+        self._waiting: list[pa.Table] = []
+        self._waiting_rows = self._waiting_bytes = 0
         try:
             self._writer = pq.ParquetWriter(self.path, stored, compression="lz4")
         except OSError as error:
             raise _no_room(error) from error
 
     def write(self, rows: pa.Table) -> None:
+        """Servers send thousands of rows at a time, of which a row group has many."""
+        self._waiting.append(rows)
+        self._waiting_rows += rows.num_rows
+        self._waiting_bytes += rows.nbytes
+        if self._waiting_rows >= GROUP_ROWS or self._waiting_bytes >= IN_MEMORY_BYTES:
+            self._write_group()
+
+    def _write_group(self) -> None:
+        rows = pa.concat_tables(self._waiting).rename_columns(self._stored.names)
+        self._waiting.clear()
+        self._waiting_rows = self._waiting_bytes = 0
         try:
-            self._writer.write_table(rows.rename_columns(self._stored.names))
+            self._writer.write_table(rows)
         except OSError as error:
             raise _no_room(error) from error
 
@@ -102,7 +116,12 @@ class _File:
             self.path.unlink(missing_ok=True)
 
     def snapshot(self, name: str, rows: int) -> Snapshot:
-        self._writer.close()
+        if self._waiting:
+            self._write_group()
+        try:
+            self._writer.close()
+        except OSError as error:
+            raise _no_room(error) from error
         columns = tuple(Column(one.name, one.type, key) for key, one in enumerate(self._schema))
         stat = self.path.stat()
         segment = FileSegment(
