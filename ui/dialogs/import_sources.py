@@ -13,7 +13,7 @@ from lamella.core.datasets.base import Dataset
 from lamella.core.filters.kinds import NESTED, kind_of
 from lamella.core.store.importing import free_name, table_columns
 from lamella.ui import theme
-from lamella.ui.grid.model import icon_name
+from lamella.ui.grid.columns import icon_name
 
 MOST_COLUMNS = 500
 ROW_HEIGHT = 36

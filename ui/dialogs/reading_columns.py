@@ -22,7 +22,7 @@ from lamella.core.datasets.preview import SHOWN_VALUES, TYPES, ColumnPreview
 from lamella.core.errors import visible
 from lamella.core.store.importing import table_columns
 from lamella.ui import theme
-from lamella.ui.grid.model import icon_name, is_right_aligned
+from lamella.ui.grid.columns import icon_name, is_right_aligned
 from lamella.ui.grid.texts import screen_texts
 
 MOST_COLUMNS = 200

@@ -13,7 +13,7 @@ from lamella.core.store.acts import Act, CastColumn, Delete, DropDuplicates, Kin
 from lamella.core.store.effects import CONFLICT, DELETED, NEW, Effect, Preview
 from lamella.ui import theme
 from lamella.ui.editing.paste_dialog import counted
-from lamella.ui.grid.model import icon_name, is_right_aligned
+from lamella.ui.grid.columns import icon_name, is_right_aligned
 from lamella.ui.grid.texts import screen_texts
 
 NULL = "null"

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Sequence
+from dataclasses import dataclass
 
-from PySide6.QtCore import QEvent, QPoint, QRect, QSize, Qt, Signal
+from PySide6.QtCore import QByteArray, QEvent, QPoint, QRect, QSize, Qt, Signal
 from PySide6.QtGui import (
     QContextMenuEvent,
     QFontMetrics,
@@ -19,7 +20,8 @@ from PySide6.QtWidgets import QApplication, QHeaderView, QToolTip, QWidget
 from lamella.core.errors import visible
 from lamella.core.scan.snapshot import SortKey
 from lamella.ui import theme
-from lamella.ui.grid.model import GridModel, icon_name
+from lamella.ui.grid.columns import icon_name
+from lamella.ui.grid.model import GridModel
 from lamella.ui.grid.pinning import HeaderMouse, Pinning
 
 ICON = 14
@@ -27,6 +29,14 @@ ARROW = 12
 NARROWEST, USUAL_WIDTH = 40, 130
 QUIET = ("info", "relation")
 """Marks that say what a column is, and not what is done with it."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Of columns: widths, order and what is hidden, in Qt's own form, and how many are pinned."""
+
+    state: QByteArray
+    pinned: int
 
 
 class ColumnHeader(QHeaderView):
@@ -71,6 +81,30 @@ class ColumnHeader(QHeaderView):
     def set_sort(self, keys: Sequence[SortKey]) -> None:
         self._sort = {key.column: (key.descending, place + 1) for place, key in enumerate(keys)}
         self._make_room(self._sort)
+
+    def put_in_order(self, hidden: Sequence[str]) -> None:
+        """All columns as the model has them, but for those that are hidden."""
+        if self.sectionsMoved():
+            for column in range(self.count()):
+                self.moveSection(self.visualIndex(column), column)
+        if self.sectionsHidden():
+            for column in range(self.count()):
+                self.showSection(column)
+        names = self._grid_model.names
+        for name in set(hidden) & set(names):
+            self.hideSection(names.index(name))
+
+    def names_in_order(self) -> list[str]:
+        """Of all columns, as they stand; quick where none was moved."""
+        names = self._grid_model.names
+        if not self.sectionsMoved():
+            return list(names)
+        return [names[self.logicalIndex(place)] for place in range(self.count())]
+
+    def hidden_names(self) -> list[str]:
+        if not self.sectionsHidden():
+            return []
+        return [name for column, name in enumerate(self._grid_model.names) if self.isSectionHidden(column)]
 
     def set_width(self, name: str, width: int) -> None:
         """At the normal text size; a column that is not shown has it when it comes."""

@@ -25,42 +25,17 @@ from PySide6.QtCore import (
 from PySide6.QtGui import QImage, QImageReader
 
 from lamella.core.errors import visible
-from lamella.core.filters.kinds import NUMBERS, Kind, kind_of
+from lamella.core.filters.kinds import Kind, kind_of
 from lamella.core.jobs import Job
 from lamella.core.query.comparison import ComparedRows
 from lamella.core.query.view import View
-from lamella.core.scan.snapshot import NOTE
 from lamella.ui.formats.formats import AT_POINT, BY_ID, Format, FormattedTexts, form_of, formatted
-from lamella.ui.grid.texts import Fraction, Texts, fraction_of, most_fraction_digits, screen_texts
+from lamella.ui.grid.columns import GridColumns
+from lamella.ui.grid.texts import Fraction, Texts, most_fraction_digits, screen_texts
 from lamella.ui.grid.tree import TreeRows
 from lamella.ui.tasks import Handle, Tasks
 
 TIP_CHARACTERS = 72
-
-ICONS = {
-    Kind.TEXT: "text",
-    Kind.BOOLEAN: "bool",
-    Kind.DATE: "date",
-    Kind.TIMESTAMP: "date",
-    Kind.TIME: "date",
-    Kind.DURATION: "date",
-}
-
-
-def icon_name(type_: pa.DataType) -> str:
-    """The icon that stands for a type in headers and lists of columns."""
-    kind = kind_of(type_)
-    return "number" if kind in NUMBERS else ICONS.get(kind, "group")
-
-
-def is_right_aligned(type_: pa.DataType) -> bool:
-    return kind_of(type_) in NUMBERS
-
-
-def note_of(field: pa.Field) -> str:
-    """What people should know of the column's values; empty for nothing."""
-    return str((field.metadata or {}).get(NOTE, b"").decode(errors="replace"))
-
 
 PAGE_ROWS = 16  # rows scattered over a file cost one by one, and a screen of rows lies in two pages or three
 PAGES_AHEAD = 2
@@ -193,15 +168,13 @@ class Pages(QObject):
         super().__init__(parent)
         self._tasks = tasks
         self._rows: Rows | None = None
-        self._names: list[str] = []
-        self._types: list[pa.DataType] = []
+        self._columns = GridColumns()
         self.retyped = False
         """The last rows have columns called as those before, of other types."""
         self._generation = 0
         self._broken = False
         self._cells = 0
         self._pages: OrderedDict[int, dict[int, Texts]] = OrderedDict()
-        self._fractions: dict[int, Fraction] = {}
         self.fraction_digits: dict[int, int] = {}
         """The most digits behind the point that were read of a column so far."""
         self.formats: dict[str, Format] = {}
@@ -215,18 +188,15 @@ class Pages(QObject):
         self._wanted: Request | None = None
         self._next: Request | None = None
 
-    def show(self, rows: Rows | None, names: Sequence[str], ready: PageTexts | None = None) -> None:
+    def show(self, rows: Rows | None, columns: GridColumns, ready: PageTexts | None = None) -> None:
         """Forget everything read so far; `ready` was read from the new rows already."""
-        types = [] if rows is None else rows.schema.types
-        others = list(names) != self._names
-        self.retyped = not others and types != self._types
+        others = columns.names != self._columns.names
+        self.retyped = not others and columns.types != self._columns.types
         self._generation += 1
-        self._rows, self._names, self._types, self._broken = rows, list(names), types, False
+        self._rows, self._columns, self._broken = rows, columns, False
         self.cancel()
         self._wanted = self._next = None
         self._pages.clear()
-        kinds = [fraction_of(field.type) for field in rows.schema] if rows is not None else []
-        self._fractions = {c: kind for c, kind in enumerate(kinds) if kind is not Fraction.NONE}
         self._stale.clear()
         if others or self.retyped:
             self.fraction_digits, self.extents = {}, {}
@@ -253,11 +223,11 @@ class Pages(QObject):
     def form(self, column: int) -> Format | None:
         """The format of a column, as far as it says something of its values."""
         rows = self._rows
-        if rows is None or column >= len(self._names):
+        if rows is None or column >= len(self._columns.names):
             return None
-        name = self._names[column]
+        name = self._columns.names[column]
         formats = self.formats if name in self.formats else self.usual_formats
-        return form_of(formats, name, self._types[column])
+        return form_of(formats, name, self._columns.types[column])
 
     @property
     def all_formats(self) -> Mapping[str, Format]:
@@ -293,7 +263,7 @@ class Pages(QObject):
         form = self.form(column)
         if form is not None and form.kind not in AT_POINT:
             return Fraction.NONE
-        return self._fractions.get(column, Fraction.NONE)
+        return self._columns.fractions.get(column, Fraction.NONE)
 
     def column(self, page: int, column: int) -> Texts | None:
         """The texts of one page of a column, for drawing many cells; None while not read."""
@@ -337,7 +307,8 @@ class Pages(QObject):
             self._ask(self._next)
 
     def _ask(self, request: Request) -> None:
-        rows, names, generation, formats = self._rows, self._names, self._generation, dict(self.all_formats)
+        rows, names, formats = self._rows, self._columns.names, dict(self.all_formats)
+        generation = self._generation
 
         def work(job: Job) -> PageTexts:
             assert rows is not None
@@ -379,7 +350,7 @@ class Pages(QObject):
                 if isinstance(texts, FormattedTexts) and texts.extent is not None:
                     low, high = self.extents.get(column, texts.extent)
                     self.extents[column] = min(low, texts.extent[0]), max(high, texts.extent[1])
-            for column in self._fractions.keys() & columns.keys():
+            for column in self._columns.fractions.keys() & columns.keys():
                 most = max(self.fraction_digits.get(column, 0), most_fraction_digits(columns[column]))
                 self.fraction_digits[column] = most
             self._pages.move_to_end(page)
@@ -421,11 +392,9 @@ class GridModel(QAbstractTableModel):
         self.start = 0
         self.num_rows = 0
         self.total_rows = 0  # of the whole table, of which a filter shows some
-        self.schema = pa.schema([])
+        self.columns = GridColumns()
         self.names: list[str] = []
-        self.notes: dict[str, str] = {}
         self.descriptions: Mapping[str, str] = {}
-        self.right: list[bool] = []
         self.tree: TreeRows | None = None
         """The rows, where they are groups that can be opened."""
         self._rows = 0
@@ -439,10 +408,24 @@ class GridModel(QAbstractTableModel):
         """Rows may be without columns, and columns without rows."""
         return self.num_rows > 0 and bool(self.names)
 
-    def show(self, rows: Rows, ready: PageTexts | None = None) -> bool:
-        """Show other rows; True when the columns are others, too, and not only more or fewer at the end, as
-        those of rows inside groups are."""
-        names = list(rows.schema.names)
+    @property
+    def schema(self) -> pa.Schema:
+        return self.columns.schema
+
+    @property
+    def notes(self) -> Mapping[str, str]:
+        return self.columns.notes
+
+    @property
+    def right(self) -> Sequence[bool]:
+        """Which columns are aligned to the right."""
+        return self.columns.right
+
+    def show(self, rows: Rows, ready: PageTexts | None = None, columns: GridColumns | None = None) -> bool:
+        """Show other rows, of `columns` where these are known; True when the columns are others, too, and not
+        only more or fewer at the end, as those of rows inside groups are."""
+        columns = columns or GridColumns.of(rows.schema)
+        names = list(columns.names)
         before, now = len(self.names), len(names)
         in_tree = self.tree is not None and isinstance(rows, TreeRows)
         others = names[:before] != self.names[:now] if in_tree else names != self.names
@@ -452,12 +435,10 @@ class GridModel(QAbstractTableModel):
             self.beginInsertColumns(NO_PARENT, before, now - 1)
         elif now < before:
             self.beginRemoveColumns(NO_PARENT, now, before - 1)
-        self.schema, self.names = rows.schema, names
+        self.columns, self.names = columns, names
         self.tree = rows if isinstance(rows, TreeRows) else None
-        self.notes = {field.name: note for field in rows.schema if (note := note_of(field))}
-        self.right = [is_right_aligned(field.type) for field in rows.schema]
         self.total_rows = _total_rows(rows)
-        self.pages.show(rows, names, ready)
+        self.pages.show(rows, columns, ready)
         if others:
             self.num_rows, self._rows, self.start = rows.num_rows, min(rows.num_rows, self.window), 0
             self.endResetModel()

@@ -66,7 +66,7 @@ class GridPane(QWidget):
         layout.addWidget(self.grid)
         layout.addWidget(self.scroll_bar)
         self._late = QTimer(self, singleShot=True, interval=WAIT_MS)
-        self._late.timeout.connect(self.busy.show)
+        self._late.timeout.connect(self._show_busy)
         self.grid.installEventFilter(self)
 
     def set_busy(self, text: str) -> None:
@@ -77,6 +77,10 @@ class GridPane(QWidget):
         else:
             self._late.stop()
             self.busy.hide()
+        self._place()
+
+    def _show_busy(self) -> None:
+        self.busy.show()
         self._place()
 
     def set_nothing(self, text: str) -> None:
@@ -92,6 +96,8 @@ class GridPane(QWidget):
 
     def _place(self) -> None:
         for over in (self.busy, self.nothing):
+            if over.isHidden():
+                continue
             over.adjustSize()
             over.move((self.width() - over.width()) // 2, (self.height() - over.height()) // 2)
             over.raise_()

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import pyarrow as pa
-from PySide6.QtCore import QByteArray, QItemSelectionModel, QPoint, QRect, QSignalBlocker, Qt, Signal
+from PySide6.QtCore import QItemSelectionModel, QPoint, QRect, QSignalBlocker, Qt, Signal
 from PySide6.QtGui import (
     QContextMenuEvent,
     QFocusEvent,
@@ -24,7 +23,8 @@ from lamella.ui import theme
 from lamella.ui.cards.strip import CardStrip
 from lamella.ui.filters.filter_row import FilterRow
 from lamella.ui.formats.formats import Format, form_of
-from lamella.ui.grid.header import ColumnHeader, RowHeader
+from lamella.ui.grid.columns import GridColumns
+from lamella.ui.grid.header import ColumnHeader, Layout, RowHeader
 from lamella.ui.grid.input import Key, Mouse, opens_value, press
 from lamella.ui.grid.model import PAGE_ROWS, GridModel, PageTexts, Rows
 from lamella.ui.grid.painter import NULL, PADDING, WIDEST_FIT, CellPainter, Mark
@@ -39,14 +39,6 @@ MOST_LAYOUTS = 16
 
 
 ROUNDED_TIP = "Rounded on screen; copying and editing take every digit"
-
-
-@dataclass(frozen=True)
-class Layout:
-    """Of columns: widths, order and what is hidden, in Qt's own form, and how many are pinned."""
-
-    state: QByteArray
-    pinned: int
 
 
 class GridView(WindowScrolling):
@@ -134,7 +126,10 @@ class GridView(WindowScrolling):
 
     # -------------------------------------------------------------- showing
 
-    def show_rows(self, rows: Rows, ready: PageTexts | None = None, hidden: Sequence[str] = ()) -> None:
+    def show_rows(
+        self, rows: Rows, ready: PageTexts | None = None, hidden: Sequence[str] = (),
+        columns: GridColumns | None = None,
+    ) -> None:  # fmt: skip
         """Show other rows. Columns keep their widths, order and place on screen when they are the same, and
         have them again when they come back. Where their types are others, they are fitted anew."""
         self._changing = True
@@ -142,7 +137,7 @@ class GridView(WindowScrolling):
         layout = Layout(self.column_header.saveState(), self.pinning.count)
         pinned = [before[column] for column in self.pinning.columns]
         self._fit_from = 0
-        if self.grid_model.show(rows, ready):
+        if self.grid_model.show(rows, ready, columns):
             self._keep_layout(before, layout)
             self.marks = {}
             self._begin_columns(hidden, pinned)
@@ -182,9 +177,7 @@ class GridView(WindowScrolling):
         if known is not None and not self._fit_next:
             self.pinning.begin(known.pinned)
         else:
-            for place, name in enumerate(names):
-                header.moveSection(header.visualIndex(place), place)
-                self.setColumnHidden(place, name in hidden)
+            header.put_in_order(hidden)
             for name in pinned:
                 if name in names:
                     self.pinning.pin(names.index(name))

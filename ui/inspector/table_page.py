@@ -33,7 +33,7 @@ from lamella.core.scan.snapshot import Snapshot
 from lamella.core.store.summary import size_text
 from lamella.core.store.table import Table
 from lamella.ui import theme
-from lamella.ui.grid.model import icon_name
+from lamella.ui.grid.columns import icon_name
 from lamella.ui.tasks import Handle, Tasks
 
 NAME, KIND, SIZE = range(3)

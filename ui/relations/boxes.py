@@ -18,7 +18,7 @@ from PySide6.QtWidgets import (
 from lamella.core.arrow.types import ID
 from lamella.core.errors import visible
 from lamella.ui import theme
-from lamella.ui.grid.model import icon_name
+from lamella.ui.grid.columns import icon_name
 from lamella.ui.relations.schema import TableShape
 
 MOST_SHOWN = 12

@@ -30,9 +30,9 @@ def layout_of(grid: GridView) -> dict[str, Any]:
     """As JSON: nothing of what is as usual."""
     header, names = grid.column_header, grid.grid_model.names
     pinned = [names[column] for column in grid.pinning.columns]
-    order = [names[header.logicalIndex(place)] for place in range(header.count())]
-    usual = [*pinned, *(name for name in names if name not in set(pinned))]
-    hidden = [name for column, name in enumerate(names) if header.isSectionHidden(column)]
+    order = header.names_in_order()
+    usual = [*pinned, *(name for name in names if name not in pinned)] if pinned else names
+    hidden = header.hidden_names()
     layout: dict[str, Any] = {
         ORDER: order if order != usual else [],
         WIDTHS: dict(header.widths),

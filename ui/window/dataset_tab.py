@@ -383,7 +383,7 @@ class DatasetTab(QWidget):
         self.steps.show_line(self.line, loaded.lines.checked)
         self._count_conditions(loaded)
         self.grid.grid_model.pages.usual_formats = loaded.usual_formats
-        self.grid.show_rows(loaded.rows, loaded.ready, HIDDEN_FIRST)
+        self.grid.show_rows(loaded.rows, loaded.ready, HIDDEN_FIRST, loaded.columns)
         self.grid.grid_model.descriptions = loaded.descriptions
         self.groups.follow(loaded)
         self._mark_rows()

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QWidget
 from lamella.core.query.steps import Compute, Group, Join, Select, Where
 from lamella.core.remote.spark_connect import listed_name
 from lamella.ui.dialogs.command_palette import CommandPalette, Offer, command_offers
-from lamella.ui.grid.model import icon_name
+from lamella.ui.grid.columns import icon_name
 from lamella.ui.steps.kinds import KINDS
 from lamella.ui.widgets.sidebar import Entry
 from lamella.ui.window.dataset_tab import DatasetTab

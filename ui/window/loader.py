@@ -27,6 +27,7 @@ from lamella.core.store.table import Table
 from lamella.ui.editing.edit_target import Standing
 from lamella.ui.editing.staged_edits import Difference
 from lamella.ui.formats.formats import Format, figure_formats
+from lamella.ui.grid.columns import GridColumns
 from lamella.ui.grid.model import PageTexts, Request, Rows, read_pages
 from lamella.ui.grid.painter import Mark
 from lamella.ui.grid.tree import FindRows, GroupView, OpenGroups, TreeRows, none_open, open_again
@@ -49,6 +50,7 @@ class Loaded:
 
     lines: LineView
     ready: PageTexts
+    columns: GridColumns
     line: Line
     undo: str = ""
     redo: str = ""
@@ -198,10 +200,13 @@ def load(
     tree = _tree_of(lines, opened, lambda values, job: _rows_inside(dataset, line, values, answers, job), job)
     figures = dataset.figures if isinstance(dataset, Computed) else ()
     usual = figure_formats(lines.checked.steps, lines.view.schema, figures)
-    ready = _first_pages(lines.view if tree is None else tree, place, job, {**usual, **(formats or {})})
+    rows = lines.view if tree is None else tree
+    ready, columns = _first_pages(rows, place, job, {**usual, **(formats or {})}), GridColumns.of(rows.schema)
     numbering, noted = object() if stay is None else stay.numbering, descriptions_of(dataset)
     problem = None if isinstance(dataset, Table) else edit_problem(dataset)
-    return Loaded(lines, ready, line, undo, redo, reasons, stay, tree, numbering, noted, problem, usual)
+    return Loaded(
+        lines, ready, columns, line, undo, redo, reasons, stay, tree, numbering, noted, problem, usual
+    )
 
 
 def descriptions_of(dataset: Dataset) -> dict[str, str]:

@@ -5,6 +5,7 @@ import threading
 import pyarrow as pa
 import pytest
 
+from lamella.ui.grid.columns import GridColumns
 from lamella.ui.grid.model import PAGE_ROWS, Pages
 from lamella.ui.tasks import Handle
 from tests.ui.grid.fake_rows import FakeRows
@@ -16,7 +17,7 @@ def pages(tasks) -> Pages:
 
 
 def shown(pages: Pages, rows: FakeRows) -> None:
-    pages.show(rows, rows.schema.names)
+    pages.show(rows, GridColumns.of(rows.schema))
 
 
 def test_only_the_wanted_pages_and_columns_are_read_and_elsewhere(pages, qtbot) -> None:

@@ -1,0 +1,66 @@
+"""What the grid has to know of columns before it draws one: names, types, alignment, notes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from lamella.core.filters.kinds import NUMBERS, Kind, kind_of
+from lamella.core.scan.snapshot import NOTE
+from lamella.ui.grid.texts import Fraction, fraction_of
+
+ICONS = {
+    Kind.TEXT: "text",
+    Kind.BOOLEAN: "bool",
+    Kind.DATE: "date",
+    Kind.TIMESTAMP: "date",
+    Kind.TIME: "date",
+    Kind.DURATION: "date",
+}
+NO_SCHEMA = pa.schema([])
+
+
+def icon_name(type_: pa.DataType) -> str:
+    """The icon that stands for a type in headers and lists of columns."""
+    kind = kind_of(type_)
+    return "number" if kind in NUMBERS else ICONS.get(kind, "group")
+
+
+def is_right_aligned(type_: pa.DataType) -> bool:
+    return kind_of(type_) in NUMBERS
+
+
+def note_of(field: pa.Field) -> str:
+    """What people should know of the column's values; empty for nothing."""
+    return str((field.metadata or {}).get(NOTE, b"").decode(errors="replace"))
+
+
+@dataclass(frozen=True)
+class GridColumns:
+    """Those of a schema, by their places. Of ten thousand this takes a while, and any thread can do it."""
+
+    schema: pa.Schema = NO_SCHEMA
+    names: Sequence[str] = ()
+    types: Sequence[pa.DataType] = ()
+    right: Sequence[bool] = ()
+    """Which are aligned to the right."""
+    fractions: Mapping[int, Fraction] = field(default_factory=dict)
+    """Of columns whose digits behind the point stand in line."""
+    notes: Mapping[str, str] = field(default_factory=dict)
+    """Of columns that have one, by name."""
+
+    @classmethod
+    def of(cls, schema: pa.Schema) -> GridColumns:
+        types = schema.types
+        looks = {kind: (is_right_aligned(kind), fraction_of(kind)) for kind in set(types)}
+        fractions = {place: looks[kind][1] for place, kind in enumerate(types)}
+        return cls(
+            schema,
+            schema.names,
+            types,
+            [looks[kind][0] for kind in types],
+            {place: fraction for place, fraction in fractions.items() if fraction is not Fraction.NONE},
+            {each.name: note for each in schema if (note := note_of(each))},
+        )
