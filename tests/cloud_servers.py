@@ -1,4 +1,5 @@
-"""Servers on loopback for the long forms of tests: Google Cloud Storage by fake-gcs-server, Azure by Azurite.
+"""Servers on loopback for tests of clouds: a protocol server for Google's uploads in parts, and for the long
+forms Google Cloud Storage by fake-gcs-server, Azure by Azurite.
 
 Go builds the one and npm fetches the other, once, into the user's cache; a test that asks for one is skipped,
 with the reason, where that cannot be.
@@ -12,16 +13,23 @@ import hashlib
 import hmac
 import http.client
 import http.server
+import itertools
 import json
 import os
 import shutil
 import subprocess
 import tempfile
 import threading
+import time
 import urllib.request
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from email.utils import formatdate
 from pathlib import Path
+from urllib.parse import parse_qs, unquote, urlencode
+from xml.etree import ElementTree
+from xml.sax.saxutils import escape
 
 import platformdirs
 import pytest
@@ -101,77 +109,245 @@ def gcs_server(bucket: str) -> Iterator[str]:
     port = free_port()
     front = _Front(port)
     command = [str(folder / "fake-gcs-server"), "-backend", "memory", "-scheme", "http"]
-    own = ["-host", "127.0.0.1", "-port", str(port), "-public-host", f"127.0.0.1:{front.server_address[1]}"]
-    with _running([*command, *own, "-log-level", "error"], port):
+    own = ["-host", "127.0.0.1", "-port", str(port), "-public-host", front.endpoint.rpartition("/")[2]]
+    with _running([*command, *own, "-log-level", "error"], port), _serving(front):
         made = urllib.request.Request(
-            f"http://127.0.0.1:{front.server_address[1]}/storage/v1/b?project=tests",
+            f"{front.endpoint}/storage/v1/b?project=tests",
             json.dumps({"name": bucket}).encode(),
             {"Content-Type": "application/json", "Authorization": f"Bearer {TOKEN}"},
         )
-        thread = threading.Thread(target=front.serve_forever, args=(0.01,))
-        thread.start()
-        try:
-            urllib.request.urlopen(made).close()
-            yield f"http://127.0.0.1:{front.server_address[1]}"
-        finally:
-            front.shutdown()
-            front.server_close()
-            thread.join()
+        urllib.request.urlopen(made).close()
+        yield front.endpoint
 
 
-class _Front(http.server.ThreadingHTTPServer):
-    """What fake-gcs-server leaves out of the XML API: this wants the token, calls every PUT signed, without
-    which it is refused, answers it with an etag, and heeds `If-Match`. Uploads in parts there are none."""
+Answer = tuple[int, Mapping[str, str], bytes]
+
+
+def _refusal(status: int, code: str) -> Answer:
+    return status, {}, f"<?xml version='1.0'?><Error><Code>{code}</Code></Error>".encode()
+
+
+@dataclass
+class _Upload:
+    path: str
+    parts: dict[int, bytes] = field(default_factory=dict)
+
+
+class GoogleServer(http.server.ThreadingHTTPServer):
+    """A protocol server for Google's XML API with its uploads in parts, which keeps objects in memory.
+
+    It follows the documents that Google publishes, for no server that runs here has these uploads: neither
+    fake-gcs-server nor Google's own testbench. So it proves that requests are as the documents want them,
+    and not that Google's servers take them. Parts are numbered from 1 to 10,000; a completion lists them
+    in ascending order with their ETags; all but the last have at least 5 MiB; an upload that was
+    aborted or completed is not known any more.
+
+    `objects` and `uploads` are what is there, `log` the requests. A test may have parts answered with 503
+    (`refusals`: how often, by number) or late, and wait for the first that arrives.
+    """
 
     daemon_threads = True
 
-    def __init__(self, port: int) -> None:
-        super().__init__(("127.0.0.1", 0), _FrontHandler)
-        self.port = port
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _GoogleHandler)
+        self.objects: dict[str, bytes] = {}
+        self.uploads: dict[str, _Upload] = {}
+        self.log: list[str] = []
+        self.refusals: Counter[int] = Counter()
+        self.seconds_a_part = self.seconds_to_complete = 0.0
+        self.has_part = threading.Event()
+        self._lock = threading.Lock()
+        self._numbers = itertools.count(1)
+
+    @property
+    def endpoint(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}"
+
+    def answer(self, command: str, target: str, headers: Mapping[str, str], body: bytes) -> Answer:
+        path, _, query = target.partition("?")
+        asks = {name: values[0] for name, values in parse_qs(query, keep_blank_values=True).items()}
+        with self._lock:
+            self.log.append(" ".join([command, *(f"{name}={asks[name]}" for name in sorted(asks))]))
+        if command == "POST" and "uploads" in asks:
+            return self._initiate(path)
+        if "uploadId" not in asks:
+            return self.plain(command, target, headers, body)
+        upload = self.uploads.get(asks["uploadId"])
+        if upload is None or upload.path != path:
+            return _refusal(404, "NoSuchUpload")
+        if command == "PUT":
+            return self._put_part(upload, asks.get("partNumber", ""), body)
+        if command == "POST":
+            return self._complete(asks["uploadId"], upload, body)
+        if command == "DELETE":
+            del self.uploads[asks["uploadId"]]
+            return 204, {}, b""
+        return _refusal(405, "MethodNotAllowed")
+
+    def _initiate(self, path: str) -> Answer:
+        with self._lock:
+            number = f"upload/{next(self._numbers)}+"  # characters that an address must escape
+            self.uploads[number] = _Upload(path)
+        _, bucket, key = unquote(path).split("/", 2)
+        names = f"<Bucket>{bucket}</Bucket><Key>{escape(key)}</Key><UploadId>{number}</UploadId>"
+        return 200, {}, f"<InitiateMultipartUploadResult>{names}</InitiateMultipartUploadResult>".encode()
+
+    def _put_part(self, upload: _Upload, number: str, body: bytes) -> Answer:
+        if not number.isdecimal() or not 1 <= int(number) <= 10_000:
+            return _refusal(400, "InvalidArgument")
+        time.sleep(self.seconds_a_part)
+        with self._lock:
+            if self.refusals[int(number)]:
+                self.refusals[int(number)] -= 1
+                return _refusal(503, "ServiceUnavailable")
+            upload.parts[int(number)] = body
+        self.has_part.set()
+        return 200, {"ETag": _etag(body)}, b""
+
+    def _complete(self, number: str, upload: _Upload, body: bytes) -> Answer:
+        listed = [
+            (int(part.findtext("PartNumber", "0")), part.findtext("ETag", ""))
+            for part in ElementTree.fromstring(body).iter("Part")
+        ]
+        numbers = [part for part, _ in listed]
+        if not listed or numbers != sorted(set(numbers)):
+            return _refusal(400, "InvalidPartOrder")
+        if any(part not in upload.parts or _etag(upload.parts[part]) != etag for part, etag in listed):
+            return _refusal(400, "InvalidPart")
+        if any(len(upload.parts[part]) < 5 << 20 for part in numbers[:-1]):
+            return _refusal(400, "EntityTooSmall")
+        time.sleep(self.seconds_to_complete)
+        status, headers, data = self.plain("PUT", upload.path, {}, b"".join(map(upload.parts.get, numbers)))
+        if status != 200:
+            return status, headers, data
+        del self.uploads[number]
+        _, bucket, key = unquote(upload.path).split("/", 2)
+        names = f"<Bucket>{bucket}</Bucket><Key>{escape(key)}</Key><ETag>{headers['Etag']}</ETag>"
+        return 200, {}, f"<CompleteMultipartUploadResult>{names}</CompleteMultipartUploadResult>".encode()
+
+    def plain(self, command: str, target: str, headers: Mapping[str, str], body: bytes) -> Answer:
+        """Answer what has nothing to do with parts: here from memory."""
+        path, _, query = target.partition("?")
+        place = unquote(path)
+        if command == "GET" and place.count("/") == 1:
+            return self._listing(f"{place}/", parse_qs(query).get("prefix", [""])[0])
+        if command == "PUT":
+            with self._lock:
+                self.objects[place] = body
+            return 200, {"Etag": _etag(body)}, b""
+        data = self.objects.get(place)
+        if data is None:
+            return _refusal(404, "NoSuchKey")
+        if command == "DELETE":
+            del self.objects[place]
+            return 204, {}, b""
+        known = {"Etag": _etag(data), "Last-Modified": formatdate(usegmt=True)}
+        if headers.get("If-Match", known["Etag"]) != known["Etag"]:
+            return _refusal(412, "PreconditionFailed")
+        if command == "HEAD":
+            return 200, known | {"Content-Length": str(len(data))}, b""
+        if wanted := headers.get("Range"):
+            start, last = map(int, wanted.removeprefix("bytes=").split("-"))
+            stop = min(last + 1, len(data))
+            known["Content-Range"] = f"bytes {start}-{stop - 1}/{len(data)}"
+            return 206, known, data[start:stop]
+        return 200, known, data
+
+    def _listing(self, bucket: str, prefix: str) -> Answer:
+        files = "".join(
+            f"<Contents><Key>{escape(place.removeprefix(bucket))}</Key><Size>{len(data)}</Size>"
+            f"<LastModified>2026-11-28T10:00:00.000Z</LastModified><ETag>{_etag(data)}</ETag></Contents>"
+            for place, data in sorted(self.objects.items())
+            if place.startswith(bucket + prefix)
+        )
+        return (
+            200,
+            {},
+            f"<ListBucketResult><IsTruncated>false</IsTruncated>{files}</ListBucketResult>".encode(),
+        )
 
     def handle_error(self, request: object, client_address: object) -> None:
         """Clients leave in the middle of an answer."""
 
 
-class _FrontHandler(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    server: _Front
+def _etag(data: bytes) -> str:
+    return f'"{hashlib.md5(data, usedforsecurity=False).hexdigest()}"'
 
-    def _pass_on(self) -> None:
-        body = self.rfile.read(int(self.headers.get("Content-Length", "0")))
-        if self.headers.get("Authorization") != f"Bearer {TOKEN}":
-            denied = b"<Error><Code>AuthenticationRequired</Code></Error>"
-            self._answer(401, {}, b"" if self.command == "HEAD" else denied)
-            return
-        path = self.path
-        if self.command == "PUT":
-            path += ("&" if "?" in path else "?") + "X-Goog-Algorithm=GOOG4-RSA-SHA256"
-        connection = http.client.HTTPConnection("127.0.0.1", self.server.port)
-        connection.request(self.command, path, body, dict(self.headers))
+
+@contextlib.contextmanager
+def google_server() -> Iterator[GoogleServer]:
+    """Wants `TOKEN`. Needs nothing that is not here, so it serves the ordinary suite."""
+    with _serving(GoogleServer()) as server:
+        yield server
+
+
+@contextlib.contextmanager
+def _serving(server: GoogleServer) -> Iterator[GoogleServer]:
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+class _Front(GoogleServer):
+    """What fake-gcs-server leaves out of the XML API: uploads in parts; the token; conditions and etags of a
+    PUT, which becomes an upload of the JSON API, where fake-gcs-server has both; and `If-Match`."""
+
+    def __init__(self, port: int) -> None:
+        super().__init__()
+        self._port = port
+
+    def plain(self, command: str, target: str, headers: Mapping[str, str], body: bytes) -> Answer:
+        passed_on = dict(headers)
+        if is_put := command == "PUT":
+            _, bucket, key = unquote(target).split("/", 2)
+            words = {"uploadType": "media", "name": key}
+            if generation := headers.get("x-goog-if-generation-match"):
+                words["ifGenerationMatch"] = generation
+            command, target = "POST", f"/upload/storage/v1/b/{bucket}/o?{urlencode(words)}"
+            passed_on["Content-Length"] = str(len(body))
+        connection = http.client.HTTPConnection("127.0.0.1", self._port)
+        connection.request(command, target, body, passed_on)
         answer = connection.getresponse()
-        status, headers, data = answer.status, dict(answer.headers), answer.read()
+        status, known, data = answer.status, dict(answer.headers), answer.read()
         connection.close()
-        if self.command == "PUT" and status == 200:
-            headers["Etag"] = f'"{json.loads(data)["etag"]}"'
-        wanted = self.headers.get("If-Match")
-        if wanted and status in (200, 206) and headers["Etag"] != wanted:
-            status, headers, data = 412, {}, b"<Error><Code>PreconditionFailed</Code></Error>"
-        self._answer(status, headers, data)
+        if is_put and status == 200:
+            known["Etag"] = f'"{json.loads(data)["etag"]}"'
+        wanted = headers.get("If-Match")
+        if wanted and status in (200, 206) and known["Etag"] != wanted:
+            return _refusal(412, "PreconditionFailed")
+        return status, known, data
 
-    do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = _pass_on  # noqa: N815
 
-    def _answer(self, status: int, headers: dict[str, str], body: bytes) -> None:
+class _GoogleHandler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: GoogleServer
+
+    def _answer(self) -> None:
+        body = self.rfile.read(int(self.headers.get("Content-Length", "0")))
+        if self.headers.get("Authorization") == f"Bearer {TOKEN}":
+            status, headers, data = self.server.answer(self.command, self.path, self.headers, body)
+        else:
+            status, headers, data = _refusal(401, "AuthenticationRequired")
+        if self.command == "HEAD":
+            data = b""
         self.send_response_only(status)
         for name, value in headers.items():
             if name.casefold() not in ("content-length", "transfer-encoding", "connection"):
                 self.send_header(name, value)
-        size = headers.get("Content-Length", "0") if self.command == "HEAD" else str(len(body))
+        size = headers.get("Content-Length", "0") if self.command == "HEAD" else str(len(data))
         self.send_header("Content-Length", size)
         self.end_headers()
-        self.wfile.write(body)
+        self.wfile.write(data)
+
+    do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = _answer  # noqa: N815
 
     def log_message(self, *_: object) -> None:
-        """Nothing."""
+        """Nothing: `log` has the requests."""
 
 
 # ------------------------------------------------------------------------------------ Azure

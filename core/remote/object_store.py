@@ -38,6 +38,13 @@ ENTRIES_A_PAGE = 1000
 KEYS_BEFORE_SKIP = 2 * ENTRIES_A_PAGE
 """Of one folder, before the listing goes on behind it: to ask again costs as much as a page."""
 UPLOAD_PART_BYTES, PIECE_BYTES = 8 << 20, 1 << 20
+MOST_PARTS = 10_000
+"""Of one upload to Amazon and Google; Azure takes more."""
+QUICK_UPLOAD_BYTES = 256 << 10
+"""So much arrives within `SILENT_SECONDS` over a slow line, too."""
+UPLOAD_SILENT_SECONDS = 300.0
+"""The answer to a larger request comes when all of it has arrived, with others at a time, and Google may take
+minutes to join the parts."""
 LAST_CHARACTER = "\U0010ffff"
 _STATUS = re.compile(r"status code: (\d{3})")
 _ODD_KEY = re.compile(r'ath "(.*)"(?: contained|: Encountered)')
@@ -50,6 +57,7 @@ _REASONS = (
     ("kind: connect", "No secure connection to it could be made"),
     ("incompletemessage", "It closed the connection"),
     ("kind: request", "It closed the connection"),
+    ("error sending request", "It closed the connection, or did not answer in time"),
     ("kind: decode", "It broke off in the middle of its answer"),
     ("body", "It broke off in the middle of its answer"),
 )
@@ -59,6 +67,8 @@ RETRIES: dict[str, Any] = {
     "retry_timeout": timedelta(seconds=CONNECT_SECONDS),
     "backoff": {"init_backoff": timedelta(milliseconds=100), "max_backoff": timedelta(seconds=1), "base": 2},
 }
+UPLOAD_RETRIES = RETRIES | {"max_retries": 5, "retry_timeout": timedelta(seconds=UPLOAD_SILENT_SECONDS)}
+"""Of a part: else all parts would be sent again."""
 
 
 log = logging.getLogger(__name__)
@@ -86,6 +96,7 @@ class ObjectStore:
         self._connection = connection
         make = _MAKERS[address.kind.name]
         self._store, self._is_anonymous = make(address, connection)
+        self._upload_store: Any = None
         self._heeds_offset = True
         self._has_conditions: bool | None = None
 
@@ -193,24 +204,37 @@ class ObjectStore:
     async def _put(self, address: Address, source: Path, job: Job) -> None:
         total, text = source.stat().st_size, f"Writing {address.name}"
         job.report(0, total, text)
+        store = self._store_for(total)
         if total <= UPLOAD_PART_BYTES:
             with _breakable(job):
-                await self._store.put_async(address.key, source.read_bytes(), use_multipart=False)
+                await store.put_async(address.key, source.read_bytes(), use_multipart=False)
             return
         import obstore
 
-        writer = obstore.open_writer_async(
-            self._store, address.key, buffer_size=UPLOAD_PART_BYTES, max_concurrency=4
-        )
+        part_bytes = max(UPLOAD_PART_BYTES, -(-total // MOST_PARTS))
+        writer = obstore.open_writer_async(store, address.key, buffer_size=part_bytes, max_concurrency=4)
         with source.open("rb") as file:
             async with writer:  # which aborts the upload where the block raises
-                await writer.write(
-                    file.read(UPLOAD_PART_BYTES + 1)
-                )  # to break off its begin loses its number
+                await writer.write(file.read(part_bytes + 1))  # to break off its begin loses its number
                 with _breakable(job):
                     while piece := file.read(PIECE_BYTES):
                         await writer.write(piece)
                         job.report(file.tell(), total, text)
+
+    def _store_for(self, total: int) -> Any:
+        """The same bucket, with the patience that an upload of so many bytes needs."""
+        if total <= QUICK_UPLOAD_BYTES:
+            return self._store
+        if self._upload_store is None:
+            store = self._store
+            self._upload_store = type(store)(
+                config=store.config,
+                client_options=store.client_options
+                | {"read_timeout": timedelta(seconds=UPLOAD_SILENT_SECONDS)},
+                retry_config=UPLOAD_RETRIES,
+                credential_provider=store.credential_provider,
+            )
+        return self._upload_store
 
     def create(self, address: Address, data: bytes) -> None:
         if self._has_conditions is None:
@@ -232,7 +256,8 @@ class ObjectStore:
 
         def put() -> bool:
             try:
-                self._store.put(address.key, data, mode="create", use_multipart=False)
+                store = self._store_for(len(data))
+                store.put(address.key, data, mode="create", use_multipart=False)
             except AlreadyExistsError:
                 return False
             return True
@@ -270,6 +295,7 @@ class ObjectStore:
                 raise
             log.info("%s lies in the region %s", problem.path, region)
         self._store, self._is_anonymous = _s3(address, self._connection, region)
+        self._upload_store = None
         with self._problems(address, act):
             return ask()
 
@@ -280,7 +306,9 @@ class ObjectStore:
 
         try:
             yield
-        except (BaseError, FileNotFoundError) as error:
+        except (BaseError, OSError) as error:
+            if isinstance(error, OSError) and error.errno is not None:
+                raise  # of a file of this machine
             problem = self._problem(address, error)
             if act == "written" and isinstance(problem, AccessDenied):
                 problem = AccessDenied(address, "may not be written", problem.why, problem.fix)
