@@ -9,6 +9,7 @@ import io
 import itertools
 import os
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from lamella import Cancelled, FileProblem, Store, agg, col, open_dataset
+from lamella import Cancelled, FileProblem, Store, agg, col, export, open_dataset
 from lamella.core.datasets.locate import is_changed_on_disk
 from lamella.core.jobs import Job
 from lamella.core.remote import listing, object_store
@@ -174,6 +175,37 @@ def test_an_export_that_is_cancelled_leaves_nothing(root: str, tmp_path: Path):
     with pytest.raises(Cancelled):
         servers.server(path.address).upload(path.address, source, CancelledInside())
     assert not path.exists()
+
+
+def test_of_two_that_commit_to_a_delta_table_at_once_none_is_lost(root: str, tmp_path: Path):
+    pq.write_table(pa.table({"n": [1, 2, 3]}), tmp_path / "orders.parquet")
+    rows, address = open_dataset(tmp_path / "orders.parquet"), f"{root}/orders.delta"
+    export(rows, address)
+    with ThreadPoolExecutor(2) as pool:
+        both = [pool.submit(export, rows, address, mode="append") for _ in range(4)]
+        assert all(one.result().rows == 3 for one in both)
+    assert sorted(open_dataset(address).read()["n"].to_pylist()) == sorted([1, 2, 3] * 5)
+    assert open_dataset(address, version=4).num_rows == 15, "each has a version of its own"
+
+
+def test_rows_that_nobody_looked_at_are_not_replaced(
+    root: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Another program commits between the look at the table and the commit."""
+    pq.write_table(pa.table({"n": [1, 2, 3]}), tmp_path / "orders.parquet")
+    rows, address = open_dataset(tmp_path / "orders.parquet"), f"{root}/orders.delta"
+    export(rows, address)
+    create = object_store.ObjectStore.create
+
+    def overtaken(self: object_store.ObjectStore, place: Address, data: bytes) -> None:
+        monkeypatch.setattr(object_store.ObjectStore, "create", create)
+        export(rows, address, mode="append")
+        create(self, place, data)
+
+    monkeypatch.setattr(object_store.ObjectStore, "create", overtaken)
+    with pytest.raises(FileProblem, match="was changed by another program meanwhile"):
+        export(rows, address, mode="replace")
+    assert open_dataset(address).num_rows == 6
 
 
 def test_missing_and_forbidden(
