@@ -125,6 +125,7 @@ class Memory:
         self._settings, self._state, self._trouble = settings, state, trouble
         self._layouts = Layouts(layouts_path())
         self.windows = WorkspaceFiles(paths.config_folder() / "workspace")
+        self.histories: dict[tuple[str, ...], Any] = {}
         self._is_trouble_known = False
 
     def check_writable(self) -> None:

@@ -256,7 +256,7 @@ def relations(tour: Tour) -> None:
     tour.wait("the diagram is there", lambda: tour.window.diagrams.current is not None)
     diagram = tour.window.diagrams.current
     assert diagram is not None
-    tour.wait("the relations are checked", lambda: len(diagram.checks) == 6 and not diagram.is_busy)
+    tour.wait("the relations are checked", lambda: len(diagram.checks.results) == 6 and not diagram.is_busy)
     diagram.panel.chosen.emit("plane")
 
 

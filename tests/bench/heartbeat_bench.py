@@ -1,11 +1,10 @@
 """How long the window stands still while it works: `python -m tests.bench.heartbeat_bench [--rows N]`.
 
 A real window opens a file, filters, sorts, groups, draws, searches, compares, edits and undoes, runs SQL, and
-opens thousands of columns and hundreds of related tables. For each act: milliseconds until it is done, the
-longest time that one turn of the event loop held the GUI thread, how much of that the thread was computing
-(the rest it waited for a processor or for Python's lock), and how many turns took longer than 50 ms. With
-`--events`, it is single events that are timed, and named; that costs some 20 microseconds for each, of which
-a page with many widgets sends thousands.
+opens thousands of columns. For each act: milliseconds until it is done, the longest time that one turn of the
+event loop held the GUI thread, how much of that the thread was computing (the rest it waited for a processor
+or for Python's lock), and how many turns took longer than 50 ms. With `--events`, it is single events that
+are timed, and named, which slows down a page with many widgets.
 """
 
 from __future__ import annotations

@@ -35,6 +35,7 @@ class FakeMemory:
         self.geometry = b""
         self.settings = Settings()
         self.entries: list[FakeEntry] = []
+        self.histories: dict[tuple[str, ...], Any] = {}
         self.layouts: dict[tuple[str, ...], dict[str, Any]] = {}
 
     def remember(self, path: Path) -> None:

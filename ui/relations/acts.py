@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from lamella.core.relations import Relation
 from lamella.core.store.relations import StoreRelations
@@ -70,6 +71,12 @@ class ActStack:
     done: list[Act] = field(default_factory=list)
     undone: list[Act] = field(default_factory=list)
 
+    @classmethod
+    def of(cls, histories: dict[tuple[str, ...], Any], key: tuple[str, ...]) -> ActStack:
+        """That of a diagram by its key, which is begun where there is none."""
+        stack: ActStack = histories.setdefault(key, cls())
+        return stack
+
     @property
     def undo_text(self) -> str:
         return self.done[-1].text if self.done else ""
@@ -83,6 +90,11 @@ class ActStack:
         self.done.append(act)
         del self.done[:-MOST_KEPT]
         self.undone.clear()
+
+    def drop(self, act: Act) -> None:
+        """It cannot be done any more, nor taken back: what it was about is gone."""
+        self.done = [other for other in self.done if other is not act]
+        self.undone = [other for other in self.undone if other is not act]
 
     def step_back(self) -> None:
         """After the last act was taken back."""

@@ -188,6 +188,9 @@ class TableBox(QGraphicsObject):
         if self.is_faded:
             painter.setOpacity(0.35)
         edge = "accent" if self.isSelected() or self.is_found else "border_strong"
+        if detail < LEGIBLE:
+            self._paint_far(painter, detail, QPen(look.color(edge), 2 if edge == "accent" else 1))
+            return
         outline = QPainterPath()
         outline.addRoundedRect(self.rect(), look.px(RADIUS), look.px(RADIUS))
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
@@ -195,33 +198,38 @@ class TableBox(QGraphicsObject):
         painter.save()
         painter.setClipPath(outline, Qt.ClipOperation.IntersectClip)
         painter.fillRect(QRectF(0, 0, self._width, self.head), look.color("sunken"))
-        if detail >= LEGIBLE:
-            self._paint_columns(painter)
+        self._paint_columns(painter)
         painter.restore()
         painter.setPen(QPen(look.color("border"), 1))
         painter.drawLine(QPointF(0, self.head), QPointF(self._width, self.head))
-        pen = QPen(look.color(edge), 2 if edge == "accent" else 1)
-        pen.setCosmetic(detail < LEGIBLE)
-        painter.setPen(pen)
+        painter.setPen(QPen(look.color(edge), 2 if edge == "accent" else 1))
         painter.setBrush(Qt.BrushStyle.NoBrush)
         painter.drawPath(outline)
-        self._paint_head(painter, detail)
+        self._paint_head(painter)
 
-    def _paint_head(self, painter: QPainter, detail: float) -> None:
+    def _paint_far(self, painter: QPainter, detail: float, pen: QPen) -> None:
+        """Where many boxes are seen at once: without round corners, which take most of the time."""
         look, left = theme.current(), theme.current().px(10)
+        pen.setCosmetic(True)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
+        painter.setPen(pen)
+        painter.setBrush(look.color("surface"))
+        painter.drawRect(self.rect())
+        painter.fillRect(QRectF(0, 0, self._width, self.head), look.color("sunken"))
         if detail < SEEN:
             return
-        if detail < LEGIBLE:
-            font = look.font(bold=True)
-            font.setPointSizeF(font.pointSizeF() * 2)
-            painter.setFont(font)
-            painter.setPen(look.color("text"))
-            area = self.rect().adjusted(left, 0, -left, 0)
-            text = QFontMetricsF(font).elidedText(
-                visible(self.table.name), Qt.TextElideMode.ElideRight, area.width()
-            )
-            painter.drawText(area, Qt.AlignmentFlag.AlignCenter, text)
-            return
+        font = look.font(bold=True)
+        font.setPointSizeF(font.pointSizeF() * 2)
+        painter.setFont(font)
+        painter.setPen(look.color("text"))
+        area = self.rect().adjusted(left, 0, -left, 0)
+        text = QFontMetricsF(font).elidedText(
+            visible(self.table.name), Qt.TextElideMode.ElideRight, area.width()
+        )
+        painter.drawText(area, Qt.AlignmentFlag.AlignCenter, text)
+
+    def _paint_head(self, painter: QPainter) -> None:
+        look, left = theme.current(), theme.current().px(10)
         side = look.px(14)
         icon = QRectF(left, (self.head - side) / 2, side, side).toRect()
         broken = bool(self.table.problem)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
-from PySide6.QtCore import QPoint, QPointF, QRectF, QSize, Qt, QTimer, Signal
+from PySide6.QtCore import QPoint, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
     QContextMenuEvent,
     QKeyEvent,
@@ -24,14 +23,13 @@ from lamella.ui.relations.boxes import TableBox
 from lamella.ui.relations.layout import Point, arrange, free_place
 from lamella.ui.relations.lines import ConnectionLine
 from lamella.ui.relations.schema import Connection, StoreShape, keys_by_table, likely_target, mismatch
+from lamella.ui.slices import Slices
 
 SMALLEST, LARGEST = 0.05, 3.0
 ZOOM_STEP = 1.2
 MARGIN = 48.0
-MOST_AT_ONCE, SLICE_SECONDS = 60, 0.012
-MOST_ROUTED = 400
-"""Lines that are routed without a pause, and how long one routes of more; and lines that are all routed again
-when one box was moved."""
+MOST_AT_ONCE, MOST_ROUTED = 20, 400
+"""Lines that are routed without a pause; and those that are all routed again when one box was moved."""
 KEY_STEP = 16
 Key = Qt.Key
 ARROWS = {Key.Key_Left: (-1, 0), Key.Key_Right: (1, 0), Key.Key_Up: (0, -1), Key.Key_Down: (0, 1)}
@@ -41,7 +39,7 @@ class Canvas(QGraphicsView):
     """`chosen` has the name of a connection, or nothing; `table_chosen` that of a table. `pair_drawn` has a
     table and a column, and those that a line was drawn to, whose column is empty where it was let go on no
     column. `menu_requested` has what was clicked, a table or a connection, and where. `places_changed` when
-    boxes were moved."""
+    boxes were moved, `built` when all of what `show_shape` or `show_connections` was given is there."""
 
     chosen = Signal(str)
     table_chosen = Signal(str)
@@ -50,6 +48,7 @@ class Canvas(QGraphicsView):
     menu_requested = Signal(str, str, QPoint)
     places_changed = Signal()
     zoomed = Signal(float)
+    built = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -61,9 +60,9 @@ class Canvas(QGraphicsView):
         self._panned: QPoint | None = None
         self._rubber = QGraphicsLineItem()
         self._fits = True
-        self._to_route: list[tuple[str, np.ndarray, int]] = []
-        self._later = QTimer(self, interval=0)
-        self._later.timeout.connect(self._route_some)
+        self._building, self._routing = Slices(self), Slices(self)
+        self._building.finished.connect(self.built)
+        self._routing.finished.connect(self._show_routes)
         self._text_scale = theme.current().text_scale
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -86,44 +85,61 @@ class Canvas(QGraphicsView):
 
     # ------------------------------------------------------------------- content
 
-    def show_shape(self, shape: StoreShape, places: Mapping[str, Point]) -> None:
-        """Boxes of these tables; those that are gone go with their lines. `places` are where some were left;
-        where none is known, all are arranged."""
+    @property
+    def is_building(self) -> bool:
+        return self._building.running
+
+    def show_shape(
+        self, shape: StoreShape, places: Mapping[str, Point], connections: Sequence[Connection]
+    ) -> None:
+        """Boxes of these tables and lines between them, a few in each turn, and then `built`. Boxes that are
+        gone go with their lines. `places` are where some were left; where none is known, all are arranged."""
+        self._building.finish()
+        self._building.start(self._build(shape, places, connections))
+
+    def _build(
+        self, shape: StoreShape, places: Mapping[str, Point], connections: Sequence[Connection]
+    ) -> Iterator[None]:
         for name in [name for name in self.boxes if shape.table(name) is None]:
             box = self.boxes.pop(name)
             self._remove_lines(lambda line, box=box: box in (line.start, line.end))  # type: ignore[misc]
             self._drawing.removeItem(box)
             box.deleteLater()
-        new = []
+        new: dict[str, TableBox] = {}
         for table in shape.tables:
-            if table.name in self.boxes:
+            if table.name not in self.boxes:
+                new[table.name] = TableBox(table)
+            elif table != self.boxes[table.name].table:
                 self.boxes[table.name].take(table)
-                continue
-            box = self.boxes[table.name] = TableBox(table)
-            self._drawing.addItem(box)
-            box.scrolled.connect(lambda box=box: self._route_of(box))
-            new.append(table.name)
+            yield
         edges = [(r.from_table, r.to_table) for r in shape.relations]
-        if new and len(new) == len(self.boxes) and not places.keys() & self.boxes.keys():
-            self._place(arrange(self._sizes(), edges))
-        else:
-            self._place_new(new, places, edges)
+        yield from self._add(new, places, edges)
         self._fit_scene()
-        self.route_all()
+        self.viewport().update()
+        yield
+        yield from self._rebuild(connections)
+        yield
+        self._fit_scene()
+        yield
 
-    def _place_new(
-        self, new: Sequence[str], places: Mapping[str, Point], edges: Sequence[tuple[str, str]]
-    ) -> None:
+    def _add(
+        self, new: Mapping[str, TableBox], places: Mapping[str, Point], edges: Sequence[tuple[str, str]]
+    ) -> Iterator[None]:
+        """Place boxes, and let them be seen."""
+        sizes = self._sizes() | self._sizes(new)
         known = {name: places[name] for name in new if name in places}
-        self._place(known)
-        for name in new:
-            if name not in known:
-                standing = {
-                    other: place for other, place in self.places.items() if other not in new or other in known
-                }
+        if not known and not self.boxes:
+            known = arrange(sizes, edges)
+        standing = self.places | known
+        for name, box in new.items():
+            if name not in standing:
                 beside = [b if a == name else a for a, b in edges if name in (a, b)]
-                known[name] = free_place(self._sizes()[name], self._sizes(), standing, beside)
-                self._place({name: known[name]})
+                standing[name] = free_place(sizes[name], sizes, standing, beside)
+            self.boxes[name] = box
+            self._place({name: standing[name]})
+            box.scrolled.connect(lambda box=box: self._route_of(box))
+            self._drawing.addItem(box)
+            yield
 
     def show_connection(self, connection: Connection) -> None:
         """What is known of one by now; its line goes where it went."""
@@ -131,6 +147,15 @@ class Canvas(QGraphicsView):
             self.lines[connection.name].take(connection)
 
     def show_connections(self, connections: Sequence[Connection]) -> None:
+        """Other lines between the same boxes."""
+        self._building.finish()
+        self._building.start(self._rebuild(connections))
+
+    def _rebuild(self, connections: Sequence[Connection]) -> Iterator[None]:
+        yield from self._connect(connections)
+        self.route_all()
+
+    def _connect(self, connections: Sequence[Connection]) -> Iterator[None]:
         wanted = {one.name: one for one in connections}
         self._remove_lines(lambda line: not _is_same(line.connection, wanted.get(line.connection.name)))
         for name, one in wanted.items():
@@ -140,10 +165,11 @@ class Canvas(QGraphicsView):
             elif start is not None and end is not None:
                 self.lines[name] = ConnectionLine(one, start, end)
                 self._drawing.addItem(self.lines[name])
+            yield
         keys = keys_by_table(connections)
         for name, box in self.boxes.items():
-            box.set_keys(keys.get(name, frozenset()))
-        self.route_all()
+            if box.keys != (own := keys.get(name, frozenset())):
+                box.set_keys(own)
 
     def choose(self, name: str) -> None:
         """Mark a connection and the columns of its ends; none for an empty name."""
@@ -209,6 +235,7 @@ class Canvas(QGraphicsView):
 
     def arrange(self) -> None:
         """Place all boxes anew, by their relations."""
+        self._building.finish()
         edges = [(line.connection.from_table, line.connection.to_table) for line in self.lines.values()]
         self._place(arrange(self._sizes(), edges))
         self._fit_scene()
@@ -216,6 +243,7 @@ class Canvas(QGraphicsView):
         self.places_changed.emit()
 
     def restore_places(self, places: Mapping[str, Point]) -> None:
+        self._building.finish()
         self._place({name: place for name, place in places.items() if name in self.boxes})
         self._fit_scene()
         self.route_all()
@@ -225,9 +253,9 @@ class Canvas(QGraphicsView):
         for name, (x, y) in places.items():
             self.boxes[name].setPos(x * self._text_scale, y * self._text_scale)
 
-    def _sizes(self) -> dict[str, Point]:
-        scale = self._text_scale
-        return {name: (box.size[0] / scale, box.size[1] / scale) for name, box in self.boxes.items()}
+    def _sizes(self, boxes: Mapping[str, TableBox] | None = None) -> dict[str, Point]:
+        boxes, scale = self.boxes if boxes is None else boxes, self._text_scale
+        return {name: (box.size[0] / scale, box.size[1] / scale) for name, box in boxes.items()}
 
     def _remove_lines(self, goes: Callable[[ConnectionLine], bool]) -> None:
         for name in [name for name, line in self.lines.items() if goes(line)]:
@@ -241,8 +269,7 @@ class Canvas(QGraphicsView):
 
     def _route(self, names: Sequence[str]) -> None:
         """Where they are many, lines go the plain way at first, and around the boxes a few at a time."""
-        self._to_route = []
-        self._route_some()
+        self._routing.finish()
         if not names:
             return
         around = [box.area() for box in self.boxes.values()]
@@ -253,26 +280,27 @@ class Canvas(QGraphicsView):
             number = used[line.connection.from_table] + used[line.connection.to_table]
             used.update({line.connection.from_table, line.connection.to_table})
             lanes[name] = (number + 1) // 2 * (1 if number % 2 else -1)
-        many = len(names) > MOST_AT_ONCE
-        for name in names:
-            self.lines[name].route(boxes, lanes[name], quickly=many)
-        if many:  # to paint what is about to change would take longer than to find it
-            self._to_route = [(name, boxes, lanes[name]) for name in names]
+        if len(names) > MOST_AT_ONCE:  # to paint what is about to change would take longer than to find it
             self.setViewportUpdateMode(QGraphicsView.ViewportUpdateMode.NoViewportUpdate)
-            self._later.start()
+            self._routing.start(self._route_many(names, boxes, lanes))
+        else:
+            for name in names:
+                self.lines[name].route(boxes, lanes[name])
         self.viewport().update()
 
-    def _route_some(self) -> None:
-        """As many as a frame leaves time for."""
-        until = time.perf_counter() + SLICE_SECONDS
-        while self._to_route and time.perf_counter() < until:
-            name, boxes, lane = self._to_route.pop()
-            if name in self.lines:
-                self.lines[name].route(boxes, lane)
-        if not self._to_route:
-            self._later.stop()
-            self.setViewportUpdateMode(QGraphicsView.ViewportUpdateMode.SmartViewportUpdate)
+    def _route_many(
+        self, names: Sequence[str], boxes: np.ndarray, lanes: Mapping[str, int]
+    ) -> Iterator[None]:  # fmt: skip
+        for quickly in (True, False):
+            for name in names:
+                if name in self.lines:
+                    self.lines[name].route(boxes, lanes[name], quickly)
+                yield
             self.viewport().update()
+
+    def _show_routes(self) -> None:
+        self.setViewportUpdateMode(QGraphicsView.ViewportUpdateMode.SmartViewportUpdate)
+        self.viewport().update()
 
     # ---------------------------------------------------------------------- zoom
 
@@ -532,6 +560,7 @@ class Canvas(QGraphicsView):
             selected.setSelected(True)
 
     def _restyle(self) -> None:
+        self._building.finish()
         self.setBackgroundBrush(theme.current().color("window"))
         places, self._text_scale = self.places, theme.current().text_scale
         for box in self.boxes.values():

@@ -47,6 +47,8 @@ class ConnectionLine(QGraphicsItem):
     def take(self, connection: Connection) -> None:
         """The same relation as it is known now."""
         before, self.connection = self.connection, connection
+        if before == connection:
+            return
         self.setToolTip(_tip(connection))
         if _look_of(before) != _look_of(connection):
             self.update()
@@ -126,7 +128,9 @@ class ConnectionLine(QGraphicsItem):
         pen.setCapStyle(Qt.PenCapStyle.FlatCap)
         detail = option.levelOfDetailFromTransform(painter.worldTransform())
         pen.setCosmetic(detail < LEGIBLE)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        if detail < FAR and not self.is_chosen:
+            pen.setWidthF(1)  # which is painted fastest, and is enough where there are many
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing, detail >= FAR)
         painter.setPen(pen)
         painter.setBrush(Qt.BrushStyle.NoBrush)
         painter.drawPath(self._path)

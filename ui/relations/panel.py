@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import QPoint, Qt, Signal
-from PySide6.QtGui import QContextMenuEvent, QFont, QKeyEvent
+from PySide6.QtGui import QContextMenuEvent, QKeyEvent
 from PySide6.QtWidgets import (
     QFrame,
     QHeaderView,
@@ -66,6 +66,7 @@ class ConnectionPanel(QFrame):
         super().__init__(parent)
         theme.variant(self, "panel")
         self._connections: dict[str, Connection] = {}
+        self._items: dict[str, QTreeWidgetItem] = {}
         self._shown = ""
         self.list = ConnectionTree(self)
         self.list.setAccessibleName("Relations of the store")
@@ -75,7 +76,7 @@ class ConnectionPanel(QFrame):
         self.list.setIndentation(theme.M)
         self.list.header().setStretchLastSection(False)
         self.list.header().setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
-        self.list.header().setSectionResizeMode(1, QHeaderView.ResizeMode.ResizeToContents)
+        self.list.header().setSectionResizeMode(1, QHeaderView.ResizeMode.Fixed)
         self.list.currentItemChanged.connect(self._choose)
         self.list.key_pressed.connect(self._act_by_key)
         self.list.menu_requested.connect(self.menu_requested)
@@ -122,11 +123,24 @@ class ConnectionPanel(QFrame):
 
     def show_connections(self, connections: Sequence[Connection]) -> None:
         """List them; what was chosen stays so while it is among them."""
-        self._connections = {one.name: one for one in connections}
+        before, self._connections = self._connections, {one.name: one for one in connections}
+        if [(c.name, c.is_suggested) for c in before.values()] == [
+            (c.name, c.is_suggested) for c in connections
+        ]:
+            for name, one in self._connections.items():
+                if one != before[name]:
+                    self._write(self._items[name], one)
+        else:
+            self._fill(connections)
+        self.list.resizeColumnToContents(1)  # once: the header's own mode does it for every line that changes
+        self.show_connection(self._shown if self._shown in self._connections else "")
+
+    def _fill(self, connections: Sequence[Connection]) -> None:
         declared = [one for one in connections if not one.is_suggested]
         offered = [one for one in connections if one.is_suggested]
         self.list.blockSignals(True)
         self.list.clear()
+        self._items = {}
         look = theme.current()
         for title, listed in (("Relations", declared), ("Suggested", offered)):
             if not listed and title == "Suggested":
@@ -137,22 +151,23 @@ class ConnectionPanel(QFrame):
             head.setForeground(0, look.color("muted"))
             figures = look.tabular_font("caption")
             for one in listed:
-                self._line(head, one, figures)
+                text = one.text if one.is_suggested else one.name
+                item = self._items[one.name] = QTreeWidgetItem(head, [visible(text)])
+                item.setData(0, NAME, one.name)
+                item.setFont(1, figures)
+                self._write(item, one)
             head.setExpanded(True)
         self.list.blockSignals(False)
-        self.show_connection(self._shown if self._shown in self._connections else "")
 
-    def _line(self, head: QTreeWidgetItem, one: Connection, figures: QFont) -> None:
+    def _write(self, item: QTreeWidgetItem, one: Connection) -> None:
+        """What is known of a connection by now."""
         look = theme.current()
-        text = one.text if one.is_suggested else one.name
-        item = QTreeWidgetItem(head, [visible(text), _state(one)])
-        item.setData(0, NAME, one.name)
+        item.setText(1, _state(one))
         item.setToolTip(0, visible(f"{one.text}\n{one.sentence}"))
         item.setData(0, Qt.ItemDataRole.AccessibleDescriptionRole, visible(f"{one.text}, {_state(one)}"))
         broken, warns = bool(one.problem), bool(one.dangling)
         icon, color = ("warning", "danger") if broken else ("relation", "muted")
         item.setIcon(0, look.icon(icon, color))
-        item.setFont(1, figures)
         item.setForeground(1, look.color("danger" if broken else "warning" if warns else "muted"))
 
     def show_connection(self, name: str) -> None:
@@ -197,12 +212,7 @@ class ConnectionPanel(QFrame):
 
     def _select(self, name: str) -> None:
         self.list.blockSignals(True)
-        item = None
-        for place in range(self.list.topLevelItemCount()):
-            head = self.list.topLevelItem(place)
-            for inside in range(head.childCount()):
-                if head.child(inside).data(0, NAME) == name:
-                    item = head.child(inside)
+        item = self._items.get(name)
         self.list.setCurrentItem(item)
         if item is not None:
             self.list.scrollToItem(item)
@@ -224,7 +234,9 @@ class ConnectionPanel(QFrame):
 
     def _restyle(self) -> None:
         self.setMinimumWidth(theme.current().px(LEAST_WIDTH))
-        self.show_connections(list(self._connections.values()))
+        self._fill(list(self._connections.values()))
+        self.list.resizeColumnToContents(1)
+        self.show_connection(self._shown)
 
 
 ACTS = {

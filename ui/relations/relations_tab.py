@@ -18,29 +18,26 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from lamella.core.errors import LamellaError, visible
+from lamella.core.errors import LamellaError, UnknownName, visible
 from lamella.core.query.line import Line
 from lamella.core.relations import Relation
-from lamella.core.relations.checking import RelationCheck
-from lamella.core.relations.suggesting import Suggestion
 from lamella.core.store.relations import StoreRelations
 from lamella.core.store.store import Store
 from lamella.ui import theme
 from lamella.ui.relations.acts import Act, ActStack, declare, move, remove, rename
 from lamella.ui.relations.bar import DiagramBar
 from lamella.ui.relations.canvas import ZOOM_STEP, Canvas
+from lamella.ui.relations.checks import RelationChecks, counted_text, dangling_text
 from lamella.ui.relations.form import RelationForm
 from lamella.ui.relations.layout import Point
 from lamella.ui.relations.panel import ACTS, ConnectionPanel
 from lamella.ui.relations.schema import (
     Connection,
     StoreShape,
-    connection_of,
     dangling_rows,
     joined_rows,
     read_shape,
     read_stamp,
-    suggested,
 )
 from lamella.ui.tasks import Handle, Tasks
 from lamella.ui.widgets.controls import without_mnemonic
@@ -48,10 +45,8 @@ from lamella.ui.widgets.message_bar import MessageBar
 from lamella.ui.widgets.plotting import pixels_of, svg_of
 from lamella.ui.window.memory import Memory
 
-LOOK_EVERY_MS, LIST_EVERY_MS, MS_A_RELATION = 3_000, 250, 8
+LOOK_EVERY_MS = 3_000
 PANEL_WIDTH = 300
-CHECKED_UNASKED, SUGGESTED_UNASKED = 5_000_000, 1_000_000
-"""Rows of two tables, and of a store, up to which they are looked at before anybody asks for it."""
 FILTERS = {"svg": "SVG drawing (*.svg)", "png": "PNG picture (*.png)"}
 
 
@@ -69,17 +64,11 @@ class RelationsTab(QWidget):
         self.store = store
         self.tasks, self._memory = tasks, memory
         self.shape = StoreShape((), ())
-        self.acts = ActStack()
-        self.checks: dict[str, RelationCheck] = {}
-        self.suggestions: list[Suggestion] = []
-        self._dismissed: set[str] = set()
+        self.acts = ActStack.of(memory.histories, self._key)
+        self.checks = RelationChecks(store, tasks, self)
         self._before_move: dict[str, Point] = {}
         self._reading: Handle | None = None
         self._looking: Handle | None = None
-        self._checking: Handle | None = None
-        self._suggesting: Handle | None = None
-        self._list_timer = QTimer(self, singleShot=True)
-        self._list_timer.timeout.connect(self._list)
         self._look_timer = QTimer(self, interval=LOOK_EVERY_MS)
         self._look_timer.timeout.connect(self.look)
         self.bar, self.canvas, self.panel = DiagramBar(self), Canvas(self), ConnectionPanel(self)
@@ -92,35 +81,21 @@ class RelationsTab(QWidget):
 
     # -------------------------------------------------------------------- content
 
-    @property
-    def connections(self) -> list[Connection]:
-        """What is drawn: relations, and suggestions that were neither taken nor dismissed."""
-        declared = [connection_of(r, self.checks.get(r.name)) for r in self.shape.relations]
-        known = {(c.from_table, c.from_columns, c.to_table, c.to_columns) for c in declared}
-        offered = [suggested(one) for one in self.suggestions]
-        return declared + [
-            one
-            for one in offered
-            if one.name not in self._dismissed
-            and (one.from_table, one.from_columns, one.to_table, one.to_columns) not in known
-        ]
-
     def connection(self, name: str) -> Connection | None:
-        return next((one for one in self.connections if one.name == name), None)
+        return next((one for one in self.checks.connections if one.name == name), None)
 
     @property
     def status(self) -> str:
         tables, relations = len(self.shape.tables), len(self.shape.relations)
-        parts = [_counted(tables, "table"), _counted(relations, "relation")]
-        missing = sum(check.dangling for check in self.checks.values())
-        if missing:
-            parts.append(_missing_text(missing))
+        parts = [counted_text(tables, "table"), counted_text(relations, "relation")]
+        if self.checks.dangling:
+            parts.append(dangling_text(self.checks.dangling))
         return " · ".join(parts)
 
     @property
     def is_busy(self) -> bool:
-        handles = (self._reading, self._checking, self._suggesting)
-        return any(handle is not None and handle.running for handle in handles)
+        reading = self._reading is not None and self._reading.running
+        return reading or self.checks.running or self.canvas.is_building
 
     def reload(self) -> None:
         """Read tables and relations again."""
@@ -133,47 +108,40 @@ class RelationsTab(QWidget):
 
     def note_change(self, table: str) -> None:
         """The rows or columns of a table were changed: what was counted of them holds no more."""
-        self.checks = {
-            r.name: self.checks[r.name]
-            for r in self.shape.relations
-            if r.name in self.checks and table not in (r.from_table, r.to_table)
-        }
+        self.checks.forget(table)
         self.reload()
 
     def use_store(self, store: Store) -> None:
         """The same store, opened again or in another place."""
-        self.store = store
+        histories = self._memory.histories
+        histories.pop(self._key, None)
+        self.store = self.checks.store = store
+        histories[self._key] = self.acts
         self._save_places()
         self.reload()
 
     def _show(self, shape: StoreShape) -> None:
-        first = not self.shape.tables
-        before, self.shape = self.shape, shape
-        known = {r.name: r for r in before.relations}
-        self.checks = {
-            r.name: self.checks[r.name]
-            for r in shape.relations
-            if r.name in self.checks and known.get(r.name) == r
-        }
-        self.canvas.show_shape(shape, self._saved_places() if first else {})
-        self._before_move = self.canvas.places
-        self._draw()
-        if first:
-            self.canvas.fit()
-            if not shape.relations and len(shape.tables) > 1 and shape.rows <= SUGGESTED_UNASKED:
-                self.suggest(quiet=True)
-        self._check_unasked()
+        is_first = not self.shape.tables
+        self.shape = shape
+        self.checks.take(shape)
+        self.empty.setVisible(not shape.tables)
+        self.canvas.show_shape(shape, self._saved_places() if is_first else {}, self.checks.connections)
+        if is_first:
+            self.checks.suggest_first()
+        self.checks.check_small()
 
-    def _draw(self) -> None:
-        self.canvas.show_connections(self.connections)
+    def _show_built(self) -> None:
+        """Boxes and lines are there."""
+        self._before_move = self.canvas.places
         self._list()
         self.canvas.choose(self.panel.shown)
-        self.empty.setVisible(not self.shape.tables)
+
+    def _show_suggestions(self) -> None:
+        self.canvas.show_connections(self.checks.connections)
 
     def _list(self) -> None:
         """What is known by now, in the list and at the lines."""
-        self._list_timer.stop()
-        connections = self.connections
+        connections = self.checks.connections
         self.panel.show_connections(connections)
         for one in connections:
             self.canvas.show_connection(one)
@@ -247,12 +215,16 @@ class RelationsTab(QWidget):
     def undo(self) -> None:
         if self.acts.done:
             act = self.acts.done[-1]
-            self._perform(act, act.undo, 0, self.acts.step_back, f"Undone: {act.text}")
+            self._perform(
+                act, act.undo, 0, self.acts.step_back, f"Undone: {act.text}", partial(self._fail_again, act)
+            )
 
     def redo(self) -> None:
         if self.acts.undone:
             act = self.acts.undone[-1]
-            self._perform(act, act.do, 1, self.acts.step_forward, f"Redone: {act.text}")
+            self._perform(
+                act, act.do, 1, self.acts.step_forward, f"Redone: {act.text}", partial(self._fail_again, act)
+            )
 
     def _do(
         self,
@@ -297,6 +269,13 @@ class RelationsTab(QWidget):
             text=act.text[:1].upper() + act.text[1:],
         )  # fmt: skip
 
+    def _fail_again(self, act: Act, error: Exception) -> None:
+        """An act on what is gone by now does not stand in the way of those before it."""
+        if isinstance(error, UnknownName):
+            self.acts.drop(act)
+            self.status_changed.emit()
+        self._fail(error)
+
     def ask_new(self, table: str = "", column: str = "", other: str = "", other_column: str = "") -> None:
         """The form of a relation, which begins with these."""
         if not self.shape.tables:
@@ -319,10 +298,10 @@ class RelationsTab(QWidget):
         if act == "accept" and one.suggestion is not None:
             self._do(declare(*one.suggestion.endpoints, None), f"Declared: {one.text}")
         elif act == "dismiss":
-            self._dismissed.add(name)
-            self._draw()
+            self.checks.dismiss(name)
+            self._show_suggestions()
         elif act == "check":
-            self.check([name])
+            self.checks.check([name])
         elif act == "rename":
             self.ask_name(name)
         elif act == "remove":
@@ -355,88 +334,6 @@ class RelationsTab(QWidget):
         if new and new != old:
             self.panel.show_connection("")
             self._do(rename(old, new), f"Renamed {old} to {new}")
-
-    # ------------------------------------------------------------ what rows say
-
-    def check(self, names: list[str]) -> None:
-        """Whether rows are there that others point at, off the GUI thread, one relation after the other."""
-        self._check(names, quiet=False)
-
-    def check_all(self) -> None:
-        self.check([relation.name for relation in self.shape.relations if not relation.problem])
-
-    def _check_unasked(self) -> None:
-        rows = {table.name: table.rows or 0 for table in self.shape.tables}
-        small = [
-            r.name
-            for r in self.shape.relations
-            if r.name not in self.checks
-            and not r.problem
-            and rows.get(r.from_table, 0) + rows.get(r.to_table, 0) <= CHECKED_UNASKED
-        ]
-        if small:
-            self._check(small, quiet=True)
-
-    def _check(self, names: list[str], quiet: bool) -> None:
-        if not names:
-            return
-        if self._checking is not None:
-            self._checking.cancel()
-        name, rest = names[0], names[1:]
-
-        def done(checks: tuple[RelationCheck, ...]) -> None:
-            self._note_check(checks[0], last=not rest)
-            if rest:
-                self._check(rest, quiet)
-            elif not quiet:
-                self._say_checked()
-
-        def failed(error: Exception) -> None:
-            if not quiet or not isinstance(error, LamellaError):
-                self._fail(error)
-            if rest:
-                self._check(rest, quiet)
-
-        self._checking = self.tasks.read(
-            lambda job: self.store.relations.check(name, job=job), done, failed, owner=self, quiet=quiet,
-            text=f"Checking {name}",
-        )  # fmt: skip
-
-    def _note_check(self, check: RelationCheck, last: bool) -> None:
-        """Shown with those that follow within a moment: the more there are, the longer that is."""
-        self.checks[check.relation.name] = check
-        if last:
-            self._list()
-        elif not self._list_timer.isActive():
-            self._list_timer.start(max(LIST_EVERY_MS, MS_A_RELATION * len(self.shape.relations)))
-
-    def _say_checked(self) -> None:
-        missing = sum(check.dangling for check in self.checks.values())
-        self.messages.say(
-            _missing_text(missing) if missing else "All rows point at rows that are there",
-            kind="message" if missing else "message-success",
-        )
-
-    def suggest(self, quiet: bool = False) -> None:
-        """Look for relations that nobody declared."""
-        if self._suggesting is not None and self._suggesting.running:
-            return
-
-        def done(suggestions: tuple[Suggestion, ...]) -> None:
-            self.suggestions = list(suggestions)
-            if not quiet:
-                self._dismissed.clear()
-                self.messages.say(
-                    f"{_counted(len(suggestions), 'suggestion')}, drawn with dashes" if suggestions
-                    else "Nothing to suggest: no other columns match by their values and names"
-                )  # fmt: skip
-            self._draw()
-
-        self._suggesting = self.tasks.read(
-            lambda job: self.store.relations.suggest(job=job), done,
-            (lambda error: None) if quiet else self._fail,
-            owner=self, quiet=quiet, text="Looking for relations",
-        )  # fmt: skip
 
     def _fail(self, error: Exception) -> None:
         if isinstance(error, LamellaError):
@@ -517,7 +414,7 @@ class RelationsTab(QWidget):
                 menu.addAction(text, partial(self.table_requested.emit, table))
         else:
             menu.addAction("New relation…", self.ask_new)
-            menu.addAction("Suggest relations", self.suggest)
+            menu.addAction("Suggest relations", self.checks.suggest)
             menu.addAction("Arrange", self.canvas.arrange)
             menu.addAction("Fit", self.canvas.fit)
         menu.popup(place)
@@ -565,8 +462,8 @@ class RelationsTab(QWidget):
     def _connect(self) -> None:
         bar, canvas = self.bar, self.canvas
         bar.new.clicked.connect(lambda: self.ask_new(canvas.current.table.name if canvas.current else ""))
-        bar.suggest.clicked.connect(lambda _: self.suggest())
-        bar.check.clicked.connect(self.check_all)
+        bar.suggest.clicked.connect(lambda _: self.checks.suggest())
+        bar.check.clicked.connect(self.checks.check_all)
         bar.field.textChanged.connect(self.find)
         bar.field.returnPressed.connect(self.find_next)
         bar.minus.clicked.connect(lambda: canvas.zoom_by(1 / ZOOM_STEP))
@@ -576,6 +473,11 @@ class RelationsTab(QWidget):
         bar.arrange.clicked.connect(canvas.arrange)
         bar.export_requested.connect(self.ask_export)
         canvas.zoomed.connect(bar.show_scale)
+        canvas.built.connect(self._show_built)
+        self.checks.counted.connect(self._list)
+        self.checks.suggested.connect(self._show_suggestions)
+        self.checks.done.connect(lambda text, kind: self.messages.say(text, kind=kind))
+        self.checks.failed.connect(self._fail)
         self.canvas.chosen.connect(self._choose)
         self.canvas.table_chosen.connect(lambda name: self.panel.show_connection("") if name else None)
         self.canvas.table_opened.connect(self.table_requested)
@@ -589,11 +491,3 @@ class RelationsTab(QWidget):
     def _choose(self, name: str) -> None:
         self.panel.show_connection(name)
         self.canvas.choose(name)
-
-
-def _missing_text(rows: int) -> str:
-    return "1 row points at nothing" if rows == 1 else f"{rows:,} rows point at nothing"
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -30,6 +30,10 @@ class Memory(Protocol):
     mongodb_uri: str
     default_store: str  # the folder of the store that imports go to; empty for the usual one
 
+    histories: dict[tuple[str, ...], Any]
+    """What can be undone in tabs that may be closed and opened again, by what they show, until the program
+    ends."""
+
     @property
     def saved_runs(self) -> Path:
         """The file of the benchmarks that are kept."""

@@ -213,14 +213,14 @@ def test_suggestions_are_dashed_with_reasons_and_taken_with_a_click(
     settle(qtbot, diagram)
     qtbot.mouseClick(diagram.bar.suggest, LEFT)
     settle(qtbot, diagram)
-    name = next(one.name for one in diagram.connections if one.is_suggested)
+    name = next(one.name for one in diagram.checks.connections if one.is_suggested)
     assert diagram.canvas.lines[name].connection.text == "fleet.airline → airlines.code"
     diagram.panel.chosen.emit(name)
     assert "different values are there" in diagram.panel.about.text()
     qtbot.mouseClick(diagram.panel.buttons["accept"], LEFT)
     qtbot.waitUntil(lambda: "fleet_airline" in names(diagram))
     settle(qtbot, diagram)
-    assert not any(one.is_suggested for one in diagram.connections)
+    assert not any(one.is_suggested for one in diagram.checks.connections)
 
 
 def test_renaming_and_removing_with_keys_and_undo(
@@ -262,12 +262,33 @@ def test_boxes_are_moved_and_stay_where_they_were_put(
     )
     again = window.diagrams.current
     assert again is not None and again.canvas.places["people"] == pytest.approx(after, abs=1)
-    assert not again.undo_text  # the layout is saved, the way back to the one before is not
+    settle(qtbot, again)
     again.canvas.arrange()
     assert again.canvas.places["people"] != pytest.approx(after, abs=1)
     window.commands["undo"].trigger()
     assert again.canvas.places["people"] == pytest.approx(after, abs=1)
+    assert again.undo_text == "move people"  # which was before the tab was closed
+    window.commands["undo"].trigger()
+    assert again.canvas.places["people"] == pytest.approx(before, abs=1)
     settle(qtbot, again)
+
+
+def test_an_act_on_a_relation_that_is_gone_does_not_bar_the_way_back(
+    qtbot: QtBot, diagram: RelationsTab, window: MainWindow, store: Store
+) -> None:
+    before = diagram.canvas.places["people"]
+    start = point_of(diagram.canvas, "people")
+    drag(diagram.canvas, start, start + QPoint(60, 40))
+    diagram.ask_name("carrier").textValueSelected.emit("flown by")
+    qtbot.waitUntil(lambda: diagram.undo_text == "rename carrier to flown by")
+    settle(qtbot, diagram)
+    store.relations.drop("flown by")  # by a program, say
+    window.commands["undo"].trigger()
+    qtbot.waitUntil(lambda: diagram.undo_text == "move people")
+    assert "no relation 'flown by'" in diagram.messages.label.text()
+    window.commands["undo"].trigger()
+    assert diagram.canvas.places["people"] == pytest.approx(before, abs=1)
+    settle(qtbot, diagram)
 
 
 def test_the_keyboard_goes_from_table_to_table_zooms_and_opens(
@@ -371,10 +392,9 @@ def test_five_hundred_tables_are_drawn_without_meeting(qtbot: QtBot) -> None:
     canvas.resize(900, 600)
     columns = tuple(Column(f"c{n}", pa.int64(), n) for n in range(20))
     shape = StoreShape(tuple(TableShape(f"t{n}", columns, n) for n in range(500)), ())
-    canvas.show_shape(shape, {})
-    canvas.show_connections(
-        [Connection(f"r{n}", f"t{n}", ("c1",), f"t{n // 7}", ("c0",)) for n in range(1, 300)]
-    )
+    lines = [Connection(f"r{n}", f"t{n}", ("c1",), f"t{n // 7}", ("c0",)) for n in range(1, 300)]
+    with qtbot.waitSignal(canvas.built):
+        canvas.show_shape(shape, {}, lines)
     canvas.arrange()
     boxes = sorted(box.area() for box in canvas.boxes.values())
     for place, (x, y, width, height) in enumerate(boxes):

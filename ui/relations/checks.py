@@ -1,0 +1,183 @@
+"""What the rows of a store say of its relations: those that point at nothing, and relations to suggest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from PySide6.QtCore import QObject, QTimer, Signal
+
+from lamella.core.errors import LamellaError
+from lamella.core.relations import Relation
+from lamella.core.relations.checking import RelationCheck
+from lamella.core.relations.suggesting import Suggestion
+from lamella.core.store.store import Store
+from lamella.ui.relations.schema import Connection, StoreShape, connection_of, suggested
+from lamella.ui.tasks import Handle, Tasks
+
+SHOW_EVERY_MS, MS_A_RELATION = 250, 8
+CHECKED_UNASKED, SUGGESTED_UNASKED = 5_000_000, 1_000_000
+"""Rows of two tables, and of a store, up to which they are looked at before anybody asks for it."""
+
+
+class RelationChecks(QObject):
+    """Of one diagram. `counted` when results are to be shown, `suggested` when suggestions are; `done` has a
+    sentence for the user and the kind of message that it is, `failed` an error."""
+
+    counted, suggested = Signal(), Signal()
+    done = Signal(str, str)
+    failed = Signal(Exception)
+
+    def __init__(self, store: Store, tasks: Tasks, parent: QObject) -> None:
+        super().__init__(parent)
+        self.store, self._tasks = store, tasks
+        self.results: dict[str, RelationCheck] = {}
+        """By the name of the relation."""
+        self._shape = StoreShape((), ())
+        self._suggestions: tuple[Suggestion, ...] = ()
+        self._dismissed: set[str] = set()
+        self._checking: Handle | None = None
+        self._suggesting: Handle | None = None
+        self._soon = QTimer(self, singleShot=True)
+        self._soon.timeout.connect(self.counted)
+
+    @property
+    def running(self) -> bool:
+        handles = (self._checking, self._suggesting)
+        return any(handle is not None and handle.running for handle in handles)
+
+    @property
+    def dangling(self) -> int:
+        """Rows that point at nothing, of all relations that were checked."""
+        return sum(check.dangling for check in self.results.values())
+
+    @property
+    def connections(self) -> list[Connection]:
+        """What is drawn: relations, and suggestions that were neither taken nor dismissed."""
+        declared = [connection_of(r, self.results.get(r.name)) for r in self._shape.relations]
+        known = {_ends(one) for one in declared}
+        offered = [suggested(one) for one in self._suggestions]
+        return declared + [
+            one for one in offered if one.name not in self._dismissed and _ends(one) not in known
+        ]
+
+    def take(self, shape: StoreShape) -> None:
+        """Forget the results of relations that are others now."""
+        known = {relation.name: relation for relation in self._shape.relations}
+        same = {r.name for r in shape.relations if known.get(r.name) == r}
+        self.results = {name: check for name, check in self.results.items() if name in same}
+        self._shape = shape
+
+    def forget(self, table: str) -> None:
+        """What was counted of a table that changed holds no more."""
+        touched = {r.name for r in self._shape.relations if table in (r.from_table, r.to_table)}
+        self.results = {name: check for name, check in self.results.items() if name not in touched}
+
+    def dismiss(self, name: str) -> None:
+        """A suggestion, until they are looked for again."""
+        self._dismissed.add(name)
+
+    # ------------------------------------------------------------------ relations
+
+    def check(self, names: Iterable[str]) -> None:
+        """Whether rows are there that others point at, off the GUI thread, one relation after the other."""
+        self._check(list(names), quiet=False)
+
+    def check_all(self) -> None:
+        self.check(relation.name for relation in self._shape.relations if not relation.problem)
+
+    def check_small(self) -> None:
+        """What is not checked yet, of tables with few enough rows."""
+        rows = {table.name: table.rows or 0 for table in self._shape.tables}
+
+        def is_small(relation: Relation) -> bool:
+            return rows.get(relation.from_table, 0) + rows.get(relation.to_table, 0) <= CHECKED_UNASKED
+
+        left = [r for r in self._shape.relations if r.name not in self.results and not r.problem]
+        self._check([relation.name for relation in left if is_small(relation)], quiet=True)
+
+    def _check(self, names: Sequence[str], quiet: bool) -> None:
+        if not names:
+            return
+        if self._checking is not None:
+            self._checking.cancel()
+        name, rest = names[0], names[1:]
+
+        def done(checks: tuple[RelationCheck, ...]) -> None:
+            self._note(checks[0], last=not rest)
+            if rest:
+                self._check(rest, quiet)
+            elif not quiet:
+                self._say_checked()
+
+        def failed(error: Exception) -> None:
+            if not quiet or not isinstance(error, LamellaError):
+                self.failed.emit(error)
+            if rest:
+                self._check(rest, quiet)
+
+        self._checking = self._tasks.read(
+            lambda job: self.store.relations.check(name, job=job), done, failed, owner=self, quiet=quiet,
+            text=f"Checking {name}",
+        )  # fmt: skip
+
+    def _note(self, check: RelationCheck, last: bool) -> None:
+        """Shown with those that follow within a moment: the more there are, the longer that is."""
+        self.results[check.relation.name] = check
+        if last:
+            self._soon.stop()
+            self.counted.emit()
+        elif not self._soon.isActive():
+            self._soon.start(max(SHOW_EVERY_MS, MS_A_RELATION * len(self._shape.relations)))
+
+    def _say_checked(self) -> None:
+        if self.dangling:
+            self.done.emit(dangling_text(self.dangling), "message")
+        else:
+            self.done.emit("All rows point at rows that are there", "message-success")
+
+    # ---------------------------------------------------------------- suggestions
+
+    def suggest(self, quiet: bool = False) -> None:
+        """Look for relations that nobody declared."""
+        if self._suggesting is not None and self._suggesting.running:
+            return
+
+        def done(suggestions: tuple[Suggestion, ...]) -> None:
+            self._suggestions = suggestions
+            if not quiet:
+                self._dismissed.clear()
+                self.done.emit(_suggestions_text(len(suggestions)), "message")
+            self.suggested.emit()
+
+        def failed(error: Exception) -> None:
+            if not quiet or not isinstance(error, LamellaError):
+                self.failed.emit(error)
+
+        self._suggesting = self._tasks.read(
+            lambda job: self.store.relations.suggest(job=job), done, failed, owner=self, quiet=quiet,
+            text="Looking for relations",
+        )  # fmt: skip
+
+    def suggest_first(self) -> None:
+        """For a store without a relation, where it has few enough rows."""
+        shape = self._shape
+        if not shape.relations and len(shape.tables) > 1 and shape.rows <= SUGGESTED_UNASKED:
+            self.suggest(quiet=True)
+
+
+def dangling_text(rows: int) -> str:
+    return "1 row points at nothing" if rows == 1 else f"{rows:,} rows point at nothing"
+
+
+def counted_text(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def _suggestions_text(number: int) -> str:
+    if not number:
+        return "Nothing to suggest: no other columns match by their values and names"
+    return f"{counted_text(number, 'suggestion')}, drawn with dashes"
+
+
+def _ends(one: Connection) -> tuple[object, ...]:
+    return one.from_table, one.from_columns, one.to_table, one.to_columns
