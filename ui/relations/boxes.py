@@ -212,10 +212,11 @@ class TableBox(QGraphicsObject):
         look, left = theme.current(), theme.current().px(10)
         pen.setCosmetic(True)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
-        painter.setPen(pen)
-        painter.setBrush(look.color("surface"))
-        painter.drawRect(self.rect())
+        painter.fillRect(self.rect(), look.color("surface"))
         painter.fillRect(QRectF(0, 0, self._width, self.head), look.color("sunken"))
+        painter.setPen(pen)
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        painter.drawRect(self.rect())
         if detail < SEEN:
             return
         font = look.font(bold=True)
