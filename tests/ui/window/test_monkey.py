@@ -25,7 +25,15 @@ import shiboken6
 from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
 from PySide6.QtGui import QDrag, QKeyEvent, QMouseEvent, QWheelEvent
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QAbstractButton, QApplication, QLineEdit, QMessageBox, QToolButton, QWidget
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QApplication,
+    QFileDialog,
+    QLineEdit,
+    QMessageBox,
+    QToolButton,
+    QWidget,
+)
 from pytestqt.qtbot import QtBot
 
 from lamella import Store, agg, col, resources
@@ -383,6 +391,10 @@ def confined(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(
         QMessageBox, "question", lambda *args: CANCEL if next(cancels) else without_saving(*args)
     )
+    for ask in ("getSaveFileName", "getOpenFileName", "getExistingDirectory"):
+        monkeypatch.setattr(
+            QFileDialog, ask, lambda *_, ask=ask, **__: "" if "Directory" in ask else ("", "")
+        )
     monkeypatch.setattr(LineActions, "ask_export", export)
     monkeypatch.setattr(QDrag, "exec", lambda *_: Qt.DropAction.IgnoreAction)
 
