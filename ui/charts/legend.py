@@ -14,7 +14,7 @@ from lamella.ui.charts.marks import MARKER_SIZE, PointSizes, SeriesLook, draw_sy
 from lamella.ui.charts.words import figure_text
 from lamella.ui.widgets.controls import FlowLayout
 
-SWATCH = 14
+SWATCH, TITLE_WIDTH = 14, 160
 SHARES = (1, 4, 16)
 """What part of the greatest number each point of a scale of sizes stands for: each half as wide as the one
 before."""
@@ -26,12 +26,12 @@ class SizeScale(QWidget):
     def __init__(self, sizes: PointSizes, title: str) -> None:
         super().__init__()
         self.values = sorted({round_number(sizes.greatest / share) for share in SHARES})
-        self._title, self._sizes = title, sizes
         self._texts = [figure_text(value) for value in self.values]
         self.setAccessibleName(f"Sizes by {title}: {', '.join(self._texts)}")
         metrics = QFontMetrics(theme.current().tabular_font(theme.TextSize.CAPTION))
+        self._title = metrics.elidedText(title, Qt.TextElideMode.ElideRight, theme.current().px(TITLE_WIDTH))
         self._diameters = [math.ceil(size) for size in sizes.pixels(self.values)]
-        self._widths = [metrics.horizontalAdvance(text) for text in (title, *self._texts)]
+        self._widths = [metrics.horizontalAdvance(text) for text in (self._title, *self._texts)]
         wide = sum(self._widths) + sum(self._diameters)
         gaps = theme.S + len(self.values) * (theme.XS + theme.M)
         self.setFixedSize(wide + gaps, max(metrics.height(), *self._diameters) + 2)

@@ -9,6 +9,7 @@ import tempfile
 import threading
 import weakref
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 
@@ -67,14 +68,14 @@ def spill(
                 file.write(part)
             if more:
                 break
+        if file is not None:
+            return file.snapshot(name, rows), more
     except BaseException:
         if file is not None:
             file.discard()
         raise
-    if file is None:
-        table = pa.concat_tables(tables) if tables else schema.empty_table()
-        return snapshot_of_rows(table, name), more
-    return file.snapshot(name, rows), more
+    table = pa.concat_tables(tables) if tables else schema.empty_table()
+    return snapshot_of_rows(table, name), more
 
 
 class _File:
@@ -85,8 +86,7 @@ class _File:
         stored = pa.schema([field.with_name(str(key)) for key, field in enumerate(schema)])
         self.path = _folder() / f"{next(_numbers)}.parquet"
         self._stored = stored
-        self._waiting: list[pa.Table] = []
-        self._waiting_rows = self._waiting_bytes = 0
+        self._group: list[pa.Table] = []
         try:
             self._writer = pq.ParquetWriter(self.path, stored, compression="lz4")
         except OSError as error:
@@ -94,29 +94,26 @@ class _File:
 
     def write(self, rows: pa.Table) -> None:
         """Servers send thousands of rows at a time, of which a row group has many."""
-        self._waiting.append(rows)
-        self._waiting_rows += rows.num_rows
-        self._waiting_bytes += rows.nbytes
-        if self._waiting_rows >= GROUP_ROWS or self._waiting_bytes >= IN_MEMORY_BYTES:
+        self._group.append(rows)
+        is_large = sum(one.nbytes for one in self._group) >= IN_MEMORY_BYTES
+        if is_large or sum(one.num_rows for one in self._group) >= GROUP_ROWS:
             self._write_group()
 
     def _write_group(self) -> None:
-        rows = pa.concat_tables(self._waiting).rename_columns(self._stored.names)
-        self._waiting.clear()
-        self._waiting_rows = self._waiting_bytes = 0
+        rows = pa.concat_tables(self._group).rename_columns(self._stored.names)
+        self._group.clear()
         try:
             self._writer.write_table(rows)
         except OSError as error:
             raise _no_room(error) from error
 
     def discard(self) -> None:
-        try:
+        with suppress(OSError):  # on a full disk the footer finds no room either
             self._writer.close()
-        finally:
-            self.path.unlink(missing_ok=True)
+        self.path.unlink(missing_ok=True)
 
     def snapshot(self, name: str, rows: int) -> Snapshot:
-        if self._waiting:
+        if self._group:
             self._write_group()
         try:
             self._writer.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import math
 import random
 import struct
@@ -13,11 +14,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from lamella import agg, col, open_dataset
-from lamella.core.errors import FileProblem
+from lamella.core.errors import FileProblem, NoRoom
 from lamella.core.jobs import Job
 from lamella.core.query.line import Line, LineAnswers, LineView
 from lamella.core.query.spark import spill
 from lamella.core.query.steps import Compute, Group, Limit, Select, Sort, Step, Where
+from lamella.core.scan.read import read_rows
 from lamella.core.scan.snapshot import SortKey
 
 ROWS, LIMIT = 300, 100
@@ -130,3 +132,32 @@ def test_otherwise_they_are_asked_for_again(
 def test_a_key_is_of_tables_of_servers_alone(path: Path) -> None:
     with pytest.raises(FileProblem, match="whose rows have an order"):
         open_dataset(path, row_key=["id"])
+
+
+def batches(count: int) -> Iterator[pa.Table]:
+    """As servers send them: a few thousand rows at a time."""
+    for number in range(count):
+        first = number * 5_000
+        yield pa.table({"id": range(first, first + 5_000), "text": [f"{'x' * 100} {number}"] * 5_000})
+
+
+def test_a_large_answer_lies_in_row_groups_of_many_batches() -> None:
+    rows, more = spill.spill(batches(120), next(batches(1)).schema, "t", 600_000, Job())
+    (segment,) = rows.segments
+    assert (rows.num_rows, more) == (600_000, False)
+    assert pq.read_metadata(segment.path).num_row_groups < 8
+    assert read_rows(rows, 599_999, 1, rows.columns).column(0).to_pylist() == [599_999]
+
+
+def test_a_disk_that_fills_up_at_the_end_keeps_no_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    paths, really_close = list[Path](), pq.ParquetWriter.close
+
+    def close(writer: pq.ParquetWriter) -> None:
+        really_close(writer)
+        paths.append(Path(writer.where))
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(pq.ParquetWriter, "close", close)
+    with pytest.raises(NoRoom, match="find no room on the disk"):
+        spill.spill(batches(80), next(batches(1)).schema, "t", 400_000, Job())
+    assert paths and not paths[0].exists()
