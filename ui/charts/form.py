@@ -44,7 +44,7 @@ from lamella.ui.charts.marks import Display
 from lamella.ui.filters.value_fields import ColumnBox
 from lamella.ui.widgets.controls import FlowLayout, IconButton
 
-WIDTH, AGGREGATE_WIDTH = 280, 108
+WIDTH, AGGREGATE_WIDTH = 304, 104
 AGGREGATE_SHARE = 0.45
 """Of the panel, at most."""
 ANY_WIDTH = 16_777_215  # Qt's QWIDGETSIZE_MAX
