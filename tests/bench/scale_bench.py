@@ -1,7 +1,7 @@
 """What queries over taxi trips cost from a million rows to 1.1 billion, and whether a model foresees it.
 
     python -m tests.bench.scale_bench FOLDER            # the page docs/scale.md from its results
-    python -m tests.bench.scale_bench FOLDER --measure  # measure them first, in FOLDER: 6 GB, half an hour
+    python -m tests.bench.scale_bench FOLDER --measure  # measure them first, in FOLDER: 6 GB, twenty minutes
 
 One Parquet file of 20 million made trips stands for 1.1 billion: it is linked 56 times, so that every link is
 opened, read and decoded as a file of its own, while the disk, and the system's memory for files, hold one.
@@ -330,8 +330,7 @@ def model_of(run: SavedRun, layout: Layout) -> Model:
 def page_part(run: SavedRun, layout: Layout) -> str:
     facts = dict(run.surroundings[0].environment)
     parts = [
-        f"Measured on {run.started:%d %B %Y} on {sentence(facts)}. Other programs used both cores, too:"
-        " answers took longer than on a quiet machine; in brackets are core-seconds, which hardly change."
+        f"Measured on {run.started:%d %B %Y} on {sentence(facts)}. In brackets are core-seconds."
         f" Figures are the lowest of {ASKED} in one process, above {shown_rows(LARGE_ROWS)} of"
         f" {ASKED_AT_LARGE}; a query that took more than {MOST_SECONDS} s was asked once. The file of"
         f" {shown_rows(layout.rows)} takes {shown_bytes(layout.bytes)} in {layout.row_groups:,} row groups,"
