@@ -519,18 +519,15 @@ def run_long_form(name: str) -> str:
 
 def shots(rest: list[str]) -> int:
     """Make the pictures of the documentation anew, in docs/pictures; or, with a folder, write pictures of
-    every main screen into it: light and dark, two sizes, the table in large text and at 200% pixels too."""
-    if len(rest) > 1:
-        raise SetupProblem("At most one folder: python3 dev.py shots [DIR]")
+    every screen into it: light and dark, three sizes, large text; the table at 200% pixels too. Beginnings
+    of names behind the folder choose screens: `shots DIR chart sql`."""
     prepare_system(with_display=False)
-    prepare_environment(set())
+    prepare_environment({"dev"} if rest else set())
     program = [str(venv_python()), "-m", "lamella.app"]
     if rest:
+        screens = [str(venv_python()), "-m", "tests.screens", str(Path(rest[0]).resolve()), *rest[1:]]
         for scale in ("1", "2"):
-            call(
-                [*program, "--screens", str(Path(rest[0]).resolve())],
-                {**offscreen(), "QT_SCALE_FACTOR": scale},
-            )
+            call(screens, {**of_tests(), "QT_SCALE_FACTOR": scale})
         return 0
     folder = ROOT / "build" / "tour"
     shutil.rmtree(folder, ignore_errors=True)

@@ -125,10 +125,6 @@ def _run_without_command(arguments: argparse.Namespace) -> int:
         from lamella.app import tour
 
         return tour.run(arguments.tour)
-    if arguments.screens:
-        from lamella.app import screens
-
-        return screens.run(arguments.screens)
     _need_display()
     from lamella.app import bootstrap
 
@@ -301,7 +297,6 @@ def window_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"lamella {__version__}")
     parser.add_argument("--tour", type=Path, help=argparse.SUPPRESS)
-    parser.add_argument("--screens", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--bench-worker", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--bench-systems", metavar="FAMILIES", help=argparse.SUPPRESS)
     parser.set_defaults(work=_run_without_command)

@@ -13,6 +13,7 @@ from PySide6.QtGui import QImage
 
 from lamella.app import cli
 from lamella.app.tour import STEPS, wait_until
+from tests.screens.gallery import main
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -40,19 +41,19 @@ def test_the_tour_gets_through_and_takes_every_picture_in_light_and_dark(tmp_pat
 
 
 def test_screens_at_200_percent_have_the_table_with_twice_the_pixels(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "lamella.app", "--screens", str(tmp_path)]
+    command = [sys.executable, "-m", "tests.screens", str(tmp_path)]
     environment = {**os.environ, "QT_SCALE_FACTOR": "2"}
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, env=environment)
     assert done.returncode == 0, done.stdout + done.stderr
     sizes = {picture.stem: QImage(str(picture)).size().toTuple() for picture in tmp_path.iterdir()}
-    assert sizes == {f"01-table-200%-{mode}": (2560, 1600) for mode in ("light", "dark")}
+    assert sizes == {f"table-200%-{mode}": (2560, 1600) for mode in ("light", "dark")}
 
 
-@pytest.mark.parametrize("option", ["--tour", "--screens"])
-def test_pictures_that_cannot_be_written_are_refused_at_once(tmp_path, option, capsys, monkeypatch):
+@pytest.mark.parametrize("take", [lambda path: cli.main(["--tour", path]), lambda path: main([path])])
+def test_pictures_that_cannot_be_written_are_refused_at_once(tmp_path, take, capsys, monkeypatch):
     monkeypatch.setenv("QT_QPA_PLATFORM", "offscreen")  # it is set anew, for a screen of a certain size
     (tmp_path / "file").write_text("")
-    assert cli.main([option, str(tmp_path / "file")]) == 2
+    assert take(str(tmp_path / "file")) == 2
     assert str(tmp_path / "file") in capsys.readouterr().err
 
 

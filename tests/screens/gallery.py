@@ -20,7 +20,7 @@ from PySide6.QtGui import QColor, QFont, QImage, QPainter, QPixmap
 from PySide6.QtWidgets import QApplication, QDialog, QWidget
 
 from lamella.app import logs, tour
-from lamella.app.tour import Camera, Tour, TourFailed
+from lamella.app.tour import Camera, Tour
 from lamella.core.errors import FileProblem, LamellaError
 from lamella.ui import theme
 from lamella.ui.theme import Mode
@@ -122,7 +122,7 @@ def _with_popups(window: QWidget) -> QPixmap:
 
 
 def take_forms(frames: Tour, gallery: Gallery, screen: Screen, forms: Sequence[Form]) -> None:
-    """Bring a screen up anew in each form, and take it. Raises TourFailed where it does not come up."""
+    """Bring a screen up anew in each form, and take it. Raises what keeps it from coming up."""
     look, made = theme.current(), []
     for form in forms:
         look.set_text_scale(form.text_scale)
@@ -169,8 +169,8 @@ def run(folder: Path, names: Sequence[str]) -> int:
             began = time.monotonic()
             try:
                 take_forms(frames, gallery, screen, forms)
-            except TourFailed as failure:
-                failures.append(f"{screen.name}: {failure}")
+            except Exception as failure:  # noqa: BLE001 -- the other screens are taken all the same
+                failures.append(f"{screen.name}: {type(failure).__name__}: {failure}")
                 frames.errors.clear()
             print(f"{screen.name}: {time.monotonic() - began:.1f} s", flush=True)
         frames.window.close()

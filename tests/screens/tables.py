@@ -130,8 +130,7 @@ def subtotals(tour: Tour) -> None:
     figures = (("n", agg.count()), ("mean_delay", agg.mean(col("dep_delay"))))
     tab.apply(Line.of([Group(("origin", "carrier"), figures)]))
     settled(tour)
-    tour.window.commands["totals_row"].setChecked(True)
-    tour.window.commands["totals_row"].triggered.emit(True)
+    tour.window.commands["totals_row"].trigger()
     tour.window.commands["subtotals"].trigger()
     settled_after_pause(tour)
 

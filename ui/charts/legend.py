@@ -11,10 +11,10 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QWidget
 
 from lamella.ui import theme
 from lamella.ui.charts.marks import MARKER_SIZE, PointSizes, SeriesLook, draw_symbol
-from lamella.ui.charts.words import figure_text
+from lamella.ui.charts.words import figure_text, scale_text
 from lamella.ui.widgets.controls import FlowLayout
 
-SWATCH, TITLE_WIDTH = 14, 160
+SWATCH, TITLE_WIDTH = 14, 240
 SHARES = (1, 4, 16)
 """What part of the greatest number each point of a scale of sizes stands for: each half as wide as the one
 before."""
@@ -26,10 +26,12 @@ class SizeScale(QWidget):
     def __init__(self, sizes: PointSizes, title: str) -> None:
         super().__init__()
         self.values = sorted({round_number(sizes.greatest / share) for share in SHARES})
-        self._texts = [figure_text(value) for value in self.values]
-        self.setAccessibleName(f"Sizes by {title}: {', '.join(self._texts)}")
+        self._texts = [scale_text(value) for value in self.values]
+        whole = f"Sizes by {title}: {', '.join(map(figure_text, self.values))}"
+        self.setAccessibleName(whole)
+        self.setToolTip(whole)
         metrics = QFontMetrics(theme.current().tabular_font(theme.TextSize.CAPTION))
-        self._title = metrics.elidedText(title, Qt.TextElideMode.ElideRight, theme.current().px(TITLE_WIDTH))
+        self._title = metrics.elidedText(title, Qt.TextElideMode.ElideMiddle, theme.current().px(TITLE_WIDTH))
         self._diameters = [math.ceil(size) for size in sizes.pixels(self.values)]
         self._widths = [metrics.horizontalAdvance(text) for text in (self._title, *self._texts)]
         wide = sum(self._widths) + sum(self._diameters)

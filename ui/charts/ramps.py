@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QWidget
 from lamella.core.query.charts import ChartData
 from lamella.core.query.charts.spec import HEAT_MAP
 from lamella.ui import theme
-from lamella.ui.charts.words import figure_text, rounded
+from lamella.ui.charts.words import rounded, scale_text
 
 SCALE_WIDTH, SCALE_STEPS = 120, 24
 LEAST_SHARE = 0.1
@@ -50,7 +50,7 @@ class Ramp:
     @property
     def ends(self) -> tuple[str, str]:
         """As the scale says them."""
-        low, high = figure_text(rounded(self.low)), figure_text(rounded(self.high))
+        low, high = scale_text(rounded(self.low)), scale_text(rounded(self.high))
         return f"≤ {low}" if self.beyond[0] else low, f"≥ {high}" if self.beyond[1] else high
 
 

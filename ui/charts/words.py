@@ -11,10 +11,12 @@ from lamella.core.filters.kinds import Kind, kind_of
 from lamella.core.query.charts import ChartData, ChartSpec
 from lamella.core.query.charts.dimensions import NULL, OTHERS, Dimension, Place
 from lamella.core.query.charts.spec import AGGREGATES, BOX, HEAT_MAP, HISTOGRAM, SCATTER
-from lamella.ui.cards.words import is_like_years, number_text, value_text
+from lamella.ui.cards.words import is_like_years, number_text, short_number, value_text
 
 LONGEST = 24
 FIGURE_DIGITS = 4
+SHORT_FROM = 100_000
+"""Three digits and a letter say as much of a scale's ends, in half the room."""
 
 
 def title_of(spec: ChartSpec, colored: bool = True) -> str:
@@ -59,6 +61,11 @@ def figure_text(value: float | None) -> str:
         return number_text(float(value))
     digits = FIGURE_DIGITS - len(str(int(abs(value)))) if abs(value) >= 1 else FIGURE_DIGITS
     return number_text(round(float(value), max(0, digits)))
+
+
+def scale_text(value: float) -> str:
+    """A number of a legend: 7,500, but 50M."""
+    return short_number(value) if abs(value) >= SHORT_FROM else figure_text(value)
 
 
 def rounded(value: float) -> float:

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
-from PySide6.QtGui import QGuiApplication, QImage
+from PySide6.QtGui import QFontMetrics, QGuiApplication, QImage
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QCheckBox, QComboBox, QFileDialog, QLineEdit, QToolButton
 
@@ -23,8 +23,8 @@ from lamella.core.query.line import Line
 from lamella.core.query.steps import Group, Where
 from lamella.ui import theme
 from lamella.ui.charts.legend import SizeScale
-from lamella.ui.charts.marks import Display, looks_of
-from lamella.ui.charts.words import hover_text
+from lamella.ui.charts.marks import Display, PointSizes, looks_of
+from lamella.ui.charts.words import hover_text, scale_text
 from lamella.ui.dialogs.export_dialog import ExportDialog
 
 
@@ -571,6 +571,21 @@ def test_charts_are_made_of_files_too(qtbot, window, settled, file: Path):
     view = tab.charting.view
     qtbot.waitUntil(lambda: view.data is not None)
     assert view.data.used == 1000
+
+
+def test_a_scale_of_sizes_is_short_and_its_tooltip_whole(qtbot):
+    sizes = PointSizes(greatest=210_000_000)
+    title = "population of the metropolitan area by the last census"
+    scale = SizeScale(sizes, title)
+    qtbot.addWidget(scale)
+    assert scale.values == [10_000_000, 50_000_000, 200_000_000]
+    assert scale.toolTip() == f"Sizes by {title}: 10,000,000, 50,000,000, 200,000,000"
+    narrow = SizeScale(sizes, "n")
+    qtbot.addWidget(narrow)
+    metrics = QFontMetrics(theme.current().tabular_font(theme.TextSize.CAPTION))
+    long_numbers = sum(map(metrics.horizontalAdvance, ("10,000,000", "50,000,000", "200,000,000")))
+    assert narrow.width() < long_numbers
+    assert scale_text(50_000_000) == "50M" and scale_text(7_500) == "7,500"
 
 
 def test_points_have_sizes_and_a_map_its_proportions(qtbot, window, settled, tmp_path):
