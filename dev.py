@@ -531,7 +531,7 @@ def shots(rest: list[str]) -> int:
         return 0
     folder = ROOT / "build" / "tour"
     shutil.rmtree(folder, ignore_errors=True)
-    call([*program, "--tour", str(folder)], offscreen())
+    call([*program, "--tour", str(folder), "--tour-rows", "100000"], offscreen())
     call([str(venv_python()), str(ROOT / "packaging" / "pictures.py"), str(folder)])
     return 0
 

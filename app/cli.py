@@ -124,7 +124,7 @@ def _run_without_command(arguments: argparse.Namespace) -> int:
     if arguments.tour:
         from lamella.app import tour
 
-        return tour.run(arguments.tour)
+        return tour.run(arguments.tour, arguments.tour_rows)
     _need_display()
     from lamella.app import bootstrap
 
@@ -297,6 +297,7 @@ def window_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"lamella {__version__}")
     parser.add_argument("--tour", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--tour-rows", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--bench-worker", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--bench-systems", metavar="FAMILIES", help=argparse.SUPPRESS)
     parser.set_defaults(work=_run_without_command)

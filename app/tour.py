@@ -34,7 +34,9 @@ LATE = (col("dep_delay") > 60) & Predicate("carrier", "in", ("AA", "UA"))
 LATE_ROWS = 5_827  # counted with another program
 CHANGED_COLUMN, NEW_VALUE = "arr_delay", "60"
 DIALOGS = (("palette", CommandPalette, "commands"),)
-BENCHMARK_ROWS = (1, 10, 100, 1000)
+BENCHMARK_ROWS = (1, 10, 100, 1_000, 10_000, 100_000)
+MOST_ROWS = 1_000
+"""Of the benchmark, which takes seconds then."""
 
 
 def start_empty(tour: Tour) -> None:
@@ -122,7 +124,7 @@ def benchmark(tour: Tour) -> None:
     tour.window.commands["benchmark"].trigger()
     panel = tour.window.benchmark
     tour.camera.take(tour.window, "benchmark-before")
-    panel.controls.size_choice.choose(BENCHMARK_ROWS)
+    panel.controls.size_choice.choose(tuple(rows for rows in BENCHMARK_ROWS if rows <= tour.most_rows))
     panel.controls.repeats.setValue(2)
     panel.bar.start.click()
     tour.wait("the benchmark is over", lambda: not panel.running)
@@ -257,10 +259,10 @@ class TourFailed(Exception):
 
 
 class Tour:
-    """What the steps work with: the program, the camera, and waiting."""
+    """What the steps work with: the program, the camera, how many rows are measured at most, and waiting."""
 
-    def __init__(self, program: Program, camera: Camera) -> None:
-        self.program, self.camera = program, camera
+    def __init__(self, program: Program, camera: Camera, most_rows: int = MOST_ROWS) -> None:
+        self.program, self.camera, self.most_rows = program, camera, most_rows
         self.window = program.window
         self.errors: list[BaseException] = []
         self._working: set[Handle] = set()
@@ -293,14 +295,14 @@ class Tour:
             raise TourFailed(f"{what}: {actual!r} instead of {expected!r}")
 
 
-def run(folder: Path) -> int:
-    """Takes the pictures into `folder`; the exit code."""
+def run(folder: Path, most_rows: int | None = None) -> int:
+    """Takes the pictures into `folder`; the exit code. `most_rows` are those of the benchmark."""
     home = tempfile.mkdtemp(prefix="lamella-tour-")
     os.environ["LAMELLA_HOME"] = home
     handler = logs.start()
     logs.install(echoes=True)
     try:
-        tour = begin(Camera(folder))
+        tour = begin(Camera(folder), most_rows or MOST_ROWS)
         for step in STEPS:
             step(tour)
             print(f"{step.__name__.replace('_', ' ')}: done", flush=True)
@@ -313,10 +315,10 @@ def run(folder: Path) -> int:
         shutil.rmtree(home)
 
 
-def begin(camera: Camera) -> Tour:
+def begin(camera: Camera, most_rows: int = MOST_ROWS) -> Tour:
     """The program has been started, and its window is shown."""
     application()
-    tour = Tour(Program(), camera)
+    tour = Tour(Program(), camera, most_rows)
     crash.install(tour.errors.append)
     tour.program.tasks.failed.connect(tour.errors.append)
     tour.window.resize(*WINDOW_SIZE)

@@ -122,10 +122,7 @@ class BenchmarkBar(QFrame):
             button.setText(f"{ICON_GAP}{name}")
             button.setMinimumWidth(0)
             button.setMaximumWidth(ANY_WIDTH)
-        estimate = (
-            0 if self._at_rest.isHidden() else self._at_rest.sizeHint().width()
-        )  # which gives way first
-        if self.width() < self.sizeHint().width() - estimate:
+        if self.width() < self.sizeHint().width():
             for button in self._names:
                 button.setText("")
                 button.setFixedWidth(theme.current().px(ICON_WIDTH))
