@@ -17,6 +17,8 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
+from tests.long_forms import LONG_FORMS, LongForm
+
 ROOT = Path(__file__).resolve().parents[2]
 linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux lacks libraries")
 
@@ -189,12 +191,11 @@ def test_a_run_over_the_limit_says_so(dev):
 
 
 def test_long_forms_run_one_after_the_other_and_tell_how_they_went(prepared, monkeypatch, capfd):
-    form = prepared.LongForm
     echo = "import os; raise SystemExit(int(os.environ['LAMELLA_LONG_RUNS']) - 7)"
     forms = {
-        "good": form("well", 1, ("-c", echo), {"LAMELLA_LONG_RUNS": "7"}),
-        "bad": form("badly", 1, ("-c", echo), {"LAMELLA_LONG_RUNS": "8"}),
-        "missing": form("never", 1, ("-c", echo), needs="LAMELLA_NOWHERE"),
+        "good": LongForm("well", 1, ("-c", echo), {"LAMELLA_LONG_RUNS": "7"}),
+        "bad": LongForm("badly", 1, ("-c", echo), {"LAMELLA_LONG_RUNS": "8"}),
+        "missing": LongForm("never", 1, ("-c", echo), needs="LAMELLA_NOWHERE"),
     }
     monkeypatch.setattr(prepared, "LONG_FORMS", forms)
     monkeypatch.setattr(prepared, "venv_python", lambda: sys.executable)
@@ -211,8 +212,8 @@ def test_long_forms_run_one_after_the_other_and_tell_how_they_went(prepared, mon
     assert len(capfd.readouterr().out.splitlines()) == len(forms)
 
 
-def test_long_forms_are_there_and_follow_what_is_set_for_them(dev):
-    for form in dev.LONG_FORMS.values():
+def test_long_forms_are_there_and_follow_what_is_set_for_them():
+    for form in LONG_FORMS.values():
         files = [ROOT / word for word in form.words if word.endswith(".py")]
         if form.words[0] != "-m":
             assert (ROOT / form.words[0]).is_file()
@@ -224,7 +225,7 @@ def test_long_forms_are_there_and_follow_what_is_set_for_them(dev):
         assert all(variable in file.read_text("utf8") for file in files for variable in variables)
 
 
-def test_every_long_form_is_in_the_table(dev):
+def test_every_long_form_is_in_the_table():
     """Whatever reads how long it is to run from the environment."""
     reading = re.compile(r"""environ(?:\.get\(|\[)"(LAMELLA_(?:LONG_RUNS|INCREMENTS|CORPUS))\"""")
     files = {
@@ -232,7 +233,7 @@ def test_every_long_form_is_in_the_table(dev):
         for p in (ROOT / "tests").rglob("test_*.py")
         if reading.search(p.read_text("utf8"))
     }
-    assert files == {word for form in dev.LONG_FORMS.values() for word in form.words if word.endswith(".py")}
+    assert files == {word for form in LONG_FORMS.values() for word in form.words if word.endswith(".py")}
 
 
 @pytest.mark.parametrize("version", [(3, 9, 2), (3, 10, 13), (3, 14, 0), (4, 0, 0)])
