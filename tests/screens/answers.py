@@ -191,6 +191,7 @@ def leave_mistake(tour: Tour) -> None:
 
 
 def find_words(tour: Tour) -> None:
+    plain(tour)
     table = tour.window.library.stores[-1]["airports"]
     if not len(table.indexes):
         table.indexes.create("name", kind="fulltext")

@@ -126,6 +126,7 @@ def take_forms(frames: Tour, gallery: Gallery, screen: Screen, forms: Sequence[F
     look, made = theme.current(), []
     for form in forms:
         look.set_text_scale(form.text_scale)
+        QApplication.processEvents()  # a window is no narrower than its widgets were at another scale
         frames.window.resize(form.size)
         QApplication.processEvents()
         try:

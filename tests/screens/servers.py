@@ -83,7 +83,7 @@ def no_connections(tour: Tour) -> None:
 
 def new_connection(kind: str) -> Screen:
     def show(tour: Tour) -> None:
-        place = [one.id for one in KINDS].index(kind)
+        place = [one.name for one in KINDS].index(kind)
         connections(tour).add_button.menu().actions()[place].trigger()
         quiet(tour)
 

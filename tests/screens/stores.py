@@ -33,6 +33,7 @@ from tests.screens.stage import (
 
 def planes(tour: Tour) -> Table:
     """With a few commits."""
+    plain(tour)
     table: Table = tour.window.library.stores[-1]["planes"]
     if not table.history.undoable():
         table.update_where(col("manufacturer") == "AIRBUS INDUSTRIE", {"$set": {"manufacturer": "AIRBUS"}})
@@ -90,7 +91,7 @@ def store_verified(tour: Tour) -> None:
 def store_damaged(tour: Tour) -> None:
     """What verifying says of files that are not as they were written."""
     page = store_page(tour)
-    path = next(iter(sorted((page.store.path / "data" / "weather").glob("*.parquet"))))
+    path = max((page.store.path / "data").rglob("*.parquet"), key=lambda one: one.stat().st_size)
     whole = path.read_bytes()
     path.write_bytes(whole[:1000] + b"\0" * 100 + whole[1100:])
     try:
@@ -114,7 +115,7 @@ def restore(tour: Tour) -> None:
 
 
 def indexes(tour: Tour) -> None:
-    table = tour.window.library.stores[-1]["planes"]
+    table = planes(tour)
     if not len(table.indexes):
         table.indexes.create("tailnum")
         table.indexes.create(["manufacturer", "model"], kind="fulltext")
@@ -189,6 +190,7 @@ def against_now(tour: Tour) -> None:
 
 def pair(tour: Tour) -> tuple[Path, Path]:
     """Two versions of a list as files, the second with rows that are new, gone and changed."""
+    plain(tour)
     folder = Path(tour.window.library.stores[-1].path).parent / "lists"
     before, later = folder / "airports-2013.parquet", folder / "airports-2014.parquet"
     if not later.exists():
@@ -239,10 +241,22 @@ def compared_export(tour: Tour) -> None:
 
 
 def apply_difference(tour: Tour) -> None:
-    """Of two versions of a table, as its rows are brought back."""
-    against_now(tour)
+    """The rows of a file into a table."""
+    plain(tour, "planes")
+    later = Path(tour.window.library.stores[-1].path).parent / "planes-2014.parquet"
+    rows = pq.read_table(resources.sample("planes"))
+    seats = [n + 2 if n == 182 else n for n in rows["seats"].to_pylist()]
+    place = rows.column_names.index("seats")
+    pq.write_table(rows.set_column(place, "seats", pa.array(seats, rows["seats"].type)).slice(5), later)
+    tour.window.commands["compare"].trigger()
+    dialog = dialog_of(tour, CompareDialog)
+    dialog.add_file(later)
+    tour.wait("keys are looked for", lambda: dialog.is_settled and dialog.key.count() > 0)
+    dialog.compare_button.click()
     tab = tour.window.tabs.dataset_tab
-    assert tab is not None and tab.comparing.view is not None
+    assert tab is not None
+    tour.wait("they are compared", lambda: tab.comparing.view is not None and tab.comparing.view.is_settled)
+    assert tab.comparing.view is not None
     tab.comparing.view.apply_requested.emit()
     quiet(tour)
 

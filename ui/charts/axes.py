@@ -82,7 +82,7 @@ class ChartAxis(pg.AxisItem):
         if self.orientation == "left":
             return super().boundingRect().adjusted(0, -beyond, 0, beyond)
         wide = self.ticks.widest if self._is_turned and isinstance(self.ticks, NameTicks) else 0
-        return super().boundingRect().adjusted(-wide, 0, wide, 0)
+        return super().boundingRect().adjusted(-max(wide, 2 * beyond), 0, max(wide, theme.M), 0)
 
     def _label_height(self) -> int:
         return theme.current().line_height() if self.label.isVisible() else 0

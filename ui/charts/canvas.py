@@ -46,7 +46,7 @@ LEAST_TITLE = 80
 REACH = 16
 """How far from a point the mouse may be, in pixels."""
 DRAG = 5
-MARGIN = 0.05
+MARGIN, MARKER_ROOM = 0.05, 0.02
 """Above and below what is drawn, as a share of it."""
 BRUSH_ALPHA, GRID_ALPHA = 40, 40
 
@@ -217,9 +217,12 @@ class ChartCanvas(pg.GraphicsLayoutWidget):
         left, right = _ends(data.x)
         if data.spec.kind in (LINE, AREA) and data.x is not None and len(data.x) > 1:
             left, right = data.x.places[0].at, data.x.places[-1].at
-            left, right = left - 0.02 * (right - left), right + 0.02 * (right - left)
+            left, right = _with_room(left, right)
         if data.shows_points or data.spec.kind in (SCATTER, HEAT_MAP):
             low, high = _ends(data.y)
+            if data.shows_points:  # else those at the ends are cut in half
+                left, right = _with_room(left, right)
+                low, high = _with_room(low, high)
         else:
             low = min((panel.made.low for panel in self.panels), default=0.0)
             high = max((panel.made.high for panel in self.panels), default=1.0)
@@ -575,6 +578,12 @@ def _ends(dimension: Dimension | None) -> tuple[float, float]:
         return -0.5, 0.5
     left, right = min(p.left for p in dimension.places), max(p.right for p in dimension.places)
     return (left, right) if right > left else (left - 0.5, right + 0.5)
+
+
+def _with_room(low: float, high: float) -> tuple[float, float]:
+    """With what a marker takes beyond either end."""
+    room = MARKER_ROOM * (high - low)
+    return low - room, high + room
 
 
 def _holds(area: QRectF, place: QPointF) -> bool:

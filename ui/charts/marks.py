@@ -263,10 +263,14 @@ class PointSizes:
     least."""
 
     greatest: float
+    are_whole: bool = False
+    """Whether the numbers have no fractions, so that none should stand in the legend."""
 
     @classmethod
     def of(cls, data: ChartData) -> PointSizes:
-        return cls(float(pc.max(data.table["size"]).as_py() or 0.0))
+        sizes = data.table["size"]
+        whole = bool(pc.all(pc.equal(pc.round(sizes), sizes)).as_py())
+        return cls(float(pc.max(sizes).as_py() or 0.0), whole)
 
     def pixels(self, numbers: Sequence[float]) -> np.ndarray:
         """Whole diameters."""

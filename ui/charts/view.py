@@ -37,6 +37,7 @@ from lamella.ui.widgets.controls import ICON_GAP, ElidedLabel, IconButton
 from lamella.ui.widgets.plotting import pixels_of, svg_of
 
 NOTHING = "There is nothing to draw: no row has all the values that this chart needs."
+NO_ROWS = "There is nothing to draw: no row meets the filter."
 MOST_SHARE = 0.4
 """Of the view that the panel beside the chart takes."""
 NARROW, ICON_WIDTH = 560, 36
@@ -173,7 +174,7 @@ class ChartView(QWidget):
         self.brush_bar.hide()
         self.form.show_counts(counts_of(data, self._total), remarks_of(data))
         if not data.table.num_rows:
-            self._say(NOTHING, data)
+            self._say(NOTHING if data.rows else NO_ROWS, data)
             return
         self._entitle(title_of(data.spec, colored=data.color is not None))
         self._draw()

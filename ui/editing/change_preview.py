@@ -16,7 +16,7 @@ from lamella.ui.editing.paste_dialog import counted
 from lamella.ui.grid.columns import icon_name, is_right_aligned
 from lamella.ui.grid.texts import screen_texts
 
-NULL = "null"
+NULL = "NULL"
 LONGEST_TEXT = 120
 MOST_WIDTH = 260
 WORDS = {CONFLICT: "conflict", NEW: "new", DELETED: "goes"}

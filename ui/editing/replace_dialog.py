@@ -44,6 +44,8 @@ from lamella.ui.widgets.controls import FieldForm
 
 PAUSE_MS = 250
 LONGEST_SHOWN = 120
+AFTER = 3
+"""The column of the preview with the text that comes in its place."""
 NOTHING = "Nothing changes: it is not found, or is replaced by the same."
 MOST_NAMED = 3
 CHANGED = "Someone else changed the table: nothing was replaced. Close this and open it again to count anew."
@@ -138,6 +140,7 @@ class ReplaceDialog(QDialog):
         self._preview.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self._preview.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
         self._preview.setTabKeyNavigation(False)
+        theme.current().changed.connect(self._restyle)
         self._preview.verticalHeader().hide()
         self._preview.verticalHeader().setDefaultSectionSize(theme.current().line_height() + theme.S)
         left = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
@@ -233,6 +236,10 @@ class ReplaceDialog(QDialog):
             quiet=True,
         )
 
+    def _restyle(self) -> None:
+        for row in range(self._preview.rowCount()):
+            self._preview.item(row, AFTER).setForeground(theme.current().color("accent"))
+
     def _stop_reading(self) -> None:
         self._pause.stop()
         if self._reading is not None:
@@ -249,9 +256,8 @@ class ReplaceDialog(QDialog):
                 item = QTableWidgetItem(visible(text[:LONGEST_SHOWN]))
                 if column == 0:
                     item.setTextAlignment(RIGHT)
-                if column == 3:
-                    item.setForeground(theme.current().color("accent"))
                 self._preview.setItem(place, column, item)
+        self._restyle()
         rows = len(replacements.rows)
         cells = counted(replacements.num_cells, "cell")
         self.replace.setEnabled(bool(replacements.num_cells))

@@ -118,7 +118,7 @@ def shortcuts_page() -> Page:
 def _table(title: str, rows: Sequence[tuple[str, str]]) -> list[str]:
     if not rows:
         return []
-    return [f"## {title}", "", "| key | what it does |", "|---|---|",
+    return [f"## {title}", "", "| Key | What it does |", "|---|---|",
             *(f"| {_cell(keys)} | {_cell(text)} |" for keys, text in rows), ""]  # fmt: skip
 
 

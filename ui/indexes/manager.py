@@ -26,6 +26,7 @@ from PySide6.QtWidgets import (
 from lamella.core.errors import visible
 from lamella.core.jobs import Job, Progress
 from lamella.core.store.indexes import IndexStatus, TableIndex
+from lamella.core.store.summary import size_text
 from lamella.core.store.table import Table
 from lamella.ui import theme
 from lamella.ui.dialogs.error_dialog import message
@@ -42,7 +43,6 @@ NONE_YET = "No index yet. One finds rows by a value, or by words, without readin
 MINUTE, HOUR, DAY = 60, 3_600, 86_400
 READY = "Ready"
 MOMENT = "%Y-%m-%d %H:%M"
-KB, MB, GB = 10**3, 10**6, 10**9
 
 
 class IndexesDialog(QDialog):
@@ -342,13 +342,6 @@ def state_text(status: IndexStatus) -> tuple[str, str]:
         f"{missing:,} of {status.data_files:,} files missing",
         "What is missing is built when the index is used next",
     )
-
-
-def size_text(num_bytes: int) -> str:
-    for size, name in ((GB, "GB"), (MB, "MB"), (KB, "kB")):
-        if num_bytes >= size:
-            return f"{num_bytes / size:.1f} {name}"
-    return f"{num_bytes} B"
 
 
 def ago_text(used: dt.datetime | None, now: dt.datetime) -> str:

@@ -366,6 +366,7 @@ class ColumnPage(QWidget):
         self.find.hide()
         self.histogram.show_card(None)
         self.figures.clear()
+        self.figures.setHeaderLabels(["", "", ""])
         self.values.clear()
 
     def show_values(self, values: Values, rows: int) -> None:

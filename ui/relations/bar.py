@@ -24,9 +24,9 @@ class DiagramBar(TwoPartBar):
         self.suggest, self.check = QPushButton("Suggest"), QPushButton("Check all")
         self.suggest.setToolTip("Look for columns whose values are found in other tables")
         self.check.setToolTip("Count the rows that point at nothing, of every relation")
-        self.field = QLineEdit(placeholderText="Find a table or column")
+        self.field = QLineEdit(placeholderText="Find")
         self.field.setAccessibleName("Find a table or column")
-        self.field.setToolTip("Enter goes from match to match")
+        self.field.setToolTip("Find a table or column; Enter goes from match to match")
         self.field.setClearButtonEnabled(True)
         for button in self.field.findChildren(QToolButton):
             button.setAccessibleName("Clear")

@@ -26,6 +26,8 @@ log = logging.getLogger(__name__)
 _QUOTED = re.compile(r"'([^']+)'")
 _LAST_WORD = re.compile(r'(?:[\w"]+\s*\.\s*)*("?[\w$]+"?)')
 _MOST_FIXES = 2
+OF_PYTHON = ", or allow it: files=True"
+"""What callers can do about files, and nobody in the window."""
 CHECK_MS = 600
 LONGEST_CHECKED = 100_000
 """Characters: of more, errors are found as a statement runs."""
@@ -53,6 +55,7 @@ class ProblemMessages(QObject):
             self._messages.say(sentence(error), details, kind=DANGER)
             return
         words, fix = in_words(error)
+        fix = fix.removesuffix(OF_PYTHON)
         own = error.span or (0, len(statement.text.split(maxsplit=1)[0]))
         first, last = statement.start + own[0], statement.start + own[1]
         explanation = f"{words}. {fix}".strip()

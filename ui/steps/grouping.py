@@ -277,7 +277,7 @@ class BucketsEditor(StepEditor):
         self.count.setEnabled(self._edges is None)
         self.figures = FigureRows(self, step.aggregates if step else COUNT_ROWS)
         layout = column(self)
-        layout.addLayout(line_of(self.column, word("in"), self.count, word("ranges of one width")))
+        layout.addLayout(line_of(self.column, word("in"), self.count, word("ranges of equal width")))
         for widget in (heading("Calculate"), self.figures, self.reason):
             layout.addWidget(widget)
         self.column.chosen.connect(self._take_column)

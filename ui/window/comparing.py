@@ -34,6 +34,9 @@ if TYPE_CHECKING:
     from lamella.ui.comparison.dialog import Choices, CompareDialog, OtherSide
     from lamella.ui.comparison.view import ComparisonView
 
+CHIP_WIDTH = 240
+"""At most, of what is compared; two long names would make the window wider than it is."""
+
 
 @dataclass(frozen=True)
 class Compared:
@@ -198,8 +201,7 @@ class Comparing(QObject):
         self._tab.pane.hide()
         view.show()
         self._tab.messages.float_over(view)
-        self.chip.setText(visible(compared.chip))
-        self.chip.setToolTip("Rows are compared. Click to show the table")
+        self._name_chip(visible(compared.chip))
         of_table = not compared.swapped and compared.other is not None and self._tab.table is not None
         view.apply_action.setVisible(of_table)
         view.options_action.setVisible(compared.other is not None)
@@ -287,6 +289,11 @@ class Comparing(QObject):
             view.options_requested.connect(lambda: self.ask(self._tab.steps.others()))
             self.copying = Copying(_CopiedRows(self._tab, view))  # type: ignore[arg-type]
         return self.view
+
+    def _name_chip(self, text: str) -> None:
+        metrics, width = self.chip.fontMetrics(), theme.current().px(CHIP_WIDTH)
+        self.chip.setText(metrics.elidedText(text, Qt.TextElideMode.ElideMiddle, width))
+        self.chip.setToolTip(f"{text}: rows are compared. Click to show the table")
 
     def _restyle(self) -> None:
         self.chip.setIcon(theme.current().icon("compare"))

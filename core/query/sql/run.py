@@ -300,7 +300,7 @@ def _as_bad_sql(
     except _RAISED_BY_CURSOR:
         raise
     except duckdb.PermissionException as error:
-        raise _not_allowed(error) from error
+        raise _not_allowed(error, text) from error
     except duckdb.Error as error:
         if isinstance(error, duckdb.ParserException):
             hint = quote_hint(text, sources.names, own)
@@ -416,13 +416,19 @@ def _memory_problem(memory: object) -> str:
     return "too little for any statement" if memory < _LEAST_MEMORY else ""
 
 
-def _not_allowed(error: Exception) -> BadSql:
-    return BadSql(
+def _not_allowed(error: Exception, text: str) -> BadSql:
+    """With the place of the file's name in the statement."""
+    named = re.search(r'"([^"]+)"', str(error))
+    place = text.find(named[1]) if named is not None else -1
+    problem = BadSql(
         "the statement may not read that file",
         str(error).partition("\n")[0].removeprefix("Permission Error: ").partition(" - ")[0],
         "Statements read what was opened, and nothing else. Open the file and give it a name, or allow it:"
         " files=True",
     )
+    if named is not None and place >= 0:
+        problem.span = place, place + len(named[1])
+    return problem
 
 
 def _refuse_text_as_number(statement: Statement, tables: Mapping[str, Snapshot]) -> None:

@@ -230,8 +230,8 @@ def test_fields_inside_a_struct_are_chosen_and_changed(qtbot: QtBot, flights: Ta
     assert headers(dialog)[-4:] == ["address.city", "address.zip", "address.city after", "address.zip after"]
     assert [row[-4:] for row in cells(dialog)] == [
         [" Bern ", "3000", "Bern", "3001"],
-        ["null", "8000", "null", "8002"],
-        ["null", "null", "null", "3"],
+        ["NULL", "8000", "NULL", "8002"],
+        ["NULL", "NULL", "NULL", "3"],
     ]
     commit = press(qtbot, dialog)
     assert commit.message == "trim address.city, compute address.zip"
@@ -321,7 +321,7 @@ def test_a_cast_lists_what_would_be_lost(qtbot: QtBot, flights: Table, opened: O
     form.signs["decimal"].setCurrentText(",")
     settled(qtbot, dialog)
     assert "2 values cannot be read as float64" in said(dialog) and not dialog.apply.isEnabled()
-    assert [row[-3:-1] for row in cells(dialog)] == [["soon", "null"]] * 2
+    assert [row[-3:-1] for row in cells(dialog)] == [["soon", "NULL"]] * 2
     assert headers(dialog)[-1] == "Why"
     form.on_error.setCurrentIndex(1)
     settled(qtbot, dialog)

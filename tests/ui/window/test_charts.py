@@ -588,6 +588,24 @@ def test_a_scale_of_sizes_is_short_and_its_tooltip_whole(qtbot):
     assert scale_text(50_000_000) == "50M" and scale_text(7_500) == "7,500"
 
 
+def test_points_at_the_ends_are_drawn_whole_and_their_ticks_named(qtbot, window, settled, tmp_path):
+    path = tmp_path / "engines.parquet"
+    pq.write_table(pa.table({"engines": [1, 2, 4], "seats": [2, 100, 400]}), path)
+    window.open_paths([path])
+    tab = settled()
+    tab.charting.show()
+    view = tab.charting.view
+    view.show_spec(ChartSpec("scatter", "engines", "seats", size="engines"))
+    qtbot.waitUntil(lambda: not view.running and view.data is not None)
+    (panel,) = view.canvas.panels
+    (left, right), (low, high) = panel.plot.vb.viewRange()
+    assert left < 1 < 4 < right and low < 2 < 400 < high
+    (scale,) = (one for one in view.legend.findChildren(SizeScale) if one.isVisible())
+    assert scale.values == [1, 2]  # no quarter of an engine
+    axis = panel.plot.getAxis("bottom")
+    assert axis.boundingRect().left() < panel.plot.vb.boundingRect().left()
+
+
 def test_points_have_sizes_and_a_map_its_proportions(qtbot, window, settled, tmp_path):
     path = tmp_path / "airports.parquet"
     pq.write_table(
