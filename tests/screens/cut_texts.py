@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from PySide6.QtCore import QRect, Qt
 from PySide6.QtGui import QFontMetrics
 from PySide6.QtWidgets import (
-    QAbstractButton,
     QAbstractScrollArea,
     QAbstractSpinBox,
     QCheckBox,
@@ -18,7 +17,9 @@ from PySide6.QtWidgets import (
     QLabel,
     QLineEdit,
     QMenu,
+    QPushButton,
     QRadioButton,
+    QTabBar,
     QToolButton,
     QWidget,
 )
@@ -56,7 +57,7 @@ def _missing(widget: QWidget) -> int:
         return widget.sizeHint().width() - widget.width() if widget.text() else 0
     if isinstance(widget, QToolButton) and widget.toolButtonStyle() == Qt.ToolButtonStyle.ToolButtonIconOnly:
         return 0 if not widget.icon().isNull() else _advance(widget, widget.text()) - widget.width()
-    if isinstance(widget, QAbstractButton):
+    if isinstance(widget, QPushButton | QToolButton):
         return _advance(widget, widget.text()) - widget.contentsRect().width()
     if isinstance(widget, QComboBox):
         return _advance(widget, widget.currentText()) + widget.iconSize().width() - widget.width()
@@ -87,7 +88,7 @@ def _sticks_out(widget: QWidget) -> int:
     parent = widget.parentWidget()
     if parent is None or widget.isWindow() or isinstance(parent.parentWidget(), QAbstractScrollArea):
         return 0
-    if isinstance(widget, QMenu) or isinstance(parent, QAbstractScrollArea):
+    if isinstance(widget, QMenu) or isinstance(parent, QAbstractScrollArea | QTabBar):
         return 0
     lost: QRect = widget.geometry()
     inside = lost.intersected(parent.rect())

@@ -49,7 +49,7 @@ LIST_WIDTH = 180
 MOST_SHOWN = 100_000
 """Entries of one folder; a name typed behind it leads to the others."""
 ROLE = Qt.ItemDataRole.UserRole
-EXAMPLES = "s3://bucket/folder/   https://host/file.parquet   webhdfs://host:9870/folder/   sc://host/"
+EXAMPLES = "s3://bucket/folder/   https://host/file.parquet   sc://host/"
 LEVELS = ("catalog", "database", "table")
 """What lies in a Spark server, in a catalog, and in a database."""
 NO_IMPORT = "Rows of a Spark table stay there. Open it, and export what you need."

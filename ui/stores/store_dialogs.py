@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import (
     QCheckBox,
     QFileDialog,
@@ -112,6 +113,10 @@ class StoreDialog(WorkDialog):
         self._lock(True)
         self._fit()
         self.finished_work.emit(result)
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._fit()  # the fields of a subclass have come since
 
     def _fit(self) -> None:
         self.resize(self.width(), self.layout().totalHeightForWidth(self.width()))

@@ -171,6 +171,8 @@ def test_a_backup_is_made_and_restored_and_opened(
     assert "copied to" in done(qtbot, dialog)
     restoring = window.store_actions.restore()
     assert isinstance(restoring, RestoreDialog)
+    for field in (restoring.backup, restoring.folder):
+        qtbot.waitUntil(lambda field=field: field.height() >= field.sizeHint().height())
     restoring.backup.field.setText(str(tmp_path / "nowhere"))
     assert "There is no store" in restoring.reason.text() and not restoring.accept_button.isEnabled()
     restoring.backup.field.setText(str(tmp_path / "safe"))
