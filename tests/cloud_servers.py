@@ -143,7 +143,9 @@ class GoogleServer(http.server.ThreadingHTTPServer):
     aborted or completed is not known any more.
 
     `objects` and `uploads` are what is there, `log` the requests. A test may have parts answered with 503
-    (`refusals`: how often, by number) or late, and wait for the first that arrives.
+    (`refusals`: how often, by number) or late, and wait for the first that arrives; have the end of an upload
+    refused, its answer lost, or the upload forgotten before; and have the server fall silent with the second
+    part, or the end, or answer what HEAD asks during an upload with an error (`refusal_of_probes`).
     """
 
     daemon_threads = True
@@ -156,6 +158,11 @@ class GoogleServer(http.server.ThreadingHTTPServer):
         self.refusals: Counter[int] = Counter()
         self.seconds_a_part = self.seconds_to_complete = 0.0
         self.has_part = threading.Event()
+        self.refuses_end = self.loses_answer_to_end = self.forgets_upload = False
+        self.falls_silent_at = ""
+        self.refusal_of_probes = 0
+        self.closing = threading.Event()
+        self._is_silent = False
         self._lock = threading.Lock()
         self._numbers = itertools.count(1)
 
@@ -168,6 +175,19 @@ class GoogleServer(http.server.ThreadingHTTPServer):
         asks = {name: values[0] for name, values in parse_qs(query, keep_blank_values=True).items()}
         with self._lock:
             self.log.append(" ".join([command, *(f"{name}={asks[name]}" for name in sorted(asks))]))
+        is_part, is_end = "partNumber" in asks, command == "POST" and "uploadId" in asks
+        if (
+            self._is_silent
+            or (is_part and self.falls_silent_at == "part" and asks["partNumber"] == "2")
+            or (is_end and self.falls_silent_at == "end")
+        ):
+            self._is_silent = True
+            self.closing.wait()
+            raise ConnectionAbortedError
+        if command == "HEAD" and self.uploads and self.refusal_of_probes:
+            return _refusal(self.refusal_of_probes, "")
+        if is_end and self.forgets_upload:
+            self.uploads.clear()
         if command == "POST" and "uploads" in asks:
             return self._initiate(path)
         if "uploadId" not in asks:
@@ -216,11 +236,15 @@ class GoogleServer(http.server.ThreadingHTTPServer):
             return _refusal(400, "InvalidPart")
         if any(len(upload.parts[part]) < 5 << 20 for part in numbers[:-1]):
             return _refusal(400, "EntityTooSmall")
+        if self.refuses_end:
+            return _refusal(500, "InternalError")
         time.sleep(self.seconds_to_complete)
         status, headers, data = self.plain("PUT", upload.path, {}, b"".join(map(upload.parts.get, numbers)))
         if status != 200:
             return status, headers, data
         del self.uploads[number]
+        if self.loses_answer_to_end:
+            raise ConnectionAbortedError
         _, bucket, key = unquote(upload.path).split("/", 2)
         names = f"<Bucket>{bucket}</Bucket><Key>{escape(key)}</Key><ETag>{headers['Etag']}</ETag>"
         return 200, {}, f"<CompleteMultipartUploadResult>{names}</CompleteMultipartUploadResult>".encode()
@@ -288,6 +312,7 @@ def _serving(server: GoogleServer) -> Iterator[GoogleServer]:
     try:
         yield server
     finally:
+        server.closing.set()
         server.shutdown()
         server.server_close()
         thread.join()

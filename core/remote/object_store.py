@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import os
 import re
@@ -11,15 +10,22 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import timedelta
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from lamella.core.errors import Cancelled
 from lamella.core.jobs import Job
 from lamella.core.remote.addresses import Address
 from lamella.core.remote.connections import Connection, profile_values
 from lamella.core.remote.http import HttpClient
+from lamella.core.remote.object_uploads import (
+    QUICK_UPLOAD_BYTES,
+    RETRIES,
+    UPLOAD_PART_BYTES,
+    patient_store,
+    put_file,
+    watched,
+)
 from lamella.core.remote.problems import (
     AccessDenied,
     AlreadyThere,
@@ -33,18 +39,11 @@ from lamella.core.remote.problems import (
 )
 from lamella.core.remote.requests import patiently
 from lamella.core.remote.server import CONNECT_SECONDS, SILENT_SECONDS, Data, Entry, Status
+from lamella.core.remote.watchdog import Silent, Watchdog
 
 ENTRIES_A_PAGE = 1000
 KEYS_BEFORE_SKIP = 2 * ENTRIES_A_PAGE
 """Of one folder, before the listing goes on behind it: to ask again costs as much as a page."""
-UPLOAD_PART_BYTES, PIECE_BYTES = 8 << 20, 1 << 20
-MOST_PARTS = 10_000
-"""Of one upload to Amazon and Google; Azure takes more."""
-QUICK_UPLOAD_BYTES = 256 << 10
-"""So much arrives within `SILENT_SECONDS` over a slow line, too."""
-UPLOAD_SILENT_SECONDS = 300.0
-"""The answer to a larger request comes when all of it has arrived, with others at a time, and Google may take
-minutes to join the parts."""
 LAST_CHARACTER = "\U0010ffff"
 _STATUS = re.compile(r"status code: (\d{3})")
 _ODD_KEY = re.compile(r'ath "(.*)"(?: contained|: Encountered)')
@@ -62,14 +61,6 @@ _REASONS = (
     ("body", "It broke off in the middle of its answer"),
 )
 """By what `obstore` says of the error of the library below it."""
-RETRIES: dict[str, Any] = {
-    "max_retries": 2,
-    "retry_timeout": timedelta(seconds=CONNECT_SECONDS),
-    "backoff": {"init_backoff": timedelta(milliseconds=100), "max_backoff": timedelta(seconds=1), "base": 2},
-}
-UPLOAD_RETRIES = RETRIES | {"max_retries": 5, "retry_timeout": timedelta(seconds=UPLOAD_SILENT_SECONDS)}
-"""Of a part: else all parts would be sent again."""
-
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -199,41 +190,49 @@ class ObjectStore:
     def upload(self, address: Address, source: Path, job: Job) -> None:
         """In parts where it is large. A cancel breaks off what is under way, and has the server forget the
         parts that it has; one that comes when they are being joined is too late."""
-        self._in_its_region(address, lambda: asyncio.run(self._put(address, source, job)), "written")
+        size = source.stat().st_size
+        has_parts = size > UPLOAD_PART_BYTES
+        before = self._status_if_any(address) if has_parts else None
+        try:
+            self._in_its_region(address, lambda: self._send(address, source, job), "written")
+        except Silent:
+            raise
+        except RemoteProblem:
+            if not has_parts or not self._has_arrived(address, size, before):
+                raise
+            log.info("%s is there: the answer to the end of its upload was lost", address)
 
-    async def _put(self, address: Address, source: Path, job: Job) -> None:
-        total, text = source.stat().st_size, f"Writing {address.name}"
-        job.report(0, total, text)
-        store = self._store_for(total)
-        if total <= UPLOAD_PART_BYTES:
-            with _breakable(job):
-                await store.put_async(address.key, source.read_bytes(), use_multipart=False)
-            return
-        import obstore
+    def _send(self, address: Address, source: Path, job: Job) -> None:
+        store = self._store_for(source.stat().st_size)
+        watched(address, partial(self._probe, address), partial(put_file, store, address, source, job))
 
-        part_bytes = max(UPLOAD_PART_BYTES, -(-total // MOST_PARTS))
-        writer = obstore.open_writer_async(store, address.key, buffer_size=part_bytes, max_concurrency=4)
-        with source.open("rb") as file:
-            async with writer:  # which aborts the upload where the block raises
-                await writer.write(file.read(part_bytes + 1))  # to break off its begin loses its number
-                with _breakable(job):
-                    while piece := file.read(PIECE_BYTES):
-                        await writer.write(piece)
-                        job.report(file.tell(), total, text)
+    def _probe(self, address: Address) -> None:
+        """Raises `Unreachable` where the server does not answer at all, and other problems as it answers."""
+        with self._problems(address):
+            self._store.head(address.key)
+
+    def _status_if_any(self, address: Address) -> Status | None:
+        """None also where what is not there may not be asked for."""
+        try:
+            return self.status(address)
+        except (MissingFile, AccessDenied):
+            return None
+
+    def _has_arrived(self, address: Address, size: int, before: Status | None) -> bool:
+        """Whether a file of this size is there since an upload that ended with an error. The parts may have
+        been joined all the same: where that answer is lost, the request is made again, and refused, for
+        the upload is over."""
+        with suppress(RemoteProblem):
+            now = self._status_if_any(address)
+            return now is not None and now != before and now.size == size
+        return False
 
     def _store_for(self, total: int) -> Any:
         """The same bucket, with the patience that an upload of so many bytes needs."""
         if total <= QUICK_UPLOAD_BYTES:
             return self._store
         if self._upload_store is None:
-            store = self._store
-            self._upload_store = type(store)(
-                config=store.config,
-                client_options=store.client_options
-                | {"read_timeout": timedelta(seconds=UPLOAD_SILENT_SECONDS)},
-                retry_config=UPLOAD_RETRIES,
-                credential_provider=store.credential_provider,
-            )
+            self._upload_store = patient_store(self._store)
         return self._upload_store
 
     def create(self, address: Address, data: bytes) -> None:
@@ -254,10 +253,13 @@ class ObjectStore:
         """Whether nothing was there, and this is there now."""
         from obstore.exceptions import AlreadyExistsError
 
+        async def put_now(_: Watchdog) -> None:
+            store = self._store_for(len(data))
+            await store.put_async(address.key, data, mode="create", use_multipart=False)
+
         def put() -> bool:
             try:
-                store = self._store_for(len(data))
-                store.put(address.key, data, mode="create", use_multipart=False)
+                watched(address, partial(self._probe, address), put_now)
             except AlreadyExistsError:
                 return False
             return True
@@ -312,6 +314,9 @@ class ObjectStore:
             problem = self._problem(address, error)
             if act == "written" and isinstance(problem, AccessDenied):
                 problem = AccessDenied(address, "may not be written", problem.why, problem.fix)
+            if act == "written" and isinstance(problem, MissingFile) and not problem.why:
+                why = "The server no longer knows the upload: it was ended there"
+                problem = RemoteProblem(address, "could not be written", why, "Write it again")
             raise problem from None
 
     def _problem(self, address: Address, error: Exception) -> RemoteProblem:
@@ -337,29 +342,6 @@ class ObjectStore:
         lower = text.casefold()
         why = next((reason for sign, reason in _REASONS if sign in lower), "It does not answer as expected")
         return unreachable(address, why)
-
-
-@contextmanager
-def _breakable(job: Job) -> Iterator[None]:
-    """A cancel breaks off what the block awaits: it raises `Cancelled`."""
-    task, loop, is_open = asyncio.current_task(), asyncio.get_running_loop(), True
-    assert task is not None
-
-    def cancel() -> None:
-        if is_open:
-            task.cancel()
-
-    def interrupt() -> None:
-        with suppress(RuntimeError):  # the loop has ended meanwhile
-            loop.call_soon_threadsafe(cancel)
-
-    try:
-        with job.interrupted_by(interrupt):
-            yield
-    except asyncio.CancelledError:
-        raise Cancelled from None
-    finally:
-        is_open = False
 
 
 def _place(entry: Entry) -> str:

@@ -13,10 +13,10 @@ import pytest
 
 from lamella import Cancelled, export, open_dataset
 from lamella.core.jobs import Job
-from lamella.core.remote import object_store
+from lamella.core.remote import object_store, object_uploads, watchdog
 from lamella.core.remote.connections import Connection, Connections
 from lamella.core.remote.paths import RemotePath
-from lamella.core.remote.problems import AccessDenied, Throttled
+from lamella.core.remote.problems import AccessDenied, RemoteProblem, Throttled
 from lamella.core.remote.servers import servers
 from lamella.core.transfer import uploads
 from tests.cloud_servers import TOKEN, GoogleServer, google_server
@@ -42,6 +42,12 @@ def draft(tmp_path: Path) -> Path:
     path = tmp_path / "large.bin"
     path.write_bytes(np.random.default_rng(1).bytes(20 << 20))
     return path
+
+
+@pytest.fixture
+def short_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watchdog, "QUIET_SECONDS", 0.1)
+    monkeypatch.setattr(watchdog, "PROBE_SECONDS", 0.15)
 
 
 def send(draft: Path, job: Job | None = None) -> None:
@@ -96,7 +102,7 @@ def test_an_upload_that_the_server_goes_on_to_refuse_begins_anew(
     google: GoogleServer, draft: Path, monkeypatch: pytest.MonkeyPatch
 ):
     """With pauses, as other requests do; the parts of the first are not left there."""
-    monkeypatch.setattr(object_store, "UPLOAD_RETRIES", object_store.UPLOAD_RETRIES | {"max_retries": 0})
+    monkeypatch.setattr(object_uploads, "UPLOAD_RETRIES", object_uploads.UPLOAD_RETRIES | {"max_retries": 0})
     google.refusals[3] = 1
     send(draft)
     assert google.objects[PLACE] == draft.read_bytes()
@@ -122,7 +128,7 @@ def test_a_slow_line_and_a_slow_server_are_waited_for(
 def test_a_file_of_more_parts_than_a_server_takes_has_larger_ones(
     google: GoogleServer, draft: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(object_store, "MOST_PARTS", 2)
+    monkeypatch.setattr(object_uploads, "MOST_PARTS", 2)
     send(draft)
     assert parts(google) == ["1", "2"]
     assert google.objects[PLACE] == draft.read_bytes()
@@ -135,3 +141,54 @@ def test_an_upload_that_is_not_allowed_says_so(
     with pytest.raises(AccessDenied, match="may not be written"):
         send(draft)
     assert google.objects == {}
+
+
+def test_a_lost_answer_to_the_end_of_an_upload_is_no_error(google: GoogleServer, draft: Path):
+    """The request is repeated, and the server no longer knows the upload that it has completed."""
+    google.loses_answer_to_end = True
+    send(draft)
+    assert google.objects[PLACE] == draft.read_bytes()
+    assert google.uploads == {}
+
+
+def test_an_upload_that_does_not_come_to_its_end_says_so(
+    google: GoogleServer, draft: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Also over a file of the same size, which stays."""
+    monkeypatch.setattr(object_uploads, "UPLOAD_RETRIES", object_uploads.UPLOAD_RETRIES | {"max_retries": 0})
+    earlier = bytes(20 << 20)
+    google.objects[PLACE] = earlier
+    google.refuses_end = True
+    with pytest.raises(RemoteProblem, match="500"):
+        send(draft)
+    assert google.objects[PLACE] == earlier
+    assert google.uploads == {}
+
+
+def test_an_upload_that_the_server_forgot_does_not_say_that_the_file_is_missing(
+    google: GoogleServer, draft: Path
+):
+    google.forgets_upload = True
+    with pytest.raises(RemoteProblem, match=r"could not be written.*no longer knows the upload"):
+        send(draft)
+    assert google.objects == {}
+
+
+@pytest.mark.parametrize("moment", ["part", "end"])
+def test_a_server_that_falls_silent_in_an_upload_is_given_up(
+    google: GoogleServer, draft: Path, moment: str, short_patience: None
+):
+    google.falls_silent_at = moment
+    with pytest.raises(watchdog.Silent, match="did not answer in time"):
+        send(draft)
+    assert PLACE not in google.objects
+
+
+def test_a_slow_server_that_answers_is_waited_for(google: GoogleServer, draft: Path, short_patience: None):
+    """With errors too: each is a sign of life."""
+    google.seconds_a_part = 1.0
+    google.refusal_of_probes = 503
+    send(draft)
+    assert google.objects[PLACE] == draft.read_bytes()
+    assert parts(google) == ["1", "2", "3"]
+    assert sum(line.startswith("HEAD") for line in google.log) > watchdog.PROBES
