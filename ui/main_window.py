@@ -245,6 +245,9 @@ class MainWindow(QMainWindow):
 
     def follow_commit(self, key: Key, commit: Commit) -> None:
         """Read a table again that was changed in another window, and say what happened."""
+        store = self.store_actions.of(Path(key[0]))
+        if store is not None:
+            self.store_actions.watch.expect(store, commit)
         for tab in self.tabs.dataset_tabs:
             if tab.key == key and tab.table is not None:
                 self.library.count(tab.table)

@@ -160,6 +160,11 @@ class Store:
         """Their names, the first made first."""
         return [row.name for row in self._catalog.tables()]
 
+    @property
+    def versions(self) -> dict[str, int]:
+        """The newest version of each table, by name: another number means that somebody committed."""
+        return {row.name: row.version for row in self._catalog.tables()}
+
     def __repr__(self) -> str:
         return f"<Store '{self.path}'{' read-only' if self.read_only else ''}>"
 

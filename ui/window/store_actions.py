@@ -17,6 +17,7 @@ from lamella.core.jobs import Job
 from lamella.core.store.moving import Move
 from lamella.core.store.paths import is_store
 from lamella.core.store.store import Store
+from lamella.ui.window.commits import Commits, commit_text
 from lamella.ui.window.file_watch import is_file
 from lamella.ui.window.store_following import (
     StoreWatch,
@@ -30,6 +31,7 @@ from lamella.ui.window.store_following import (
 
 if TYPE_CHECKING:
     from lamella.core.store.backup import Backup
+    from lamella.core.store.table import Table
     from lamella.core.store.verify import Report
     from lamella.ui.stores.store_dialogs import StoreDialog
     from lamella.ui.stores.store_page import StorePage
@@ -41,6 +43,9 @@ if TYPE_CHECKING:
     from lamella.ui.window.opening import Opening
     from lamella.ui.window.tab_set import TabSet
 
+MOST_COMMITS = 100
+"""Of another program; more are not counted."""
+
 Act = Callable[[], object]
 Choice = tuple[str, str, Act]
 
@@ -50,6 +55,7 @@ class StoreWindow(Protocol):
 
     tabs: TabSet
     tasks: Tasks
+    commits: Commits
     opening: Opening
     library: Library
     memory: Memory
@@ -94,6 +100,8 @@ class StoreActions(QObject):
         self.watch = StoreWatch(window.library, window.tasks, self)
         self.watch.lost.connect(self._say_lost)
         self.watch.reopened.connect(lambda old, new: self._come_back(old, new, f"{new.name} is back"))
+        self.watch.committed.connect(self._follow_commits)
+        window.commits.committed.connect(lambda table, commit: self.watch.expect(table.store, commit))
 
     # --------------------------------------------------------------------- choices
 
@@ -416,6 +424,28 @@ class StoreActions(QObject):
             page.use_store(new)
             window.tabs.rename(page, new.name, f"Properties of {new.path}")
         window.update_state()
+
+    # ----------------------------------------------------------- other programs
+
+    def _follow_commits(self, store: Store, name: str, known: int) -> None:
+        """Read a table again that another program changed after the `known` version, and say how."""
+        window = self._window
+
+        def work(job: Job) -> tuple[Table, str]:
+            table = store[name]
+            commits = [one for one in table.history.newest_commits(MOST_COMMITS) if one.version > known]
+            many = f"{len(commits):,} changes" if len(commits) < MOST_COMMITS else "many changes"
+            return table, commit_text(commits[0]) if len(commits) == 1 else many
+
+        def done(table_and_text: tuple[Table, str]) -> None:
+            table, text = table_and_text
+            window.library.count(table)
+            for tab in tabs_of(window.tabs, store.path):
+                if tab.table is table:
+                    tab.reload()
+                    tab.messages.say(f"In another program: {text}")
+
+        window.tasks.read(work, done, window.show_error, owner=self, quiet=True)
 
     # ----------------------------------------------------------- media that vanish
 

@@ -1,7 +1,10 @@
-"""What is open of a store follows it: to another place, or when its medium was away and is back."""
+"""What is open of a store follows it: to another place, when its medium was away and is back, and when
+another program commits."""
 
 from __future__ import annotations
 
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,6 +13,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from lamella.core.errors import LamellaError
 from lamella.core.jobs import Job
 from lamella.core.query.line import Line
+from lamella.core.store.commit import Commit
 from lamella.core.store.paths import CATALOG, NO_FILE, FileIdentity, file_identity, is_store
 from lamella.core.store.store import Store
 from lamella.core.store.table import Table
@@ -95,18 +99,39 @@ def move_records(memory: Memory, old: Path, new: Path, tables: list[str]) -> Non
             memory.save_layout((str(new), name), saved)
 
 
+@dataclass(frozen=True)
+class StoreState:
+    """Which file the catalog is, and the newest versions of its tables; None where they cannot be read."""
+
+    identity: FileIdentity
+    versions: dict[str, int] | None
+
+    @classmethod
+    def of(cls, store: Store) -> StoreState:
+        """Blocks."""
+        identity, versions = file_identity(store.path / CATALOG), None
+        if identity != NO_FILE:
+            with suppress(LamellaError):  # it is closed meanwhile, or damaged: whoever reads its rows says so
+                versions = store.versions
+        return cls(identity, versions)
+
+
 class StoreWatch(QObject):
-    """Looks from time to time whether the stores are still where they were opened. `lost` has one whose
-    medium vanished, or whose folder was moved or replaced; `reopened` that one, and what it was opened anew
-    as once it is back. A store that is moved from here is not looked at meanwhile: see `pause`."""
+    """Looks from time to time whether the stores are still where they were opened, and what was committed
+    there. `lost` has one whose medium vanished, or whose folder was moved or replaced; `reopened` that one,
+    and what it was opened anew as once it is back. A store that is moved from here is not looked at
+    meanwhile: see `pause`. `committed` has a store, a table, and the version of it that was known before
+    another program committed; tables that came or went are listed anew."""
 
     lost = Signal(object)
     reopened = Signal(object, object)
+    committed = Signal(object, str, int)
 
     def __init__(self, library: Library, tasks: Tasks, parent: QObject) -> None:
         super().__init__(parent)
         self._library, self._tasks = library, tasks
         self._identities: dict[Store, FileIdentity] = {}
+        self._versions: dict[Store, dict[str, int]] = {}
         self.missing: set[Store] = set()
         self._paused: set[Store] = set()
         self._looking: Handle | None = None
@@ -121,8 +146,16 @@ class StoreWatch(QObject):
     def forget(self, store: Store) -> None:
         """It is closed, or open in another place."""
         self._identities.pop(store, None)
+        self._versions.pop(store, None)
         self.missing.discard(store)
         self._paused.discard(store)
+
+    def expect(self, store: Store, commit: Commit) -> None:
+        """A commit of this program, which its windows follow by themselves."""
+        if commit.table in self._versions.get(store, {}):
+            self._versions[store][commit.table] = commit.version
+        if self._looking is not None:
+            self._looking.cancel()  # what it read may be older
 
     @property
     def is_looking(self) -> bool:
@@ -134,15 +167,16 @@ class StoreWatch(QObject):
             return
         stores = [store for store in self._library.stores if store not in self._paused]
 
-        def work(job: Job) -> dict[Store, FileIdentity]:
-            return {store: file_identity(store.path / CATALOG) for store in stores}
+        def work(job: Job) -> dict[Store, StoreState]:
+            return {store: StoreState.of(store) for store in stores}
 
         self._looking = self._tasks.read(work, self._compare, lambda error: None, owner=self, quiet=True)
 
-    def _compare(self, identities: dict[Store, FileIdentity]) -> None:
-        for store, now in identities.items():
+    def _compare(self, states: dict[Store, StoreState]) -> None:
+        for store, state in states.items():
             if store not in self._library.stores or store in self._paused:
                 continue
+            now = state.identity
             known = self._identities.setdefault(store, now)
             is_there = now == known and now != NO_FILE
             if store in self.missing:
@@ -151,6 +185,18 @@ class StoreWatch(QObject):
             elif not is_there:
                 self.missing.add(store)
                 self.lost.emit(store)
+            elif state.versions is not None and not self._tasks.writing:  # whose commit is not known yet
+                self._compare_versions(store, state.versions)
+
+    def _compare_versions(self, store: Store, versions: dict[str, int]) -> None:
+        known = self._versions.get(store, versions)
+        self._versions[store] = versions
+        listed = next((entry.tables for entry in self._library.listing if entry.path == store.path), None)
+        if listed is not None and versions.keys() != set(listed):
+            self._library.refresh()
+        for name, version in versions.items():
+            if version != known.get(name, version):
+                self.committed.emit(store, name, known[name])
 
     def _open_again(self, store: Store) -> None:
         self.pause(store)

@@ -57,6 +57,7 @@ def window(qtbot, store: Store, memory: FakeMemory) -> Iterator[MainWindow]:
     tasks = Tasks()
     made = MainWindow(tasks, memory)
     made.library.add_store(store)
+    made.store_actions.watch.timer.stop()  # tests say when it looks
     made.resize(1000, 700)
     made.show()
     yield made

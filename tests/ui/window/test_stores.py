@@ -323,7 +323,6 @@ def test_a_medium_that_vanishes_is_said_and_tabs_go_on_when_it_is_back(
     qtbot: QtBot, window: MainWindow, store: Store, tab: DatasetTab, settled: Callable[[], DatasetTab]
 ) -> None:
     watch = window.store_actions.watch
-    watch.timer.stop()
     watch.look()
     away = store.path.with_name("away")
     qtbot.waitUntil(lambda: not watch.is_looking)
@@ -341,6 +340,62 @@ def test_a_medium_that_vanishes_is_said_and_tabs_go_on_when_it_is_back(
     assert tab.table is not None and tab.table.store is window.library.home
     assert window.library.home["kinds"].get(0)["name"] == "one"
     qtbot.waitUntil(lambda: window.sidebar.tree.topLevelItem(0).child(0).toolTip(0) == str(store.path))
+
+
+def _look(qtbot: QtBot, window: MainWindow) -> None:
+    """Let the window look what became of its stores, and wait until it knows."""
+    watch = window.store_actions.watch
+    qtbot.waitUntil(lambda: not watch.is_looking)
+    watch.look()
+    qtbot.waitUntil(lambda: not watch.is_looking)
+
+
+def _listed(window: MainWindow) -> list[str]:
+    return [entry.key[1] for entry in window.sidebar.entries("table")]
+
+
+def _rows_in_sidebar(window: MainWindow, name: str) -> str:
+    described = Qt.ItemDataRole.AccessibleDescriptionRole
+    (item,) = window.sidebar.tree.findItems(name, Qt.MatchFlag.MatchExactly | Qt.MatchFlag.MatchRecursive)
+    return str(item.data(0, described))
+
+
+def test_what_another_program_commits_is_shown_within_seconds(
+    qtbot: QtBot, window: MainWindow, store: Store, tab: DatasetTab, settled: Callable[[], DatasetTab]
+) -> None:
+    _look(qtbot, window)
+    qtbot.waitUntil(lambda: "orders" in _listed(window))
+    with Store.open(store.path) as other:
+        other["orders"].delete(where=col("n") == 5)
+        _look(qtbot, window)
+        qtbot.waitUntil(lambda: tab.messages.label.text() == "In another program: Delete: 1 row deleted")
+        assert settled().view.num_rows == 98  # type: ignore[union-attr]
+        qtbot.waitUntil(lambda: _rows_in_sidebar(window, "orders") == f"{ROWS - 1:,} rows")
+
+        other["orders"].update_where(col("n") == 2, {"$set": {"text": "two"}})
+        other["orders"].insert([{"n": 3, "text": "three"}])
+        other.create_table("new", {"n": [1]})
+        _look(qtbot, window)
+        qtbot.waitUntil(lambda: tab.messages.label.text() == "In another program: 2 changes")
+        assert settled().view.num_rows == 99  # type: ignore[union-attr]
+        qtbot.waitUntil(lambda: "new" in _listed(window))
+        other.drop_table("new")
+        _look(qtbot, window)
+        qtbot.waitUntil(lambda: "new" not in _listed(window))
+
+
+def test_a_commit_of_the_window_is_not_taken_for_one_of_another_program(
+    qtbot: QtBot, window: MainWindow, store: Store, tab: DatasetTab, settled: Callable[[], DatasetTab]
+) -> None:
+    _look(qtbot, window)
+    table = tab.table
+    assert table is not None
+    window.commits.run(table, lambda table, job: table.delete(where=col("n") == 5), "Deleting")
+    qtbot.waitUntil(lambda: "1 row deleted" in tab.messages.label.text())
+    settled()
+    _look(qtbot, window)
+    settled()
+    assert "another program" not in tab.messages.label.text()
 
 
 def test_a_store_is_made_opened_and_closed(
