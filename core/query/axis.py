@@ -162,6 +162,7 @@ class Scale:
         span = high / bins - low / bins
         if not span > 0:
             span = abs(low) / bins or 1.0
+        span = max(span, math.ulp(max(abs(low), abs(high))))  # ends of narrower bins are one number
         exponent = min(max(math.floor(math.log10(span)), -300), 306)
         of = next((m for m in (1, 2, 5) if m * 10.0**exponent >= span), 10)
         of, per = (of * 10**exponent, 1) if exponent >= 0 else (of, 10**-exponent)

@@ -6,10 +6,12 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from lamella.core.arrow.arrays import from_values, in_one, take, to_numpy
 from lamella.core.arrow.types import ID
 from lamella.core.errors import BadSql, UnknownColumn, VersionConflict
+from lamella.core.filters.kinds import Kind, kind_of
 from lamella.core.jobs import Job
 from lamella.core.query.sql.changes import ChangeStatement
 from lamella.core.store.commit import Commit
@@ -96,7 +98,14 @@ def _rows_to_insert(table: Table, statement: ChangeStatement, rows: pa.Table) ->
 
 def _cells_to_update(table: Table, statement: ChangeStatement, rows: pa.Table) -> pa.Table:
     _refuse_twice(table, rows)
-    return _as_columns_of(table, rows, [ID, *_known_columns(table, statement.columns or ())])
+    named = statement.columns or ()
+    if rows.num_columns != len(named) + 1:
+        raise BadSql(
+            f"{table.name}: {rows.num_columns - 1} values were given for {len(named)} columns",
+            "A star stands for every column of a table or a struct",
+            "Name the column instead: SET a = s.b",
+        )
+    return _as_columns_of(table, rows, [ID, *_known_columns(table, named)])
 
 
 def _insert(table: Table, statement: ChangeStatement, rows: pa.Table, message: str, job: Job) -> Commit:
@@ -129,12 +138,47 @@ def _known_columns(table: Table, names: Sequence[str]) -> list[str]:
 
 
 def _as_columns_of(table: Table, rows: pa.Table, names: Sequence[str]) -> pa.Table:
-    """A column that is null throughout has the table's own type: the engine gives it any."""
     columns = [
-        pa.nulls(len(values), table.schema.field(name).type) if values.null_count == len(values) else values
+        _assigned(values, table.schema.field(name).type)
         for name, values in zip(names, rows.columns, strict=True)
     ]
     return pa.Table.from_arrays(columns, names=list(names))
+
+
+def _assigned(values: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    """As SQL assigns values to a column of a type: 2.5 is a decimal to the engine and becomes a float, the
+    text '2024-01-31' a date, null whatever the column holds. The table refuses what does not fit."""
+    if values.null_count == len(values):
+        return pa.chunked_array([pa.nulls(len(values), kind)])
+    is_text_of_value = pa.types.is_string(values.type) and kind_of(kind) in _WRITTEN_AS_TEXT
+    target = kind if is_text_of_value else _decimals_as_floats(values.type, kind)
+    if target.equals(values.type):
+        return values
+    try:
+        if is_text_of_value and pa.types.is_time(kind):  # Arrow reads times of day in moments alone
+            moments = pc.binary_join_element_wise("1970-01-01", values, " ").cast(pa.timestamp("us"))
+            return moments.cast(pa.time64("us")).cast(kind)
+        return values.cast(target)
+    except pa.ArrowInvalid:
+        return values
+
+
+_WRITTEN_AS_TEXT = frozenset(
+    {Kind.BOOLEAN, Kind.INTEGER, Kind.FLOAT, Kind.DECIMAL, Kind.DATE, Kind.TIMESTAMP, Kind.TIME}
+)
+
+
+def _decimals_as_floats(have: pa.DataType, kind: pa.DataType) -> pa.DataType:
+    """`have` with floats in place of decimals where `kind` has floats, inside lists and structs too."""
+    if pa.types.is_decimal(have) and pa.types.is_floating(kind):
+        return kind
+    if pa.types.is_list(have) and pa.types.is_list(kind):
+        return pa.list_(_decimals_as_floats(have.value_type, kind.value_type))
+    if pa.types.is_struct(have) and pa.types.is_struct(kind):
+        types = {field.name: field.type for field in kind}
+        fields = [(f.name, _decimals_as_floats(f.type, types.get(f.name, f.type))) for f in have]
+        return pa.struct(fields)
+    return have
 
 
 def _refuse_twice(table: Table, rows: pa.Table) -> None:

@@ -202,8 +202,10 @@ class ChartRows:
         if not (_finite(low) and _finite(high)):
             finite = f"isfinite({place})"
             tests.append(finite)
-            if role in (X, Y):
-                self._leave_out_unless(role, finite, "is NaN or infinite")
+            met = (
+                finite if role in (X, Y) else f"({role} IS NULL OR {finite})"
+            )  # nulls have a place of theirs
+            self._leave_out_unless(role, met, "is NaN or infinite")
         if self._is_log(role) and not (low is not None and _finite(low) and low > 0):
             positive = f"{place} > 0"
             tests.append(positive)

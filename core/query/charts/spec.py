@@ -191,6 +191,10 @@ class ChartSpec:
             if name and not fits(self.kind, role, types[name]):
                 wants = f"{word} of a {TITLES[self.kind].lower()} {_WANTS[self.kind, role]}"
                 return f"{wants}, and '{name}' is {types[name]}."
+        for role, word in (("color", "Colour"), ("panels", "Panels")):
+            name = getattr(self, role)
+            if name and name in self.columns and not fits(self.kind, role, types[name]):
+                return f"{word} {_WANTS_SINGLE}, and '{name}' is {types[name]}."
         if self.has_size and self.size and not fits(self.kind, "size", types[self.size]):
             return f"The size of a point takes numbers, and '{self.size}' is {types[self.size]}."
         return self._measure_problem(types)

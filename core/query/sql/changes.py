@@ -8,7 +8,7 @@ from typing import Literal
 
 from lamella.core.arrow.types import ID
 from lamella.core.errors import BadSql, instead_of
-from lamella.core.libraries import exp, sqlglot
+from lamella.core.libraries import duckdb, exp, sqlglot
 from lamella.core.query.sql.statement import QUERY_WORDS, first_word
 
 Kind = Literal["insert", "update", "delete", "create"]
@@ -41,22 +41,41 @@ def change_statement(text: str) -> ChangeStatement | None:
         if word not in _REFUSED:
             raise BadSql(f"no statement begins with {word.upper()}", fix=instead_of(word, BEGINNINGS))
         raise _refused(word.upper(), "")
-    try:
-        statements = [s for s in sqlglot.parse(text, dialect="duckdb") if s is not None]
-    except sqlglot.errors.SqlglotError as error:
-        if word == "with":
-            return None  # the engine knows more forms of a question
-        raise BadSql("the statement cannot be read", str(error).splitlines()[0]) from error
-    if len(statements) != 1:
-        raise BadSql(f"there are {len(statements) or 'no'} statements", fix="Give exactly one")
-    tree = statements[0]
-    if isinstance(tree, exp.Query):
+    tree = _tree_of(text, word)
+    if tree is None or isinstance(tree, exp.Query):
         return None
     statement = next((make(tree) for kind, make in _KINDS.items() if isinstance(tree, kind)), None)
     if statement is None:
         raise _refused(word.upper(), "")
     _refuse_other_clauses(tree)
     return statement
+
+
+def _tree_of(text: str, word: str) -> exp.Expr | None:
+    """The one statement in the text; None where the engine may know it as a form of WITH."""
+    try:
+        statements = [s for s in sqlglot.parse(text, dialect="duckdb") if s is not None]
+    except sqlglot.errors.SqlglotError as error:
+        if word == "with":
+            return None
+        raise _unreadable(text, str(error)) from error
+    if len(statements) != 1:
+        raise BadSql(f"there are {len(statements) or 'no'} statements", fix="Give exactly one")
+    tree = statements[0]
+    names_table = isinstance(tree.this, exp.Table | exp.Schema)
+    if isinstance(tree, exp.Insert | exp.Update | exp.Delete) and not names_table:
+        raise _unreadable(text, f"{word.upper()} names no table")
+    return tree
+
+
+def _unreadable(text: str, reason: str) -> BadSql:
+    """By the engine's words, which name the place, where it cannot read the statement either."""
+    try:
+        duckdb.extract_statements(text)
+    except duckdb.Error as problem:
+        return BadSql("the statement cannot be read", str(problem))
+    reason = reason.splitlines()[0].removeprefix("Invalid expression / ")
+    return BadSql("the statement has a form that changes cannot have here", reason, "Write it another way")
 
 
 def _refuse_other_clauses(tree: exp.Expr) -> None:
@@ -77,9 +96,9 @@ def _sql_text(what: object) -> str:
 
 
 def _inserting(tree: exp.Expr) -> ChangeStatement:
-    for part, way in _NO_PART_OF_INSERT.items():
+    for part, (words, way) in _NO_PART_OF_INSERT.items():
         if tree.args.get(part):
-            raise _refused(f"INSERT with {part.upper()}", way)
+            raise _refused(f"INSERT with {words}", way)
     rows = tree.args.get("expression")
     if rows is None:
         raise _refused("INSERT without rows", "Give VALUES or a SELECT")
@@ -113,9 +132,9 @@ def _deleting(tree: exp.Expr) -> ChangeStatement:
 
 
 def _creating(tree: exp.Expr) -> ChangeStatement:
-    for part in ("replace", "exists", "properties"):
+    for part, words, way in _NO_PART_OF_CREATE:
         if tree.args.get(part):
-            raise _refused(f"CREATE with {part.upper()}", "Drop the table first: store.drop_table")
+            raise _refused(f"CREATE {words}", way)
     rows = tree.args.get("expression")
     if tree.args.get("kind") != "TABLE" or not isinstance(rows, exp.Query):
         raise _refused("CREATE of anything but a table AS SELECT", "Use store.create_table")
@@ -146,11 +165,18 @@ _CLAUSES: dict[type[exp.Expr], set[str]] = {
 }
 _KINDS = {exp.Insert: _inserting, exp.Update: _updating, exp.Delete: _deleting, exp.Create: _creating}
 _NO_PART_OF_INSERT = {
-    "conflict": "Use table.upsert(rows, on=…)",
-    "alternative": "Use table.upsert(rows, on=…)",
-    "returning": "Leave RETURNING out",
-    "default": "Give VALUES or a SELECT",
+    "conflict": ("ON CONFLICT", "Use table.upsert(rows, on=…)"),
+    "alternative": ("OR REPLACE or OR IGNORE", "Use table.upsert(rows, on=…)"),
+    "returning": ("RETURNING", "Leave RETURNING out"),
+    "default": ("DEFAULT VALUES", "Give VALUES or a SELECT"),
 }
+
+
+_NO_PART_OF_CREATE = (
+    ("replace", "OR REPLACE", "Drop the table first: store.drop_table"),
+    ("exists", "IF NOT EXISTS", "Leave IF NOT EXISTS out, or drop the table first: store.drop_table"),
+    ("properties", "with TEMP or other properties", "Write CREATE TABLE t AS SELECT …"),
+)
 
 
 def _rows_question(query: exp.Select, tree: exp.Expr, others: Sequence[exp.Expr] | None) -> str:

@@ -361,10 +361,11 @@ def test_what_a_chart_lacks_is_said(rows, spec, says):
 
 
 def test_nested_columns_are_refused():
-    rows = pa.table({"v": [[1], [2]], "n": pa.nulls(2)})
+    rows = pa.table({"k": [1, 2], "v": [[1], [2]], "n": pa.nulls(2)})
     for name in ("v", "n"):
-        with pytest.raises(BadQuery, match="single values"):
-            chart(rows, "bar", x=name)
+        for roles in ({"x": name}, {"x": "k", "color": name}, {"x": "k", "panels": name}):
+            with pytest.raises(BadQuery, match="single values"):
+                chart(rows, "bar", **roles)
 
 
 def test_a_chart_is_of_the_rows_of_all_steps(rows, frame):
@@ -525,6 +526,23 @@ def test_nulls_of_a_colour_are_one_of_its_values(rows, frame):
     nulls = sum(r["rows"] for r in data.table.to_pylist() if r["color"] == NULL)
     assert nulls == frame.origin.isna().sum()
     assert isinstance(data.color, Dimension) and data.color.places[-1].key == NULL
+
+
+@pytest.mark.parametrize("role", ["color", "panels"])
+def test_colours_and_panels_leave_out_what_is_no_number_but_keep_nulls(role):
+    tint = pa.array([math.nan, math.inf, 1.0, 2.0, None] * 4)
+    query = query_of_rows(pa.table({"x": pa.array([1, 2] * 10), "tint": tint}))
+    data = read_chart(query, ChartSpec("bar", "x", **{role: "tint"}))
+    assert data.left_out == (("tint is NaN or infinite", 8),) and data.used == 12
+    assert set(data.figures()["tint"].to_pylist()) == {1.0, 2.0, None}
+    only_nan = query_of_rows(pa.table({"x": [1, 2], "tint": [math.nan] * 2}))
+    assert read_chart(only_nan, ChartSpec("bar", "x", **{role: "tint"})).figures().num_rows == 0
+
+
+def test_ranges_are_no_narrower_than_the_numbers_that_they_part():
+    query = query_of_rows(pa.table({"x": [1e16, 1e16 + 2, 1e16 + 4] * 20}))
+    places = read_chart(query, ChartSpec("histogram", "x")).x.places
+    assert all(place.low < place.high for place in places)
 
 
 def test_days_have_no_hours():

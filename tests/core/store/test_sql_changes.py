@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import date, datetime, time
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from lamella import Store
-from lamella.core.errors import BadSql, UnknownColumn, VersionConflict
+from lamella.core.errors import BadSql, TypeConflict, UnknownColumn, VersionConflict
 from lamella.core.jobs import Job
 from lamella.core.query.sql.changes import change_statement
 from lamella.core.store.sql_changes import change_by_sql, effect_of_sql
@@ -68,3 +70,43 @@ def test_create_table_counts_its_rows(store):
 def test_effect_of_sql_refuses_unknown_columns(store):
     with pytest.raises(UnknownColumn):
         effect_of_sql(store, change_statement("update t set zz = 1"), store.sql, Job())
+
+
+@pytest.mark.parametrize(
+    ("assignment", "column", "value"),
+    [
+        ("f = 2.5", "f", 2.5),
+        ("f = '2.5'", "f", 2.5),
+        ("d = '2024-01-31'", "d", date(2024, 1, 31)),
+        ("at = '2024-01-31 10:30'", "at", datetime(2024, 1, 31, 10, 30)),
+        ("t = '10:30'", "t", time(10, 30)),
+        ("l = [0.5]", "l", [0.5]),
+        ("s = {'k': 0.5}", "s", {"k": 0.5}),
+    ],
+)
+def test_an_update_takes_numbers_and_dates_as_sql_writes_them(store, assignment, column, value):
+    floats, first = pa.float64(), datetime(2020, 1, 1)
+    kinds = {"f": floats, "d": pa.date32(), "at": pa.timestamp("us"), "t": pa.time64("us")}
+    kinds |= {"l": pa.list_(floats), "s": pa.struct({"k": floats})}
+    row = {"f": 1.0, "d": first.date(), "at": first, "t": first.time(), "l": [1.0], "s": {"k": 1.0}}
+    store.create_table("typed", pa.Table.from_pylist([row], pa.schema(kinds)))
+    store.sql(f"update typed set {assignment}", write=True)
+    rows = store["typed"].read([column])
+    assert rows.schema.field(column).type == kinds[column] and rows[column].to_pylist() == [value]
+
+
+def test_text_that_is_no_value_of_the_column_changes_nothing(store):
+    with pytest.raises(TypeConflict, match="cannot take string values such as 'x'"):
+        store.sql("update t set a = b", write=True)
+    assert store["t"].version == 1
+
+
+def test_a_star_gives_more_values_than_columns(store):
+    with pytest.raises(BadSql, match="2 values were given for 1 columns"):
+        store.sql("update t set a = columns('a|b')", write=True)
+
+
+@pytest.mark.parametrize("text", ["delete t where a = 1", "update", "insert into t vlaues (1)"])
+def test_a_change_that_cannot_be_read_is_refused_in_the_words_of_the_engine(store, text):
+    with pytest.raises(BadSql, match="syntax error at or near"):
+        store.sql(text, write=True)
