@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Sets the project up and runs it: `run`, `test`, `shots`, `bundle`. Standard library only.
 
-`test` runs every check; `test --long` runs the long forms of tests, all or those that are named: the table
-LONG_FORMS has them. Everything goes into `.venv` beside this file. Arguments after the command are passed on.
+`test` runs every check; `test --all` the slow tests, too; `test --long` runs the long forms of tests, all or
+those that are named: tests/long_forms.py has them. Everything goes into `.venv` beside this file. Arguments
+after the command are passed on.
 """
 
 from __future__ import annotations
@@ -269,22 +270,21 @@ def run(rest: list[str]) -> int:
 
 
 def test(rest: list[str]) -> int:
-    """Run every check, all of them even when one fails; arguments go to pytest.
-    `test --long [NAME ...]` runs the long forms of tests instead: more than an hour."""
+    """Run every check, all of them even when one fails; arguments go to pytest. Tests marked slow are left
+    out; `test --all` runs them, too. `test --long [NAME ...]` runs the long forms of tests instead: more
+    than an hour."""
     prepare_system(with_display=False)
     prepare_environment({"bench", "dev"})
     if rest[:1] == ["--long"]:
         return run_long_forms(rest[1:])
     python, tools = str(venv_python()), venv_python().parent
-    begun = time.monotonic()
+    begun, whole = time.monotonic(), rest in ([], ["--all"])
     checks = {
         "ruff": [python, "-m", "ruff", "check", "."],
         "import-linter": [str(tools / "lint-imports")],
         "pytest": [python, "-m", "pytest", *WORKERS, *SLOWEST, *rest],
     }
-    with (
-        nullcontext(of_tests()) if rest else tests_in_memory() as environment
-    ):  # else the files are looked at
+    with tests_in_memory() if whole else nullcontext(of_tests()) as environment:  # else files are looked at
         failed = run_checks(checks, {"mypy": [python, "-m", "mypy"]}, environment)
     if not rest:
         print(in_time(time.monotonic() - begun), flush=True)

@@ -18,6 +18,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 from pytestqt.qtbot import QtBot
 
+pytest_plugins = ["tests.slow_tests", "pytester"]
+
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 os.environ.pop(
     "PYTHONDONTWRITEBYTECODE", None

@@ -181,6 +181,8 @@ def test_arguments_go_to_pytest_which_names_the_slowest_tests(prepared, monkeypa
     prepared.main(["test", "-k", "paths"])
     assert set(commands) == {"ruff", "mypy", "import-linter", "pytest"}
     assert commands["pytest"][-4:] == ["--durations", "10", "-k", "paths"]
+    prepared.main(["test", "--all"])
+    assert commands["pytest"][-3:] == ["--durations", "10", "--all"]
 
 
 def test_a_run_over_the_limit_says_so(dev):

@@ -1,0 +1,80 @@
+"""Which tests run when, and that no room of code is left to the slow ones."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.slow_tests import slow_after
+
+ROOT = Path(__file__).resolve().parents[2]
+
+SUITE = """
+import pytest
+
+def test_quick():
+    pass
+
+@pytest.mark.slow
+def test_slow():
+    pass
+
+@pytest.mark.parametrize("size", [1, pytest.param(2, marks=pytest.mark.slow)])
+def test_sizes(size):
+    pass
+"""
+
+
+@pytest.fixture
+def suite(pytester: pytest.Pytester) -> pytest.Pytester:
+    (pytester.mkdir("room") / "test_it.py").write_text(SUITE)
+    pytester.makeini("[pytest]\nmarkers =\n  slow")
+    return pytester
+
+
+@pytest.mark.parametrize(
+    ("words", "passed"),
+    [
+        ((), 2),
+        (("room",), 2),
+        (("-k", "slow"), 0),
+        (("--all",), 4),
+        (("-m", "slow"), 2),
+        (("room/test_it.py",), 4),
+        (("room/test_it.py::test_slow",), 1),
+        (("room/test_it.py::test_sizes",), 2),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else None,
+)
+def test_slow_tests_run_when_they_are_named(suite, words, passed):
+    done = suite.runpytest_inprocess("-p", "tests.slow_tests", "-p", "no:cacheprovider", *words)
+    assert done.parseoutcomes().get("passed", 0) == passed
+
+
+def test_the_summary_says_what_was_left_out(suite):
+    done = suite.runpytest_inprocess("-p", "tests.slow_tests")
+    done.stdout.fnmatch_lines(["2 tests took * s of work; 2 slow ones were left out, which --all runs"])
+    done = suite.runpytest_inprocess("-p", "tests.slow_tests", "--all")
+    done.stdout.fnmatch_lines(["4 tests took * s of work"])
+
+
+def test_further_cases_are_slow_and_keep_their_names_and_marks():
+    skipped = pytest.mark.skip(reason="none")
+    one, two, three, four = slow_after(1, ["one", "two", (3, 3), pytest.param(4, id="four", marks=skipped)])
+    assert one == "one"
+    assert (two.values, three.values) == (("two",), (3, 3))
+    assert [mark.name for mark in (*two.marks, *three.marks)] == ["slow", "slow"]
+    assert four.id == "four" and {mark.name for mark in four.marks} == {"skip", "slow"}
+
+
+TEST = re.compile(r"^(?: *def test_|Test\w+ = )", re.MULTILINE)
+SLOW = re.compile(r"^ *@pytest\.mark\.slow$|^Test\w+\.pytestmark = .*slow", re.MULTILINE)
+
+
+def test_every_file_of_tests_keeps_some_in_the_suite():
+    texts = {file: file.read_text("utf8") for file in (ROOT / "tests").rglob("test_*.py")}
+    assert all(TEST.search(text) for text in texts.values())
+    only_slow = [file for file, text in texts.items() if len(TEST.findall(text)) <= len(SLOW.findall(text))]
+    assert only_slow == []
