@@ -144,12 +144,13 @@ class FigureRows(Protocol):
 @dataclass(frozen=True)
 class Fetched:
     """`total` is how many rows the answer has; `snapshot` holds the first of them, or all. `token` is the
-    same as long as the answer is."""
+    same as long as the answer is; `bookmark` is where its engine goes on."""
 
     snapshot: Snapshot
     total: int
     engine: str
     token: object = field(default_factory=object)
+    bookmark: object = None
 
     @property
     def is_whole(self) -> bool:

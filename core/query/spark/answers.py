@@ -16,7 +16,7 @@ from lamella.core.query.plan import Node, select_count
 from lamella.core.query.source import Fetched, Question
 from lamella.core.query.spark import spill
 from lamella.core.query.spark.dialect import to_spark
-from lamella.core.query.spark.keyset import constant, rows_behind
+from lamella.core.query.spark.keyset import Keyset, constant
 from lamella.core.query.spark.plan import SparkCompiler, plain_type
 from lamella.core.query.spark.writing import Context, NotInDialect
 from lamella.core.remote.spark_connect import SparkServer
@@ -64,23 +64,24 @@ class SparkEngine:
         one on again, for a server without an order has no other place to begin."""
         compiler, node = self._plan(query, job)
         name, schema = query.pipeline.source, node.fields.schema_with_notes
-        most = spill.most_rows()
-        following = None if before is None else _rows_behind(compiler, node, before)
-        if before is not None and following is None:
+        keyset, most = Keyset.of(node, compiler), spill.most_rows()
+        behind = None if before is None or keyset is None else before.bookmark
+        if before is not None and behind is None:
             most += before.snapshot.num_rows
-        rows = node if following is None else following
-        pieces = compiler.pieces(rows, most + 1)
+        pieces = compiler.pieces(node if keyset is None else keyset.rows(behind), most + 1)
+        reader = None if keyset is None else keyset.reader(pieces, most)
         try:
-            snapshot, more = spill.spill(pieces, schema, name, most, job)
+            snapshot, more = spill.spill(reader or pieces, schema, name, most, job)
         finally:
             pieces.close()
+        bookmark = reader and reader.bookmark
         if before is None:
             total = self.count(query, job) if more else snapshot.num_rows
-            return Fetched(snapshot, total, self.title)
-        if following is not None:
+            return Fetched(snapshot, total, self.title, bookmark=bookmark)
+        if behind is not None:
             snapshot = joined_snapshot(before.snapshot, snapshot)
         total = max(before.total, snapshot.num_rows + 1) if more else snapshot.num_rows
-        return Fetched(snapshot, total, self.title, before.token)
+        return Fetched(snapshot, total, self.title, before.token, bookmark)
 
     def figure_rows(self, query: Question, job: Job) -> SparkRows:
         return SparkRows(*self._plan(query, job))
@@ -89,10 +90,6 @@ class SparkEngine:
         compiler = SparkCompiler(self.server, query.sources.__getitem__, job)
         with not_too_deep(query.pipeline.source):
             return compiler, compiler.rows(query.pipeline)
-
-
-def _rows_behind(compiler: SparkCompiler, node: Node, before: Fetched) -> Node | None:
-    return rows_behind(node, before.snapshot, compiler.stored) if compiler.has_order else None
 
 
 class SparkRows:

@@ -4,7 +4,7 @@ cheap way to the thousandth row."""
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -14,13 +14,16 @@ from lamella.core.filters.kinds import Kind, kind_of, value_type
 from lamella.core.filters.to_sql import literal
 from lamella.core.filters.values import convert
 from lamella.core.libraries import exp
-from lamella.core.query.fields import cast, cast_to, column, every, func, paren, text
-from lamella.core.query.plan import FilterNode, Identifiers, Node, Rank
-from lamella.core.scan.read import read_rows
-from lamella.core.scan.snapshot import Snapshot
+from lamella.core.query.fields import Field, Fields, cast, cast_to, column, every, func, paren, text
+from lamella.core.query.plan import FilterNode, Identifiers, Node, ProjectNode, Rank
+from lamella.core.query.spark.plan import SparkCompiler
 
-_EXACT = frozenset({Kind.INTEGER, Kind.DECIMAL, Kind.TEXT, Kind.DATE, Kind.TIMESTAMP, Kind.BOOLEAN})
+_EXACT = frozenset(
+    {Kind.INTEGER, Kind.DECIMAL, Kind.TEXT, Kind.DATE, Kind.TIMESTAMP, Kind.BOOLEAN, Kind.BINARY}
+)
 """Values of which a literal is the same value on every engine."""
+Bookmark = tuple[Any, ...]
+"""What the last row that was fetched has in the columns of the order, hidden ones too."""
 
 
 def constant(value: Any, kind: pa.DataType) -> exp.Expr:
@@ -30,31 +33,69 @@ def constant(value: Any, kind: pa.DataType) -> exp.Expr:
     return cast_to(literal(exact, plain), plain)
 
 
-def rows_behind(node: Node, before: Snapshot, stored: Collection[str]) -> Node | None:
-    """Those of the answer that come later than the last one of `before`, its first rows. Its order has to
-    tell every two rows apart. None where nobody can say where the last row stands: what it is ordered by is
-    not in the answer, holds nested or binary values, or floats that are not among the `stored` columns: the
-    last digits of a computed one may differ the next time."""
-    fields = {one.identifier: one for one in node.fields.all}
-    ordered = [fields[rank.identifier] for rank in node.order if rank.identifier in fields]
-    is_exact = all(
-        kind_of(one.type) in _EXACT or (kind_of(one.type) is Kind.FLOAT and one.identifier in stored)
-        for one in ordered
-    )
-    if not node.order or len(ordered) < len(node.order) or not is_exact or not before.num_rows:
-        return None
-    columns = [before.by_name[one.name] for one in ordered]
-    row = read_rows(before, before.num_rows - 1, 1, columns)
-    values = [python_value(values[0]) for values in row.columns]
-    later: list[exp.Expr] = []
-    equal: list[exp.Expr] = []
-    for rank, value, one in zip(node.order, values, ordered, strict=True):
-        is_later, is_equal = _compare(rank, value, one.type)
-        if is_later is not None:
-            later.append(every([*equal, paren(is_later)]))
-        equal.append(is_equal)
-    condition = paren(exp.or_(*later)) if later else exp.false()
-    return FilterNode(node, [condition], Identifiers(one.identifier for one in ordered))
+class Keyset:
+    """The columns that the rows of an answer are ordered by, whether the answer shows them or not."""
+
+    def __init__(self, node: Node, fields: Sequence[Field]) -> None:
+        self._node, self._fields = node, fields
+
+    @classmethod
+    def of(cls, node: Node, compiler: SparkCompiler) -> Keyset | None:
+        """None where nobody can say where a row stands: its table has no key, or it is ordered by nested
+        values, or by floats whose last digits may differ the next time."""
+        shown = {one.identifier: one for one in node.fields.all}
+        fields = [
+            shown.get(rank.identifier) or compiler.hidden_field(rank.identifier) for rank in node.order
+        ]
+        is_exact = all(
+            kind_of(one.type) in _EXACT
+            or (kind_of(one.type) is Kind.FLOAT and one.identifier in compiler.stable)
+            for one in fields
+        )
+        return cls(node, fields) if compiler.has_order and fields and is_exact else None
+
+    def rows(self, behind: Bookmark | None) -> Node:
+        """Those of the answer, or those that come later than a bookmark, with the hidden columns of the order
+        behind the others."""
+        node = self._node if behind is None else self._rows_behind(behind)
+        shown = Identifiers(one.identifier for one in node.fields.all)
+        hidden = [one for one in self._fields if one.identifier not in shown]
+        return ProjectNode(node, Fields(node.fields.place, (*node.fields.all, *hidden), node.fields.trusted))
+
+    def _rows_behind(self, bookmark: Bookmark) -> Node:
+        """The order tells every two rows apart, so none is left out and none comes twice."""
+        later: list[exp.Expr] = []
+        equal: list[exp.Expr] = []
+        for rank, value, one in zip(self._node.order, bookmark, self._fields, strict=True):
+            is_later, is_equal = _compare(rank, value, one.type)
+            if is_later is not None:
+                later.append(every([*equal, paren(is_later)]))
+            equal.append(is_equal)
+        condition = paren(exp.or_(*later)) if later else exp.false()
+        return FilterNode(self._node, [condition], Identifiers(one.identifier for one in self._fields))
+
+    def reader(self, pieces: Iterator[pa.Table], most: int) -> KeysetReader:
+        """Of pieces of `rows`."""
+        places = {one.identifier: place for place, one in enumerate(self.rows(None).fields.all)}
+        columns = [places[one.identifier] for one in self._fields]
+        return KeysetReader(pieces, most, len(self._node.fields.all), columns)
+
+
+class KeysetReader:
+    """The columns that the answer shows, piece after piece. `bookmark` is of the last of the first `most` rows
+    that came."""
+
+    def __init__(self, pieces: Iterator[pa.Table], most: int, shown: int, order: Sequence[int]) -> None:
+        self._pieces, self._left, self._shown, self._order = pieces, most, shown, order
+        self.bookmark: Bookmark | None = None
+
+    def __iter__(self) -> Iterator[pa.Table]:
+        for piece in self._pieces:
+            rows = min(piece.num_rows, self._left)
+            self._left -= rows
+            if rows:
+                self.bookmark = tuple(python_value(piece.column(place)[rows - 1]) for place in self._order)
+            yield piece.select(list(range(self._shown)))
 
 
 def _compare(rank: Rank, value: Any, kind: pa.DataType) -> tuple[exp.Expr | None, exp.Expr]:

@@ -17,12 +17,13 @@ from lamella.core.query.duckdb_types import from_duckdb
 from lamella.core.query.engine import memory_limit
 from lamella.core.query.fields import Field, Fields, alias, column, func, number, quoted, refuse_twice
 from lamella.core.query.functions.aggregates import AGGREGATES
-from lamella.core.query.plan import GroupNode, Identifiers, LimitNode, Node, QueryContext, Rank, select_answer
+from lamella.core.query.plan import ComputeNode, GroupNode, Identifiers, LimitNode, Node, QueryContext, Rank, select_answer
 from lamella.core.query.source import Source
 from lamella.core.query.spark.dialect import to_spark
 from lamella.core.query.spark.writing import Context, NotInDialect
 from lamella.core.query.steps import (
     Aggregates,
+    Compute,
     Facets,
     Limit,
     Sample,
@@ -141,8 +142,9 @@ class SparkCompiler(Compiler):
         self.server, self._find_source = server, find
         self.tables: dict[str, str] = {}
         self.types: dict[str, pa.DataType] = {}
-        self.stored: set[str] = set()
-        """The identifiers of columns that tables of the server hold: their values are the same each time."""
+        self.stable: set[str] = set()
+        """The identifiers of columns whose floats are the same each time, to the last digit: those that tables
+        hold, and what plain arithmetic makes of them. A sum depends on the order in which rows come."""
         self._steps: list[tuple[Step, Node, Node]] = []
         self.has_order = True
         """Whether all rows that are read have a key, so that orders tell every two of them apart."""
@@ -157,7 +159,7 @@ class SparkCompiler(Compiler):
             raise elsewhere(source.name, self.server)
         self.has_order = self.has_order and bool(source.key)
         scan = SparkScan(self._table_of(source.relation), source.name, source.stored_schema, source.key)
-        self.stored.update(one.identifier for one in scan.fields.all)
+        self.stable.update(one.identifier for one in scan.fields.all)
         return self._known(scan)
 
     def _table_of(self, sql: str) -> str:
@@ -173,6 +175,17 @@ class SparkCompiler(Compiler):
             raise _refusal(step, rows, error) from error
         self._steps.append((step, rows, node))
         return node
+
+    def hidden_field(self, identifier: str) -> Field:
+        """A column of an order that is not in the answer. Those that no step names number rows."""
+        return Field(identifier, self.types.get(identifier, pa.int64()), identifier)
+
+    def _reached(self, path: str, rows: Node) -> tuple[Field, tuple[exp.Expr, Identifiers]]:
+        field, (value, inputs) = super()._reached(path, rows)
+        self.types[field.identifier] = field.type
+        if inputs <= self.stable:
+            self.stable.add(field.identifier)
+        return field, (value, inputs)
 
     def statement(self, node: Node, most: int | None = None) -> str:
         """The rows in their order, as SQL for Spark. Raises `BadQuery`, which names the step, for what that
@@ -233,6 +246,19 @@ class SparkCompiler(Compiler):
 
     def _known(self, node: Node) -> Node:
         self.types.update({one.identifier: one.type for one in node.fields.all})
+        return node
+
+    def _spark_compute(self, step: Compute, rows: Node) -> Node:
+        node = self._compute(step, rows)
+        layers = list[ComputeNode]()
+        below: Node = node
+        while below is not rows and isinstance(below, ComputeNode):
+            layers.append(below)
+            below = below.rows
+        for one in reversed(layers):
+            for identifier, (value, inputs) in one.values.items():
+                if inputs <= self.stable and all(isinstance(part, _ARITHMETIC()) for part in value.walk()):
+                    self.stable.add(identifier)
         return node
 
     def _spark_limit(self, step: Limit, rows: Node) -> Node:
@@ -330,7 +356,11 @@ def _no_snapshot(name: str) -> Snapshot:
     raise AssertionError(f"{name} is on a server")
 
 
+def _ARITHMETIC():
+    return (exp.Column, exp.Identifier, exp.Literal, exp.Paren, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Neg)
+
 _MEANINGS: dict[type[Step], Callable[..., Node]] = {
+    Compute: SparkCompiler._spark_compute,
     Limit: SparkCompiler._spark_limit,
     Sample: SparkCompiler._spark_sample,
     Sql: SparkCompiler._spark_sql,
