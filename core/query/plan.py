@@ -129,14 +129,14 @@ class ComputeNode(Node):
     """Further columns: each with its SQL and what that uses. `fields` are those of the answer."""
 
     def __init__(self, rows: Node, fields: Fields, values: Values) -> None:
-        self.rows, self.values, self.fields = rows, values, fields
+        self._rows, self._values, self.fields = rows, values, fields
         self.order, self.in_order = rows.order, rows.in_order
         self.depth = rows.depth + 1
 
     def query(self, identifiers: Identifiers, context: QueryContext) -> exp.Select:
-        values, inputs = _values_for(identifiers, self.values)
+        values, inputs = _values_for(identifiers, self._values)
         columns = [alias(sql, name) for name, sql in values.items()]
-        rows = self.rows.source((identifiers - self.values.keys()) | inputs, context)
+        rows = self._rows.source((identifiers - self._values.keys()) | inputs, context)
         return exp.select("*", *columns, copy=False).from_(rows, copy=False)
 
 

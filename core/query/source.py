@@ -150,7 +150,7 @@ class Fetched:
     total: int
     engine: str
     token: object = field(default_factory=object)
-    bookmark: object = None
+    bookmark: tuple[Any, ...] | None = None
 
     @property
     def is_whole(self) -> bool:

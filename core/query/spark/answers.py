@@ -71,10 +71,10 @@ class SparkEngine:
         pieces = compiler.pieces(node if keyset is None else keyset.rows(behind), most + 1)
         reader = None if keyset is None else keyset.reader(pieces, most)
         try:
-            snapshot, more = spill.spill(reader or pieces, schema, name, most, job)
+            snapshot, more = spill.spill(pieces if reader is None else reader, schema, name, most, job)
         finally:
             pieces.close()
-        bookmark = reader and reader.bookmark
+        bookmark = None if reader is None else reader.bookmark
         if before is None:
             total = self.count(query, job) if more else snapshot.num_rows
             return Fetched(snapshot, total, self.title, bookmark=bookmark)

@@ -16,12 +16,8 @@ from lamella.core.filters.values import convert
 from lamella.core.libraries import exp
 from lamella.core.query.fields import Field, Fields, cast, cast_to, column, every, func, paren, text
 from lamella.core.query.plan import FilterNode, Identifiers, Node, ProjectNode, Rank
-from lamella.core.query.spark.plan import SparkCompiler
+from lamella.core.query.spark.plan import EXACT, SparkCompiler
 
-_EXACT = frozenset(
-    {Kind.INTEGER, Kind.DECIMAL, Kind.TEXT, Kind.DATE, Kind.TIMESTAMP, Kind.BOOLEAN, Kind.BINARY}
-)
-"""Values of which a literal is the same value on every engine."""
 Bookmark = tuple[Any, ...]
 """What the last row that was fetched has in the columns of the order, hidden ones too."""
 
@@ -44,12 +40,9 @@ class Keyset:
         """None where nobody can say where a row stands: its table has no key, or it is ordered by nested
         values, or by floats whose last digits may differ the next time."""
         shown = {one.identifier: one for one in node.fields.all}
-        fields = [
-            shown.get(rank.identifier) or compiler.hidden_field(rank.identifier) for rank in node.order
-        ]
+        fields = [shown.get(one.identifier) or compiler.hidden_field(one.identifier) for one in node.order]
         is_exact = all(
-            kind_of(one.type) in _EXACT
-            or (kind_of(one.type) is Kind.FLOAT and one.identifier in compiler.stable)
+            kind_of(one.type) in EXACT or (kind_of(one.type) is Kind.FLOAT and compiler.is_stable(one))
             for one in fields
         )
         return cls(node, fields) if compiler.has_order and fields and is_exact else None
@@ -82,8 +75,8 @@ class Keyset:
 
 
 class KeysetReader:
-    """The columns that the answer shows, piece after piece. `bookmark` is of the last of the first `most` rows
-    that came."""
+    """The columns that the answer shows, piece after piece. `bookmark` is of the last row among the first
+    `most`."""
 
     def __init__(self, pieces: Iterator[pa.Table], most: int, shown: int, order: Sequence[int]) -> None:
         self._pieces, self._left, self._shown, self._order = pieces, most, shown, order

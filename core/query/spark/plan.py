@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Collection, Generator, Sequence
 from dataclasses import replace
 from typing import Any, Protocol, runtime_checkable
 
@@ -10,14 +10,24 @@ import pyarrow as pa
 from pyarrow import types as is_
 
 from lamella.core.errors import BadQuery, NoRoom
+from lamella.core.filters.kinds import Kind, kind_of
 from lamella.core.jobs import Job
 from lamella.core.libraries import exp
 from lamella.core.query.compile import Compiler
 from lamella.core.query.duckdb_types import from_duckdb
 from lamella.core.query.engine import memory_limit
+from lamella.core.query.expressions import Call, Constant, Expression, Named, expression_of
 from lamella.core.query.fields import Field, Fields, alias, column, func, number, quoted, refuse_twice
 from lamella.core.query.functions.aggregates import AGGREGATES
-from lamella.core.query.plan import ComputeNode, GroupNode, Identifiers, LimitNode, Node, QueryContext, Rank, select_answer
+from lamella.core.query.plan import (
+    GroupNode,
+    Identifiers,
+    LimitNode,
+    Node,
+    QueryContext,
+    Rank,
+    select_answer,
+)
 from lamella.core.query.source import Source
 from lamella.core.query.spark.dialect import to_spark
 from lamella.core.query.spark.writing import Context, NotInDialect
@@ -34,6 +44,11 @@ from lamella.core.remote.spark_connect import SparkServer
 from lamella.core.scan.snapshot import Snapshot, noted_field
 
 _TABLE = "__lamella_s"
+EXACT = frozenset(
+    {Kind.INTEGER, Kind.DECIMAL, Kind.TEXT, Kind.DATE, Kind.TIMESTAMP, Kind.BOOLEAN, Kind.BINARY}
+)
+"""Values of which a literal is the same value on every engine."""
+_EXACT_FUNCTIONS = frozenset({"add", "subtract", "multiply", "divide", "negate", "abs"})
 NO_CURSOR: Any = None
 """No rows are handed to a server."""
 AS_TEXT = "A type that is not known here; shown as text"
@@ -143,8 +158,8 @@ class SparkCompiler(Compiler):
         self.tables: dict[str, str] = {}
         self.types: dict[str, pa.DataType] = {}
         self.stable: set[str] = set()
-        """The identifiers of columns whose floats are the same each time, to the last digit: those that tables
-        hold, and what plain arithmetic makes of them. A sum depends on the order in which rows come."""
+        """The identifiers of columns whose floats are the same each time, to the last digit: those of tables,
+        and what plain arithmetic makes of them. A sum depends on the order in which rows come."""
         self._steps: list[tuple[Step, Node, Node]] = []
         self.has_order = True
         """Whether all rows that are read have a key, so that orders tell every two of them apart."""
@@ -175,6 +190,10 @@ class SparkCompiler(Compiler):
             raise _refusal(step, rows, error) from error
         self._steps.append((step, rows, node))
         return node
+
+    def is_stable(self, field: Field) -> bool:
+        """Whether a column has the same values each time that it is asked for."""
+        return field.identifier in self.stable or kind_of(field.type) in EXACT
 
     def hidden_field(self, identifier: str) -> Field:
         """A column of an order that is not in the answer. Those that no step names number rows."""
@@ -250,15 +269,13 @@ class SparkCompiler(Compiler):
 
     def _spark_compute(self, step: Compute, rows: Node) -> Node:
         node = self._compute(step, rows)
-        layers = list[ComputeNode]()
-        below: Node = node
-        while below is not rows and isinstance(below, ComputeNode):
-            layers.append(below)
-            below = below.rows
-        for one in reversed(layers):
-            for identifier, (value, inputs) in one.values.items():
-                if inputs <= self.stable and all(isinstance(part, _ARITHMETIC()) for part in value.walk()):
-                    self.stable.add(identifier)
+        stable = {one.name for one in rows.fields.all if self.is_stable(one)}
+        for name, value in step.values:
+            if _is_arithmetic(expression_of(value), stable):
+                stable.add(name)
+                self.stable.add(node.fields[name].identifier)
+            else:
+                stable.discard(name)
         return node
 
     def _spark_limit(self, step: Limit, rows: Node) -> Node:
@@ -356,8 +373,16 @@ def _no_snapshot(name: str) -> Snapshot:
     raise AssertionError(f"{name} is on a server")
 
 
-def _ARITHMETIC():
-    return (exp.Column, exp.Identifier, exp.Literal, exp.Paren, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Neg)
+def _is_arithmetic(value: Expression, stable: Collection[str]) -> bool:
+    """Whether a value is made of stable columns by what every machine computes to the same last digit."""
+    if isinstance(value, Named):
+        return value.name in stable or value.name.partition(".")[0] in stable
+    if isinstance(value, Call):
+        return value.function in _EXACT_FUNCTIONS and all(
+            _is_arithmetic(one, stable) for one in value.arguments
+        )
+    return isinstance(value, Constant)
+
 
 _MEANINGS: dict[type[Step], Callable[..., Node]] = {
     Compute: SparkCompiler._spark_compute,

@@ -8,7 +8,7 @@ import shutil
 import tempfile
 import threading
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterable
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
@@ -45,7 +45,7 @@ def most_rows() -> int:
 
 
 def spill(
-    pieces: Iterator[pa.Table], schema: pa.Schema, name: str, most: int, job: Job
+    pieces: Iterable[pa.Table], schema: pa.Schema, name: str, most: int, job: Job
 ) -> tuple[Snapshot, bool]:
     """The first `most` rows of an answer, and whether there are more. No piece behind them is asked for.
     Raises `NoRoom` where the disk is full."""

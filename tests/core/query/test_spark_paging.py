@@ -14,11 +14,15 @@ import pyarrow.parquet as pq
 import pytest
 
 from lamella import agg, col, open_dataset
+from lamella.core.datasets.base import Dataset
 from lamella.core.errors import FileProblem, NoRoom
 from lamella.core.jobs import Job
+from lamella.core.query.builder import Query
+from lamella.core.query.expressions import call
 from lamella.core.query.line import Line, LineAnswers, LineView
+from lamella.core.query.source import engine_of
 from lamella.core.query.spark import spill
-from lamella.core.query.steps import Compute, Group, Limit, Select, Sort, Step, Where
+from lamella.core.query.steps import Compute, Group, Limit, Select, Sort, Step, Unwind, Where
 from lamella.core.scan.read import read_rows
 from lamella.core.scan.snapshot import SortKey
 
@@ -31,7 +35,10 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rows = {
         "id": choose.sample(range(ROWS), ROWS),
         "k": [choose.choice(["a", "Z", "ä", None]) for _ in range(ROWS)],
-        "f": [choose.choice([0.5, None]) for _ in range(ROWS)],
+        "f": [choose.choice([0.5, 0.1, -7.3, None]) for _ in range(ROWS)],
+        "b": [choose.choice([b"", b"\x00", b"\x7f\xff", b"\x80", None]) for _ in range(ROWS)],
+        "pair": [{"x": choose.choice([0.3, 2.5]), "y": choose.choice("pq")} for _ in range(ROWS)],
+        "list": [list(range(place % 3)) for place in range(ROWS)],
     }
     pq.write_table(pa.table(rows), path)
     return path
@@ -62,6 +69,14 @@ def pieces(line: Line, source: object) -> list[LineView]:
         (Sort((SortKey("k", True),)),),
         (Sort((SortKey("k"), SortKey("id", True))), Where(col("id") >= 20)),
         (Compute((("twice", col("id") * 2),)), Limit(250, 3)),
+        (Select(("k",)),),
+        (Sort((SortKey("f", True),)), Select(("b", "k"))),
+        (Sort((SortKey("b"),)), Select(("id",))),
+        (Sort((SortKey("b", True), SortKey("k"))), Select(("b",))),
+        (Compute((("g", col("f") / 3 - col("id")),)), Sort((SortKey("g", True),)), Select(("k", "id"))),
+        (Compute((("x", -col("pair.x")),)), Sort((SortKey("x"),)), Select(("pair",))),
+        (Group(("id", "k"), (("n", agg.count()),)), Sort((SortKey("n"),)), Select(("k",))),
+        (Unwind("list"), Sort((SortKey("k"),)), Select(("list", "f"))),
     ],
 )
 def test_with_a_key_rows_go_on_behind_the_last_one(
@@ -74,6 +89,27 @@ def test_with_a_key_rows_go_on_behind_the_last_one(
     assert views[-1].view.page(0, ROWS).equals(open_dataset(path).query().sort("id").with_steps(
         (Sort((SortKey("id"),)), *steps)
     ).read())  # fmt: skip
+
+
+@pytest.mark.parametrize("how", ["left", "right", "full"])
+def test_rows_of_a_join_go_on_behind_keys_of_both_sides(spark_address: str, path: Path, how: str) -> None:
+    """Of which the result shows neither, and one is null where a side has no row."""
+    spill.limit_rows(70)
+
+    def joined(table: Dataset) -> Query:
+        rows = table.query().sort("id")
+        left, right = rows.where(col("id") < 150), rows.where(col("id") >= 100)
+        return left.join(right, on="id", how=how).select("k", "f")
+
+    query, job = joined(open_dataset(f"{spark_address}/parquet:{path}", row_key=["id"])), Job()
+    engine = engine_of(query)
+    assert engine is not None
+    answer = engine.fetch(query, job)
+    while not answer.is_whole:
+        answer = engine.fetch(query, job, answer)
+    assert len(answer.snapshot.segments) == -(-answer.total // 70)
+    here = read_rows(answer.snapshot, 0, answer.total, answer.snapshot.columns)
+    assert here.equals(joined(open_dataset(path)).read())
 
 
 @pytest.fixture(scope="module")
@@ -111,8 +147,9 @@ def test_rows_go_on_behind_floats_of_every_sort(
     [
         ((), ()),
         ((), (Sort((SortKey("id"),)),)),
-        (("id",), (Compute((("g", col("f") / 3),)), Sort((SortKey("g"),)))),
-        (("id",), (Select(("k",)),)),
+        (("id",), (Compute((("g", call("exp", col("f"))),)), Sort((SortKey("g"),)))),
+        (("id",), (Group(("id",), (("g", agg.sum("f")),)), Sort((SortKey("g"),)))),
+        (("id",), (Sort((SortKey("pair"),)),)),
         ((), (Group(("id",), (("n", agg.count()),)),)),
     ],
 )
