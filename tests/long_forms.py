@@ -156,5 +156,6 @@ LONG_FORMS = {
     "packages": LongForm(
         "the packages for Linux in a clean Debian, and the wheel; as root", 8, ("packaging/bundle_test",)
     ),
+    "desktop": LongForm("dragging with a real mouse, under Xvfb", 1, ("-m", "tests.desktop")),
     "harness": LongForm("what the benchmark adds to what it times", 2, ("-m", "tests.bench.harness_bench")),
 }

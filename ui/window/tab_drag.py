@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from PySide6.QtCore import QEvent, QMimeData, QObject, QPoint, Qt, QTimer
-from PySide6.QtGui import QCursor, QDropEvent, QGuiApplication
+from PySide6.QtGui import QCursor, QDropEvent, QGuiApplication, QKeyEvent
 from PySide6.QtWidgets import QApplication
 
 from lamella.core.remote.addresses import is_address
@@ -60,12 +60,13 @@ class TabDrag(QObject):
             data.setData(TAB, b"")
         if not data.formats():
             return
-        TabDrag.source = self
+        TabDrag.source, escape = self, EscapeWatch(self)
         try:
             action = run_drag(window.tabs, data)
         finally:
             TabDrag.source = None
-        place = void_under_mouse()
+            escape.deleteLater()
+        place = None if escape.was_pressed else void_under_mouse()
         if moves and action is Qt.DropAction.IgnoreAction and place is not None:
             QTimer.singleShot(0, self, partial(self._drop_in_void, place - BELOW_MOUSE))
 
@@ -92,9 +93,25 @@ class TabDrag(QObject):
         return True
 
 
+class EscapeWatch(QObject):
+    """Whether Esc ended a drag. On X11 the buttons do not tell: Qt takes them for released when a drag ends,
+    whichever way."""
+
+    def __init__(self, parent: QObject) -> None:
+        super().__init__(parent)
+        self.was_pressed = False
+        # Once the drag has begun: its own filter takes all keys, and the last one installed comes first
+        QTimer.singleShot(0, self, lambda: QApplication.instance().installEventFilter(self))
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.KeyPress and isinstance(event, QKeyEvent):
+            self.was_pressed |= event.key() == Qt.Key.Key_Escape
+        return False
+
+
 def void_under_mouse() -> QPoint | None:
     """Where the mouse let go outside every window of the program. None over one, and while the button is
-    still down: then Esc ended the drag."""
+    still down: then Esc ended the drag, where the system tells of buttons meanwhile."""
     if QGuiApplication.mouseButtons() & Qt.MouseButton.LeftButton:
         return None
     place = QCursor.pos()
