@@ -38,6 +38,7 @@ UNIT_SECONDS = {
 """About so long is each; those of `times.UNITS`, the finest first."""
 
 _DAY_MICROSECONDS = 86_400 * 10**6
+_MOST = sys.float_info.max
 _EPOCH = dt.datetime(1970, 1, 1)
 
 
@@ -98,7 +99,9 @@ class Dimension:
             return Predicate(self.column, "is_null")
         present = sorted((place for place in places if place.key >= 0), key=lambda place: place.key)
         first, last = present[0], present[-1]
-        if any(isinstance(end, str) for end in (first.low, last.low, last.high)):
+        ends = (first.low, last.low, last.high)
+        far = (str, int) if kind_of(self.type) in (Kind.DATE, Kind.TIMESTAMP) else str
+        if any(isinstance(end, far) for end in ends):
             return None  # so far away that no condition can name it
         condition = range_filter(self.column, self.type, first.low, last.high)
         return Predicate(self.column, "is_null") | condition if NULL in keys else condition
@@ -153,7 +156,7 @@ def values_dimension(
         at = list(map(float, values))
         width = min((after - before for before, after in itertools.pairwise(sorted(at))), default=1.0)
         spread = [
-            Place(key, value, None, place, place - width / 2, place + width / 2)
+            Place(key, value, None, place, max(place - width / 2, -_MOST), min(place + width / 2, _MOST))
             for key, (value, place) in enumerate(zip(values, at, strict=True))
         ]
         return Dimension(column, kind, "values", tuple(spread))
@@ -255,10 +258,12 @@ class Ranges:
         per_second = seconds_of(self.type)
         if kind_of(self.type) in (Kind.DATE, Kind.TIMESTAMP):
             left, right = clock_seconds(low, left / per_second), clock_seconds(high, right / per_second)
-            return Place(key, low, high, (left + right) / 2, left, right)
+            return Place(key, low, high, left / 2 + right / 2, left, right)
         if kind_of(self.type) is Kind.INTEGER and not self.log:  # a whole number stands in the middle
             left, right = left - 0.5, right - 0.5
-        return Place(key, low, high, (left + right) / 2 / per_second, left / per_second, right / per_second)
+        return Place(
+            key, low, high, (left / 2 + right / 2) / per_second, left / per_second, right / per_second
+        )
 
     def _values(self, edges: Sequence[Number]) -> list[Any]:
         if self.log:

@@ -330,8 +330,12 @@ def test_the_greatest_numbers_of_a_type_have_places():
     for kind, values in ((pa.uint64(), [0, 2**64 - 1]), (pa.int64(), [-(2**63), 2**63 - 1])):
         data = chart(pa.table({"v": pa.array(values, kind)}), "histogram", x="v")
         assert data.used == 2
-    data = chart(pa.table({"v": [-1.7e308, 1.7e308]}), "histogram", x="v")
-    assert data.used == 2
+    for kind in ("histogram", "bar"):
+        data = chart(pa.table({"v": [-1.7e308, 1.7e308]}), kind, x="v")
+        assert data.used == 2
+        assert all(
+            math.isfinite(end) for place in data.x.places for end in (place.left, place.at, place.right)
+        )
 
 
 def test_moments_outside_pythons_calendar_have_places_without_a_condition():
@@ -339,6 +343,9 @@ def test_moments_outside_pythons_calendar_have_places_without_a_condition():
     data = chart(pa.table({"v": far}), "bar", x="v", unit="year")
     assert data.used == 3
     assert data.x.filter_of([data.x.places[0]]) is None
+    moments = pa.array([n * 10**17 for n in range(-20, 20)], pa.timestamp("us"))
+    colors = chart(pa.table({"k": [1] * 40, "v": moments}), "bar", x="k", color="v").color
+    assert colors.filter_of([colors.places[0]]) is None
 
 
 PROBLEMS = [
