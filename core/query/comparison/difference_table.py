@@ -21,20 +21,26 @@ BEFORE = b"lamella.before"
 
 def difference_schema(comparison: Comparison) -> pa.Schema:
     """`_change` and `_columns`, then the columns of the later side, and behind each in which rows differ what
-    was there before, as `<name>_before`: null where that cell does not differ."""
+    was there before, as `<name>_before`: null where that cell does not differ. A name that a column has
+    already gets a `_` more."""
     changed = {column.name for column in comparison.columns if column.rows}
     rows = ComparedRows(comparison)
-    used = {*rows.schema.names, CHANGE, COLUMNS}
-    fields = [pa.field(CHANGE, pa.string()), pa.field(COLUMNS, pa.string())]
+    used = set(rows.schema.names)
+    fields = [pa.field(_unused(name, used), pa.string()) for name in (CHANGE, COLUMNS)]
     for field in rows.schema:
         fields.append(field)
         if field.name in changed:
-            name = f"{field.name}_before"
-            while name in used:
-                name += "_"
-            used.add(name)
+            name = _unused(f"{field.name}_before", used)
             fields.append(pa.field(name, field.type, metadata={BEFORE: field.name.encode()}))
     return pa.schema(fields)
+
+
+def _unused(name: str, used: set[str]) -> str:
+    """The name, or one like it that no column has yet; from now on it is used."""
+    while name in used:
+        name += "_"
+    used.add(name)
+    return name
 
 
 def difference_tables(rows: ComparedRows, job: Job, limit: int | None = None) -> Iterator[pa.Table]:

@@ -220,3 +220,11 @@ def test_the_differences_as_a_table_have_what_was_before(opened):
     assert table["_change"].to_pylist() == ["changed", "changed", "removed", "added"]
     assert read_differences(compare(one, other, "k"), limit=2).num_rows == 2
     assert read_differences(compare(one, one)).num_rows == 0
+
+
+def test_differences_of_differences_have_names_of_their_own(opened):
+    one = opened("one", k=[1, 2], _change=["added", "added"], _columns=["v", "v"])
+    other = opened("other", k=[1, 2], _change=["added", "removed"], _columns=["v", "v"])
+    table = read_differences(compare(one, other, "k"))
+    assert table.column_names == ["_change_", "_columns_", "k", "_change", "_change_before", "_columns"]
+    assert table.to_pylist()[0]["_change_"] == "changed"
