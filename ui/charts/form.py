@@ -232,7 +232,10 @@ class ChartForm(QFrame):
 
     def _build(self) -> None:
         self._models_kind = ""
-        inside = QWidget()
+        area = QScrollArea(self, widgetResizable=True, frameShape=QFrame.Shape.NoFrame)
+        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        inside = QWidget(area)
+        area.setWidget(inside)
         layout = QVBoxLayout(inside)
         layout.setContentsMargins(theme.L, theme.S, theme.L, theme.M)
         layout.setSpacing(theme.S)
@@ -259,9 +262,6 @@ class ChartForm(QFrame):
         self.remarks.setTextFormat(Qt.TextFormat.PlainText)
         layout.addWidget(self.remarks)
         layout.addStretch(1)
-        area = QScrollArea(widgetResizable=True, frameShape=QFrame.Shape.NoFrame)
-        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        area.setWidget(inside)
         around = QVBoxLayout(self)
         around.setContentsMargins(0, 0, 0, 0)
         around.addWidget(area)

@@ -86,7 +86,7 @@ class ConnectionForm(QWidget):
         self._kind, self.fields, self.secrets, self.anonymous = kind, {}, [], None
         self._add("name", "Name", connection.name if connection else "", "as it is listed here")
         if kind.endpoint:
-            optional = "" if kind.needs_endpoint else ", or empty for the usual one"
+            optional = "" if kind.needs_endpoint else ", or empty for default"
             self._add("endpoint", "Endpoint", connection.endpoint if connection else "",
                       f"{kind.endpoint}{optional}")  # fmt: skip
             self._add_note(kind.endpoint_note)
