@@ -90,7 +90,6 @@ class MainWindow(QMainWindow):
         self.appearance = Appearance(memory, self)
         self.help = Help(tasks, self)
         self._splitter = QSplitter(Qt.Orientation.Horizontal, self)
-        self._text_scale = theme.current().text_scale
         self.sidebar = Sidebar(self._splitter)  # another parent later would have Qt style all of it again
         self.status = StatusBar(tasks, self)
         self.benchmark: BenchmarkPanel | None = None
@@ -437,8 +436,7 @@ class MainWindow(QMainWindow):
     def _lay_out(self) -> None:
         splitter = self._splitter
         splitter.setStretchFactor(1, 1)
-        sidebar = theme.current().px(SIDEBAR_WIDTH)
-        splitter.setSizes([sidebar, FIRST_SIZE.width() - sidebar])
+        splitter.setSizes([SIDEBAR_WIDTH, FIRST_SIZE.width() - SIDEBAR_WIDTH])
         splitter.setCollapsible(1, False)
         splitter.setHandleWidth(1)
         self.setCentralWidget(splitter)
@@ -510,15 +508,6 @@ class MainWindow(QMainWindow):
         self.overlay.open_requested.connect(self.opening.open_paths)
         self.overlay.import_requested.connect(self.opening.import_paths)
         theme.current().changed.connect(self.update_state)
-        theme.current().changed.connect(self._scale_sidebar)
-
-    def _scale_sidebar(self) -> None:
-        """Names in larger text have as much room as before."""
-        before, self._text_scale = self._text_scale, theme.current().text_scale
-        if before != self._text_scale:
-            sidebar, tabs = self._splitter.sizes()
-            scaled = round(sidebar * self._text_scale / before)
-            self._splitter.setSizes([scaled, sidebar + tabs - scaled])
 
     def _remember_geometry(self) -> None:
         self.resize(FIRST_SIZE.boundedTo(self.screen().availableSize() - FRAME))

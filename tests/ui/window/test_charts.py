@@ -596,12 +596,12 @@ def test_points_at_the_ends_are_drawn_whole_and_their_ticks_named(qtbot, window,
     tab.charting.show()
     view = tab.charting.view
     view.show_spec(ChartSpec("scatter", "engines", "seats", size="engines"))
-    qtbot.waitUntil(lambda: not view.running and view.data is not None)
+    qtbot.waitUntil(lambda: not view.running and tab.charting.is_drawn(view.spec))
     (panel,) = view.canvas.panels
     (left, right), (low, high) = panel.plot.vb.viewRange()
     assert left < 1 < 4 < right and low < 2 < 400 < high
-    (scale,) = (one for one in view.legend.findChildren(SizeScale) if one.isVisible())
-    assert scale.values == [1, 2]  # no quarter of an engine
+    qtbot.waitUntil(lambda: any(one.isVisible() for one in view.legend.findChildren(SizeScale)))
+    assert view.legend.findChildren(SizeScale)[-1].values == [1, 2]  # no quarter of an engine
     axis = panel.plot.getAxis("bottom")
     assert axis.boundingRect().left() < panel.plot.vb.boundingRect().left()
 
