@@ -1,11 +1,12 @@
 """The tier of the suite that `dev.py test` leaves out: tests marked `slow`. A plugin of pytest.
 
-They run with `--all`, when their file or they themselves are named on the command line, and under `-m`.
+Under `@pytest.mark.slow(after=4)` the first four cases of a parametrised test are not slow. Slow tests run
+with `--all`, when their file or they themselves are named on the command line, and under `-m`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -13,18 +14,6 @@ import pytest
 
 LEFT_OUT = pytest.StashKey[int]()
 """How many slow tests this process left out."""
-
-
-def slow_after(quick: int, cases: Iterable[Any]) -> Iterator[Any]:
-    """The cases of a parametrised test: the first `quick` belong to the suite, the others are slow."""
-    for number, case in enumerate(cases):
-        if number < quick:
-            yield case
-        elif hasattr(case, "marks"):  # of pytest.param
-            yield pytest.param(*case.values, id=case.id, marks=[*case.marks, pytest.mark.slow])
-        else:
-            values = case if isinstance(case, tuple) else (case,)
-            yield pytest.param(*values, marks=pytest.mark.slow)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -35,7 +24,9 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[LEFT_OUT] = 0
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    unmark_first_cases(items)
     if config.option.all or config.option.markexpr:
         return
     named = named_files(config)
@@ -45,6 +36,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.stash[LEFT_OUT] = len(slow)
         out = set(slow)
         items[:] = [item for item in items if item not in out]
+
+
+def unmark_first_cases(items: list[pytest.Item]) -> None:
+    cases: Counter[str] = Counter()
+    for item in items:
+        mark = item.get_closest_marker("slow")
+        if mark and "after" in mark.kwargs:
+            test = item.nodeid.split("[")[0]
+            cases[test] += 1
+            if cases[test] <= mark.kwargs["after"]:
+                item.own_markers.remove(mark)
 
 
 def named_files(config: pytest.Config) -> set[Path]:

@@ -71,6 +71,7 @@ def test_a_benchmark_is_told_written_reported_and_kept(bench: Said, tmp_path: Pa
     assert (kept.note, kept.samples, kept.failures) == ("first", len(records), 0)
 
 
+@pytest.mark.slow
 def test_the_option_backends_of_earlier_versions_names_systems(bench: Said) -> None:
     words = ("--workload", "small", "--rows", "3", "--repeats", "1", "--backends", "sqlite")
     status, said, problems = bench(*words, "--systems", "sqlite-wal")
@@ -78,6 +79,7 @@ def test_the_option_backends_of_earlier_versions_names_systems(bench: Said) -> N
     assert "sqlite: 3 rows" in said and "sqlite-wal: 3 rows" in said
 
 
+@pytest.mark.slow
 def test_several_workloads_stand_in_one_report(bench: Said, tmp_path: Path) -> None:
     report = tmp_path / "report.md"
     words = ("--workload", "small,floats", "--workload", "needle", "--systems", "sqlite,sqlite-fts5")
@@ -90,6 +92,7 @@ def test_several_workloads_stand_in_one_report(bench: Said, tmp_path: Path) -> N
     assert not paths.saved_runs().exists()
 
 
+@pytest.mark.slow
 def test_a_benchmark_inside_a_smaller_table(bench: Said) -> None:
     words = ("--workload", "partial", "--rows", "1,5", "--table-rows", "20", "--systems", "sqlite")
     status, said, _ = bench(*words, "--repeats", 1, "--no-save")
@@ -102,6 +105,7 @@ def test_a_system_that_answers_wrongly_ends_it_with_1(bench: Said) -> None:
     assert "Wrong answer: 2 rows" in said and "Saved as run 1" in said
 
 
+@pytest.mark.slow
 def test_a_limit_that_is_passed_is_a_result(bench: Said) -> None:
     systems = f"{ODD}Sleeper,sqlite"
     status, said, _ = bench(*FEW[:4], "--systems", systems, "--repeats", 1, "--limit", "2")
@@ -109,6 +113,7 @@ def test_a_limit_that_is_passed_is_a_result(bench: Said) -> None:
     assert "Ended: the limit of 2 s passed" in said
 
 
+@pytest.mark.slow
 def test_kept_runs_are_listed_shown_noted_measured_again_compared_and_forgotten(
     bench: Said, tmp_path: Path
 ) -> None:
@@ -228,6 +233,7 @@ def test_the_list_names_workloads_groups_and_what_systems_need(
     assert f"Run: {sys.executable} -m pip install polars" in said
 
 
+@pytest.mark.slow
 def test_the_list_says_that_no_server_answers(bench: Said, monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))  # bound and not listening, so that nobody answers there
@@ -245,12 +251,14 @@ def test_the_list_says_that_no_server_answers(bench: Said, monkeypatch: pytest.M
     assert "mongodb" not in choice.parts[0].systems and "sqlite" in choice.parts[0].systems
 
 
+@pytest.mark.slow
 def test_a_run_that_measured_nothing_ends_with_1(bench: Said) -> None:
     status, _, problems = bench(*FEW[:4], "--systems", f"{ODD}Sleeper", "--repeats", 1, "--limit", "1")
     assert status == 1
     assert "Nothing was measured" in problems
 
 
+@pytest.mark.slow
 def test_the_list_fits_the_terminal(bench: Said, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "70")
     workloads, _, systems = bench("--list")[1].partition("Systems:")
@@ -267,6 +275,7 @@ def test_all_systems_are_those_that_are_ready_for_the_workload() -> None:
     assert all(ENTRIES[name].takes(part.workload.family) for part in choice.parts for name in part.systems)
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_the_benchmark_and_what_was_measured_is_kept(tmp_path: Path) -> None:
     words = (*FEW[:2], "--rows", "3", "--systems", f"{ODD}Sleeper", "--repeats", "1", "--folder", tmp_path)
     command = [sys.executable, "-m", "lamella.app", "bench", *map(str, words)]
@@ -280,6 +289,7 @@ def test_ctrl_c_ends_the_benchmark_and_what_was_measured_is_kept(tmp_path: Path)
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no pseudo-terminal")
 def test_on_a_terminal_one_line_tells_how_far_it_is(tmp_path: Path) -> None:
     master, slave = pty.openpty()

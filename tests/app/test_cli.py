@@ -84,6 +84,7 @@ def test_the_table_can_be_given_a_name(lamella, tmp_path):
     assert json.loads(rows.stdout) == [{"n": 16}]
 
 
+@pytest.mark.slow
 def test_a_reader_that_has_seen_enough_is_no_error(store):
     sql = "select * from range(1000000)"
     words = [sys.executable, "-m", "lamella.app", "query", store, sql, "--format", "csv"]
@@ -156,6 +157,7 @@ def test_a_setting_that_cannot_be_followed_is_told_and_the_command_runs(lamella,
     assert str(path) in done.stderr and "query_memory_mb" in done.stderr
 
 
+@pytest.mark.slow
 def test_the_memory_of_a_query_is_what_the_settings_say(store, lamella_home):
     path = lamella_home / "config" / "settings.json"
     path.write_text('{"version": 1, "query_memory_mb": 512}')
@@ -344,6 +346,7 @@ def without_display(monkeypatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
+@pytest.mark.slow
 def test_a_home_that_cannot_be_written_stops_no_command(tmp_path, monkeypatch):
     (tmp_path / "taken").write_text("a file where a folder should be")
     monkeypatch.setenv("LAMELLA_HOME", str(tmp_path / "taken"))

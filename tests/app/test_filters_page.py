@@ -120,6 +120,7 @@ def test_a_zone_that_duckdb_wrote_is_utc(tmp_path):
     assert open_dataset(tmp_path / "at.parquet").count("at = 2013-01-01 10:00") == 1
 
 
+@pytest.mark.slow
 def test_sixty_groups_within_each_other_run_and_ten_thousand_conditions(shop):
     deep = "price = 4"
     for level in range(60):

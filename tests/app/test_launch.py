@@ -106,6 +106,7 @@ def test_a_second_launch_hands_its_files_to_the_window(launcher, tmp_path):
     assert launcher.num_windows == 1 and window.poll() is None
 
 
+@pytest.mark.slow
 @POSIX
 def test_a_new_window_is_opened_where_it_is_asked_for_or_the_other_one_crashed(launcher, tmp_path):
     first = launcher.open_window()

@@ -64,6 +64,7 @@ def check(command: list[str], house: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=house, env=where, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 def test_mypy_sees_a_type_error_in_core(empty_house):
     assert check(MYPY, empty_house).returncode == 0
     (empty_house / "core" / "arrow" / "planted.py").write_text("size: int = 'large'\n")
@@ -75,6 +76,7 @@ def test_import_linter_finds_nothing_where_nothing_is_imported(empty_house):
     assert check(LINT_IMPORTS, empty_house).returncode == 0
 
 
+@pytest.mark.slow(after=2)
 @pytest.mark.parametrize(
     ("room", "line"),
     [

@@ -107,6 +107,7 @@ def test_layouts_are_kept_by_dataset_the_newest_last(lamella_home: Path) -> None
     assert Layouts(layouts_path()).get(("a.csv",)) == {} and "a.csv" not in layouts_path().read_text()
 
 
+@pytest.mark.slow
 def test_layouts_are_bounded(lamella_home: Path) -> None:
     layouts = Layouts(layouts_path())
     for number in range(LAYOUTS_KEPT + 5):

@@ -81,6 +81,7 @@ def test_an_answer_without_rows_still_has_its_shape(format_name):
     assert expected in text
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.integers(-(2**63), 2**63 - 1) | st.none(), st.text()), max_size=5))
 def test_any_rows_come_back_from_json_lines(rows):
     table = pa.table(
@@ -142,6 +143,7 @@ def in_terminal(*words: str) -> str:
     return said.decode("utf8").replace(CLEAR_LINE, "").replace("\r\n", "\n")
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.skipif(not hasattr(os, "openpty"), reason="pseudo-terminals are of Unix")
 @pytest.mark.parametrize(
     "words",
@@ -180,6 +182,7 @@ def test_a_pipe_gets_csv_as_it_is(tmp_path):
     ]
 
 
+@pytest.mark.slow
 def test_a_pipe_gets_json_and_the_rows_of_sqlite_as_they_are(tmp_path):
     file = tmp_path / "hostile.parquet"
     pq.write_table(HOSTILE, file)
@@ -190,6 +193,7 @@ def test_a_pipe_gets_json_and_the_rows_of_sqlite_as_they_are(tmp_path):
     assert "a\u202eb\u2066c\u200e\u061c\u2028" in ours.stdout.decode("utf8")
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize(
     "words",
     [

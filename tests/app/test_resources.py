@@ -61,6 +61,7 @@ def files_below(folder: Path) -> set[str]:
     return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
 
 
+@pytest.mark.slow
 def test_a_wheel_has_every_file_of_the_package_and_nothing_else(tmp_path):
     source, unpacked = tmp_path / "source", tmp_path / "unpacked"
     for name in ("app", "core", "ui", "resources", "packaging/lamella"):

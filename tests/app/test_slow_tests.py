@@ -7,8 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.slow_tests import slow_after
-
 ROOT = Path(__file__).resolve().parents[2]
 
 SUITE = """
@@ -21,8 +19,10 @@ def test_quick():
 def test_slow():
     pass
 
-@pytest.mark.parametrize("size", [1, pytest.param(2, marks=pytest.mark.slow)])
-def test_sizes(size):
+@pytest.mark.slow(after=2)
+@pytest.mark.parametrize("size", [1, 2])
+@pytest.mark.parametrize("other", [(), (3,)])
+def test_sizes(size, other):
     pass
 """
 
@@ -37,14 +37,15 @@ def suite(pytester: pytest.Pytester) -> pytest.Pytester:
 @pytest.mark.parametrize(
     ("words", "passed"),
     [
-        ((), 2),
-        (("room",), 2),
+        ((), 3),
+        (("room",), 3),
         (("-k", "slow"), 0),
-        (("--all",), 4),
-        (("-m", "slow"), 2),
-        (("room/test_it.py",), 4),
+        (("--all",), 6),
+        (("-m", "slow"), 3),
+        (("-m", "not slow"), 3),
+        (("room/test_it.py",), 6),
         (("room/test_it.py::test_slow",), 1),
-        (("room/test_it.py::test_sizes",), 2),
+        (("room/test_it.py::test_sizes",), 4),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else None,
 )
@@ -55,18 +56,9 @@ def test_slow_tests_run_when_they_are_named(suite, words, passed):
 
 def test_the_summary_says_what_was_left_out(suite):
     done = suite.runpytest_inprocess("-p", "tests.slow_tests")
-    done.stdout.fnmatch_lines(["2 tests took * s of work; 2 slow ones were left out, which --all runs"])
+    done.stdout.fnmatch_lines(["3 tests took * s of work; 3 slow ones were left out, which --all runs"])
     done = suite.runpytest_inprocess("-p", "tests.slow_tests", "--all")
-    done.stdout.fnmatch_lines(["4 tests took * s of work"])
-
-
-def test_further_cases_are_slow_and_keep_their_names_and_marks():
-    skipped = pytest.mark.skip(reason="none")
-    one, two, three, four = slow_after(1, ["one", "two", (3, 3), pytest.param(4, id="four", marks=skipped)])
-    assert one == "one"
-    assert (two.values, three.values) == (("two",), (3, 3))
-    assert [mark.name for mark in (*two.marks, *three.marks)] == ["slow", "slow"]
-    assert four.id == "four" and {mark.name for mark in four.marks} == {"skip", "slow"}
+    done.stdout.fnmatch_lines(["6 tests took * s of work"])
 
 
 TEST = re.compile(r"^(?: *def test_|Test\w+ = )", re.MULTILINE)

@@ -52,6 +52,7 @@ def test_a_command_that_is_no_text_is_refused(capsys: pytest.CaptureFixture[str]
     assert "codec" not in told.err + told.out
 
 
+@pytest.mark.slow
 def test_a_script_that_is_not_utf8_is_refused() -> None:
     code = "import sys; from lamella.app import cli; sys.exit(cli.main(sys.argv[1:]))"
     words = [sys.executable, "-X", "utf8", "-c", code, "sqlite", AIRLINES]

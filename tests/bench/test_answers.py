@@ -110,6 +110,7 @@ def test_reports_say_how_answers_were_checked() -> None:
         assert known in text and agreed in text
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize(
     ("workload", "liar", "operation"),
     [("small", "Liar", "read"), ("entity-indexes", "LyingIndexes", "range_keys")],
@@ -126,6 +127,7 @@ def test_lies_are_failures_without_a_time(workload: str, liar: str, operation: s
     assert timed == {ODD + liar, "sqlite"} - {one.system for one in wrong}
 
 
+@pytest.mark.slow
 def test_a_system_that_lies_once_has_no_time_for_its_right_answers(tmp_path: Path) -> None:
     name, choice = ODD + "SometimesLiar", Choice((part_of(WORKLOADS["small"], ["sqlite"], [ROWS], 4),))
     recording = Recording(choice)

@@ -67,6 +67,7 @@ def _ran(name: str, folder: Path) -> Ran:
     return name, found
 
 
+@pytest.mark.slow(after=1)
 def test_what_is_read_back_is_what_was_put(ran: Ran) -> None:
     _, found = ran
     assert {name: sample.checksum for name, sample in found.items()} == {

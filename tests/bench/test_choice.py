@@ -48,6 +48,7 @@ def test_workloads_that_differ_in_nothing_else_share_a_command() -> None:
     assert len(alike.commands) == 1 and "--scale small" in alike.commands[0]
 
 
+@pytest.mark.slow
 def test_how_the_command_line_was_asked_is_kept() -> None:
     words = ("--workload", "entity,small", "--systems", "all", "--scale", "small", "--seed", "3")
     choice = choice_of(command_parser("bench").parse_args(list(words)))

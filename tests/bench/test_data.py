@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -56,6 +57,7 @@ def test_the_columns_are_named_and_bounded_as_published() -> None:
     assert values.min() >= 0 and values.max() <= LARGEST_VALUE
 
 
+@pytest.mark.slow
 @given(small_tables, st.randoms(use_true_random=False))
 def test_the_checksum_does_not_care_for_the_order_of_rows(rows: list[tuple[int, int]], chance) -> None:  # type: ignore[no-untyped-def]
     shuffled = list(rows)
@@ -63,6 +65,7 @@ def test_the_checksum_does_not_care_for_the_order_of_rows(rows: list[tuple[int, 
     assert digest(shuffled) == digest(rows)
 
 
+@pytest.mark.slow
 @given(small_tables.filter(bool), st.data())
 def test_the_checksum_sees_one_changed_value(rows: list[tuple[int, int]], data: st.DataObject) -> None:
     place = data.draw(st.integers(0, len(rows) - 1))
@@ -81,6 +84,7 @@ def test_the_checksum_does_not_care_how_rows_are_cut_into_blocks() -> None:
     assert checksum([rows[:, :7], rows[:, 7:]]) == checksum([rows])
 
 
+@pytest.mark.slow
 def test_the_expected_query_is_the_filter_in_plain_python() -> None:
     size = 20_000
     hits = [row for row in python_rows(SMALL, size) if row["col1"] > 100 and row["col97"] < 1000]
@@ -107,6 +111,7 @@ def test_picked_rows_are_many_different_ones_but_never_over_half() -> None:
     assert pick_rows(Pick("some"), PARTIAL, 7).max() > 7
 
 
+@pytest.mark.slow
 def test_rows_at_scattered_places_are_those_of_the_whole() -> None:
     size = 2 * BLOCK_ROWS + 5
     numbers = np.array([size - 1, 3, BLOCK_ROWS, 4, BLOCK_ROWS - 1])
@@ -130,6 +135,7 @@ def test_the_right_answer_after_single_changes_is_the_plain_python_one() -> None
     assert expected(SINGLE, SINGLE.operation("delete_one"), size) == digest(left)
 
 
+@pytest.mark.slow
 def test_there_is_one_needle_and_its_place_depends_on_the_size() -> None:
     places = set()
     for size in (10, 100, 1000, 20_000):

@@ -116,6 +116,7 @@ def test_a_page_without_the_place_is_left_alone(tmp_path: Path) -> None:
     assert page.read_text(encoding="utf-8") == "Somebody's own.\n"
 
 
+@pytest.mark.slow
 def test_the_tiny_form_measures_reports_and_leaves_nothing_behind(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -135,6 +136,7 @@ def test_the_tiny_form_measures_reports_and_leaves_nothing_behind(
     assert list(work.iterdir()) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", memory_bench.BYTES_PER_ROW)
 def test_every_step_of_the_memory_measurement_keeps_the_rows(kind: str, tmp_path: Path) -> None:
     for step, work in memory_bench.STEPS.items():
@@ -145,6 +147,7 @@ def test_every_step_of_the_memory_measurement_keeps_the_rows(kind: str, tmp_path
         assert store["large"].num_rows == 2_000 - deleted + memory_bench.INSERTS * 2_000
 
 
+@pytest.mark.slow
 def test_the_memory_measurement_judges_and_reports(tmp_path: Path) -> None:
     page, out = tmp_path / "page.md", tmp_path / "out.json"
     words = ["--gigabytes", "0.0002", "--folder", str(tmp_path), "--report", str(page), "--json", str(out)]

@@ -84,6 +84,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 def test_memory_and_processor_time_of_worker_processes_count(tmp_path: Path) -> None:
     script = tmp_path / "with_a_pool.py"
     script.write_text(WITH_A_POOL, encoding="utf-8")

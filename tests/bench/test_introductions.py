@@ -12,6 +12,7 @@ from lamella.core.errors import Cancelled
 from lamella.core.jobs import Job
 
 
+@pytest.mark.slow
 def test_every_system_of_a_family_tells_its_version_and_configuration() -> None:
     told: list[Introduction] = []
     ask_introductions(["table"], told.append, Job())
@@ -21,6 +22,7 @@ def test_every_system_of_a_family_tells_its_version_and_configuration() -> None:
         assert one.problem or (one.version and one.description), one
 
 
+@pytest.mark.slow
 def test_a_system_whose_server_does_not_answer_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))  # bound and not listening, so that nobody answers there

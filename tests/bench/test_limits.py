@@ -48,6 +48,7 @@ def test_a_system_that_is_killed_is_told_as_such(tmp_path: Path) -> None:
     assert "killed by signal 9; out of memory, perhaps" in failure.message
 
 
+@pytest.mark.slow
 def test_what_a_system_started_ends_with_it_and_its_temporary_files_go(tmp_path: Path) -> None:
     failure = failure_of("Employer", tmp_path, limit_seconds=2)
     assert failure.kind == LIMIT
@@ -56,6 +57,7 @@ def test_what_a_system_started_ends_with_it_and_its_temporary_files_go(tmp_path:
     assert not Path(tempfile.gettempdir(), LEFT).exists()
 
 
+@pytest.mark.slow
 def test_a_system_that_fills_the_disk_fails_alone_and_the_others_have_room() -> None:
     heard: list[Message] = []
     with small_disk(kilobytes=3000) as disk:
@@ -82,6 +84,7 @@ def test_a_system_that_reads_what_its_runner_says_finds_nothing(tmp_path: Path) 
     assert not [message for message in heard if isinstance(message, Failure)]
 
 
+@pytest.mark.slow
 def test_a_question_that_fails_does_not_take_the_others_with_it(tmp_path: Path) -> None:
     heard: list[Message] = []
     records = run_workload("bridge", [50], [ODD + "Moody"], 2, tmp_path, heard.append)

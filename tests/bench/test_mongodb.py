@@ -72,6 +72,7 @@ def test_a_connection_is_made_before_anything_is_timed(mongodb: str, tmp_path: P
     system.close()
 
 
+@pytest.mark.slow
 def test_where_no_server_answers_it_is_said_once_and_the_others_go_on(nowhere: str, tmp_path: Path) -> None:
     heard: list[Message] = []
     records = run_workload(
@@ -84,6 +85,7 @@ def test_where_no_server_answers_it_is_said_once_and_the_others_go_on(nowhere: s
     assert {(record.system, record.rows) for record in records} == {("sqlite", 2), ("sqlite", 3)}
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="The program is a shell script")
 def test_a_server_that_is_installed_is_started_for_the_benchmark_and_ended(
     nowhere: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -104,6 +106,7 @@ def test_a_server_that_is_installed_is_started_for_the_benchmark_and_ended(
     ]
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.skipif(sys.platform == "win32", reason="The programs are shell scripts")
 @pytest.mark.parametrize(
     ("script", "said"),
@@ -167,6 +170,7 @@ def test_folders_are_removed_when_the_server_is_gone_by_then(
     assert name in caplog.text and nowhere in caplog.text and "s3cret" not in caplog.text
 
 
+@pytest.mark.slow
 def test_a_benchmark_on_the_command_line_asks_the_server_of_the_settings(
     mongodb_uri: str, lamella_home: Path, tmp_path: Path
 ) -> None:

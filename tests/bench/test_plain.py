@@ -65,6 +65,7 @@ def assert_complete(records: list[Record], names: list[str], interpreter: str = 
     assert all(record.peak_rss_bytes > 1_000_000 for record in records)
 
 
+@pytest.mark.slow
 def test_every_system_that_another_python_can_run_answers_rightly_there(
     elsewhere: Path, tmp_path: Path
 ) -> None:
@@ -98,6 +99,7 @@ def test_the_standard_library_is_all_that_the_worker_needs(tmp_path: Path) -> No
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_with_a_process_for_every_step_each_sample_is_cold(elsewhere: Path, tmp_path: Path) -> None:
     records = run_workload(
         FLOATS, [9], ["csv"], repeats=2, folder=tmp_path, fresh=True, interpreter=elsewhere
@@ -153,6 +155,7 @@ def test_a_system_is_not_chosen_by_the_name_that_another_python_gave_it(tmp_path
         registry.load(name)
 
 
+@pytest.mark.slow
 def test_saved_figures_of_another_python_stand_beside_ours(elsewhere: Path, tmp_path: Path) -> None:
     saved, folder = SavedRuns(tmp_path / "runs.sqlite"), tmp_path / "disk"
     folder.mkdir()
@@ -202,6 +205,7 @@ def test_an_interpreter_that_is_none_is_refused_before_anything_starts(
     assert heard == [] and list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_python_that_is_too_old_is_refused(elsewhere: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(interpreters, "OLDEST", (4, 0))
     with pytest.raises(BadInterpreter, match=r"too old.*from Python 4\.0 on"):
@@ -234,6 +238,7 @@ def test_the_worker_is_written_in_the_words_of_the_oldest_python() -> None:
         ast.parse(file.read_text(encoding="utf-8"), feature_version=interpreters.OLDEST)
 
 
+@pytest.mark.slow
 def test_installed_program_runs_its_own_worker_in_a_python_that_has_lamella(
     elsewhere: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -245,6 +250,7 @@ def test_installed_program_runs_its_own_worker_in_a_python_that_has_lamella(
     assert not [message for message in heard if isinstance(message, Failure)]
 
 
+@pytest.mark.slow
 def test_installed_program_runs_plain_workers_where_lamella_is_another_version(
     elsewhere: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

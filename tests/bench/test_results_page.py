@@ -22,6 +22,7 @@ from tests.bench.results_page import MOST_LINES, PAGE, PICTURES, PLAN, main, mea
 SVG = "{http://www.w3.org/2000/svg}"
 
 
+@pytest.mark.slow
 def test_the_page_of_results_is_made_of_its_results_file() -> None:
     page = PAGE.read_text(encoding="utf-8")
     (file,) = set(re.findall(r"\]\((results/[^)]+\.results)\)", page))
@@ -91,6 +92,7 @@ def test_a_results_file_becomes_a_page_with_pictures(tmp_path: Path) -> None:
     assert not list(drawing.iter(f"{SVG}image")), "sharp at any size"
 
 
+@pytest.mark.slow
 def test_what_is_measured_already_is_not_measured_again(tmp_path: Path) -> None:
     def part(number: int) -> Path:
         return tmp_path / f"new-{number}.part"

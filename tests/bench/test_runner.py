@@ -28,6 +28,7 @@ def failures(heard: list[Message]) -> list[Failure]:
     return [message for message in heard if isinstance(message, Failure)]
 
 
+@pytest.mark.slow
 def test_a_benchmark_gives_every_sample_of_every_system_and_leaves_nothing_behind(tmp_path: Path) -> None:
     heard: list[Message] = []
     names = ["lamella", "sqlite", "pyarrow-tuned"]
@@ -42,6 +43,7 @@ def test_a_benchmark_gives_every_sample_of_every_system_and_leaves_nothing_behin
     assert workers() == []
 
 
+@pytest.mark.slow
 def test_systems_give_the_same_answers(tmp_path: Path) -> None:
     records = run_workload("update", [40], ["lamella", "sqlite", "duckdb"], repeats=1, folder=tmp_path)
     by_operation: dict[str, set[str]] = {}
@@ -51,18 +53,21 @@ def test_systems_give_the_same_answers(tmp_path: Path) -> None:
     assert len({by_operation[name].pop() for name in ("read", "update", "update_by_row_id")}) == 3
 
 
+@pytest.mark.slow
 def test_only_the_first_time_in_a_process_is_cold(tmp_path: Path) -> None:
     records = run_workload("small", [5], ["sqlite"], repeats=2, folder=tmp_path)
     cold = {(r.operation, r.repeat) for r in records if r.temperature == "cold"}
     assert cold == {(o.id, 0) for o in SMALL.operations if not o.id.endswith("_again")}
 
 
+@pytest.mark.slow
 def test_the_first_call_of_a_question_is_cold_each_time_its_database_was_opened(tmp_path: Path) -> None:
     records = run_workload("entity-indexes", [40], ["sqlite"], repeats=2, folder=tmp_path)
     told = {(r.repeat, r.temperature, bool(r.latencies)) for r in records if r.operation == "point_keys"}
     assert told == {(repeat, *call) for repeat in (0, 1) for call in (("cold", False), ("warm", True))}
 
 
+@pytest.mark.slow
 def test_with_a_process_for_every_step_each_sample_is_cold(tmp_path: Path) -> None:
     records = run_workload("needle", [5], ["sqlite"], repeats=2, folder=tmp_path, fresh=True)
     assert {r.operation for r in records} == {operation.id for operation in NEEDLE.operations}
@@ -83,6 +88,7 @@ def test_a_wrong_answer_is_an_error_whatever_its_speed(tmp_path: Path) -> None:
     assert {r.operation for r in records if r.system == "sqlite"} >= {"read", "create"}
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize(
     ("name", "step", "said"),
     [
@@ -102,6 +108,7 @@ def test_a_crash_is_a_result_and_the_others_go_on(name: str, step: str, said: st
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_what_a_system_prints_does_not_disturb(tmp_path: Path) -> None:
     heard: list[Message] = []
     records = run_workload("small", [4], [ODD + "Talker"], repeats=1, folder=tmp_path, on_event=heard.append)
@@ -139,6 +146,7 @@ def test_the_surroundings_name_machine_versions_and_durability(tmp_path: Path) -
     assert 0 < found.environment["clock_resolution_seconds"] < 1e-3
 
 
+@pytest.mark.slow
 def test_progress_rises_to_the_end(tmp_path: Path) -> None:
     seen: list[float] = []
     job = Job(lambda progress: seen.append(progress.fraction or 0.0))

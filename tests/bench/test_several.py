@@ -41,6 +41,7 @@ def test_several_workloads_run_one_after_the_other_with_one_job(tmp_path: Path) 
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_each_child_tells_what_it_took(tmp_path: Path) -> None:
     heard: list[Message] = []
     records = run_workload("small", [5], ["sqlite"], 2, tmp_path, heard.append)
@@ -52,6 +53,7 @@ def test_each_child_tells_what_it_took(tmp_path: Path) -> None:
     assert ended.disk_bytes == max(record.disk_bytes for record in records) > 0
 
 
+@pytest.mark.slow
 def test_a_paused_benchmark_begins_no_step_until_it_is_resumed(tmp_path: Path) -> None:
     pause, heard, at_rest = Pause(), list[Message](), threading.Event()
 
@@ -84,6 +86,7 @@ def test_a_paused_benchmark_can_be_cancelled(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_pause_does_not_count_against_a_limit(tmp_path: Path) -> None:
     pause, heard = Pause(), list[Message]()
 
@@ -97,6 +100,7 @@ def test_a_pause_does_not_count_against_a_limit(tmp_path: Path) -> None:
     assert {record.operation for record in records} == {operation.id for operation in SMALL.operations}
 
 
+@pytest.mark.slow
 def test_repeats_can_be_added_to_an_earlier_benchmark(tmp_path: Path) -> None:
     records = run_workload("needle", [2], ["sqlite"], 2, tmp_path, first_repeat=3)
     assert {record.repeat for record in records} == {3, 4}

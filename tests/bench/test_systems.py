@@ -55,12 +55,13 @@ def system_class(request: pytest.FixtureRequest) -> Iterator[type[System]]:
     yield registry.load(request.param)
 
 
+@pytest.mark.slow(after=44)  # two workloads on every system
 @pytest.mark.parametrize(
     ("name", "workload"),
     [
         (name, workload)
-        for name, entry in ENTRIES.items()
         for workload in TABLES
+        for name, entry in ENTRIES.items()
         if name not in HEAVY and entry.takes("table")
     ],
 )
@@ -80,6 +81,7 @@ def test_every_operation_answers_rightly(
     assert all(sample.cost.seconds > 0 and sample.disk_bytes > 0 for sample in samples)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(HEAVY))
 def test_a_system_that_needs_a_process_of_its_own_answers_rightly(name: str, tmp_path: Path) -> None:
     usable(name)
@@ -94,6 +96,7 @@ def test_a_system_that_needs_a_process_of_its_own_answers_rightly(name: str, tmp
         assert set(found) >= {operation.id for operation in asked(workload).operations} - NEEDLESS
 
 
+@pytest.mark.slow
 def test_what_a_system_cannot_do_is_told_once_with_its_reason(tmp_path: Path) -> None:
     heard: list[Message] = []
     records = run_workload(UPDATE_ALL, [2, 5], ["pyarrow"], repeats=2, folder=tmp_path, on_event=heard.append)
@@ -104,6 +107,7 @@ def test_what_a_system_cannot_do_is_told_once_with_its_reason(tmp_path: Path) ->
     assert all("written anew" in message.reason for message in told)
 
 
+@pytest.mark.slow
 def test_a_system_that_is_not_made_for_a_workload_says_so_and_the_others_go_on(tmp_path: Path) -> None:
     heard: list[Message] = []
     systems = ["pyarrow", "sqlite"]
@@ -123,6 +127,7 @@ def test_single_changes_have_a_latency_each_and_a_mean(tmp_path: Path) -> None:
     assert by_name["fill"].latencies == ()
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize("name", ["lamella", "sqlite"])
 def test_a_vacuum_gives_back_what_the_changes_left(name: str, tmp_path: Path) -> None:
     system = registry.load(name)(tmp_path / "db", UPDATE_ALL)
@@ -293,6 +298,7 @@ print(*(name for name in strangers if name in sys.modules))
 SCANS = "sqlglot,lamella.core.filters,lamella.core.store"
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize(
     ("names", "families", "strangers"),
     [

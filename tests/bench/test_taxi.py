@@ -66,6 +66,7 @@ def imported(request: pytest.FixtureRequest, benchmark_folder: Path) -> Imported
     return system, list(TaxiCycle(system, TAXI, ROWS).step("import"))
 
 
+@pytest.mark.slow(after=2)
 def test_every_system_answers_every_query_rightly_first_and_again(imported: Imported) -> None:
     system, samples = imported
     cycle = TaxiCycle(system, TAXI, ROWS)
@@ -178,6 +179,7 @@ def test_a_year_may_be_a_text_or_a_number_and_must_be_the_right_one() -> None:
     assert digest(comparable_rows("Q3", [(1, 2009, 5)])) != digest(comparable_rows("Q3", [(1, 2010, 5)]))
 
 
+@pytest.mark.slow
 def test_values_far_in_a_file_may_widen_the_columns_of_lamellas_table(tmp_path: Path) -> None:
     given = tmp_path / "taxi-csv-2"
     given.mkdir()
@@ -197,6 +199,7 @@ def test_values_far_in_a_file_may_widen_the_columns_of_lamellas_table(tmp_path: 
         ]
 
 
+@pytest.mark.slow
 def test_systems_benchmark_in_processes_of_their_own_and_leave_nothing(tmp_path: Path) -> None:
     names = [name for name in IN_CHILD_PROCESSES_ONLY if not ENTRIES[name].missing]
     heard: list[Message] = []
@@ -207,6 +210,7 @@ def test_systems_benchmark_in_processes_of_their_own_and_leave_nothing(tmp_path:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_answers_of_dasks_workers_are_added_up() -> None:
     pytest.importorskip("distributed")
     from lamella.core.bench.systems.sqlite_parquet import merged

@@ -71,6 +71,7 @@ def test_the_commands_of_the_page_are_understood(tmp_path: Path, monkeypatch: py
     assert one.rows == (1000, 1_000_000) and Choice.from_json(one.to_json()) == one
 
 
+@pytest.mark.slow
 def test_systems_that_disagree_are_told(tmp_path: Path) -> None:
     other = "class InASet(InAList):\n    def look_up(self):\n        return -1\n"
     path = file_in(tmp_path, EXAMPLE.replace("class InASet(InAList):", other))
@@ -79,6 +80,7 @@ def test_systems_that_disagree_are_told(tmp_path: Path) -> None:
     assert {(failure.operation, failure.kind) for failure in failures} == {("look_up", WRONG)}
 
 
+@pytest.mark.slow
 def test_an_error_while_it_runs_names_file_and_line(tmp_path: Path) -> None:
     path = file_in(tmp_path, EXAMPLE.replace("return sum(", "return 1 / 0 * sum("))
     line = (

@@ -117,6 +117,7 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Workload
     return found
 
 
+@pytest.mark.slow(after=6)
 @pytest.mark.parametrize(
     ("table", "where"),
     [("plain", where) for where in PLAIN_CONDITIONS] + [("odd", where) for where in ODD_CONDITIONS],
@@ -141,6 +142,7 @@ def test_every_system_finds_the_rows_of_a_condition(
     assert {"lamella", "duckdb", "pickle"} <= asked
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize(
     ("columns", "where", "unable"),
     [
@@ -263,6 +265,7 @@ def store_in(tmp_path: Path) -> Path:
     return tmp_path / "My tables"
 
 
+@pytest.mark.slow
 def test_a_table_of_a_store_is_measured_by_its_name(tmp_path: Path) -> None:
     heard: list[Message] = []
     workload = workload_of_table(f"{store_in(tmp_path)}:flights", "n > 10 and word = 'AA'", ["n", "x"])

@@ -171,6 +171,7 @@ def test_everything_of_arrow_comes_in() -> None:
         assert to_table(data).schema == table.schema
 
 
+@pytest.mark.slow
 def test_lists_and_dicts_come_in_without_pandas() -> None:
     code = (
         "import sys; from lamella.core.arrow.from_python import to_table;"

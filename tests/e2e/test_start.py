@@ -289,6 +289,7 @@ program.window.close()
 """
 
 
+@pytest.mark.slow
 def test_what_the_window_did_without_is_loaded_once_it_is_painted():
     done = subprocess.run([sys.executable, "-c", PRELOAD], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -18,6 +18,7 @@ from tests.screens.gallery import main
 ROOT = Path(__file__).resolve().parents[2]
 
 
+@pytest.mark.slow
 def test_the_tour_gets_through_and_takes_every_picture_in_light_and_dark(tmp_path):
     command = [sys.executable, "-m", "lamella.app", "--tour", str(tmp_path / "pictures")]
     done = subprocess.run(
@@ -40,6 +41,7 @@ def test_the_tour_gets_through_and_takes_every_picture_in_light_and_dark(tmp_pat
         assert light.size() == dark.size() and light.pixel(2, 2) != dark.pixel(2, 2)
 
 
+@pytest.mark.slow
 def test_screens_at_200_percent_have_the_table_with_twice_the_pixels(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "tests.screens", str(tmp_path)]
     environment = {**os.environ, "QT_SCALE_FACTOR": "2"}

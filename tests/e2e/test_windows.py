@@ -121,6 +121,7 @@ def pull_out(qtbot, window: MainWindow) -> None:
     qtbot.mouseRelease(bar, Qt.MouseButton.LeftButton, pos=middle)
 
 
+@pytest.mark.slow
 def test_tab_is_dragged_to_the_other_window_with_its_steps(qtbot, pair, monkeypatch):
     first, second = pair
     second.commands["close_tab"].trigger()
@@ -188,6 +189,7 @@ def test_tab_that_is_dropped_outside_every_window_opens_in_one_there(qtbot, prog
     end_all(again)
 
 
+@pytest.mark.slow
 def test_stores_and_tables_of_one_window_are_listed_in_the_other(qtbot, pair, tmp_path: Path):
     first, second = pair
     with Store.open(tmp_path / "shop") as store:
@@ -207,6 +209,7 @@ def test_stores_and_tables_of_one_window_are_listed_in_the_other(qtbot, pair, tm
     assert len(first.library.stores) == 2, "it stays open there"
 
 
+@pytest.mark.slow
 def test_a_store_that_two_windows_have_open_is_renamed_in_both(qtbot, pair):
     first, second = pair
     one, other = shown(qtbot, first), shown(qtbot, second)

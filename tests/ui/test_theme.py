@@ -68,6 +68,7 @@ assert gc.isenabled() and not lost
 """
 
 
+@pytest.mark.slow
 def test_no_widget_is_collected_while_all_of_them_change() -> None:
     subprocess.run([sys.executable, "-c", COLLECTING], check=True)
 

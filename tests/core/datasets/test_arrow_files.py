@@ -157,6 +157,7 @@ def test_what_pyarrow_writes_is_read_back_equal(tmp_path: Path, columns: list[pa
     assert opened(path).read().equals(rows)
 
 
+@pytest.mark.slow
 def test_many_batches_of_one_row_are_put_together(tmp_path: Path) -> None:
     dataset = opened(as_stream(tmp_path / "log.arrows", table(30_000), chunk=1))
     assert dataset.snapshot().complete

@@ -128,6 +128,7 @@ ENDLESS = {
 }
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize("case", ENDLESS)
 def test_a_row_that_hardly_ends_is_refused_before_it_is_read(tmp_path: Path, case: str) -> None:
     beginning, more, message = ENDLESS[case]

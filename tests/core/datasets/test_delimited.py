@@ -62,6 +62,7 @@ def test_an_encoding_can_be_named(tmp_path: Path) -> None:
     assert rows_of(tmp_path / "x.csv", data, encoding="cp1250") == [{"city": "Łódź"}]
 
 
+@pytest.mark.slow
 def test_a_first_accent_far_in_a_western_file(tmp_path: Path) -> None:
     data = b"city,n\n" + b"Oslo,1\n" * 400_000 + "Málaga,2\n".encode("cp1252")
     assert rows_of(tmp_path / "x.csv", data)[-1] == {"city": "Málaga", "n": 2}

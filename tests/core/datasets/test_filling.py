@@ -114,6 +114,7 @@ def test_an_integer_that_is_no_double_in_another_block_than_a_fraction(
     assert dataset.read(["n"])["n"].to_pylist() == [first, *map(str, range(ROWS)), last]
 
 
+@pytest.mark.slow(after=3)
 @pytest.mark.parametrize(
     ("first", "rest", "kind"),
     [
@@ -188,6 +189,7 @@ def test_a_column_without_values_at_first_gets_its_type_later(tmp_path: Path) ->
     assert dataset.read(["late"])["late"].null_count == ROWS
 
 
+@pytest.mark.slow
 def test_json_lines_widen_and_grow_columns(tmp_path: Path) -> None:
     path = tmp_path / "x.jsonl"
     path.write_text('{"n": 1}\n' * 40_000 + '{"n": "x", "new": [1]}\n')

@@ -118,6 +118,7 @@ def old_extremes(
     write_footer(path, footer)
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize(
     "created", [OLD_JAVA, b"parquet-mr version 1.6.0", b"impala version 2.2.0", b"other"]
 )
@@ -342,11 +343,13 @@ WAYS: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.slow(after=6)
 @pytest.mark.parametrize("make", MAKERS, ids=lambda make: make.__name__)
 def test_a_file_is_answered_as_pyarrow_reads_it(tmp_path: Path, make: Callable[[Path], Path]) -> None:
     assert problems(make(tmp_path / "made.parquet"), tmp_path, thorough=False) == []
 
 
+@pytest.mark.slow(after=4)
 @pytest.mark.parametrize("way", WAYS)
 def test_however_it_was_written_a_file_is_answered_alike(tmp_path: Path, way: str) -> None:
     few = MIXED.select(["n", "word", "real"])
@@ -354,6 +357,7 @@ def test_however_it_was_written_a_file_is_answered_alike(tmp_path: Path, way: st
     assert problems(path, tmp_path, thorough=False) == []
 
 
+@pytest.mark.slow
 def test_a_shredded_variant_is_filtered_sorted_and_read_in_sql(tmp_path: Path) -> None:
     path = variants(tmp_path / "v.parquet")
     assert [field.name for field in open_dataset(path).schema.field("v").type] == [

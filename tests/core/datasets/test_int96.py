@@ -65,6 +65,7 @@ def test_int96_near_by_stays_in_nanoseconds(tmp_path: Path) -> None:
     assert problems(path, tmp_path) == []
 
 
+@pytest.mark.slow
 def test_int96_keeps_its_nanoseconds_in_every_reader(tmp_path: Path) -> None:
     counts = [0, 1, None, 999, 1_000, -1, 10**18 + 7]
     rows = pa.table({"t": pa.array(counts, pa.timestamp("ns")), "n": range(7)})
@@ -84,6 +85,7 @@ def test_int96_of_a_page_that_is_joined_keeps_its_nanoseconds(tmp_path, monkeypa
     assert View(open_dataset(path).snapshot()).page(1, 2)["t"].cast(pa.int64()).to_pylist() == [2, 3]
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize("values", [NEAR, FAR])
 def test_int96_inside_nested_columns(tmp_path: Path, values: list) -> None:
     moment = pa.timestamp("us")

@@ -71,6 +71,7 @@ def test_a_single_line_of_rows_is_told_by_its_name(tmp_path: Path) -> None:
     assert opened(tmp_path / "b.json").num_rows == 2 and "id" in opened(tmp_path / "b.json").schema.names
 
 
+@pytest.mark.slow
 def test_a_large_document_is_read_through_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(opening, "SMALLEST_BLOCK", 256 << 10)
     rows = [{"n": n, "s": f"row {n}", "at": {"x": n / 2}} for n in range(60_000)]

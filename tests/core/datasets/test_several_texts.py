@@ -88,6 +88,7 @@ def test_folders_that_stand_for_values_are_columns(folder: Path) -> None:
     assert (dataset.schema.field("year").metadata or {})[b"note"].decode() == FROM_FOLDER
 
 
+@pytest.mark.slow
 def test_large_files_are_read_through_one_cache(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(text_dataset, "FIRST_BYTES", 64 << 10)
     monkeypatch.setattr(text_dataset, "SMALLEST_BLOCK", 128 << 10)

@@ -47,6 +47,7 @@ def test_an_answer_without_rows_has_columns():
     assert result.num_rows == 0 and result.schema.names == ["n", "city"] and result.snapshot().complete
 
 
+@pytest.mark.slow
 def test_ten_thousand_columns():
     result = run_to_result("select " + ", ".join(f"{n} as c{n}" for n in range(10_000)), SOURCES)
     assert result.read(columns=["c9999"]).to_pylist() == [{"c9999": 9999}]

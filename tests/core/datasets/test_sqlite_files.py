@@ -139,6 +139,7 @@ def test_a_column_has_the_least_type_that_keeps_every_value(
     assert dataset.read()["x"].to_pylist() == (values if shown is None else shown)
 
 
+@pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=ROUNDS, deadline=None)
 @given(
     st.lists(

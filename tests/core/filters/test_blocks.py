@@ -72,6 +72,7 @@ def test_values_of_one_column_are_asked_for_together() -> None:
         assert [p.operator for p in predicates(bound)] == [p.operator for p in predicates(parse(kept))]
 
 
+@pytest.mark.slow
 def test_a_thousand_conditions_are_answered_by_either_engine() -> None:
     rows = pa.table({"a": from_numpy(np.arange(9_000)), "b": [f"x{number % 7}" for number in range(9_000)]})
     where = " or ".join(f"a = {number} and b like 'x{number % 2}%'" for number in range(0, 9_000, 9))

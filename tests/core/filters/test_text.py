@@ -262,11 +262,13 @@ def test_of_a_long_text_only_the_place_is_shown() -> None:
     assert line[carets.index("^") : len(carets)] == "dep_dealy"
 
 
+@pytest.mark.slow
 def test_ten_thousand_terms_are_written_and_read() -> None:
     tree = Or(tuple((col("a") == n) & (col("b") == "x") for n in range(10_000)))
     assert parse(to_text(tree)) == tree
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("deep", ["(" * 20_000 + "a = 1" + ")" * 20_000, "not " * 20_000 + "a = 1"])
 def test_depth_is_no_limit(deep: str) -> None:
     tree = parse(deep)

@@ -94,6 +94,7 @@ def test_words_that_python_would_swallow_are_refused(wrong: object) -> None:
         wrong()  # type: ignore[operator]
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize("combine", [any_of, all_of])
 def test_thousands_of_terms_run_everywhere(combine: object) -> None:
     if combine is any_of:
@@ -106,6 +107,7 @@ def test_thousands_of_terms_run_everywhere(combine: object) -> None:
     assert from_json(json.loads(json.dumps(to_json(tree)))) == tree
 
 
+@pytest.mark.slow
 def test_ten_thousand_terms_joined_one_by_one() -> None:
     tree = col("a") == 0
     for n in range(1, 10_000):

@@ -101,6 +101,7 @@ def test_text_with_a_colon_is_told_to_go_in_quotes(text: str) -> None:
         read(text, "t", COLUMNS)
 
 
+@pytest.mark.slow
 def test_ten_thousand_words_are_read() -> None:
     node = read(" or ".join(f"w{i}" for i in range(10_000)), "t", COLUMNS)
     assert isinstance(node, Clauses)

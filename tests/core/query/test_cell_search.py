@@ -94,6 +94,7 @@ PATTERNS = [
 ]
 
 
+@pytest.mark.slow(after=6)
 @pytest.mark.parametrize("pattern", PATTERNS, ids=lambda one: one.text)
 def test_cells_found_are_those_of_python(table, pattern) -> None:
     snapshot = table.snapshot()
@@ -107,6 +108,7 @@ def test_cells_found_are_those_of_python(table, pattern) -> None:
         assert found(view, pattern, start=view.num_rows // 2) == by_hand(view, pattern)
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize("sort", [(), (SortKey("n"),)], ids=["filtered", "sorted"])
 def test_many_rows_of_a_filter_are_looked_through_as_files_have_them(table, sort, monkeypatch) -> None:
     monkeypatch.setattr(search, "FEW_ROWS", 10)

@@ -200,6 +200,7 @@ def test_answers_of_queries_are_compared_too(opened):
     assert (len(found.added), len(found.removed), len(found.changed)) == (1, 1, 0)
 
 
+@pytest.mark.slow
 def test_ten_thousand_columns():
     columns = {f"c{n}": [n, n] for n in range(10_000)}
     changed = columns | {"c77": [77, 1], "c9999": [0, 9999]}

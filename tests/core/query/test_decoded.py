@@ -91,6 +91,7 @@ def alike(ask: Callable[[], pa.Table]) -> list[dict[str, Any]]:
     return rows
 
 
+@pytest.mark.slow(after=8)
 @pytest.mark.parametrize("name", COLUMNS)
 def test_every_type_is_answered_from_memory_as_from_its_files(store: Store, name: str) -> None:
     table = table_of(store)

@@ -19,6 +19,7 @@ def table(tmp_path_factory):
         yield store.create_table("t", {"a": [1, 2, 3]})
 
 
+@pytest.mark.slow
 def test_a_thousand_columns_are_computed_at_once(table):
     answer = table.compute(**{f"c{place}": col("a") + place for place in range(1000)}).read()
     assert answer.num_columns == 1002

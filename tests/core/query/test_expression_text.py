@@ -134,6 +134,7 @@ def test_a_mistake_is_shown_where_it_stands(text: str, kind: type, marked: str, 
     assert told in str(raised.value)
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize("text", ["(" * 5_000 + "1" + ")" * 5_000, "1" + "+1" * 5_000, "-" * 5_000 + "1"])
 def test_what_nests_too_deep_is_refused(text: str) -> None:
     with pytest.raises(BadQuery, match="200 deep"):

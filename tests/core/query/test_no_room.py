@@ -74,6 +74,7 @@ def test_a_sort_that_cannot_spill_says_so_and_the_next_query_works(numbers: Path
     assert done.returncode == 0
 
 
+@pytest.mark.slow
 def test_an_answer_that_is_larger_than_the_memory_is_refused_and_explaining_it_takes_none(
     tmp_path: Path,
 ) -> None:

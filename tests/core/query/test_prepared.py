@@ -70,6 +70,7 @@ def test_who_asks_again_binds_nothing(ask: Ask, cursors: list[Any]) -> None:
     assert not cursors
 
 
+@pytest.mark.slow(after=1)
 def test_a_kept_cursor_holds_no_rows(ask: Ask) -> None:
     gc.collect()
     before = pa.total_allocated_bytes()
@@ -195,6 +196,7 @@ assert asked() == before
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows does not fork")
 def test_a_forked_child_leaves_the_kept_cursors_alone(tmp_path: Path) -> None:
     import pyarrow.parquet as pq

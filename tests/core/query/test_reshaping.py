@@ -94,6 +94,7 @@ def test_ends_may_be_what_the_column_cannot_hold(store):
         table.query().buckets("d", [1, 2]).read()
 
 
+@pytest.mark.slow
 def test_a_thousand_ranges_are_told_apart(store):
     table = store.create_table("t", {"x": list(range(5000))})
     found = table.query().buckets("x", 1000).read()
@@ -144,6 +145,7 @@ def test_a_pivot_without_keys_of_no_values_has_no_columns(flights):
     assert nothing.read().num_rows == nothing.count() == sum(b.num_rows for b in nothing.batches())
 
 
+@pytest.mark.slow
 def test_a_pivot_of_as_many_values_as_it_has_columns(store):
     table = store.create_table(
         "wide", {"k": [n % 3 for n in range(2000)], "v": [n % 1000 for n in range(2000)]}

@@ -103,6 +103,7 @@ def test_an_index_made_later_is_used(rows: Table, written: list[str]) -> None:
     assert "read_parquet" in written[0].casefold() and "read_parquet" not in written[1].casefold()
 
 
+@pytest.mark.slow
 def test_a_long_statement_is_not_kept(rows: Table, written: list[str]) -> None:
     many = rows.where(col("n").is_in(range(10_000))).group_by("kind").agg(n=agg.count())
     for _ in range(2):

@@ -375,6 +375,7 @@ def test_names_with_dots_lead_to_the_table_and_column_that_are_there(tmp_path: P
             store.relations.declare("a.b.c", "a.n")
 
 
+@pytest.mark.slow
 def test_following_imports_no_pandas(tmp_path: Path) -> None:
     import subprocess
 

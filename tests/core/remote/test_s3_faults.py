@@ -150,6 +150,7 @@ def test_duckdb_says_the_same_of_a_server_that_is_gone(proxy: Proxy, address: st
         dataset.group_by("x").agg(n=agg.count()).read()
 
 
+@pytest.mark.slow
 def test_a_listing_is_paged_and_cancelled_at_once(s3: S3Server, bucket: str):
     for number in range(25):
         s3.put(bucket, f"many/{number:04}/part.csv", b"n\n1\n")

@@ -335,6 +335,7 @@ def test_a_cast_that_would_lose_a_value_is_refused_by_name(
     assert kept.null_count > values.null_count
 
 
+@pytest.mark.slow
 def test_what_is_too_fine_can_be_cut_when_asked(store: Store) -> None:
     for values, kind, expected in [
         (pa.array([1.7, -1.7]), int, [1, -1]),

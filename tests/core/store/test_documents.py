@@ -52,6 +52,7 @@ def rows(count: int) -> list[dict[str, Any]]:
     return made
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize("count", [50, 3_000, 6_000], ids=["catalog", "one file", "many blocks"])
 def test_a_table_of_documents_gives_each_back_whole(tmp_path: Path, count: int) -> None:
     given_rows = rows(count)
@@ -67,6 +68,7 @@ def test_a_table_of_documents_gives_each_back_whole(tmp_path: Path, count: int) 
         assert len(list((store.path / "data").rglob("*.parquet"))) <= 3
 
 
+@pytest.mark.slow
 def test_two_of_a_hundred_keys_are_two_columns_of_the_file(tmp_path: Path) -> None:
     with Store.open(tmp_path / "s") as store:
         store.create_table("t", rows(3_000))

@@ -162,6 +162,7 @@ assert store.maintenance.verify().problems == ()
 """
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize(
     "program",
     [USES + IN_THE_MIDDLE + LOCKS_END_WITH_THE_PARENT + POOLS, FORGETS + WHILE_ANOTHER_THREAD_WRITES],

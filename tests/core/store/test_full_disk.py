@@ -87,6 +87,7 @@ def assert_clean(store: Store) -> None:
     assert list((store.path / "tmp").iterdir()) == []
 
 
+@pytest.mark.slow(after=5)
 @pytest.mark.parametrize("work", WORKS.values(), ids=WORKS)
 def test_what_finds_no_room_changes_nothing_and_works_once_there_is_some(work: Work) -> None:
     """There is a little more room each time, so that it ends at another point of the work."""
@@ -159,6 +160,7 @@ def make_history(folder: Path, commits: int) -> None:
         store.create_table("u", numbers(ROWS, 3))
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize("opened_full", [False, True], ids=["open before", "opened on the full disk"])
 @pytest.mark.parametrize("commits", [0, 30, 1_500])
 def test_a_full_disk_is_relieved_by_dropping_a_table(
@@ -178,6 +180,7 @@ def test_a_full_disk_is_relieved_by_dropping_a_table(
             assert (store.path / RESERVE).stat().st_size > 0
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize("commits", [0, 30, 1_500])
 def test_a_full_disk_is_relieved_by_dropping_a_table_in_a_transaction(
     place_history: PlaceHistory, commits: int
@@ -207,6 +210,7 @@ def test_a_drop_that_is_taken_back_leaves_room_for_another(tmp_path: Path) -> No
         assert (store.path / RESERVE).stat().st_size > 0
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize("commits", [0, 1_500])
 def test_a_full_disk_is_relieved_by_letting_versions_expire(
     place_history: PlaceHistory, commits: int
@@ -263,6 +267,7 @@ assert store.maintenance.verify().problems == ()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows limits no file's size")
 def test_a_file_that_may_not_grow_on_is_an_error_too(tmp_path: Path) -> None:
     with Store.open(tmp_path / "s") as store:

@@ -516,6 +516,7 @@ def test_data_files_that_share_ids_or_rows_are_refused_when_the_table_is_read(
         assert store["u"].count() == 2
 
 
+@pytest.mark.slow(after=8)
 @pytest.mark.parametrize(("table", "column"), TEXTS, ids=[".".join(text) for text in TEXTS])
 def test_a_hostile_text_of_the_catalog_does_no_harm(
     whole: Path, outside: Path, tmp_path: Path, table: str, column: str
@@ -527,6 +528,7 @@ def test_a_hostile_text_of_the_catalog_does_no_harm(
     )
 
 
+@pytest.mark.slow(after=2)
 @pytest.mark.parametrize(
     ("table", "column"),
     NUMBERS if ROUNDS > 1 else SOME_NUMBERS,

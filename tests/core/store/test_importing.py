@@ -196,6 +196,7 @@ def test_keys_that_several_new_rows_have_are_said_before(store: Store, opened) -
     assert "choose another" in str(plan)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("columns", [None, {"a": "_a"}])
 def test_members_that_appear_late_in_a_file_are_imported(
     tmp_path: Path, store: Store, columns: dict[str, str] | None, monkeypatch: pytest.MonkeyPatch

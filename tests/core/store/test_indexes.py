@@ -439,6 +439,7 @@ assert "pandas" not in sys.modules
 """
 
 
+@pytest.mark.slow
 def test_an_index_is_made_and_asked_without_pandas(store: Store, table: Table) -> None:
     subprocess.run([sys.executable, "-c", ASK, str(store.path)], check=True)
 

@@ -475,6 +475,7 @@ def test_the_manual_names_every_operator_and_no_other() -> None:
     assert sorted(rows) == sorted(OPERATORS)
 
 
+@pytest.mark.slow
 def test_operators_do_not_import_pandas(tmp_path: Path) -> None:
     import subprocess
     import sys

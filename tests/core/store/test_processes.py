@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pytest
 
 from lamella import Store
 from lamella.core.store import Table
@@ -91,6 +92,7 @@ else:
 """
 
 
+@pytest.mark.slow
 def test_a_second_writer_waits_a_bounded_time_and_is_then_told_who_is_in_the_way(tmp_path: Path) -> None:
     with Store.open(tmp_path / "s") as store:
         table = store.create_table("t", [{"n": 0}])

@@ -123,6 +123,7 @@ def test_each_row_by_its_id(worn: tuple[Table, list[Row]]) -> None:
         assert repr(table.get(row_id)) == repr(by_id.get(row_id))
 
 
+@pytest.mark.slow(after=3)
 @pytest.mark.parametrize("sort", SORTS)
 def test_sorted_rows_with_a_limit_and_an_offset(worn: tuple[Table, list[Row]], sort: list[str]) -> None:
     table, rows = worn

@@ -107,6 +107,7 @@ def test_where_nothing_may_be_written_searches_are_answered(tmp_path: Path) -> N
             assert [p for p in after if "index" in p.parts] == [p for p in before if "index" in p.parts]
 
 
+@pytest.mark.slow
 def test_processes_that_make_the_same_index_do_not_disturb_each_other(tmp_path: Path) -> None:
     with Store.open(tmp_path / "s") as store:
         table = store.create_table("t", {"text": [f"fox {i}" for i in range(3_000)]})
@@ -159,6 +160,7 @@ def _answers(table: Table) -> list[list[dict[str, object]]]:
     return [table.search(text, columns=["n"], **how).to_pylist() for text in SEARCHES for how in asked]  # type: ignore[arg-type]
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize("segments", [2, 3])
 def test_much_text_is_indexed_on_several_cores_and_answers_are_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, segments: int
@@ -197,6 +199,7 @@ def test_cancelled_while_several_cores_index_nothing_is_left(
     assert len(ids(table, "fox")) == 5_000
 
 
+@pytest.mark.slow
 def test_a_row_of_a_few_megabytes_of_words_is_found_and_is_in_nobodys_way(books: Table) -> None:
     books.maintenance.flush()
     long = " ".join(f"w{i:x}q" for i in range(120_000))

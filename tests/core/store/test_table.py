@@ -220,6 +220,7 @@ def test_a_failing_import_leaves_no_table_and_no_file(store: Store) -> None:
     assert list((store.path / "data").iterdir()) == list((store.path / "tmp").iterdir()) == []
 
 
+@pytest.mark.slow
 def test_editing_does_not_import_pandas(tmp_path: Path) -> None:
     import subprocess
 

@@ -279,6 +279,7 @@ def test_a_snippet_of_a_long_text_shows_the_piece_with_most_of_the_words(store: 
     assert len(plain) <= 60
 
 
+@pytest.mark.slow
 def test_a_snippet_of_a_text_that_is_full_of_the_words_shows_the_first_of_the_best_pieces(
     store: Store,
 ) -> None:

@@ -106,6 +106,7 @@ def test_types_and_values_come_back(table: object) -> None:
         assert found.schema.field(name).type == values.type, name
 
 
+@pytest.mark.slow(after=1)
 def test_a_changed_cell_of_any_type_leaves_the_others_alone(table: object) -> None:
     for name in VALUES:
         table.update_where([0], {"$set": {name: None}})
@@ -140,6 +141,7 @@ def test_a_table_without_rows_of_any_type_can_be_sorted_and_asked(tmp_path: Path
         assert store.sql(f'select "{name}" from t').num_rows == 0
 
 
+@pytest.mark.slow(after=1)
 def test_every_type_can_be_asked_for_in_sql_also_where_files_lack_the_column(table: object) -> None:
     table.insert(pa.table({"later": pa.array(["x"] * 2_000)}))
     assert table.store.sql("select * from t").num_rows == table.num_rows

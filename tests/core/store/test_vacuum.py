@@ -171,6 +171,7 @@ def go_on(process: subprocess.Popen) -> str:
     return str(process.stdout.readline())
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize("options", [(), ("read only",)])
 def test_another_process_reads_an_old_version_to_its_end(store: Store, options: tuple[str, ...]) -> None:
     with reader(store, *options) as process:
@@ -249,6 +250,7 @@ def test_a_file_in_the_way_stays_queued_and_is_reported(store: Store) -> None:
     assert store["t"].read(limit=1)["n"].to_pylist() == [1]
 
 
+@pytest.mark.slow
 def test_a_fork_does_not_end_what_its_parent_reads(store: Store) -> None:
     """The child lets go of all it inherited; the parent reads on."""
     script = """

@@ -135,6 +135,7 @@ def test_a_large_integer_far_before_a_fraction_is_not_rounded(tmp_path: Path) ->
         assert list((store.path / "tmp").iterdir()) == []
 
 
+@pytest.mark.slow
 def test_nulls_that_come_late_and_again_make_few_files(tmp_path: Path) -> None:
     rows = [{f"c{j}": None if i % 20_011 == j else i for j in range(8)} for i in range(80_000)]
     with Store.open(tmp_path / "s") as store:
@@ -143,6 +144,7 @@ def test_nulls_that_come_late_and_again_make_few_files(tmp_path: Path) -> None:
         assert table.read(columns=[f"c{j}" for j in range(8)]).to_pylist() == rows
 
 
+@pytest.mark.slow
 def test_keys_that_rarely_come_make_few_files(tmp_path: Path) -> None:
     rows = [{"a": i} | ({f"rare {i // 1_000}": i} if i % 1_000 == 999 else {}) for i in range(60_000)]
     with Store.open(tmp_path / "s") as store:

@@ -207,6 +207,7 @@ for n in range(40):
         assert store["t"].read().num_rows == 41 * 1_500
 
 
+@pytest.mark.slow
 def test_two_programs_may_make_the_same_store(tmp_path: Path) -> None:
     maker = "import sys; from lamella import Store; Store.open(sys.argv[1]).close()"
     makers = [subprocess.Popen([sys.executable, "-c", maker, str(tmp_path / "s")]) for _ in range(4)]

@@ -149,6 +149,7 @@ def test_names_that_sqlite_keeps_for_itself_are_refused(tmp_path: Path, name: st
         export(tmp_path, "sqlite", table_name=name)
 
 
+@pytest.mark.slow
 def test_too_many_columns_for_sqlite_are_refused(tmp_path: Path) -> None:
     data = pa.table({f"c{i}": [i] for i in range(2_001)})
     with pytest.raises(BadData, match=r"has 2,001 columns. A table of SQLite has at most 2,000"):

@@ -249,6 +249,7 @@ with session() as spark:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(find_spec("pysail") is None, reason="pysail is not installed: pip install pysail")
 def test_a_spark_connect_server_reads_it(tmp_path: Path) -> None:
     rows = pa.table({"n": [1, 2], "k": ["a b", None]})

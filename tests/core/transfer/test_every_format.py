@@ -45,6 +45,7 @@ def threads() -> set[str]:
     return {thread.name for thread in threading.enumerate() if thread.name.startswith("export")}
 
 
+@pytest.mark.slow(after=4)
 @each_format
 def test_rows_are_counted_and_reported(known: Format, tmp_path: Path) -> None:
     told: list[Progress] = []
@@ -87,6 +88,7 @@ def test_a_cancelled_export_leaves_nothing(known: Format, tmp_path: Path) -> Non
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow(after=3)
 @each_format
 def test_a_full_disk_is_said_and_leaves_what_was_there(known: Format) -> None:
     with small_disk(700) as folder:

@@ -155,6 +155,7 @@ def test_rows_of_a_file_that_are_all_deleted_make_no_partition(store: Store, tmp
     assert table.export(tmp_path / "out.parquet").rows == 100
 
 
+@pytest.mark.slow
 def test_partitions_of_numbers_and_truths_and_of_many_values(store: Store, tmp_path: Path) -> None:
     data = pa.table(
         {"k": pa.array([i % 300 for i in range(3_000)]), "late": [True, False] * 1_500, "n": range(3_000)}

@@ -407,6 +407,7 @@ save_edits(open_dataset(path), {0: {"id": 7}})
 """
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.skipif(sys.platform == "win32", reason="has no SIGKILL")
 @pytest.mark.parametrize(("when", "is_new"), [("written", False), ("safe", False), ("renamed", True)])
 def test_a_killed_writer_leaves_a_whole_file(trips: Path, when: str, is_new: bool) -> None:

@@ -168,6 +168,7 @@ READERS: dict[str, tuple[str, Read]] = {
 }
 
 
+@pytest.mark.slow(after=10)
 @pytest.mark.parametrize("name", READERS)
 def test_other_programs_read_the_same_values(files: dict[str, Path], name: str) -> None:
     kind, read = READERS[name]

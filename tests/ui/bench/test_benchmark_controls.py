@@ -33,6 +33,7 @@ def estimated(panel: BenchmarkPanel, qtbot: QtBot) -> None:
     qtbot.waitUntil(lambda: panel.controls.note.estimate is not None)
 
 
+@pytest.mark.slow
 def test_every_workload_can_be_chosen_and_begins_with_its_own_sizes_and_systems(
     panel: BenchmarkPanel,
 ) -> None:
@@ -156,6 +157,7 @@ def test_versions_are_shown_without_importing_a_system_here(
     assert not loaded & {"sqlalchemy", "ZODB", "tables", "h5py", "deltalake", "parquetdb"}
 
 
+@pytest.mark.slow
 def test_systems_tell_how_they_are_configured_when_the_pointer_comes(
     panel: BenchmarkPanel, qtbot: QtBot
 ) -> None:

@@ -101,6 +101,7 @@ def test_another_python_is_named_with_every_system_that_it_ran(
     assert title in panel.view.overview.verdict.full_text
 
 
+@pytest.mark.slow
 def test_repeats_added_to_a_benchmark_join_its_samples_and_its_kept_run(
     panel: BenchmarkPanel, choose: Choose, finished: Callable[[], None], kept: SavedRuns
 ) -> None:
@@ -116,6 +117,7 @@ def test_repeats_added_to_a_benchmark_join_its_samples_and_its_kept_run(
     assert "--repeats 6" in run.command
 
 
+@pytest.mark.slow
 def test_a_paused_benchmark_goes_no_further_until_it_is_resumed(
     panel: BenchmarkPanel, choose: Choose, finished: Callable[[], None], qtbot: QtBot
 ) -> None:
@@ -152,6 +154,7 @@ def test_stop_ends_a_paused_benchmark_and_keeps_what_was_measured(
     assert list(folder.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_wrong_answer_is_told_in_red_and_has_no_time(
     panel: BenchmarkPanel, finished: Callable[[], None], folder: Path
 ) -> None:
@@ -167,6 +170,7 @@ def test_a_wrong_answer_is_told_in_red_and_has_no_time(
     assert lie.points == () and [point.rows for point in lie.failures] == [10]
 
 
+@pytest.mark.slow
 def test_a_second_benchmark_waits_for_the_first(
     panel: BenchmarkPanel, choose: Choose, finished: Callable[[], None]
 ) -> None:
@@ -178,6 +182,7 @@ def test_a_second_benchmark_waits_for_the_first(
     finished()
 
 
+@pytest.mark.slow
 def test_several_workloads_run_one_after_the_other_and_each_can_be_looked_at(
     panel: BenchmarkPanel, choose: Choose, finished: Callable[[], None]
 ) -> None:
@@ -196,6 +201,7 @@ def test_several_workloads_run_one_after_the_other_and_each_can_be_looked_at(
     assert panel.results.workload.id == "needle" and panel.results.records
 
 
+@pytest.mark.slow
 def test_a_folder_that_is_gone_is_said_and_the_panel_goes_on(
     panel: BenchmarkPanel, choose: Choose, finished: Callable[[], None], folder: Path
 ) -> None:

@@ -159,6 +159,7 @@ def test_the_table_on_screen_is_measured_kept_and_shown(qtbot: QtBot, window: Ma
     qtbot.waitUntil(lambda: len(window.saved_runs.runs()) == 1, timeout=WAIT)
 
 
+@pytest.mark.slow
 def test_the_panel_offers_the_table_that_is_open(qtbot: QtBot, window: MainWindow, path: Path) -> None:
     window.show_benchmark()
     panel = window.benchmark
@@ -219,6 +220,7 @@ def test_a_file_of_ones_own_is_asked_for_rows_and_systems(qtbot: QtBot, tasks: T
     assert part.rows == (10, 1000) and part.systems == (f"{path}:another",)
 
 
+@pytest.mark.slow
 def test_the_panel_measures_a_file_that_is_chosen(
     qtbot: QtBot, window: MainWindow, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

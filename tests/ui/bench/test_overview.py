@@ -53,6 +53,7 @@ def text_scale() -> Iterator[Callable[[float], None]]:
     theme.current().set_text_scale(1.0)
 
 
+@pytest.mark.slow(after=2)
 @pytest.mark.parametrize("scale", [1.0, 1.5])
 @pytest.mark.parametrize("size", SIZES)
 def test_the_plots_take_most_of_the_tab_at_every_size(
@@ -72,6 +73,7 @@ def test_the_plots_take_most_of_the_tab_at_every_size(
     assert share >= 0.6
 
 
+@pytest.mark.slow
 def test_plots_that_take_long_are_painted_one_after_the_other(
     multiples: Multiples, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -95,6 +97,7 @@ def test_plots_that_take_long_are_painted_one_after_the_other(
     assert painted == ids * 2, "for an export all of them at once"
 
 
+@pytest.mark.slow
 def test_every_operation_has_a_plot_and_times_share_their_axes(multiples: Multiples) -> None:
     operations = [one.id for one in WORKLOADS["small"].operations]
     assert [area.panel.id for area in multiples.areas] == [*operations, "disk_bytes"]
@@ -127,6 +130,7 @@ def test_nothing_that_was_drawn_moves_while_samples_come(
     assert (spot(multiples, "read", "lamella", 10), [area.box for area in multiples.areas]) == before
 
 
+@pytest.mark.slow
 def test_a_click_enlarges_a_plot_and_all_come_back(
     panel: BenchmarkPanel, multiples: Multiples, qtbot: QtBot
 ) -> None:
@@ -139,6 +143,7 @@ def test_a_click_enlarges_a_plot_and_all_come_back(
     assert multiples.isVisible()
 
 
+@pytest.mark.slow
 def test_plots_are_reached_by_the_keyboard(panel: BenchmarkPanel, multiples: Multiples, qtbot: QtBot) -> None:
     multiples.setFocus()
     qtbot.keyClick(multiples, Qt.Key.Key_Right)
@@ -231,6 +236,7 @@ def test_plots_that_do_not_fit_are_on_further_pages(panel: BenchmarkPanel, qtbot
     assert first and not {area.panel.id for area in multiples.areas} & set(first)
 
 
+@pytest.mark.slow
 def test_every_workload_is_drawn_on_log_and_on_even_axes(panel: BenchmarkPanel) -> None:
     scale, multiples = panel.view.display.scale, panel.view.overview.multiples
     for workload in WORKLOADS.values():
@@ -268,6 +274,7 @@ def test_a_line_is_made_anew_only_after_samples_of_its_own(
     assert {key for key in after if after[key] is not before[key]} == {("read", "sqlite")}
 
 
+@pytest.mark.slow
 def test_the_view_is_drawn_in_the_colours_of_the_theme(panel: BenchmarkPanel, multiples: Multiples) -> None:
     look = theme.current()
     before, seen = look.mode, set()

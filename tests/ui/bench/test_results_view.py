@@ -51,6 +51,7 @@ def words(panel: BenchmarkPanel) -> dict[tuple[str, str], str]:
     }
 
 
+@pytest.mark.slow
 def test_every_workload_shows_what_was_published_of_each_operation(panel: BenchmarkPanel) -> None:
     for workload in WORKLOADS.values():
         panel.controls.workload_choice.choose(workload.id)
@@ -176,6 +177,7 @@ def test_bars_rank_the_systems_of_each_operation_and_tell_who_is_missing(
     assert panel.view.table.rowCount() == 3
 
 
+@pytest.mark.slow
 def test_what_was_published_of_another_size_is_told_beside_the_bars_in_words(
     panel: BenchmarkPanel, tell: Make, measured: Make
 ) -> None:
@@ -185,6 +187,7 @@ def test_what_was_published_of_another_size_is_told_beside_the_bars_in_words(
     assert published and all("at 1.1 billion rows" in told for told in published.values())
 
 
+@pytest.mark.slow
 def test_multiples_of_sqlite_are_averaged_over_sizes(
     panel: BenchmarkPanel, tell: Make, measured: Make
 ) -> None:
@@ -201,6 +204,7 @@ def test_multiples_of_sqlite_are_averaged_over_sizes(
     assert "SQLite (synchronous off)" in panel.view.source.full_text
 
 
+@pytest.mark.slow
 def test_statistics_have_percentiles_and_operations_per_second_and_can_be_sorted(
     panel: BenchmarkPanel, tell: Make, measured: Make, pick: Make
 ) -> None:
@@ -253,6 +257,7 @@ def test_failures_limits_and_what_cannot_be_asked_stand_among_the_sentences(
     assert table.item(0, 1).toolTip() == "all of it"
 
 
+@pytest.mark.slow
 def test_no_two_systems_share_colour_and_marker(
     panel: BenchmarkPanel, tell: Make, measured: Make, pick: Make
 ) -> None:
@@ -265,6 +270,7 @@ def test_no_two_systems_share_colour_and_marker(
     assert all(len(systems) == 1 for systems in looks.values())
 
 
+@pytest.mark.slow
 def test_the_plot_follows_the_theme(panel: BenchmarkPanel) -> None:
     look = theme.current()
     before, seen = look.mode, {}
@@ -276,6 +282,7 @@ def test_the_plot_follows_the_theme(panel: BenchmarkPanel) -> None:
     assert seen[theme.Mode.LIGHT] != seen[theme.Mode.DARK]
 
 
+@pytest.mark.slow
 def test_new_samples_move_points_and_make_no_new_lines(
     panel: BenchmarkPanel, tell: Make, measured: Make, pick: Make
 ) -> None:
@@ -307,6 +314,7 @@ def test_results_are_exported_as_report_samples_and_pictures(
     assert drawn.tag.endswith("svg") and "Lamella" in "".join(drawn.itertext())
 
 
+@pytest.mark.slow
 def test_an_export_that_cannot_be_written_is_said(
     panel: BenchmarkPanel, tell: Make, measured: Make, tmp_path: Path, qtbot: QtBot
 ) -> None:
@@ -318,6 +326,7 @@ def test_an_export_that_cannot_be_written_is_said(
         assert "absent" in panel.news.label.text()
 
 
+@pytest.mark.slow
 def test_a_benchmark_that_is_not_looked_at_is_drawn_when_it_is(
     panel: BenchmarkPanel, tell: Make, measured: Make, qtbot: QtBot, pick: Make
 ) -> None:
@@ -331,6 +340,7 @@ def test_a_benchmark_that_is_not_looked_at_is_drawn_when_it_is(
     assert len(live(panel)) == 2
 
 
+@pytest.mark.slow
 def test_a_low_view_keeps_its_captions_to_a_line_and_its_choices_readable(
     panel: BenchmarkPanel, qtbot: QtBot
 ) -> None:
@@ -354,6 +364,7 @@ def test_a_low_view_keeps_its_captions_to_a_line_and_its_choices_readable(
     qtbot.waitUntil(lambda: display.about.y() > lowest)  # nothing lies over them
 
 
+@pytest.mark.slow
 def test_a_wrong_answer_has_a_time_on_no_view_and_is_red_where_words_stand_for_it(
     panel: BenchmarkPanel, tell: Make, measured: Make, pick: Make
 ) -> None:
@@ -399,6 +410,7 @@ def test_a_wrong_answer_has_a_time_on_no_view_and_is_red_where_words_stand_for_i
     assert [view.table.item(place, column).foreground().color() for column in (0, 1)] == [danger, danger]
 
 
+@pytest.mark.slow
 def test_how_answers_were_checked_stands_with_the_workload(
     panel: BenchmarkPanel, tell: Make, measured: Make
 ) -> None:

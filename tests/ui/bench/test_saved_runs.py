@@ -95,6 +95,7 @@ def test_the_newest_run_is_open_with_its_machine_and_command(browser: ResultsBro
     assert any(text.startswith("Lamella creates a table of 100 rows 3.0 × faster") for text in told), told
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize("scale", [1.0, 1.5])
 def test_saved_runs_fit_into_a_thousand_pixels(
     qtbot: QtBot, browser: ResultsBrowser, scale: float, request: pytest.FixtureRequest
@@ -281,6 +282,7 @@ def test_a_file_that_is_no_results_file_is_said_and_the_saved_runs_stay(
     assert len(browser.table.kept.runs) == 3
 
 
+@pytest.mark.slow
 def test_control_characters_and_endless_texts_of_a_file_are_shown_in_one_line(
     qtbot: QtBot, browser: ResultsBrowser, tmp_path: Path
 ) -> None:
@@ -343,6 +345,7 @@ def test_a_run_of_a_workload_that_is_gone_is_still_there(
     assert browser.comparison.summary.text() == "4 the same"
 
 
+@pytest.mark.slow
 def test_results_are_exported_off_the_gui_thread(
     qtbot: QtBot, browser: ResultsBrowser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -33,6 +33,7 @@ def window_system(monkeypatch: pytest.MonkeyPatch) -> None:
     add_window_to_benchmark()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("window_system")
 def test_acts_in_the_window_are_measured_and_their_answers_right(tmp_path: Path) -> None:
     steps = ("open", "jump", "filter", "sort_filtered", "brush")

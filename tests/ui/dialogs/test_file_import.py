@@ -118,6 +118,7 @@ def test_types_and_names_are_corrected_and_columns_left_out(qtbot, show, stores:
     assert stores[0].tables == ["sales", "sales_bad_lines", "stock"]
 
 
+@pytest.mark.slow
 def test_values_that_do_not_fit_are_shown_or_make_the_column_text(qtbot, show) -> None:
     dialog = show(SALES)
     choose(qtbot, dialog.form.columns.type_box(2), "date")
@@ -136,6 +137,7 @@ def test_values_that_do_not_fit_are_shown_or_make_the_column_text(qtbot, show) -
     qtbot.waitUntil(lambda: dialog.form.detected.text() == "All detected")
 
 
+@pytest.mark.slow
 def test_the_dialect_is_corrected_by_a_choice(qtbot, show) -> None:
     dialog = show("a;b\n1,5;2\n", "x.csv")
     choose(qtbot, dialog.form.boxes["header"], "values")
@@ -160,6 +162,7 @@ def test_null_words_thousands_and_lines_to_skip_are_among_more(qtbot, show) -> N
     assert "zone cannot be 'Nowhere'" in dialog.message.label.text()
 
 
+@pytest.mark.slow
 def test_words_for_yes_and_no_are_offered_and_typed(qtbot, show, stores: list[Store]) -> None:
     dialog = show("id;paid;sent\n1;ja;an\n2;nein;aus\n", "x.csv")
     form, columns = dialog.form, dialog.form.columns
@@ -192,6 +195,7 @@ def test_bad_lines_are_counted_and_do_not_block(qtbot, show, stores: list[Store]
     assert stores[0]["x_bad_lines"].read(["line", "text"]).to_pylist() == [{"line": 3, "text": "3"}]
 
 
+@pytest.mark.slow
 def test_problems_far_in_the_file_are_counted(qtbot, show) -> None:
     lines = [f"{n},{n}" for n in range(120_000)]
     lines[110_000] = "x"
@@ -284,6 +288,7 @@ def test_a_file_is_read_in_place_in_another_way(qtbot, tmp_path: Path, tasks: Ta
     assert done.args[0].options == {"dates": "day-first", "decimal": ",", "names": (("d", "day"),)}
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize("name", ["shop.xlsx", "shop.db", "shop"])
 def test_types_of_sheets_databases_and_folders_are_corrected(
     qtbot, tmp_path: Path, tasks: Tasks, name: str

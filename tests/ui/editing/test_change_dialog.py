@@ -289,6 +289,7 @@ def test_find_and_replace_takes_regular_expressions(qtbot: QtBot, flights: Table
     assert dialog.apply.text() == "Change 100 rows" and cells(dialog)[0][-2:] == ["AA", "A-A"]
 
 
+@pytest.mark.slow
 def test_lists_are_typed_as_json_and_items_in_their_type(
     qtbot: QtBot, flights: Table, opened: Opened
 ) -> None:
@@ -419,6 +420,7 @@ def test_a_number_without_an_end_is_refused(qtbot: QtBot, flights: Table, opened
     assert "too large" in said(dialog) and dialog.form.act() is None
 
 
+@pytest.mark.slow
 def test_duplicates_and_rows_are_deleted(qtbot: QtBot, flights: Table, opened: Opened) -> None:
     dialog = opened(flights, "drop_duplicates", columns=["carrier"], filter=col("carrier") != "DL")
     settled(qtbot, dialog)
@@ -466,6 +468,7 @@ def test_an_upsert_of_a_file_or_table_by_key(
     assert dialog.apply.text() == "Add 1, change 0 rows"
 
 
+@pytest.mark.slow
 def test_it_is_chosen_how_the_file_of_an_upsert_is_read(
     qtbot: QtBot, flights: Table, opened: Opened, tmp_path: Path
 ) -> None:

@@ -63,6 +63,7 @@ def test_widths_come_back_with_the_usual_text(header, large_text) -> None:
     assert all(abs(a - b) <= 2 for a, b in zip(before, after, strict=True))
 
 
+@pytest.mark.slow
 def test_ten_thousand_columns_grow_too(grid, settle, large_text) -> None:
     grid.show_rows(FakeRows(10, columns=10_000))
     settle(grid)

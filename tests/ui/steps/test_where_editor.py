@@ -207,6 +207,7 @@ def test_quick_operators_in_the_value_field(
     assert editor.filter() == (filter)
 
 
+@pytest.mark.slow
 def test_ten_thousand_conditions_are_kept_though_not_shown_one_by_one(editor: WhereEditor) -> None:
     filter = any_of(col("dep_delay") == n for n in range(10_000))
     editor.show_filter(filter)

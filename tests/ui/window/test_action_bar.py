@@ -56,6 +56,7 @@ def test_the_search_field_opens_the_palette(qtbot: QtBot, window: MainWindow) ->
     qtbot.waitUntil(lambda: any(one.isVisible() for one in window.findChildren(CommandPalette)))
 
 
+@pytest.mark.slow(after=2)
 @pytest.mark.parametrize("scale", [1.0, 1.5])
 @pytest.mark.parametrize("width", [1280, 1000, 800])
 def test_every_button_is_in_sight(window: MainWindow, width: int, scale: float) -> None:

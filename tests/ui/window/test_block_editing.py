@@ -212,6 +212,7 @@ def test_a_paste_of_the_same_values_is_no_change(table_tab, table, go_to, paste,
     assert table.version == 1 and not table_tab.messages.buttons
 
 
+@pytest.mark.slow
 def test_pasted_rows_stay_where_they_are_until_refresh(
     window, table_tab, table, go_to, paste, settled
 ) -> None:
@@ -324,6 +325,7 @@ def test_delete_while_typing_is_a_key_of_the_editor(table_tab, table, go_to, pre
     QTest.keyClick(editor, Qt.Key.Key_Escape)
 
 
+@pytest.mark.slow
 def test_a_million_cells_are_cleared_in_columns(window, store, settled, go_to, press, monkeypatch) -> None:
     many = store.create_table("many", {"n": pa.array(range(500_000)), "m": pa.array(range(500_000))})
     window.opening.open_key((str(store.path), many.name))

@@ -58,6 +58,7 @@ def test_space_switches_a_truth_in_the_grid(table_tab, table, go_to, settled, sh
     assert shown(table_tab, 2, "late") == "true"
 
 
+@pytest.mark.slow
 def test_a_truth_is_edited_as_a_check_box(table_tab, table, edit, settled) -> None:
     box = edit(2, "late")
     assert isinstance(box, CellCheck) and box.text() == "null"

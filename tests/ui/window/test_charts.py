@@ -136,6 +136,7 @@ SPECS = {
 }
 
 
+@pytest.mark.slow
 def test_every_type_is_drawn_light_and_dark(qtbot, chart):
     for kind in TITLES:
         usual = ChartSpec(kind, "delay", measure="delay", aggregate="sum", color="carrier")
@@ -157,6 +158,7 @@ def colors_of(picture: QImage) -> set[int]:
     return {picture.pixel(x, y) for x in range(0, picture.width(), 3) for y in range(0, picture.height(), 7)}
 
 
+@pytest.mark.slow
 def test_colours_differ_in_more_than_colour(chart):
     view = chart(ChartSpec("line", "delay", color="carrier"))
     looks = looks_of(view.data.color)
@@ -217,6 +219,7 @@ def test_a_brush_is_dropped_by_escape_and_by_its_button(qtbot, chart, settled):
     assert settled().line.active == () and view.isVisible()
 
 
+@pytest.mark.slow
 def test_the_keys_go_along_figures_brush_and_filter(qtbot, chart, settled, monkeypatch):
     monkeypatch.setattr("lamella.ui.charts.canvas.QToolTip.showText", lambda *_: None)
     view = chart(BY_CARRIER)
@@ -251,6 +254,7 @@ def test_another_series_is_reached_by_the_keys_up_and_down(qtbot, chart, monkeyp
     assert before != after and "delay: " in before
 
 
+@pytest.mark.slow
 def test_the_panel_changes_type_columns_and_aggregate(qtbot, chart):
     view = chart(BY_CARRIER)
     form = view.form
@@ -274,6 +278,7 @@ def choose(box, name: str) -> None:
     box.editingFinished.emit()
 
 
+@pytest.mark.slow
 def test_what_is_drawn_beside_the_figures_can_be_switched(qtbot, chart):
     view = chart(ChartSpec("line", "delay", measure="delay", aggregate="mean", color="carrier"))
     before = len(view.canvas.panels[0].made.items)
@@ -288,6 +293,7 @@ def test_what_is_drawn_beside_the_figures_can_be_switched(qtbot, chart):
     assert view.canvas.panels[0].made.high < 4
 
 
+@pytest.mark.slow
 def test_figures_that_a_log_axis_lacks_are_said(qtbot, chart):
     view = chart(ChartSpec("bar", "delay", measure="delay", aggregate="mean", log_y=True))
     lost = sum(value <= 0 for value in view.data.table["value"].to_pylist())
@@ -311,6 +317,7 @@ def test_the_mouse_finds_a_point_among_many(qtbot, chart, monkeypatch):
     qtbot.waitUntil(is_found)
 
 
+@pytest.mark.slow
 def test_a_chart_without_figures_says_why(qtbot, chart, settled):
     view = chart(BY_DELAY)
     settled().set_filter(col("delay") > 10_000)
@@ -318,6 +325,7 @@ def test_a_chart_without_figures_says_why(qtbot, chart, settled):
     assert "nothing to draw" in view.message.text() and not view.copy.isEnabled()
 
 
+@pytest.mark.slow
 def test_odd_numbers_are_left_out_and_said(qtbot, window, settled, tmp_path):
     rows = pa.table({
         "v": pa.array([math.nan, math.inf, -math.inf, None, *map(float, range(96))]),
@@ -355,6 +363,7 @@ def test_a_million_categories_are_the_most_frequent_and_others(qtbot, window, se
     assert made.high < 10, "the bar of the others is cut"
 
 
+@pytest.mark.slow
 def test_every_bar_and_both_ends_of_an_axis_are_named(qtbot, window, settled, tmp_path):
     names = [f"the name of place {n}" for n in range(20)]
     pq.write_table(pa.table({"place": names, "n": range(20, 0, -1)}), tmp_path / "places.parquet")
@@ -435,6 +444,7 @@ def test_a_chart_is_exported_as_picture_drawing_and_figures(qtbot, chart, settle
     dialog.close()
 
 
+@pytest.mark.slow
 def test_how_delays_depend_on_the_hour_and_the_carrier_in_a_report(
     qtbot, window, settled, tmp_path, monkeypatch
 ):
@@ -477,6 +487,7 @@ def test_latitudes_that_there_are_not_make_no_map(qtbot, window, settled, tmp_pa
     assert not view.canvas.panels[0].plot.vb.state["aspectLocked"]
 
 
+@pytest.mark.slow
 def test_long_names_are_told_apart_and_stay_inside(qtbot, window, settled, tmp_path):
     names = [f"{'a name that begins like all others ' * 3}{n}" for n in range(7)]
     rows = {"long": names * 4, "x": [n for n in range(4) for _ in names], "y": [1] * 28}
@@ -494,6 +505,7 @@ def test_long_names_are_told_apart_and_stay_inside(qtbot, window, settled, tmp_p
         assert panel.plot.sceneBoundingRect().right() <= view.canvas.width() + 1
 
 
+@pytest.mark.slow
 def test_a_picture_that_cannot_be_written_says_so(qtbot, chart, settled, tmp_path):
     chart(BY_CARRIER)
     tab = settled()
@@ -544,6 +556,7 @@ def test_all_that_can_be_used_has_a_name_and_is_reached_by_tab(chart):
                 assert widget.focusPolicy() & Qt.FocusPolicy.TabFocus, widget.accessibleName()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [1.0, 1.5])
 def test_everything_fits_a_small_window_with_large_text(qtbot, window, chart, scale):
     theme.current().set_text_scale(scale)
@@ -557,6 +570,7 @@ def test_everything_fits_a_small_window_with_large_text(qtbot, window, chart, sc
             assert right <= form.width(), widget.accessibleName()
 
 
+@pytest.mark.slow
 def test_many_panels_are_scrolled_to(qtbot, chart):
     view = chart(ChartSpec("histogram", "delay", panels="delay"))
     assert len(view.canvas.panels) > 6

@@ -115,6 +115,7 @@ def test_a_card_has_figures_of_all_rows_and_of_those_filtered(file_tab, counted)
     assert (face.card.all.rows, face.card.met.rows, face.texts.captions[0]) == (1000, 100, "400 – 449")
 
 
+@pytest.mark.slow
 def test_columns_that_are_computed_leave_the_others_their_cards_of_all_rows(file_tab, counted) -> None:
     """The computed ones have cards of all rows, too; one that takes a column's place, of its own values."""
     file_tab.set_filter(col("delay") >= 400)
@@ -135,6 +136,7 @@ def test_a_computed_column_in_the_place_of_one_that_is_filtered_has_a_card(file_
     assert (card.all.rows, card.all.min, card.all.max, card.met) == (100, 800, 898, None)
 
 
+@pytest.mark.slow
 def test_the_accent_is_for_filtered_rows(file_tab, counted) -> None:
     def colors() -> set[str]:
         image = tab.grid.cards.grab().toImage()
@@ -153,6 +155,7 @@ def test_the_accent_is_for_filtered_rows(file_tab, counted) -> None:
     assert met.name() in colors()  # inside the bars of values
 
 
+@pytest.mark.slow
 def test_brushing_bars_filters_a_range_and_again_another(file_tab, counted) -> None:
     tab = counted()
     bars = tab.grid.cards.bars_of(column_of(tab, "delay"))
@@ -195,6 +198,7 @@ def test_a_value_and_what_is_null_filter_by_a_click(file_tab, counted) -> None:
     assert counted().where == col("carrier").is_null()
 
 
+@pytest.mark.slow
 def test_control_click_makes_a_list(file_tab, counted) -> None:
     tab = counted()
     for place in (1, 0, 2, 0):

@@ -79,6 +79,7 @@ def test_other_conditions_stay_and_are_respected(qtbot, file_tab, settled, go_to
     assert settled().where == asked
 
 
+@pytest.mark.slow
 def test_conditions_that_are_off_stay(qtbot, file_tab, settled, go_to, picked) -> None:
     file_tab.steps.edit_filter()
     editor = file_tab.steps.editor
@@ -94,6 +95,7 @@ def test_conditions_that_are_off_stay(qtbot, file_tab, settled, go_to, picked) -
     assert [one.on for one in tab.steps.editor.builder.tree.children] == [True, False, True]
 
 
+@pytest.mark.slow
 def test_values_of_computed_columns_are_counted(qtbot, file_tab, settled, go_to, picked) -> None:
     file_tab.set_filter(col("delay") >= 0)
     settled()
@@ -177,6 +179,7 @@ def test_typing_adds_changes_and_removes_a_condition(qtbot, row, file_tab, settl
     )
 
 
+@pytest.mark.slow
 def test_keys_in_one_go_are_one_visit(qtbot, row, file_tab, settled) -> None:
     for text in (">4", ">40", ">400"):
         with qtbot.waitSignal(row.typed):
@@ -223,6 +226,7 @@ def test_an_alternative_stays_whole_beside_what_is_typed(qtbot, row, file_tab, s
     assert settled().where == either & (col("note") == "row 7")
 
 
+@pytest.mark.slow
 def test_no_row_is_left_but_the_fields_are(qtbot, row, settled) -> None:
     with qtbot.waitSignal(row.typed):
         type_above(qtbot, row, "note", "nowhere")
@@ -269,6 +273,7 @@ def test_tab_leads_through_the_columns_and_down_to_the_rows(qtbot, row, file_tab
     assert row.field_of("carrier").hasFocus()
 
 
+@pytest.mark.slow
 def test_of_ten_thousand_columns_those_on_screen_have_fields(qtbot, window, tmp_path, settled) -> None:
     wide = pa.table({f"c{n}": pa.array([n], pa.int16()) for n in range(10_000)})
     pq.write_table(wide, tmp_path / "wide.parquet")

@@ -340,6 +340,7 @@ def test_the_tooltip_of_a_header_names_its_format(file_tab, settled) -> None:
     assert "Shown as percent" in tip
 
 
+@pytest.mark.slow
 def test_ten_thousand_columns_with_formats_read_what_is_on_screen(window, tmp_path: Path, settled) -> None:
     path = tmp_path / "wide.parquet"
     pq.write_table(pa.table({f"c{n}": [n / 7] for n in range(10_000)}), path)

@@ -163,6 +163,7 @@ def test_a_table_remembers_its_ids(window: MainWindow, table_tab: DatasetTab, se
     assert "_id" in columns(reopened(window, settled))
 
 
+@pytest.mark.slow
 def test_ten_thousand_columns_are_laid_out(
     window: MainWindow, memory: FakeMemory, tmp_path: Path, settled: Settled
 ) -> None:

@@ -149,6 +149,7 @@ def a_folder_of_texts(folder: Path) -> Path:
     return folder / "bank"
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize(
     ("make", "place"),
     [(a_workbook, "row 5"), (a_database, "row 3"), (a_folder_of_texts, "line 2 of 2.csv")],

@@ -35,6 +35,7 @@ def choose(qtbot, palette: CommandPalette, text: str) -> None:
     qtbot.keyClick(palette.field, Qt.Key.Key_Return)
 
 
+@pytest.mark.slow
 def test_a_column_of_ten_thousand_is_found_by_its_name(window, wide_tab, qtbot) -> None:
     finder = open_finder(window, qtbot)
     assert len(finder.shown) == 10_000

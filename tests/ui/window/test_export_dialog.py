@@ -114,6 +114,7 @@ def test_without_steps_what_is_shown_is_everything(opened: Open) -> None:
     assert opened().rows_box.count() == 2, "and the history"
 
 
+@pytest.mark.slow(after=3)
 @pytest.mark.parametrize("known", FORMATS, ids=[known.id for known in FORMATS])
 def test_every_format_has_a_preview_its_losses_and_its_options(
     qtbot: QtBot, opened: Open, known: Any
@@ -144,6 +145,7 @@ def test_a_suffix_that_is_typed_chooses_the_format(qtbot: QtBot, opened: Open) -
     assert dialog.path == Path("/tmp/v1.2.csv")
 
 
+@pytest.mark.slow
 def test_options_that_do_not_fit_are_said_at_once(qtbot: QtBot, opened: Open) -> None:
     dialog = opened()
     choose(dialog, delimiter="ab")
@@ -198,6 +200,7 @@ def test_an_export_that_fails_says_why(qtbot: QtBot, opened: Open, tmp_path: Pat
     assert not dialog.show_button.isVisible()
 
 
+@pytest.mark.slow
 def test_what_was_chosen_is_proposed_the_next_time(
     qtbot: QtBot, opened: Open, window: MainWindow, tmp_path: Path
 ) -> None:

@@ -224,6 +224,7 @@ def test_replace_finds_what_is_edited_and_not_saved(window, tab, go_to, counted,
     qtbot.waitUntil(lambda: mark(tab, 0, "note") == "unique text")
 
 
+@pytest.mark.slow
 def test_edited_rows_stay_where_they_are_under_filters_and_sorts(
     tab, trips, go_to, counted, saved, settled, shown
 ) -> None:

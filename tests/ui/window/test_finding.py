@@ -76,6 +76,7 @@ def test_hits_are_counted_and_gone_to_by_keys(window, table_tab, find, go_to, se
     assert table_tab.finding.is_open and cursor(table_tab)[1] == "note"
 
 
+@pytest.mark.slow
 def test_options_say_what_matches_and_a_bad_pattern_says_why(window, table_tab, find) -> None:
     assert find("AA").endswith("of 250")
     assert find("aa").endswith("of 250") and find("aa", "case") == "Not found"
@@ -90,6 +91,7 @@ def test_options_say_what_matches_and_a_bad_pattern_says_why(window, table_tab, 
     assert find("row 1.", "whole").endswith("of 110")
 
 
+@pytest.mark.slow
 def test_numbers_and_dates_are_found_as_typed_and_as_displayed(window, table_tab, find, settled) -> None:
     assert find("449").endswith("of 3")  # two delays and a note
     table_tab.grid.set_format("delay", Format("number", digits=2, suffix=" min"))
@@ -97,6 +99,7 @@ def test_numbers_and_dates_are_found_as_typed_and_as_displayed(window, table_tab
     assert find("4.4999e2", "whole") == "Not found" and find("4.49e2").endswith("of 2")
 
 
+@pytest.mark.slow
 def test_columns_are_chosen_and_hidden_ones_say_so(window, table_tab, find, go_to) -> None:
     go_to(table_tab, 0, "carrier")
     assert find("1").endswith(f"of {count_of(table_tab, '1', ('delay', 'carrier', 'note')):,}")
@@ -121,6 +124,7 @@ def count_of(tab, text: str, names) -> int:
     return sum(text in str(value) for column in page.columns for value in column.to_pylist())
 
 
+@pytest.mark.slow
 def test_hits_are_marked_in_cells_and_at_the_scroll_bar(window, table_tab, find, go_to) -> None:
     go_to(table_tab, 0, "delay")
     find("row 3")
@@ -161,6 +165,7 @@ def test_all_rows_of_what_is_shown_are_searched(window, table_tab, find, settled
     assert find("ua") == "1 of 1"
 
 
+@pytest.mark.slow
 def test_rows_of_a_tree_of_groups_are_searched_as_they_are_open(
     window, table_tab, find, settled, qtbot
 ) -> None:
@@ -180,6 +185,7 @@ def test_rows_of_a_tree_of_groups_are_searched_as_they_are_open(
     qtbot.waitUntil(lambda: find.counted(table_tab) == "Not found")
 
 
+@pytest.mark.slow
 def test_edits_are_found_before_and_after_they_are_saved(
     window, table_tab, table, find, go_to, settled, qtbot
 ) -> None:
@@ -218,6 +224,7 @@ def test_hits_become_a_filter(window, table_tab, find, settled) -> None:
     assert settled().view.num_rows == 500
 
 
+@pytest.mark.slow
 def test_replace_begins_with_what_is_looked_for(window, table_tab, table, find, go_to, qtbot) -> None:
     go_to(table_tab, 0, "note")
     find("ROW 99")
@@ -232,6 +239,7 @@ def test_replace_begins_with_what_is_looked_for(window, table_tab, table, find, 
     assert find.counted(table_tab) == "Not found"
 
 
+@pytest.mark.slow
 def test_a_search_is_stopped_and_keeps_what_it_found(window, table_tab, find, monkeypatch, qtbot) -> None:
     look = CellSearch.run
 
@@ -254,6 +262,7 @@ def test_a_search_is_stopped_and_keeps_what_it_found(window, table_tab, find, mo
     assert not table_tab.finding.running
 
 
+@pytest.mark.slow
 def test_odd_texts_do_no_harm(window, table_tab, find) -> None:
     find("x")
     bar = table_tab.finding.bar
@@ -264,6 +273,7 @@ def test_odd_texts_do_no_harm(window, table_tab, find) -> None:
     assert len(bar.field.text()) == 1 << 16
 
 
+@pytest.mark.slow
 def test_nested_and_binary_values_and_all_rows_are_found(window, tmp_path, settled, find) -> None:
     rows = pa.table(
         {
@@ -286,6 +296,7 @@ def test_nested_and_binary_values_and_all_rows_are_found(window, tmp_path, settl
     assert find("2") == "1 of 1"
 
 
+@pytest.mark.slow
 def test_a_file_that_vanishes_says_so_in_the_bar(window, file_tab, file, find, qtbot) -> None:
     assert find("row 5").endswith("of 111")
     file.unlink()

@@ -141,6 +141,7 @@ def test_all_groups_are_opened_and_closed_and_the_current_row_stays(
     assert tree.grid.selection.current == (1, 2)
 
 
+@pytest.mark.slow
 def test_what_is_open_stays_open_when_groups_are_sorted_or_filtered(
     qtbot: QtBot, tree: DatasetTab, settled: Settled
 ) -> None:
@@ -239,6 +240,7 @@ def test_a_double_click_shows_the_rows_of_a_subtotal_and_of_a_group(
     assert tree.grid.selection.current == (4, 1)
 
 
+@pytest.mark.slow
 def test_a_selection_counts_each_row_once(
     qtbot: QtBot, window: MainWindow, tree: DatasetTab, settled: Settled
 ) -> None:
@@ -290,6 +292,7 @@ def test_a_tree_that_cannot_be_shown_says_why_and_the_groups_stay(
     assert tree.grid.grid_model.tree is None and tree.grid.grid_model.num_rows == 6
 
 
+@pytest.mark.slow
 def test_a_column_computed_of_groups_has_totals_and_its_rows_lead_on(
     qtbot: QtBot, tree: DatasetTab, settled: Settled
 ) -> None:
@@ -391,6 +394,7 @@ def test_what_is_done_with_rows_inside_groups(
     assert settled().grid.grid_model.num_rows == 17
 
 
+@pytest.mark.slow
 def test_rows_inside_groups_follow_the_table(qtbot: QtBot, tree: DatasetTab, settled: Settled) -> None:
     tree.grid.open_requested.emit(0, True)
     shows(qtbot, tree, 5)

@@ -104,6 +104,7 @@ def test_totals_stay_at_the_bottom_and_the_last_row_can_be_seen_above(
     assert grid.totals.y() == grid.viewport().mapTo(grid, first.bottomLeft()).y() + 1
 
 
+@pytest.mark.slow
 def test_totals_are_switched_in_the_form_of_the_step(
     qtbot: QtBot, groups: DatasetTab, settled: Settled
 ) -> None:

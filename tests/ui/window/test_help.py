@@ -77,6 +77,7 @@ def test_links_lead_to_pages_and_back_and_to_the_browser(qtbot, viewer, monkeypa
     assert viewer.shown == "filters.md"
 
 
+@pytest.mark.slow
 def test_shortcuts_are_a_page_with_tables_in_the_colours_of_the_window(qtbot, window):
     window.commands["shortcuts"].trigger()
     qtbot.waitUntil(lambda: window.help.viewer is not None)

@@ -90,6 +90,7 @@ def test_undoing_says_where_it_does_not_lead(qtbot, window, table, history):
     qtbot.waitUntil(lambda: "does not lead to version 4" in tab.messages.label.text())
 
 
+@pytest.mark.slow
 def test_a_version_gets_a_name_and_loses_it(qtbot, window, table, history):
     history.select(2)
     dialog = history.ask_name()
@@ -115,6 +116,7 @@ def test_old_versions_expire_after_a_preview(qtbot, window, table, history):
     dialog.close()
 
 
+@pytest.mark.slow
 def test_a_long_history_is_read_a_page_at_a_time(qtbot, window, store, settled):
     table = store.create_table("long", {"n": [1]})
     for number in range(PAGE + 20):
@@ -131,6 +133,7 @@ def test_a_long_history_is_read_a_page_at_a_time(qtbot, window, store, settled):
     assert [commit.version for commit in model.commits] == list(range(PAGE + 21, 0, -1))
 
 
+@pytest.mark.slow
 def test_a_file_says_why_it_has_none_and_is_imported(qtbot, window, file_tab):
     window.commands["history"].trigger()
     page = file_tab.inspector.history_page

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QTreeWidget, QTreeWidgetItem
@@ -112,6 +113,7 @@ def test_the_column_page_has_figures_of_what_is_shown_and_of_all_rows(
     qtbot.waitUntil(lambda: ["Rows", "1,000", ""] in lines(page.figures))
 
 
+@pytest.mark.slow
 def test_dragging_over_bars_of_the_histogram_filters(
     qtbot: QtBot, window: MainWindow, table_tab: DatasetTab, settled: Settled, go_to
 ) -> None:
@@ -130,6 +132,7 @@ def test_dragging_over_bars_of_the_histogram_filters(
     assert sorted(met) == sorted(v for v in every if v is not None and min(met) <= v <= max(met))
 
 
+@pytest.mark.slow
 def test_its_figures_grow_with_the_text_and_leave_the_window_its_height(
     qtbot: QtBot, window: MainWindow, table_tab: DatasetTab, go_to
 ) -> None:
@@ -160,6 +163,7 @@ def test_values_are_searched_and_one_is_a_filter(
     assert settled().where == (col("carrier") == "UA")
 
 
+@pytest.mark.slow
 def test_it_follows_what_is_computed(
     qtbot: QtBot, window: MainWindow, table_tab: DatasetTab, settled: Settled, go_to
 ) -> None:
@@ -170,6 +174,7 @@ def test_it_follows_what_is_computed(
     qtbot.waitUntil(lambda: ["Distinct", "1", ""] in lines(tab.inspector.column_page.figures))
 
 
+@pytest.mark.slow
 def test_a_computed_column_has_figures_of_filtered_and_of_all_rows(
     qtbot: QtBot, window: MainWindow, table_tab: DatasetTab, settled: Settled, go_to
 ) -> None:
@@ -203,6 +208,7 @@ def test_texts_have_lengths(qtbot: QtBot, window: MainWindow, table_tab: Dataset
     assert (figures["Characters"], figures["Mean length"], figures["Empty"]) == ("0 – 2", "1.3", "250")
 
 
+@pytest.mark.slow
 def test_dates_are_counted_per_unit_and_one_is_a_filter(
     qtbot: QtBot, window: MainWindow, tmp_path: Path, settled: Settled, go_to
 ) -> None:
@@ -231,6 +237,7 @@ def test_dates_are_counted_per_unit_and_one_is_a_filter(
     qtbot.waitUntil(lambda: not page.unit.isVisible() and page.heading.isVisible())
 
 
+@pytest.mark.slow
 def test_units_of_time_keep_to_zones_and_to_the_calendar(
     qtbot: QtBot, window: MainWindow, tmp_path: Path, settled: Settled, go_to
 ) -> None:

@@ -180,6 +180,7 @@ def test_a_query_of_another_table_is_not_shown_as_this_one(
     assert table_tab.line == Line()
 
 
+@pytest.mark.slow
 def test_a_view_is_saved_listed_under_its_table_and_opened(
     qtbot: QtBot, window: MainWindow, grouped_tab: DatasetTab, table: Table, settled: Settled
 ) -> None:

@@ -274,6 +274,7 @@ def test_commands_are_found_by_a_part_of_their_name(window, file_tab, settled) -
     assert settled().sort == (SortKey("delay", True),)
 
 
+@pytest.mark.slow
 def test_a_tab_behind_another_is_laid_out_for_other_text_when_it_is_shown(
     window, file_tab, table_tab, qtbot
 ) -> None:
@@ -460,6 +461,7 @@ def test_a_filter_keeps_the_width_of_the_row_numbers(window, tmp_path, settled) 
     assert tab.grid.row_header.width() == before
 
 
+@pytest.mark.slow
 def test_the_window_fits_a_small_screen_at_large_text(window, file_tab, settled) -> None:
     file_tab.set_filter((col("delay") > 5) & ((col("delay") < 400) | (col("carrier") == "AA")))
     settled()

@@ -84,6 +84,7 @@ def close_popups() -> None:
         dialog.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ODD)
 def test_every_command_takes_odd_data(
     qtbot: QtBot, window: MainWindow, opened: Callable[[str], DatasetTab], settled: Settled, kind: str
@@ -102,6 +103,7 @@ def test_every_command_takes_odd_data(
     assert tab.messages.label.text().find("Unexpected") < 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["no rows", "other scripts"])
 def test_the_inspector_takes_odd_data(qtbot: QtBot, opened: Callable[[str], DatasetTab], kind: str) -> None:
     tab = opened(kind)
@@ -117,6 +119,7 @@ def test_the_inspector_takes_odd_data(qtbot: QtBot, opened: Callable[[str], Data
                 qtbot.waitUntil(lambda figures=figures: figures.topLevelItemCount() > 0, timeout=20_000)
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize("kind", ["no rows", "other scripts"])
 def test_odd_data_is_exported_and_read_again(
     qtbot: QtBot, window: MainWindow, opened: Callable[[str], DatasetTab], tmp_path: Path, kind: str
@@ -127,6 +130,7 @@ def test_odd_data_is_exported_and_read_again(
     assert pq.read_table(path).equals(ODD[kind]())
 
 
+@pytest.mark.slow
 def test_marks_that_turn_text_round_are_seen_in_the_grid(opened, shown) -> None:
     tab = opened("other scripts")
     assert [shown(tab, row, ARABIC) for row in range(4)] == [ARABIC, HEBREW, COMBINING, JOINED]
@@ -175,6 +179,7 @@ def grow(path: Path) -> None:
 BY_CARRIER = (Group(("carrier",), (("n", agg.count()),)),)
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize(
     ("change", "steps"),
     [
@@ -203,6 +208,7 @@ def test_a_file_that_changes_while_it_is_shown_says_so_and_can_be_left(
     assert window.tabs.dataset_tab is None
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize("gone", ["file", "table"])
 def test_a_view_whose_dataset_is_gone_says_so(
     qtbot: QtBot, window: MainWindow, file: Path, table: Table, settled: Settled, gone: str
@@ -244,6 +250,7 @@ STEPS: tuple[Step, ...] = (
 AT_ONCE, UNDER_WAY, IN_ITS_FORM = "at once", "under way", "in its form"
 
 
+@pytest.mark.slow(after=4)
 @pytest.mark.parametrize(
     ("step", "moment"),
     [

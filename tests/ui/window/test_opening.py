@@ -4,6 +4,7 @@ import shutil
 import threading
 from pathlib import Path
 
+import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import (
     QAbstractButton,
@@ -89,6 +90,7 @@ def test_a_closed_tab_can_be_had_back(window, file_tab, settled) -> None:
     assert settled().status == "1,000 rows"
 
 
+@pytest.mark.slow
 def test_the_benchmark_tab_can_be_closed_and_opened_again(window, qtbot) -> None:
     window.commands["benchmark"].trigger()
     window.commands["close_tab"].trigger()
@@ -213,6 +215,7 @@ class Stumbling(Dataset):
         self._file.fill(job)
 
 
+@pytest.mark.slow
 def test_rows_go_on_coming_in_after_a_failed_look(window, tmp_path, qtbot) -> None:
     path = tmp_path / "numbers.csv"
     path.write_text("n,text\n" + "".join(f"{i},row {i}\n" for i in range(400_000)))
@@ -234,6 +237,7 @@ def test_a_file_with_no_rows_says_so(window, tmp_path, rows, settled) -> None:
     assert tab.pane.nothing.text() == "No rows" and tab.pane.nothing.isVisible()
 
 
+@pytest.mark.slow
 def test_every_control_has_a_name_for_screen_readers(window, file_tab) -> None:
     window.show_benchmark()
     kinds = (QAbstractButton, QLineEdit, QComboBox, QAbstractItemView)
@@ -356,6 +360,7 @@ def test_the_start_page_lists_recent_files_and_opens_them(window, file, memory, 
     assert settled().key == (str(file),)
 
 
+@pytest.mark.slow
 def test_the_start_page_asks_for_the_sample_and_shows_the_benchmark(window, qtbot) -> None:
     with qtbot.waitSignal(window.sample_requested) as asked:
         window.commands["open_sample"].trigger()

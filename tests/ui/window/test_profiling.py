@@ -63,6 +63,7 @@ def test_table_follows_the_filter_of_the_tab(qtbot, view, file_tab):
     assert int(text(view, "delay", Figure.MIN)) == 401 and view.rows[0].profile.rows < 1000
 
 
+@pytest.mark.slow
 def test_columns_of_groups_have_figures_too(qtbot, view, file_tab):
     file_tab.apply(Line.of([Group(("carrier",), (("n", agg.count()),))]))
     qtbot.waitUntil(lambda: names(view) == ["carrier", "n"])
@@ -70,6 +71,7 @@ def test_columns_of_groups_have_figures_too(qtbot, view, file_tab):
     assert text(view, "n", Figure.MAX) == "250"
 
 
+@pytest.mark.slow
 def test_header_sorts_by_a_figure_and_back(qtbot, view):
     click_header(qtbot, view, Figure.DISTINCT)
     assert names(view) == ["carrier", "delay", "note"]
@@ -83,6 +85,7 @@ def test_header_sorts_by_a_figure_and_back(qtbot, view):
     assert names(view)[0] == "delay"  # what has none comes last either way
 
 
+@pytest.mark.slow
 def test_search_leaves_columns_by_name_and_type(qtbot, view):
     qtbot.keyClicks(view.search, "int32")
     assert names(view) == ["delay"] and view.count.text() == "1 of 3 columns"
@@ -102,6 +105,7 @@ def test_enter_and_a_double_click_go_to_the_column(qtbot, window, view, file_tab
     assert file_tab.grid.current_name == "carrier"
 
 
+@pytest.mark.slow
 def test_escape_goes_back_to_the_rows_and_a_chart_takes_the_place(qtbot, window, view, file_tab):
     qtbot.keyClick(view.table, Qt.Key.Key_Escape)
     assert file_tab.pane.isVisible() and not view.isVisible()

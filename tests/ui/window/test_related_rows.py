@@ -98,6 +98,7 @@ def test_the_row_page_lists_related_rows_both_ways(shown_table, related) -> None
     assert related(people, 1, "name") == [["people", "1", "Ada · NULL"], ["people", "1", "Dan"]]
 
 
+@pytest.mark.slow
 def test_rows_that_point_at_nothing_say_so(shown_table, related) -> None:
     flights = shown_table("flights")
     assert related(flights, 2, "number") == [["airlines", "0", "NULL, points at nothing"]]
@@ -135,6 +136,7 @@ def test_a_click_follows_to_the_row_and_back_leads_to_where_one_came_from(
     assert flights.line.steps and not flights.inspector.row_page.back.isVisible()
 
 
+@pytest.mark.slow
 def test_enter_follows_to_all_related_rows_and_alt_left_leads_back(
     qtbot: QtBot, window: MainWindow, shown_table, related, settled: Settled
 ) -> None:
@@ -156,6 +158,7 @@ def test_enter_follows_to_all_related_rows_and_alt_left_leads_back(
     assert not window.commands["back"].isEnabled()
 
 
+@pytest.mark.slow
 def test_back_restores_a_tab_that_was_closed(
     qtbot: QtBot, window: MainWindow, shown_table, related, settled: Settled
 ) -> None:
@@ -173,6 +176,7 @@ def test_back_restores_a_tab_that_was_closed(
     qtbot.waitUntil(lambda: bool(again.line.steps) and current(settled(), "number") == 9)
 
 
+@pytest.mark.slow
 def test_steps_that_hide_the_row_are_removed_and_come_back(
     qtbot: QtBot, window: MainWindow, shown_table, related, settled: Settled
 ) -> None:
@@ -198,6 +202,7 @@ def test_steps_that_hide_the_row_are_removed_and_come_back(
 BY_NAME = Group(("name",), (("n", agg.count()),))
 
 
+@pytest.mark.slow
 def test_a_table_that_leads_to_itself_is_followed_within_its_tab(
     qtbot: QtBot, window: MainWindow, shown_table, related, settled: Settled
 ) -> None:
@@ -248,6 +253,7 @@ def test_the_cell_menu_follows_where_the_column_takes_part(
     qtbot.waitUntil(lambda: window.tabs.dataset_tab is flights)
 
 
+@pytest.mark.slow
 def test_rows_with_computed_columns_are_followed_and_groups_are_not(
     qtbot: QtBot, shown_table, related, settled: Settled, go_to
 ) -> None:
@@ -305,6 +311,7 @@ def test_headers_mark_no_keys_of_groups(shown_table, settled: Settled, qtbot: Qt
     qtbot.waitUntil(lambda: flights.grid.column_header.keys == frozenset())
 
 
+@pytest.mark.slow
 def test_the_cell_menu_joins_along_a_relation(
     qtbot: QtBot, window: MainWindow, shown_table, settled: Settled, go_to
 ) -> None:
@@ -374,6 +381,7 @@ def test_related_rows_open_into_what_they_are_related_to(
     qtbot.waitUntil(lambda: current(settled(), "number") == 0)
 
 
+@pytest.mark.slow
 def test_all_rows_of_a_related_row_are_followed(
     qtbot: QtBot, window: MainWindow, shown_table, related, settled: Settled, store: Store
 ) -> None:
@@ -392,6 +400,7 @@ def test_all_rows_of_a_related_row_are_followed(
     assert tab.name == "hubs"
 
 
+@pytest.mark.slow
 def test_circles_of_rows_are_cut(qtbot: QtBot, shown_table, related, store: Store) -> None:
     store["people"].update([{"_id": 0, "chief": 1}])  # Ada's chief is Ben, whose chief is Ada
     people = shown_table("people")

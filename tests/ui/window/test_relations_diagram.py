@@ -223,6 +223,7 @@ def test_suggestions_are_dashed_with_reasons_and_taken_with_a_click(
     assert not any(one.is_suggested for one in diagram.checks.connections)
 
 
+@pytest.mark.slow
 def test_renaming_and_removing_with_keys_and_undo(
     qtbot: QtBot, diagram: RelationsTab, window: MainWindow
 ) -> None:
@@ -311,6 +312,7 @@ def test_the_keyboard_goes_from_table_to_table_zooms_and_opens(
     assert settled().name == "airlines"
 
 
+@pytest.mark.slow
 def test_long_tables_scroll_and_are_searched(qtbot: QtBot, diagram: RelationsTab) -> None:
     box = diagram.canvas.boxes["flights"]
     diagram.canvas.choose_table("flights")
@@ -332,6 +334,7 @@ def test_long_tables_scroll_and_are_searched(qtbot: QtBot, diagram: RelationsTab
     assert not box.is_found and not diagram.canvas.boxes["people"].is_faded
 
 
+@pytest.mark.slow
 def test_a_table_that_is_dropped_meanwhile_goes_with_its_lines(
     qtbot: QtBot, diagram: RelationsTab, store: Store
 ) -> None:
@@ -348,6 +351,7 @@ def test_a_table_that_is_dropped_meanwhile_goes_with_its_lines(
     assert diagram.panel.buttons["dangling"].isHidden() and not diagram.panel.buttons["remove"].isHidden()
 
 
+@pytest.mark.slow
 def test_a_commit_to_a_table_is_checked_again(
     qtbot: QtBot, diagram: RelationsTab, window: MainWindow, store: Store
 ) -> None:
@@ -358,6 +362,7 @@ def test_a_commit_to_a_table_is_checked_again(
     settle(qtbot, diagram)
 
 
+@pytest.mark.slow
 def test_menus_of_tables_lines_and_the_ground(qtbot: QtBot, diagram: RelationsTab) -> None:
     def entries(kind: str, name: str) -> list[str]:
         diagram.canvas.menu_requested.emit(kind, name, QPoint(10, 10))
@@ -386,6 +391,7 @@ def test_the_diagram_is_exported_as_svg_and_png(qtbot: QtBot, diagram: Relations
     qtbot.waitUntil(lambda: "the drawing cannot be written" in diagram.messages.label.text())
 
 
+@pytest.mark.slow
 def test_five_hundred_tables_are_drawn_without_meeting(qtbot: QtBot) -> None:
     canvas = Canvas()
     qtbot.addWidget(canvas)
@@ -408,6 +414,7 @@ def test_five_hundred_tables_are_drawn_without_meeting(qtbot: QtBot) -> None:
     assert canvas.boxes["t250"].isVisible() and canvas.scale_now > 0.5
 
 
+@pytest.mark.slow
 def test_a_store_without_tables_says_what_to_do(qtbot: QtBot, window: MainWindow, store: Store) -> None:
     window.diagrams.show(store.path)
     qtbot.waitUntil(lambda: window.diagrams.current is not None and window.diagrams.current.empty.isVisible())

@@ -55,6 +55,7 @@ def test_refresh_shows_what_the_file_holds_now(window, file_tab, file, longer, s
     assert not file_tab.messages.isVisible()
 
 
+@pytest.mark.slow
 def test_refresh_keeps_the_place(window, file_tab, file, longer, settled) -> None:
     file_tab.grid.go_to(700)
     settled()
@@ -78,6 +79,7 @@ def test_conditions_of_columns_that_are_gone_are_taken_out(window, file_tab, fil
     assert "taken out" in file_tab.messages.label.text()
 
 
+@pytest.mark.slow
 def test_opening_an_open_file_again_follows_its_change(window, file_tab, file, longer, qtbot) -> None:
     write(file, longer)
     window.open_paths([file])
@@ -85,6 +87,7 @@ def test_opening_an_open_file_again_follows_its_change(window, file_tab, file, l
     assert window.tabs.dataset_tab is file_tab
 
 
+@pytest.mark.slow
 def test_a_text_file_that_changed_is_read_to_its_new_end(window, tmp_path, settled, qtbot) -> None:
     path = tmp_path / "numbers.csv"
     path.write_text("n\n1\n2\n")
@@ -123,6 +126,7 @@ def test_rows_read_while_a_text_file_came_in_do_not_replace_all_of_them(
     assert tab.status == "300,000 rows"
 
 
+@pytest.mark.slow
 def test_an_error_of_a_changed_file_offers_to_reload_it(window, file_tab, file, longer, settled) -> None:
     write(file, longer)
     file_tab.set_sort([SortKey("note")])
@@ -144,6 +148,7 @@ def test_an_error_goes_when_rows_can_be_read_again(window, file_tab, file, longe
     assert not settled().messages.isVisible()
 
 
+@pytest.mark.slow
 def test_a_bug_is_logged_and_its_details_can_be_had(window, file_tab, monkeypatch, caplog, settled) -> None:
     def stumble() -> None:
         raise ZeroDivisionError("nothing to share")
@@ -160,6 +165,7 @@ def test_a_bug_is_logged_and_its_details_can_be_had(window, file_tab, monkeypatc
     dialog.close()
 
 
+@pytest.mark.slow
 def test_short_rows_found_late_can_be_filled_up(window, tmp_path, settled, qtbot) -> None:
     path = tmp_path / "short.csv"
     path.write_text("a,b\n" + "".join(f"{i},row {i}\n" for i in range(400_000)) + "7\n")
@@ -194,6 +200,7 @@ def test_short_rows_found_at_once_can_be_filled_up(window, tmp_path, settled, qt
     assert settled().status == "4 rows"
 
 
+@pytest.mark.slow
 def test_a_file_is_read_differently_and_so_again_the_next_time(window, tmp_path, settled, qtbot) -> None:
     path = tmp_path / "dates.csv"
     path.write_text("d;n\n01/02/2025;1,234\n")
@@ -234,6 +241,7 @@ def watched_tab(noticed_at_once, window, file_tab, qtbot) -> DatasetTab:
     return file_tab
 
 
+@pytest.mark.slow
 def test_a_file_that_changes_on_disk_is_offered_again(watched_tab, file, longer, settled, qtbot) -> None:
     write(file, longer)
     qtbot.waitUntil(watched_tab.messages.isVisible)
@@ -245,6 +253,7 @@ def test_a_file_that_changes_on_disk_is_offered_again(watched_tab, file, longer,
     assert not watched_tab.messages.isVisible()
 
 
+@pytest.mark.slow
 def test_a_file_put_in_the_place_of_another_is_noticed_each_time(
     watched_tab, file, longer, rows, settled, qtbot
 ) -> None:
@@ -265,6 +274,7 @@ def test_a_file_that_is_deleted_or_cut_off_is_told(watched_tab, file, qtbot) -> 
     assert watched_tab.view.num_rows == 1000
 
 
+@pytest.mark.slow
 def test_a_file_that_is_only_touched_is_not_offered(watched_tab, file, rows, qtbot, monkeypatch) -> None:
     looks = []
     monkeypatch.setattr("lamella.ui.window.file_watch.same_files", lambda *files: looks.append(files) or True)
@@ -273,6 +283,7 @@ def test_a_file_that_is_only_touched_is_not_offered(watched_tab, file, rows, qtb
     assert not watched_tab.messages.isVisible()
 
 
+@pytest.mark.slow
 def test_files_of_closed_tabs_are_not_watched(window, file_tab, file) -> None:
     watcher = QApplication.instance().findChild(QFileSystemWatcher)
     assert str(file) in watcher.files()

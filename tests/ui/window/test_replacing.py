@@ -59,6 +59,7 @@ def test_replace_shows_what_changes_and_makes_one_commit(
     assert table.count(col("note").starts_with("line")) == 0
 
 
+@pytest.mark.slow
 def test_a_regular_expression_has_groups_and_its_faults_are_told(
     table_tab, table, go_to, replace, ready, settled
 ) -> None:
@@ -77,6 +78,7 @@ def test_a_regular_expression_has_groups_and_its_faults_are_told(
     assert [table.get(i)["note"] for i in (7, 42, 123)] == ["-7", "2-4", "23-1"]
 
 
+@pytest.mark.slow
 def test_the_selection_the_filter_or_all_rows_are_looked_through(
     table_tab, table, go_to, replace, ready, settled
 ) -> None:
@@ -98,6 +100,7 @@ def test_the_selection_the_filter_or_all_rows_are_looked_through(
     assert all(table.get(i)["note"] == f" {i}" for i in ids)
 
 
+@pytest.mark.slow
 def test_whole_cells_of_all_text_columns(table_tab, table, go_to, replace, ready, settled) -> None:
     table.update([{"_id": 3, "note": "UA"}, {"_id": 4, "note": "UA 7"}])
     table_tab.reopening.refresh()
@@ -115,6 +118,7 @@ def test_whole_cells_of_all_text_columns(table_tab, table, go_to, replace, ready
     assert [table.get(i)["note"] for i in (3, 4)] == ["United", "UA 7"]
 
 
+@pytest.mark.slow
 def test_rows_stay_where_they_are_after_a_replacement(
     window, table_tab, table, go_to, replace, ready, settled
 ) -> None:
@@ -146,6 +150,7 @@ def test_somebody_elses_commit_refuses_what_was_counted_before(
     QTest.keyClick(dialog, Qt.Key.Key_Escape)
 
 
+@pytest.mark.slow
 def test_a_read_only_file_offers_the_import_and_opens_the_dialog_there(
     window, locked_tab, settled, qtbot
 ) -> None:

@@ -67,6 +67,7 @@ def test_edits_are_marked_and_counted_and_saved_as_one_commit(
     assert not tab.grid.marks and shown(tab, 3, "delay") == "777"
 
 
+@pytest.mark.slow
 def test_a_value_typed_back_is_clean_and_undo_takes_edits_back(
     window, review_tab, table, go_to, settled, counted
 ) -> None:
@@ -87,6 +88,7 @@ def test_a_value_typed_back_is_clean_and_undo_takes_edits_back(
     assert table.version == 1 and not review_tab.review.undo()
 
 
+@pytest.mark.slow
 def test_marks_follow_their_rows_and_discard_takes_them_away(
     review_tab, table, go_to, settled, counted, qtbot
 ) -> None:
@@ -102,6 +104,7 @@ def test_marks_follow_their_rows_and_discard_takes_them_away(
     assert not tab.grid.marks and table.version == 1
 
 
+@pytest.mark.slow
 def test_the_difference_lists_before_and_after(review_tab, table, go_to, settled, counted, qtbot) -> None:
     go_to(review_tab, 5, "note")
     enter(review_tab, "new")
@@ -160,6 +163,7 @@ def test_closing_asks_before_edits_are_dropped(window, review_tab, table, go_to,
     assert all("1 cell changed, not saved yet" in text for text in asked) and len(asked) == 2
 
 
+@pytest.mark.slow
 def test_replacing_and_new_rows_are_collected_too(
     window, review_tab, table, go_to, settled, counted, qtbot
 ) -> None:
@@ -178,6 +182,7 @@ def test_replacing_and_new_rows_are_collected_too(
     assert table.version == 2 and table.count() == 1001 and table.get(990)["note"] == "0"
 
 
+@pytest.mark.slow
 def test_filling_takes_what_is_edited_and_not_saved(
     window, review_tab, table, go_to, settled, counted
 ) -> None:
@@ -196,6 +201,7 @@ def test_filling_takes_what_is_edited_and_not_saved(
     assert [mark(review_tab, row, "note") for row in (6, 7)] == ["x"] * 2 and table.version == 1
 
 
+@pytest.mark.slow
 def test_saving_waits_for_edits_that_are_on_their_way(
     window, review_tab, table, go_to, settled, counted, qtbot
 ) -> None:
@@ -230,6 +236,7 @@ def test_an_edit_made_while_others_are_saved_is_kept(
     assert review_tab.review.dialog is None
 
 
+@pytest.mark.slow
 def test_undo_takes_back_an_edit_that_is_on_its_way(
     window, review_tab, table, go_to, settled, counted, qtbot
 ) -> None:
@@ -259,6 +266,7 @@ def test_edits_are_saved_where_no_row_is_shown(
     assert table.get(3)["note"] == "x" and not tab.messages.label.text().startswith("Something")
 
 
+@pytest.mark.slow
 def test_of_very_many_edits_those_on_screen_are_marked(
     window, review_tab, table, go_to, settled, counted
 ) -> None:

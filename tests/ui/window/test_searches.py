@@ -77,6 +77,7 @@ def test_words_are_ranked_with_snippets_and_a_click_goes_to_the_row(
     assert words("zebra") == [] and "No row" in books_tab.finding.words.offer.text()
 
 
+@pytest.mark.slow
 def test_words_follow_the_filter_and_changes_of_the_table(books, books_tab, words, settled, qtbot) -> None:
     books.indexes.create("body", kind="fulltext")
     assert len(words("fox")) == 2
@@ -89,6 +90,7 @@ def test_words_follow_the_filter_and_changes_of_the_table(books, books_tab, word
     qtbot.waitUntil(lambda: {one.row_id for one in results.results} == {2, 4})
 
 
+@pytest.mark.slow
 def test_without_an_index_words_offer_to_build_one(window, books, books_tab, words, qtbot) -> None:
     assert words("fox") == []
     panel = books_tab.finding.words
@@ -102,6 +104,7 @@ def test_without_an_index_words_offer_to_build_one(window, books, books_tab, wor
     dialog.close()
 
 
+@pytest.mark.slow
 def test_files_and_computed_rows_say_why_they_have_no_words(window, file_tab, words) -> None:
     assert words("fox") == []
     assert "table of a store" in file_tab.finding.words.offer.text()
@@ -144,6 +147,7 @@ def test_a_text_is_found_in_all_tables_and_open_files(
     qtbot.waitUntil(lambda: tab.finding.bar.news.text() == "2 of 2")
 
 
+@pytest.mark.slow
 def test_steps_that_hide_the_row_are_taken_off(window, file_tab, everywhere, settled, qtbot) -> None:
     file_tab.set_filter(col("delay") > 0)
     settled()
@@ -155,6 +159,7 @@ def test_steps_that_hide_the_row_are_taken_off(window, file_tab, everywhere, set
     assert "steps were removed" in file_tab.messages.label.text()
 
 
+@pytest.mark.slow
 def test_a_row_of_a_sorted_table_is_found_where_it_stands(
     window, books_tab, everywhere, settled, qtbot
 ) -> None:
@@ -178,6 +183,7 @@ def test_words_are_found_by_an_index_where_there_is_one(
     assert everywhere("row 99")[0][1].endswith("11 · all rows")
 
 
+@pytest.mark.slow
 def test_a_bad_pattern_and_a_dropped_table_are_told(window, books, table, everywhere, qtbot) -> None:
     everywhere("fox")
     search = window.searches.tab
@@ -195,6 +201,7 @@ def test_a_bad_pattern_and_a_dropped_table_are_told(window, books, table, everyw
     assert found[0][0] == "books · My tables" and "flights was dropped" in found[-1][0]
 
 
+@pytest.mark.slow
 def test_a_search_everywhere_is_stopped(window, books, table, everywhere, qtbot) -> None:
     look, begun = CellSearch.run, threading.Event()
 
@@ -220,6 +227,7 @@ def test_a_search_everywhere_is_stopped(window, books, table, everywhere, qtbot)
     assert not search.stop.isVisible()
 
 
+@pytest.mark.slow
 def test_a_medium_that_vanishes_leaves_the_other_tables(
     window, books, file_tab, file, everywhere, qtbot
 ) -> None:

@@ -73,6 +73,7 @@ def test_numbers_are_written_to_be_read(value, text) -> None:
     assert number_text(value) == text
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(*[st.integers(0, 6)] * 4), min_size=1, max_size=5))
 def test_cells_that_blocks_share_count_once(corners) -> None:
     blocks = [CellRange.between((a, b), (c, d)) for a, b, c, d in corners]
@@ -109,6 +110,7 @@ def test_the_status_bar_says_what_is_selected(window, file_tab, rows, go_to, qtb
     assert figures_of(window) == ""
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize("sorted_", [False, True])
 def test_a_whole_filtered_column_is_summed_up(window, file_tab, rows, settled, qtbot, sorted_) -> None:
     file_tab.set_filter(col("delay") > 100)
@@ -128,6 +130,7 @@ def test_a_whole_filtered_column_is_summed_up(window, file_tab, rows, settled, q
     qtbot.waitUntil(lambda: figures_of(window).startswith(f"Σ {sum(later):,} "))
 
 
+@pytest.mark.slow
 def test_another_selection_ends_what_is_being_read(window, file_tab, monkeypatch, qtbot) -> None:
     begun, go_on, ended = threading.Event(), threading.Event(), threading.Event()
 
@@ -151,6 +154,7 @@ def test_another_selection_ends_what_is_being_read(window, file_tab, monkeypatch
     assert ended.is_set()
 
 
+@pytest.mark.slow
 def test_each_tab_has_its_own_figures(window, file_tab, tmp_path, settled, qtbot) -> None:
     file_tab.grid.select_all()
     qtbot.waitUntil(lambda: figures_of(window).startswith("Σ"))
@@ -163,6 +167,7 @@ def test_each_tab_has_its_own_figures(window, file_tab, tmp_path, settled, qtbot
     assert figures_of(window) == before
 
 
+@pytest.mark.slow
 def test_a_sorted_view_is_added_up_in_the_order_of_its_file(file_tab, settled) -> None:
     file_tab.set_sort([SortKey("note")])
     view = settled().view

@@ -48,6 +48,7 @@ def test_choice_is_applied_at_once_saved_and_reset(qtbot, window, page, memory):
     assert not row.reset.isVisible()
 
 
+@pytest.mark.slow
 def test_number_is_applied_when_it_was_typed(qtbot, page, memory):
     box = page.rows["text_scale"].editor.box
     box.selectAll()
@@ -95,6 +96,7 @@ def test_value_of_this_run_is_shown_with_its_origin_and_cannot_be_changed(window
     assert ("LAMELLA_TEXT_SCALE" if origin is Origin.ENVIRONMENT else "command line") in row.origin.text()
 
 
+@pytest.mark.slow
 def test_page_follows_what_is_changed_elsewhere(window, page, memory):
     memory.settings["theme"] = "dark"
     theme.current().set_mode("dark")

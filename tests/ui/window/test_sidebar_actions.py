@@ -43,6 +43,7 @@ def choose(menu: QMenu, text: str) -> None:
     menu.close()
 
 
+@pytest.mark.slow
 def test_a_table_is_listed_with_its_rows_after_each_change(window, table_tab, go_to, qtbot) -> None:
     def listed() -> list[int | None]:
         leaves = window.sidebar.tree.findItems(table_tab.name, Qt.MatchFlag.MatchRecursive)

@@ -170,6 +170,7 @@ def few_rows() -> Iterator[None]:
     spill.limit_rows(before)
 
 
+@pytest.mark.slow
 def test_more_rows_than_the_limit_lie_in_a_file_and_are_counted_there(
     window: MainWindow, spark_address: str, path: Path, settled: Callable[[], DatasetTab],
     few_rows: None, monkeypatch: pytest.MonkeyPatch,
@@ -185,6 +186,7 @@ def test_more_rows_than_the_limit_lie_in_a_file_and_are_counted_there(
     assert shown.view.page(1_100, 5).num_rows == 5
 
 
+@pytest.mark.slow
 def test_further_rows_are_fetched_until_all_are_there(
     qtbot: QtBot, window: MainWindow, spark_address: str, path: Path, settled: Callable[[], DatasetTab],
     few_rows: None,
@@ -202,6 +204,7 @@ def test_further_rows_are_fetched_until_all_are_there(
     assert sorted(tab.view.page(0, ROWS)["id"].to_pylist()) == list(range(ROWS))
 
 
+@pytest.mark.slow
 def test_by_a_key_rows_have_an_order_and_go_on_behind_the_last_one(
     qtbot: QtBot, window: MainWindow, spark_address: str, path: Path, settled: Callable[[], DatasetTab],
     few_rows: None,
@@ -236,6 +239,7 @@ def test_by_a_key_rows_have_an_order_and_go_on_behind_the_last_one(
     assert window.library.readings.of(key).options == {"row_key": ("id",)}, "it is remembered"
 
 
+@pytest.mark.slow
 def test_figures_are_of_all_rows_not_of_those_that_were_fetched(
     qtbot: QtBot, window: MainWindow, spark_address: str, path: Path, settled: Callable[[], DatasetTab],
     few_rows: None,

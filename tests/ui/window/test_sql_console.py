@@ -87,6 +87,7 @@ def test_means_are_shown_with_the_digits_that_people_read(run):
     assert texts == ["0.667", "≈3.141592654"]
 
 
+@pytest.mark.slow
 def test_from_a_tab_it_begins_with_that_tabs_rows(qtbot, window, table_tab):
     window.commands["sql"].trigger()
     console = window.consoles.current
@@ -137,6 +138,7 @@ def test_what_is_not_open_is_not_read(run, tmp_path):
     assert "is not done in SQL here" in message(run("copy flights to 'x.csv'"))
 
 
+@pytest.mark.slow
 def test_files_are_named_by_their_titles_and_other_stores_by_prefix(qtbot, window, run, settled, tmp_path):
     path = tmp_path / "trips 2024.parquet"
     pq.write_table(pa.table({"fare": [1.5, 2.5]}), path)
@@ -170,6 +172,7 @@ def test_names_are_proposed_as_one_types(qtbot, console):
     assert not popup.isVisible()
 
 
+@pytest.mark.slow
 def test_parameters_are_fields_with_the_types_of_their_columns(qtbot, console, run):
     text = "select count(*) as n from flights where delay > :least and carrier = $who"
     console.editor.setPlainText(text)
@@ -253,6 +256,7 @@ def test_stop_ends_what_never_would(qtbot, console):
     assert console.editor.problem_span is None
 
 
+@pytest.mark.slow
 def test_a_long_answer_is_looked_at_while_it_comes_in(qtbot, console):
     console.editor.setPlainText("select range as n from range(100000000000)")
     console.run()
@@ -300,6 +304,7 @@ FOREIGN = {
 }
 
 
+@pytest.mark.slow
 def test_sql_of_the_manuals_of_other_databases_runs_or_is_offered_anew(qtbot, run):
     for text, count in MANUALS.items():
         assert run(text).front_tab.view.num_rows == count, text
@@ -329,6 +334,7 @@ def test_what_is_no_statement_here_is_refused_with_what_helps(run):
         assert says in message(run(text)), text
 
 
+@pytest.mark.slow
 def test_what_cannot_be_read_is_marked_while_it_is_typed(qtbot, console):
     editor = console.editor
     QTest.keyClicks(editor, "select carrier frm flights wher delay > 5;")
@@ -352,6 +358,7 @@ def test_what_cannot_be_read_is_marked_while_it_is_typed(qtbot, console):
     qtbot.waitUntil(lambda: not editor.problem)
 
 
+@pytest.mark.slow
 def test_parameters_without_values_are_said(run):
     console = run("select * from flights where carrier = $carrier and delay > :least")
     assert message(console).startswith("$carrier and $least have no values: they are NULL")
@@ -462,6 +469,7 @@ def test_a_statement_becomes_steps_of_its_table(qtbot, window, console):
     assert [one.kind for one in tab.line.steps][:2] == [Where, Group]
 
 
+@pytest.mark.slow
 def test_steps_open_as_a_statement(qtbot, window, table_tab, settled):
     from lamella import col
 
@@ -510,6 +518,7 @@ def test_what_is_open_at_the_end_of_a_line_colours_the_next(console):
     assert colors[3][-1] == (15, 6, faint)
 
 
+@pytest.mark.slow
 def test_megabytes_are_pasted_and_one_statement_of_them_runs(qtbot, console):
     text = "insert into t values (1, 'abc'); -- a line of a dump\n" * 40_000 + "select 7 as n"
     QGuiApplication.clipboard().setText(text)

@@ -107,6 +107,7 @@ def test_a_short_chip_keeps_its_words_beside_its_buttons(qtbot: QtBot, table_tab
     assert eye.isVisible() and eye.x() >= theme.S + theme.current().px(14) + theme.S + words
 
 
+@pytest.mark.slow
 def test_figures_are_chosen_named_and_checked(qtbot: QtBot, table_tab: DatasetTab, settled: Settled) -> None:
     table_tab.add_step(BY_CARRIER)
     settled()
@@ -127,6 +128,7 @@ def test_figures_are_chosen_named_and_checked(qtbot: QtBot, table_tab: DatasetTa
     qtbot.waitUntil(lambda: columns(table_tab) == ["carrier", "n", "max(note)"])
 
 
+@pytest.mark.slow
 def test_a_function_that_needs_a_column_begins_with_one(qtbot: QtBot, table_tab: DatasetTab) -> None:
     table_tab.add_step(BY_CARRIER)
     table_tab.steps.edit(0)
@@ -328,6 +330,7 @@ def test_columns_come_back_as_they_were(qtbot: QtBot, table_tab: DatasetTab, set
     assert tab.grid.column_header.sectionSize(column) == 333
 
 
+@pytest.mark.slow
 def test_typing_in_a_filter_is_one_visit(qtbot: QtBot, table_tab: DatasetTab, settled: Settled) -> None:
     table_tab.set_filter(col("delay") > 1)
     settled()
@@ -355,6 +358,7 @@ def test_what_comes_behind_a_step_is_switched_off_to_see_the_data_there(
     assert columns(table_tab) == ["delay", "carrier", "note"]
 
 
+@pytest.mark.slow
 def test_a_long_line_has_its_longest_chips_cut_and_scrolls(
     qtbot: QtBot, table_tab: DatasetTab, settled: Settled
 ) -> None:
@@ -370,6 +374,7 @@ def test_a_long_line_has_its_longest_chips_cut_and_scrolls(
     assert not last.visibleRegion().isEmpty()
 
 
+@pytest.mark.slow
 def test_controls_of_the_forms_have_names(table_tab: DatasetTab, settled: Settled) -> None:
     settled()
     for kind in KINDS:
@@ -382,6 +387,7 @@ def test_controls_of_the_forms_have_names(table_tab: DatasetTab, settled: Settle
         table_tab.steps.close_editor()
 
 
+@pytest.mark.slow
 def test_a_computed_column_of_a_large_table_is_shown_sorted_and_exported(
     qtbot: QtBot,
     window: MainWindow,
@@ -440,6 +446,7 @@ def test_a_form_is_begun_in_place_of_another_that_was_never_finished(
     assert [one.kind for one in table_tab.steps.line.steps] == [Where, Limit]
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize("kind", [Pivot, Where])
 def test_a_form_stays_while_the_rows_are_read_again(
     qtbot: QtBot, table_tab: DatasetTab, table: Table, settled: Settled, kind: type[Step]
@@ -493,6 +500,7 @@ def test_a_filter_without_a_value_leaves_no_chip(
     assert texts(table_tab) == [] and table_tab.line.steps == ()
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize("text_scale", [1.0, 1.5])
 def test_the_steps_to_add_are_all_in_sight(qtbot: QtBot, table_tab: DatasetTab, text_scale: float) -> None:
     theme.current().set_text_scale(text_scale)
@@ -516,6 +524,7 @@ def test_arrow_keys_go_through_the_steps_that_are_found(qtbot: QtBot, table_tab:
     assert menu.list.currentItem() is None
 
 
+@pytest.mark.slow
 def test_forms_are_not_cut_in_a_small_window_with_large_text(
     qtbot: QtBot, window: MainWindow, table_tab: DatasetTab, settled: Settled
 ) -> None:

@@ -125,6 +125,7 @@ def test_other_changes_open_the_dialog_with_their_form(
     dialog.reject()
 
 
+@pytest.mark.slow
 def test_files_say_how_they_can_be_changed(window, file_tab, go_to, settled, qtbot) -> None:
     go_to(file_tab, 3, "note")
     window.commands["drop_column"].trigger()

@@ -80,6 +80,7 @@ def test_row_groups_that_the_filter_skips_are_drawn(qtbot, grouped, page, settle
     page.strip.grab()
 
 
+@pytest.mark.slow
 def test_a_computed_result_says_what_it_is(qtbot, grouped, page, settled):
     grouped.apply(Line.of([Group(("word",), (("n", agg.count()),))]))
     settled()

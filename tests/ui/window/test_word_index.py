@@ -131,6 +131,7 @@ def test_an_estimate_that_comes_late_is_left_out(qtbot: QtBot, table: Table, win
     indexes.answers["note"]("about 9 GB")
 
 
+@pytest.mark.slow
 def test_an_index_that_is_ready_late_leaves_another_column_alone(
     qtbot: QtBot, table: Table, table_tab: DatasetTab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -170,6 +171,7 @@ def test_an_estimate_that_fails_is_logged(
     assert "The disk is full" in caplog.text
 
 
+@pytest.mark.slow
 def test_building_is_stopped(
     qtbot: QtBot, window: MainWindow, table: Table, table_tab: DatasetTab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -190,6 +192,7 @@ def test_building_is_stopped(
     assert not one.offer.isVisible()
 
 
+@pytest.mark.slow
 def test_building_goes_on_when_the_form_is_closed(
     qtbot: QtBot, window: MainWindow, table: Table, table_tab: DatasetTab
 ) -> None:
@@ -239,6 +242,7 @@ def test_steps_with_words_are_kept(table: Table, table_tab: DatasetTab, settled:
     assert settled().view.num_rows == table.store.views["twelve"].read().num_rows == 1
 
 
+@pytest.mark.slow
 def test_an_index_that_is_gone_is_offered_again(
     qtbot: QtBot, table: Table, table_tab: DatasetTab, settled: Settled
 ) -> None:
@@ -260,6 +264,7 @@ def test_an_index_that_is_gone_is_offered_again(
     qtbot.waitUntil(lambda: not table_tab.messages.isVisible())
 
 
+@pytest.mark.slow
 def test_words_are_text_beside_the_builder_and_sql_says_why_not(
     qtbot: QtBot, table: Table, table_tab: DatasetTab, settled: Settled
 ) -> None:

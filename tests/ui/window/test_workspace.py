@@ -115,6 +115,7 @@ def test_steps_looks_cell_and_place_come_back(qtbot, window, settled, file_tab, 
     assert again.grid.filter_row.is_shown and not again.visits.can_go_back
 
 
+@pytest.mark.slow
 def test_chart_comes_back(qtbot, window, settled, file_tab, go_to, restart, opened):
     go_to(file_tab, 0, "carrier")
     window.commands["chart"].trigger()
@@ -125,6 +126,7 @@ def test_chart_comes_back(qtbot, window, settled, file_tab, go_to, restart, open
     assert again.charting.view.spec == spec
 
 
+@pytest.mark.slow
 def test_table_comes_back_joined_and_grouped(window, store, table_tab, settled, restart, opened):
     carriers = pa.table({"carrier": ["AA", "UA"], "name": ["American", "United"]})
     other = store.create_table("airlines", carriers)
@@ -137,6 +139,7 @@ def test_table_comes_back_joined_and_grouped(window, store, table_tab, settled, 
     assert sorted(again.view.page(0, 2).column("name").to_pylist()) == ["American", "United"]
 
 
+@pytest.mark.slow
 def test_table_of_a_spark_server_comes_back(window, file, spark_address, settled, restart, opened):
     window.opening.open_key((f"{spark_address}/parquet:{file}",))
     tab = settled()
@@ -152,6 +155,7 @@ def test_table_of_a_spark_server_comes_back(window, file, spark_address, settled
     assert not again.sidebar.entries("recent"), "what is open is listed once"
 
 
+@pytest.mark.slow
 def test_only_the_tab_in_front_is_opened_until_others_are_looked_at(
     qtbot, window, settled, file_tab, file, other, restart, opened
 ):
@@ -193,6 +197,7 @@ def test_tab_of_a_file_that_is_gone_is_closed_by_its_button(qtbot, window, file_
     assert again.tabs.tabs.count() == 0 and again.tabs.currentWidget() is again.start
 
 
+@pytest.mark.slow
 def test_file_that_changed_is_shown_as_it_is_now_and_says_so(
     qtbot, window, settled, file_tab, file, restart, opened
 ):
@@ -213,6 +218,7 @@ def other(tmp_path: Path, rows: pa.Table) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_slow_file_holds_no_other_tab(qtbot, file, other, monkeypatch, restart):
     goes_on, open_file = threading.Event(), restored_tabs.open_file
 
@@ -246,6 +252,7 @@ def test_file_of_the_command_line_is_shown_beside_what_was_open(
     assert isinstance(again.tabs.widgets[0], PendingTab) and not again.tabs.widgets[0].is_opening
 
 
+@pytest.mark.slow
 def test_opening_what_is_not_opened_yet_opens_its_tab_as_it_was(
     window, settled, file_tab, file, other, restart, opened
 ):
@@ -275,6 +282,7 @@ def test_changes_are_saved_while_the_window_is_open(qtbot, window, memory, file_
     qtbot.waitUntil(lambda: saved()["tabs"] == [])
 
 
+@pytest.mark.slow
 def test_tab_that_nobody_looked_at_is_saved_as_it_was(window, settled, file_tab, other, restart, opened):
     file_tab.set_filter(col("delay") > 60)
     settled()
@@ -290,6 +298,7 @@ def test_tab_that_nobody_looked_at_is_saved_as_it_was(window, settled, file_tab,
     assert opened(third).where == (col("delay") > 60)
 
 
+@pytest.mark.slow
 def test_an_earlier_version_comes_back_as_it_was(qtbot, window, table_tab, table, restart, opened):
     table.update([{"_id": 0, "note": "new"}])
     table_tab.versions.open_requested.emit(1)
@@ -300,6 +309,7 @@ def test_an_earlier_version_comes_back_as_it_was(qtbot, window, table_tab, table
     qtbot.waitUntil(lambda: again.view.num_rows == 1)
 
 
+@pytest.mark.slow
 def test_diagram_and_page_of_a_store_come_back(qtbot, window, table_tab, restart):
     window.commands["store_page"].trigger()
     window.commands["relations"].trigger()
@@ -330,6 +340,7 @@ def test_closed_tab_is_reopened_with_its_steps(qtbot, window, settled, file_tab,
     assert settled() is shown and window.tabs.tabs.count() == 1, "what is open again is shown"
 
 
+@pytest.mark.slow
 def test_benchmark_comes_back_with_its_choices(qtbot, window, restart):
     window.show_benchmark()
     controls = window.benchmark.controls
@@ -373,6 +384,7 @@ def test_benchmark_comes_back_with_the_run_that_it_showed(qtbot, window, restart
     assert third.benchmark.controls.workloads[0].id == "small" and third.benchmark.results.empty
 
 
+@pytest.mark.slow
 def test_two_hundred_tabs_come_back_without_being_opened(file, restart):
     state = pending(key=[str(file)])
     state["tabs"] = [{**state["tabs"][0], "state": {"key": [f"{n}.csv"]}} for n in range(200)]
@@ -438,6 +450,7 @@ def test_what_cannot_be_saved_is_said_and_the_window_goes_on(qtbot, window, file
     monkeypatch.undo()
 
 
+@pytest.mark.slow
 def test_nothing_is_saved_while_it_is_turned_off(qtbot, window, memory, file_tab):
     qtbot.waitUntil(lambda: bool(memory.entries[-1].state))
     window.workspace.turn(False)
