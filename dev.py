@@ -15,6 +15,7 @@ import importlib.util
 import os
 import platform
 import re
+import runpy
 import shlex
 import shutil
 import subprocess
@@ -25,9 +26,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
-from tests.long_forms import LONG_FORMS
-
 ROOT = Path(__file__).resolve().parent
+LONG_FORMS = runpy.run_path(str(ROOT / "tests" / "long_forms.py"))["LONG_FORMS"]  # `tests` may be another's
 VENV = ROOT / ".venv"
 STAMP = VENV / "lamella-installed"
 PACKAGE = ROOT / "packaging" / "lamella"
