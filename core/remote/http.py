@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import socket
 import ssl
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from email.utils import parsedate_to_datetime
+from http.client import HTTPException
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lamella.core.jobs import Job
 from lamella.core.remote.addresses import Address
 from lamella.core.remote.problems import Unreachable, unreachable
-from lamella.core.remote.server import CONNECT_SECONDS, SILENT_SECONDS
+from lamella.core.remote.server import CONNECT_SECONDS, SILENT_SECONDS, UPLOAD_SILENT_SECONDS
+from lamella.core.remote.watchdog import Silent, Watchdog
 
 if TYPE_CHECKING:
     import urllib3
@@ -28,13 +33,14 @@ class HttpClient:
     def __init__(self, headers: Mapping[str, str]) -> None:
         import urllib3
 
+        self._trust = _trust()
         timeout = urllib3.Timeout(connect=CONNECT_SECONDS, read=SILENT_SECONDS)
         self._pool = urllib3.PoolManager(
             maxsize=MOST_CONNECTIONS,
             timeout=timeout,
             retries=_redirects(),
             headers={"Accept-Encoding": "identity", **headers},
-            ssl_context=_trust(),
+            ssl_context=self._trust,
         )
 
     def ask(
@@ -70,6 +76,53 @@ class HttpClient:
                 time.sleep(PAUSE_SECONDS)
         raise AssertionError("unreachable")
 
+    def put(
+        self, url: str, address: Address, pieces: Iterable[bytes], ask: Callable[[], object], job: Job
+    ) -> urllib3.BaseHTTPResponse:
+        """The answer to a body that comes in pieces, whatever its status; it takes as long as the line needs.
+        `ask` is that of a `Watchdog`. Raises `Unreachable`, `Silent` where the server no longer answers, and
+        `Cancelled` at once."""
+        from urllib3.exceptions import HTTPError
+        from urllib3.util import parse_url
+
+        target = parse_url(url)
+        connection = self._connection(target)
+
+        def end() -> None:
+            if connection.sock is not None:
+                with suppress(OSError):  # it has ended meanwhile
+                    socket.socket.shutdown(connection.sock, socket.SHUT_RDWR)
+
+        watchdog = Watchdog(ask, end)
+        headers = {**self._pool.headers, "Content-Type": "application/octet-stream"}
+        try:
+            connection.connect()
+            connection.timeout = UPLOAD_SILENT_SECONDS
+            with watchdog, job.interrupted_by(end):
+                with suppress(BrokenPipeError):  # a server that refuses answers before all has been sent
+                    body = _noting(pieces, watchdog)
+                    connection.request("PUT", target.request_uri, body, headers, chunked=True)
+                return connection.getresponse()
+        except (HTTPError, HTTPException, OSError) as error:
+            job.check()
+            raise (Silent(address) if watchdog.has_given_up else broken(address, error)) from None
+        finally:
+            connection.close()
+
+    def _connection(self, target: urllib3.util.Url) -> urllib3.connection.HTTPConnection:
+        from urllib3.connection import HTTPConnection, HTTPSConnection
+
+        host = target.host or ""
+        if target.scheme == "https":
+            return HTTPSConnection(host, target.port, timeout=CONNECT_SECONDS, ssl_context=self._trust)
+        return HTTPConnection(host, target.port, timeout=CONNECT_SECONDS)
+
+
+def _noting(pieces: Iterable[bytes], watchdog: Watchdog) -> Iterator[bytes]:
+    for piece in pieces:
+        yield piece
+        watchdog.note_progress()
+
 
 def _redirects() -> urllib3.Retry:
     """They are followed, to another host without the credentials; nothing else is tried again."""
@@ -88,11 +141,11 @@ def broken(address: Address, error: Exception) -> Unreachable:
         why = "Its name is not known"
     elif isinstance(error, kinds.NewConnectionError):
         why = "Nothing listens there"
-    elif isinstance(error, kinds.TimeoutError):
+    elif isinstance(error, kinds.TimeoutError | TimeoutError):
         why = "It did not answer in time"
     elif isinstance(error, kinds.ResponseError | kinds.LocationValueError):
         why = "It redirects in a circle, or to nowhere"
-    elif isinstance(error, kinds.SSLError):
+    elif isinstance(error, kinds.SSLError | ssl.SSLCertVerificationError):
         why = "Its certificate is not trusted here"
     elif isinstance(error, kinds.IncompleteRead) or "IncompleteRead" in str(error):
         why = "It broke off in the middle of its answer"

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from lamella.core.errors import Cancelled
 from lamella.core.jobs import Job
 from lamella.core.remote.addresses import Address
-from lamella.core.remote.server import CONNECT_SECONDS
+from lamella.core.remote.server import CONNECT_SECONDS, UPLOAD_SILENT_SECONDS
 from lamella.core.remote.watchdog import Silent, Watchdog
 
 UPLOAD_PART_BYTES, PIECE_BYTES = 8 << 20, 1 << 20
@@ -21,9 +21,6 @@ MOST_PARTS = 10_000
 """Of one upload to Amazon and Google; Azure takes more."""
 QUICK_UPLOAD_BYTES = 256 << 10
 """So much arrives within `SILENT_SECONDS` over a slow line, too."""
-UPLOAD_SILENT_SECONDS = 300.0
-"""The answer to a larger request comes when all of it has arrived, with others at a time, and Google may take
-minutes to join the parts. A `Watchdog` finds out sooner that nobody is there."""
 ABORT_SECONDS = 0.3
 """A silent server is given so long to forget the parts that it has."""
 RETRIES: dict[str, Any] = {

@@ -12,6 +12,9 @@ from lamella.core.remote.addresses import Address
 CONNECT_SECONDS = 3.0
 SILENT_SECONDS = 4.0
 """A server that sends nothing for so long is gone; one that is slow sends something."""
+UPLOAD_SILENT_SECONDS = 300.0
+"""The answer to an upload comes when all of it has arrived, and Google may take minutes to join the parts. A
+`Watchdog` finds out sooner that nobody is there."""
 
 Data = bytes | memoryview
 """Bytes of a file; a view of memory that a library holds spares a copy."""

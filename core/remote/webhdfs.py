@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 import time
 import uuid
 from collections.abc import Iterable, Iterator
@@ -26,6 +27,7 @@ from lamella.core.remote.problems import (
     AlreadyThere,
     MissingFile,
     RemoteProblem,
+    Unreachable,
     changed,
     of_status,
 )
@@ -35,6 +37,8 @@ from lamella.core.remote.server import Entry, Status
 DEFAULT_PORT, DEFAULT_TLS_PORT = 9870, 9871
 PIECE_BYTES = 1 << 20
 REMOVAL_PAUSES = (0.0, 0.3, 1.0)
+REMOVAL_SECONDS = 0.4
+"""What a server that is likely gone has for it, before the error is told."""
 KERBEROS = "The cluster asks for Kerberos, which is not spoken here"
 WAY_TO_TOKEN = (
     "Fetch a delegation token (curl --negotiate -u : 'http://HOST:9870/webhdfs/v1/?op=GETDELEGATIONTOKEN'), "
@@ -112,12 +116,17 @@ class WebHdfs:
         """Written beside it under another name, and renamed when it is whole."""
         draft = address.parent.child(f".{address.name}.{uuid.uuid4().hex[:8]}.part")
         try:
-            self._send(draft, source, job)
+            self._send(draft, source, job, address)
             done = self._json(
                 "PUT", draft, "RENAME", {"destination": f"/{address.key}", "renameoptions": "OVERWRITE"}
             )
             if done.get("boolean") is False:
                 raise RemoteProblem(address, "cannot be written", "The server did not rename it into place")
+        except Unreachable:
+            removal = threading.Thread(target=self._remove_quietly, args=(draft,), daemon=True)
+            removal.start()
+            removal.join(REMOVAL_SECONDS)
+            raise
         except BaseException:
             self._remove_quietly(draft)
             raise
@@ -126,7 +135,7 @@ class WebHdfs:
         """A rename that replaces nothing: HDFS lets one of two through."""
         draft = address.parent.child(f".{address.name}.{uuid.uuid4().hex[:8]}.part")
         try:
-            self._write(draft, [data])
+            self._write(draft, [data], Job(), address)
             done = self._json("PUT", draft, "RENAME", {"destination": f"/{address.key}"})
         except BaseException:
             self._remove_quietly(draft)
@@ -136,29 +145,32 @@ class WebHdfs:
             self.status(address)  # which says what else hinders it
             raise AlreadyThere(address)
 
-    def _send(self, draft: Address, source: Path, job: Job) -> None:
+    def _send(self, draft: Address, source: Path, job: Job, target: Address) -> None:
         total = source.stat().st_size
 
         def pieces() -> Iterator[bytes]:
             done = 0
             with source.open("rb") as file:
                 while piece := file.read(PIECE_BYTES):
-                    job.report(done, total, f"Writing {draft.name[1:].rpartition('.')[0]}")
+                    job.report(done, total, f"Writing {target.name}")
                     yield piece
                     done += len(piece)
 
-        self._write(draft, pieces())
+        self._write(draft, pieces(), job, target)
         job.report(total, total)
 
-    def _write(self, draft: Address, pieces: Iterable[bytes]) -> None:
-        first = self._request("PUT", self._url(draft, "CREATE", {"overwrite": "true"}), draft, redirect=False)
-        target = first.headers.get("Location", "")
-        if first.status != 307 or not target:
-            raise _problem(draft, first.status, first.data, "written", wait_of(first))
-        headers = {"Content-Type": "application/octet-stream"}
-        answer = self._request("PUT", target, draft, headers=headers, body=iter(pieces), redirect=False)
+    def _write(self, draft: Address, pieces: Iterable[bytes], job: Job, target: Address) -> None:
+        """Through a datanode, which is asked something while the file does not move. Errors name `target`."""
+        create = self._url(draft, "CREATE", {"overwrite": "true"})
+        first = self._request("PUT", create, target, redirect=False)
+        datanode = first.headers.get("Location", "")
+        if first.status != 307 or not datanode:
+            raise _problem(target, first.status, first.data, "written", wait_of(first))
+        probe = urljoin(datanode, "/webhdfs/v1/?" + urlencode({"op": "GETHOMEDIRECTORY", **self._who}))
+        ask = partial(self._request, "GET", probe, target, redirect=False)
+        answer = self._client.put(datanode, target, pieces, ask, job)
         if answer.status != 201:
-            raise _problem(draft, answer.status, answer.data, "written", wait_of(answer))
+            raise _problem(target, answer.status, answer.data, "written", wait_of(answer))
 
     def _remove_quietly(self, draft: Address) -> None:
         """More than once: the datanode may make the file a moment after it was told no more."""
