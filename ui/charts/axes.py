@@ -25,7 +25,8 @@ TURNED_SHARE = 0.72
 """How high and wide a text is that is turned by 45 degrees, as a share of its length."""
 BETWEEN = [math.log10(step) for step in range(2, 10)]
 LEAST_DECADES = 1.5
-"""On shorter axes 2 and 5 are named as well."""
+"""On shorter axes 2 and 5 are named as well; 3, 4 and 7, too, where 4 and 5 stand far enough apart."""
+FOUR_TO_FIVE = math.log10(5 / 4)
 MOMENT_PIXELS, SPAN_PIXELS = 84, 70
 """What the name of a moment, and of a span of time, takes along its axis."""
 
@@ -141,12 +142,14 @@ class LogTicks:
     """Positions are log10; a tick at each power of ten and at 2 … 9 between."""
 
     def __init__(self) -> None:
-        self._every, self._fine = 1, False
+        self._every, self._steps = 1, set[float]()
 
     def values(self, low: float, high: float, size: float, orientation: str) -> Ticks:
         room = 56 if orientation == "bottom" else 16
         self._every = max(1, math.ceil(room * (high - low) / max(1.0, size)))
-        self._fine = high - low < LEAST_DECADES
+        is_wide = FOUR_TO_FIVE * size >= room * (high - low)
+        named = () if high - low >= LEAST_DECADES else (2, 3, 4, 5, 7) if is_wide else (2, 5)
+        self._steps = {round(math.log10(step), 6) for step in named}
         decades = range(math.ceil(low - 1e-9), math.floor(high + 1e-9) + 1)
         between = [d + part for d in range(math.floor(low), math.ceil(high)) for part in BETWEEN]
         return [(1.0, [float(d) for d in decades]), (0.1, [v for v in between if low <= v <= high])]
@@ -154,8 +157,7 @@ class LogTicks:
     def texts(self, values: Sequence[float], spacing: float) -> list[str]:
         if spacing >= 1:
             return [_power(value) if round(value) % self._every == 0 else "" for value in values]
-        named = {round(math.log10(step), 6) for step in (2, 5)} if self._fine else set()
-        return [_power(value) if round(value % 1, 6) in named else "" for value in values]
+        return [_power(value) if round(value % 1, 6) in self._steps else "" for value in values]
 
 
 def _power(place: float) -> str:

@@ -359,7 +359,7 @@ class ColumnPage(QWidget):
     def show_nothing(self) -> None:
         self._name, self._column = "", None
         self.show_rules(None)
-        self.title.setText("No column is current")
+        self.title.setText("Choose a cell to see its column")
         self.kind.clear()
         self._offer_units(())
         self.heading.hide()

@@ -472,7 +472,7 @@ class RowPage(QWidget):
         self.back.setVisible(bool(where))
 
     def show_nothing(self) -> None:
-        self.title.setText("No row is current")
+        self.title.setText("Choose a cell to see its row")
         self.tree.clear()
         self.show_links((), "")
 

@@ -100,6 +100,7 @@ class ConnectionsDialog(WorkDialog):
         buttons.setSpacing(theme.S)
         buttons.addWidget(self.remove_button)
         buttons.addWidget(self.status, 1)
+        self.cancel_button.setText("Close")  # what is saved is saved
         buttons.addWidget(self.cancel_button)
         buttons.addWidget(self.test_button)
         buttons.addWidget(self.save_button)

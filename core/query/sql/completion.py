@@ -124,7 +124,7 @@ def engine_words() -> Words:
         functions = own.execute(
             "SELECT function_name, any_value(parameters ORDER BY len(parameters)) FROM duckdb_functions()"
             " WHERE regexp_matches(function_name, '^[a-z][a-z0-9_]*$')"
-            " AND NOT starts_with(function_name, 'pg_')"
+            " AND NOT starts_with(function_name, 'pg_') AND NOT starts_with(function_name, 'icu_')"
             " GROUP BY ALL ORDER BY ALL"
         ).fetchall()
         keywords = own.execute("SELECT keyword_name, keyword_category FROM duckdb_keywords() ORDER BY ALL")

@@ -22,6 +22,7 @@ from lamella.core.query.charts.spec import TITLES
 from lamella.core.query.line import Line
 from lamella.core.query.steps import Group, Where
 from lamella.ui import theme
+from lamella.ui.charts.axes import LogTicks
 from lamella.ui.charts.legend import SizeScale
 from lamella.ui.charts.marks import Display, PointSizes, looks_of
 from lamella.ui.charts.words import hover_text, scale_text
@@ -294,6 +295,22 @@ def test_what_is_drawn_beside_the_figures_can_be_switched(qtbot, chart):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("low", "high", "pixels", "names"),
+    [
+        (1, 4, 600, {"1", "2", "3", "4"}),
+        (1, 4, 150, {"1", "2"}),
+        (3, 90, 600, {"5", "10", "20", "50"}),
+        (10, 10_000, 600, {"10", "100", "1,000", "10,000"}),
+    ],
+)
+def test_a_log_axis_names_what_it_has_room_for(low, high, pixels, names):
+    ticks = LogTicks()
+    levels = ticks.values(math.log10(low), math.log10(high), pixels, "bottom")
+    texts = [text for spacing, values in levels for text in ticks.texts(values, spacing)]
+    assert {text for text in texts if text} == names
+
+
 def test_figures_that_a_log_axis_lacks_are_said(qtbot, chart):
     view = chart(ChartSpec("bar", "delay", measure="delay", aggregate="mean", log_y=True))
     lost = sum(value <= 0 for value in view.data.table["value"].to_pylist())
