@@ -6,14 +6,28 @@ with `--all`, when their file or they themselves are named on the command line, 
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
 LEFT_OUT = pytest.StashKey[int]()
 """How many slow tests this process left out."""
+
+
+class Tier:
+    """What this run of pytest takes in."""
+
+    slow: ClassVar[bool] = False
+
+
+def examples(full: int) -> int:
+    """How many examples a property test has: what LAMELLA_LONG_RUNS says; else `full` where slow tests run,
+    and two fifths of them in the suite."""
+    long = os.environ.get("LAMELLA_LONG_RUNS")
+    return int(long) if long else full if Tier.slow else max(1, full * 2 // 5)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -22,6 +36,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.stash[LEFT_OUT] = 0
+    Tier.slow = config.option.all or bool(config.option.markexpr or named_files(config))
 
 
 @pytest.hookimpl(tryfirst=True)

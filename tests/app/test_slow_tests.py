@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.slow_tests import Tier, examples
+
 ROOT = Path(__file__).resolve().parents[2]
 
 SUITE = """
@@ -59,6 +61,16 @@ def test_the_summary_says_what_was_left_out(suite):
     done.stdout.fnmatch_lines(["3 tests took * s of work; 3 slow ones were left out, which --all runs"])
     done = suite.runpytest_inprocess("-p", "tests.slow_tests", "--all")
     done.stdout.fnmatch_lines(["6 tests took * s of work"])
+
+
+def test_property_tests_have_fewer_examples_in_the_suite(monkeypatch):
+    monkeypatch.delenv("LAMELLA_LONG_RUNS", raising=False)
+    monkeypatch.setattr(Tier, "slow", False)
+    assert [examples(full) for full in (1, 10, 25)] == [1, 4, 10]
+    monkeypatch.setattr(Tier, "slow", True)
+    assert examples(25) == 25
+    monkeypatch.setenv("LAMELLA_LONG_RUNS", "1000")
+    assert examples(25) == 1000
 
 
 TEST = re.compile(r"^(?: *def test_|Test\w+ = )", re.MULTILINE)

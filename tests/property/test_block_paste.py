@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 
 import pyarrow as pa
@@ -20,8 +19,9 @@ from lamella.core.scan.snapshot import SortKey
 from lamella.ui.editing.pasted_block import area_of, clipboard_lines, read_block, read_paste
 from lamella.ui.grid.selection import CellRange
 from lamella.ui.window.block_editing import BlockEdit
+from tests.slow_tests import examples
 
-RUNS = int(os.environ.get("LAMELLA_LONG_RUNS", "30"))
+RUNS = examples(30)
 SCHEMA = pa.schema([("n", pa.int16()), ("text", pa.string()), ("x", pa.float64()), ("day", pa.date32())])
 NAMES = SCHEMA.names
 ROWS = 12

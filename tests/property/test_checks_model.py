@@ -6,7 +6,6 @@ LAMELLA_LONG_RUNS=2000 runs it longer.
 
 from __future__ import annotations
 
-import os
 import shutil
 import tempfile
 from collections.abc import Callable
@@ -25,8 +24,9 @@ from lamella.core.errors import BadData, BrokenCheck
 from lamella.core.store.column_rules import Checks
 from lamella.core.store.commit import Commit
 from tests.property.store_machine import small_sizes
+from tests.slow_tests import examples
 
-RUNS = int(os.environ.get("LAMELLA_LONG_RUNS", "6"))
+RUNS = examples(6)
 STEPS = 30
 Row = dict[str, Any]
 VALUES = {

@@ -7,7 +7,6 @@ LAMELLA_LONG_RUNS=3000 runs it longer.
 from __future__ import annotations
 
 import math
-import os
 from collections import defaultdict
 from typing import Any
 
@@ -20,8 +19,9 @@ from lamella.core.jobs import Job
 from lamella.core.query.comparison import ComparedRows, RowChange, compare, read_differences
 from lamella.core.query.source import SnapshotSource
 from lamella.core.scan.snapshot import snapshot_of_rows
+from tests.slow_tests import examples
 
-RUNS = int(os.environ.get("LAMELLA_LONG_RUNS", "20"))
+RUNS = examples(20)
 SCHEMA = pa.schema(
     [("k", pa.int64()), ("word", pa.string()), ("x", pa.float64()), ("l", pa.list_(pa.int8()))]
 )

@@ -31,8 +31,9 @@ from lamella.core.scan.file_checks import checks
 from lamella.core.store import rewrite as placement
 from lamella.core.store.folder import CATALOG
 from tests.property.damage import REFUSED, Answers, answers_of, answers_of_table, damage, page_headers
+from tests.slow_tests import examples
 
-ROUNDS = int(os.environ.get("LAMELLA_LONG_RUNS", "12")) // 4
+ROUNDS = examples(12) // 4
 """Of each of ten kinds of files."""
 ROWS = 1_200
 

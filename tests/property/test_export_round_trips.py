@@ -10,7 +10,6 @@ import csv
 import datetime as dt
 import html.parser
 import json
-import os
 import random
 import re
 import sqlite3
@@ -35,8 +34,9 @@ from lamella.core.jobs import Job
 from lamella.core.transfer.exporting import Destination
 from lamella.core.transfer.formats import FORMATS
 from lamella.core.transfer.writer import FINER_KINDS, KINDS, Rows, kind_of, kinds_of
+from tests.slow_tests import examples
 
-EXAMPLES = int(os.environ.get("LAMELLA_LONG_RUNS", "8"))
+EXAMPLES = examples(8)
 DAYS = (-200_000, -25_509, -25_508, -1, 0, 19_789, 2_932_896)
 LETTERS = [
     "a",

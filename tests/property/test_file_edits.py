@@ -8,7 +8,6 @@ from __future__ import annotations
 import datetime as dt
 import gzip
 import json
-import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -25,8 +24,9 @@ from lamella.core.datasets import open_dataset
 from lamella.core.errors import FileProblem
 from lamella.core.transfer import text_edits, text_output
 from lamella.core.transfer.saving import save_edits
+from tests.slow_tests import examples
 
-RUNS = int(os.environ.get("LAMELLA_LONG_RUNS", "20"))
+RUNS = examples(20)
 SIGNS = "ab ;,|\t\"'\r\n=é€Ω0.1"
 TEXTS = st.one_of(st.none(), st.text(SIGNS, max_size=6), st.sampled_from(["", "NA", "007", "x y", "{}"]))
 VALUES: dict[str, Any] = {

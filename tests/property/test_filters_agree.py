@@ -26,8 +26,9 @@ from lamella.core.filters.operators import OPERATORS, Operator, Takes
 from lamella.core.filters.to_sql import field_in
 from tests.property.filter_families import FAMILIES, NEGATIVE_NAN, cases
 from tests.property.filter_model import expected
+from tests.slow_tests import examples
 
-RUNS = int(os.environ.get("LAMELLA_LONG_RUNS", "25"))
+RUNS = examples(25)
 LONG = "LAMELLA_LONG_RUNS" in os.environ
 FILTERS_A_STATEMENT = 20
 

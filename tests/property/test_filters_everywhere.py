@@ -6,7 +6,6 @@ LAMELLA_LONG_RUNS=2000 runs it longer.
 from __future__ import annotations
 
 import datetime as dt
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,8 +18,9 @@ from lamella.core.filters import Filter, parse, to_text
 from tests.property.filter_families import FAMILIES, Family, trees
 from tests.property.filter_model import expected
 from tests.property.filter_sources import SOURCES, Case, by_engine, by_masks, close_stores
+from tests.slow_tests import examples
 
-RUNS = int(os.environ.get("LAMELLA_LONG_RUNS", "7"))
+RUNS = examples(7)
 
 NAMES = ["a", "A", "b c", "é", "É", "select", "a.x", "_", "c0", 'say "x"', "ß", "SS", "item", "and"]
 BY_DUCKDB = "files of DuckDB"

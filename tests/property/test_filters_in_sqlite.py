@@ -6,7 +6,6 @@ LAMELLA_LONG_RUNS=2000 runs it longer.
 from __future__ import annotations
 
 import math
-import os
 import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -22,8 +21,9 @@ from lamella.core.filters.expr import Branch, Reference, fold
 from tests.property.filter_families import Family, integers, trees
 from tests.property.filter_model import asked as comparable
 from tests.property.filter_sources import SOURCES, Case, by_engine, by_masks
+from tests.slow_tests import examples
 
-RUNS = int(os.environ.get("LAMELLA_LONG_RUNS", "10"))
+RUNS = examples(10)
 
 WHOLE = integers(pa.int64(), -(2**63), 2**63 - 1)
 NUMBERS = st.sampled_from([0.0, -0.0, 0.5, 60.0, -1.5, 2.0**53, -(2.0**63), 1e300, math.inf, -math.inf])

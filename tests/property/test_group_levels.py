@@ -5,7 +5,6 @@ LAMELLA_LONG_RUNS=2000 runs it longer.
 
 from __future__ import annotations
 
-import os
 import random
 from collections.abc import Iterator
 from typing import Any
@@ -28,8 +27,9 @@ from lamella.core.scan.snapshot import snapshot_of_rows
 from tests.property.query_cases import SCHEMA, aggregates, comparable, condition, one_of, rows, some_of
 from tests.property.query_model import Row, answered, ordered, told
 from tests.property.test_queries_agree import agree
+from tests.slow_tests import examples
 
-RUNS = int(os.environ.get("LAMELLA_LONG_RUNS", "8"))
+RUNS = examples(8)
 Types = dict[str, pa.DataType]
 
 

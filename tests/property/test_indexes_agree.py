@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-import os
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -31,8 +30,9 @@ from lamella.core.query.find import Method, RowSearch, find_rows, forget
 from lamella.core.scan.snapshot import Snapshot, SortKey
 from lamella.core.store import Table
 from tests.property.store_machine import small_sizes
+from tests.slow_tests import examples
 
-RUNS = int(os.environ.get("LAMELLA_LONG_RUNS", "10"))
+RUNS = examples(10)
 TEXT = st.text("aAbBé😀%_\\\0 0", max_size=3)
 FLOATS = st.sampled_from([0.0, -0.0, 1.0, 1.5, -2.5, math.nan, math.inf, -math.inf])
 MOMENTS = st.datetimes(dt.datetime(1900, 1, 1), dt.datetime(2100, 1, 1))
@@ -140,7 +140,7 @@ def listed(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
 
 
 @pytest.mark.slow(after=3)
-@settings(max_examples=RUNS // 5, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=max(1, RUNS // 5), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 @pytest.mark.parametrize("kind", TYPES)
 def test_every_type_is_found_and_sorted_as_without(

@@ -28,8 +28,9 @@ from lamella.core.errors import LamellaError
 from lamella.core.filters import Filter
 from lamella.core.query.builder import Query
 from tests.property.odd_arguments import Call, calls
+from tests.slow_tests import examples
 
-RUNS = int(os.environ.get("LAMELLA_LONG_RUNS", "600"))
+RUNS = examples(600)
 FILES, COMMANDS = max(60, RUNS // 20), max(60, RUNS // 20)
 OF_THE_CALLER = (
     "of the caller's that fails",  # what its iterator raises

@@ -8,7 +8,6 @@ from __future__ import annotations
 import datetime as dt
 import json
 import math
-import os
 import random
 from collections import Counter
 from collections.abc import Iterator
@@ -29,8 +28,9 @@ from lamella.core.query.pipeline_sql import to_sql
 from lamella.core.query.sql_reader import from_sql, from_text
 from lamella.core.query.steps import Buckets, Facets, Group, Join, Limit, Pivot, Sample, Sql, Step
 from tests.property.query_cases import OTHER, SCHEMA, questions, rows
+from tests.slow_tests import examples
 
-RUNS = int(os.environ.get("LAMELLA_LONG_RUNS", "15"))
+RUNS = examples(15)
 REFUSED = (
     "as SQL",
     "has no SQL",

@@ -6,7 +6,6 @@ LAMELLA_LONG_RUNS=2000 runs it longer.
 from __future__ import annotations
 
 import math
-import os
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -27,8 +26,9 @@ from lamella.core.datasets.base import Dataset
 from lamella.core.query.steps import Group, Join, Sample
 from tests.property.query_cases import OTHER, SCHEMA, questions, rows
 from tests.property.query_model import Row, answered
+from tests.slow_tests import examples
 
-RUNS = int(os.environ.get("LAMELLA_LONG_RUNS", "25"))
+RUNS = examples(25)
 
 FROM_MEMORY = 5
 """How often a grouping is asked until it is answered from columns in memory, by a statement bound before."""

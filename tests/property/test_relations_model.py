@@ -7,7 +7,6 @@ LAMELLA_LONG_RUNS=2000 runs it longer.
 
 from __future__ import annotations
 
-import os
 import shutil
 import tempfile
 from pathlib import Path
@@ -20,8 +19,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from lamella import Store, col
 from lamella.core.store import Table
+from tests.slow_tests import examples
 
-RUNS = int(os.environ.get("LAMELLA_LONG_RUNS", "5"))
+RUNS = examples(5)
 NAN = float("nan")
 WORDS = st.none() | st.sampled_from(["", "a", "b", "ä"])
 FLOATS = st.none() | st.sampled_from([0.0, -0.0, 1.0, 1.5, 2.0, NAN, float("inf")])

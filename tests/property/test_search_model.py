@@ -6,7 +6,6 @@ it longer.
 
 from __future__ import annotations
 
-import os
 import shutil
 import tempfile
 from pathlib import Path
@@ -20,8 +19,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 from lamella import Store
 from lamella.core.errors import StoreProblem
 from tests.property.search_model import Asked, asked, cell, cells
+from tests.slow_tests import examples
 
-RUNS = int(os.environ.get("LAMELLA_LONG_RUNS", "9"))
+RUNS = examples(9)
 SCHEMA = pa.schema([("title", pa.string()), ("tags", pa.list_(pa.string())), ("n", pa.int64())])
 INDEXED = ["title", "tags"]
 

@@ -28,8 +28,9 @@ from lamella.core.scan.snapshot import SortKey
 from tests.property import query_cases
 from tests.property.query_cases import rows
 from tests.property.test_queries_agree import agree
+from tests.slow_tests import examples
 
-RUNS = int(os.environ.get("LAMELLA_LONG_RUNS", "12"))
+RUNS = examples(12)
 IS_SAIL = os.environ.get("LAMELLA_SPARK", "sail") == "sail"
 
 NO_NANOSECONDS = [one for one in query_cases.SCHEMA if one.name != "fine"]

@@ -5,7 +5,6 @@ LAMELLA_LONG_RUNS=5000 runs it longer.
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 
 import pytest
@@ -18,8 +17,9 @@ from lamella.core.errors import StoreProblem
 from lamella.core.store.rows import OldVersion
 from tests.property.store_machine import LIMITS, VALUES, Columns
 from tests.property.table_model import Content, History, Row
+from tests.slow_tests import examples
 
-RUNS = int(os.environ.get("LAMELLA_LONG_RUNS", "14"))
+RUNS = examples(14)
 STEPS = 50
 TABLES = ["t", "u", "v"]
 MOST_HELD = 3

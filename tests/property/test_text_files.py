@@ -10,7 +10,6 @@ import csv
 import datetime as dt
 import io
 import json
-import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -34,8 +33,9 @@ from lamella.core.jobs import Job
 from lamella.core.store.importing import import_dataset
 from lamella.core.store.store import Store
 from lamella.core.transfer.exporting import ExportOptions, export
+from tests.slow_tests import examples
 
-RUNS = int(os.environ.get("LAMELLA_LONG_RUNS", "15"))
+RUNS = examples(15)
 Rows = list[list[str | None]]
 MARKERS = {"", "NA", "N/A", "n/a", "NULL", "Null", "null", "None", "none", "\\N", "<NA>", "NaT"}
 SPECIALS = {"nan", "NaN", "inf", "-inf"}

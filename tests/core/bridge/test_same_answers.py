@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -18,9 +17,10 @@ from lamella.core.bridge import connect, register, row_groups
 from lamella.core.bridge.module import SCANS_BEFORE
 from tests.core.bridge.random_queries import OTHER, OTHERS, Queries
 from tests.core.bridge.random_rows import DECLARED, OTHER_LAYOUTS, SCHEMA, as_sqlite, rows
+from tests.slow_tests import examples
 
 ROWS, GROUP_ROWS = 120, 10
-STATEMENTS = int(os.environ.get("LAMELLA_LONG_RUNS", "100"))
+STATEMENTS = examples(100)
 OTHER_ROWS = SCANS_BEFORE + 4
 Made = tuple[apsw.Connection, list[tuple[int, dict[str, Any]]]]
 

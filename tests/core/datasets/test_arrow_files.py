@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import os
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -20,8 +19,9 @@ from lamella.core.datasets import blocks, open_dataset
 from lamella.core.datasets.formats import recognise
 from lamella.core.errors import FileProblem
 from lamella.core.jobs import Job
+from tests.slow_tests import examples
 
-ROUNDS = int(os.environ.get("LAMELLA_LONG_RUNS", "15"))
+ROUNDS = examples(15)
 
 ROWS = 200_000
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import os
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -21,8 +20,9 @@ from lamella.core.errors import BadData, FileProblem, UnknownColumn
 from lamella.core.jobs import Job
 from lamella.core.store.importing import import_dataset
 from tests.core.datasets.workbooks import Error, encrypted, open_document, workbook
+from tests.slow_tests import examples
 
-ROUNDS = int(os.environ.get("LAMELLA_LONG_RUNS", "15"))
+ROUNDS = examples(15)
 
 SALES = [["day", "shop", "n", "price", "ok"]] + [
     [dt.date(2024, 1, 1 + n), f"Rome {n}", n, n + 0.5, n % 2 == 0] for n in range(9)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +16,9 @@ from lamella.core.datasets import open_dataset
 from lamella.core.datasets.text import dataset as opening
 from lamella.core.errors import FileProblem
 from lamella.core.jobs import Job
+from tests.slow_tests import examples
 
-ROUNDS = int(os.environ.get("LAMELLA_LONG_RUNS", "40"))
+ROUNDS = examples(40)
 
 ROWS = [{"n": 1, "s": 'a "b" [{,\\', "l": [1, {"x": None}]}, {"n": 2, "d": "2024-02-29"}, {"s": "é,\n]"}]
 

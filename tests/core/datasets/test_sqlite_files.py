@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import os
 import sqlite3
 import sys
 from collections.abc import Iterable
@@ -25,8 +24,9 @@ from lamella.core.errors import Cancelled, FileProblem, UnknownColumn
 from lamella.core.jobs import Job
 from lamella.core.store.importing import import_dataset
 from lamella.core.store.paths import CATALOG
+from tests.slow_tests import examples
 
-ROUNDS = int(os.environ.get("LAMELLA_LONG_RUNS", "20"))
+ROUNDS = examples(20)
 
 
 def database(path: Path, *statements: str, rows: Iterable[tuple[Any, ...]] = ()) -> Path:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from typing import Any
 
@@ -17,6 +16,7 @@ from lamella.core.filters.operators import OPERATORS
 from lamella.core.query.expressions import col
 from tests.property.filter_families import FAMILIES, cases
 from tests.property.filter_model import expected
+from tests.slow_tests import examples
 
 ROWS = pa.table(
     {
@@ -207,7 +207,7 @@ def test_what_mongodb_has_no_operator_for_is_refused(tree: Filter) -> None:
         to_mongo(tree)
 
 
-@settings(max_examples=int(os.environ.get("LAMELLA_LONG_RUNS", "50")))
+@settings(max_examples=examples(50))
 @given(case=cases())
 def test_written_and_read_again_a_filter_finds_the_same_rows(
     case: tuple[dict[str, list[Any]], Filter],

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-import os
 from decimal import Decimal
 
 import numpy as np
@@ -19,8 +18,9 @@ from lamella.core.filters.expr import Reference
 from lamella.core.filters.operators import Arity
 from lamella.core.filters.text.lexer import ALSO
 from lamella.core.query.expressions import col
+from tests.slow_tests import examples
 
-RUNS = int(os.environ.get("LAMELLA_LONG_RUNS", "60"))
+RUNS = examples(60)
 FLIGHTS = pa.schema(
     [
         ("dep_delay", pa.int16()),

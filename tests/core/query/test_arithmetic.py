@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-import os
 from decimal import Decimal
 from fractions import Fraction
 
@@ -14,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lamella import Store, col
+from tests.slow_tests import examples
 
 D = Decimal
 DAY = dt.date(2024, 2, 28)
@@ -85,7 +85,7 @@ def alike(one: float | None, other: float | None) -> bool:
     return one == other or (one is not None and other is not None and math.isnan(one) and math.isnan(other))
 
 
-@settings(max_examples=int(os.environ.get("LAMELLA_LONG_RUNS", "15")))
+@settings(max_examples=examples(15))
 @given(
     st.decimals(-(10**17), 10**17, places=4, allow_nan=False, allow_infinity=False),
     st.decimals(-(10**9), 10**9, places=2, allow_nan=False, allow_infinity=False),

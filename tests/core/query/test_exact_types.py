@@ -3,7 +3,6 @@ they answer as plain Python does."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from decimal import Decimal, localcontext
 from functools import partial
@@ -22,6 +21,7 @@ from lamella.core.query.scan_query import ScanQuery
 from lamella.core.query.view import View
 from lamella.core.scan.snapshot import SortKey
 from lamella.core.store import Table
+from tests.slow_tests import examples
 
 HUGE = pa.decimal256(60, 2)
 NEAR = 10**50
@@ -128,7 +128,7 @@ def test_sql_counts_durations_in_the_unit_of_the_column(tmp_path: Path, state: s
 close = st.one_of(st.none(), st.integers(-3, 3).map(lambda i: NEAR + i), st.integers(-3, 3), st.just(-NEAR))
 
 
-@settings(max_examples=int(os.environ.get("LAMELLA_LONG_RUNS", "10")))
+@settings(max_examples=examples(10))
 @given(
     cells=st.lists(close, min_size=1, max_size=12), changed=close, asked=close.filter(lambda v: v is not None)
 )

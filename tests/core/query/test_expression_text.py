@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import os
 from decimal import Decimal
 from typing import Any
 
@@ -28,6 +27,7 @@ from lamella.core.query.expressions import (
     when,
 )
 from lamella.core.query.functions.table import FUNCTIONS
+from tests.slow_tests import examples
 
 TYPES = {
     "distance": pa.int64(),
@@ -225,13 +225,13 @@ EXPRESSIONS = st.recursive(
 )
 
 
-@settings(max_examples=int(os.environ.get("LAMELLA_LONG_RUNS", "50")), deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(EXPRESSIONS)
 def test_every_expression_reads_back_from_its_text(expression: Expression) -> None:
     assert parse_expression(expression_text(expression)) == expression
 
 
-@settings(max_examples=int(os.environ.get("LAMELLA_LONG_RUNS", "50")), deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(st.text(alphabet="ab1 .'\"()+-*/,=<>%^|whentlsdi", max_size=30))
 def test_no_text_raises_anything_else(text: str) -> None:
     try:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import os
 from decimal import Decimal
 
 import pyarrow as pa
@@ -14,6 +13,7 @@ from hypothesis import strategies as st
 from lamella import Store, col
 from lamella.core.query import find
 from lamella.core.scan.snapshot import SortKey
+from tests.slow_tests import examples
 
 CELLS = {
     "n": (pa.int64(), st.integers(-2, 2)),
@@ -29,7 +29,7 @@ ROWS = st.lists(
 KEYS = st.lists(st.sampled_from(list(CELLS)), min_size=1, max_size=3, unique=True)
 
 
-@settings(max_examples=int(os.environ.get("LAMELLA_LONG_RUNS", "15")))
+@settings(max_examples=examples(15))
 @given(rows=ROWS, changed=ROWS, names=KEYS, descending=st.lists(st.booleans(), min_size=3, max_size=3))
 def test_the_order_is_the_engine_s(
     rows: list, changed: list, names: list, descending: list, tmp_path_factory: pytest.TempPathFactory

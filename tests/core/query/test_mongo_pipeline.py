@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 import json
 import math
-import os
 import random
 
 import pyarrow as pa
@@ -17,6 +16,7 @@ from lamella import Store, col, open_dataset
 from lamella.core.errors import BadFilter, BadQuery, LamellaError, UnknownColumn, UnknownTable
 from lamella.core.query.builder import Query
 from tests.core.query import mongo_model
+from tests.slow_tests import examples
 
 SCHEMA = pa.schema(
     [
@@ -139,7 +139,7 @@ def store(tmp_path_factory):
         yield store
 
 
-@settings(max_examples=int(os.environ.get("LAMELLA_LONG_RUNS", "25")), deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(
     st.tuples(st.integers(0, ROWS - 1), st.integers(0, 12)),
     st.lists(st.sampled_from(BEFORE), max_size=3, unique_by=lambda stage: next(iter(stage))),

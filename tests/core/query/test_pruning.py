@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import os
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from hypothesis import strategies as st
 from lamella import Store, col, open_dataset, resources
 from lamella.core.datasets.base import Dataset
 from lamella.core.filters.expr import Filter
+from tests.slow_tests import examples
 
 GROUP = 4
 VALUES: dict[str, tuple[pa.DataType, st.SearchStrategy[Any]]] = {
@@ -73,7 +73,7 @@ def filters(draw: st.DrawFn, name: str, values: st.SearchStrategy[Any], path: st
     return one & other if kind == 5 else one | other
 
 
-@settings(max_examples=int(os.environ.get("LAMELLA_LONG_RUNS", "50")))
+@settings(max_examples=examples(50))
 @given(made=tables())
 def test_what_is_skipped_holds_nothing(tmp_path_factory: pytest.TempPathFactory, made: Any) -> None:
     rows, where = made

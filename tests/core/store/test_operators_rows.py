@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import os
 from collections.abc import Iterator
 from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
@@ -19,8 +18,9 @@ from lamella import Store, col
 from lamella.core.errors import BadData, Cancelled, LamellaError, TypeConflict, UnknownColumn
 from lamella.core.jobs import Job
 from lamella.core.store import Table, changes
+from tests.slow_tests import examples
 
-EXAMPLES = int(os.environ.get("LAMELLA_LONG_RUNS", "25"))
+EXAMPLES = examples(25)
 
 
 @pytest.fixture

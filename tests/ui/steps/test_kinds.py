@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -17,8 +15,9 @@ from lamella.core.query.steps import Aggregate, Buckets, Compute, Group, Pivot, 
 from lamella.ui.steps.editors import UNWRITTEN, ComputeEditor, StepContext, expression_words
 from lamella.ui.steps.kinds import step_words
 from tests.core.query.test_expression_text import EXPRESSIONS, FILTERS
+from tests.slow_tests import examples
 
-EXAMPLES = int(os.environ.get("LAMELLA_LONG_RUNS", "40"))
+EXAMPLES = examples(40)
 SCHEMA = pa.schema({"a": pa.int64(), "odd name": pa.string(), "": pa.float64()})
 NAMES = st.sampled_from(["x", "", "odd\u202ename", "x" * 100])
 

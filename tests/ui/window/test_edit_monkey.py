@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-import os
 import traceback
 from collections.abc import Callable, Iterator
 from decimal import Decimal
@@ -35,11 +34,12 @@ from lamella.ui.editing.review_dialog import ConflictDialog
 from lamella.ui.formats.formats import Format
 from lamella.ui.main_window import MainWindow
 from lamella.ui.window.dataset_tab import DatasetTab
+from tests.slow_tests import examples
 from tests.ui.window.test_monkey import SEED, TEXTS, Monkey, at_rest, confined, unexpected
 
 __all__ = ["confined", "unexpected"]
 
-EVENTS = int(os.environ.get("LAMELLA_LONG_RUNS", "40"))
+EVENTS = examples(40)
 ROWS = 60
 REST_EVERY = 15
 NAN, INF = math.nan, math.inf

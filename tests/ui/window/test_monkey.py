@@ -50,8 +50,9 @@ from lamella.ui.tasks import Handle, Tasks
 from lamella.ui.window.action_handlers import Handler, handlers
 from lamella.ui.window.dataset_tab import DatasetTab
 from lamella.ui.window.line_actions import LineActions
+from tests.slow_tests import examples
 
-EVENTS = int(os.environ.get("LAMELLA_LONG_RUNS", "80"))
+EVENTS = examples(80)
 SEED = int(os.environ.get("LAMELLA_MONKEY_SEED", "0")) or (1 if "CI" in os.environ else secrets.randbits(32))
 TOLD = 30
 """Of the last events that are printed."""
