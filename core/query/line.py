@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from lamella.core.errors import LamellaError, UnknownColumn
+from lamella.core.errors import LamellaError
 from lamella.core.filters.binding import bind
 from lamella.core.filters.expr import And, Filter, Predicate, all_of, columns_read
 from lamella.core.jobs import Job
@@ -201,10 +201,7 @@ def _schema_after(
     if isinstance(step, Where):
         bind(step.condition, schema, source.name)
         return schema
-    if isinstance(step, Sort):
-        for key in step.keys:
-            if key.column not in schema.names:
-                raise UnknownColumn(key.column, source.name, schema.names)
+    if isinstance(step, Sort) and all(key.column in schema.names for key in step.keys):
         return schema
     if isinstance(step, Limit | Sample):
         return schema

@@ -109,6 +109,16 @@ def test_new_steps_go_where_they_are_expected() -> None:
     assert limited.place_of_new(Where) == 3, "of the ten rows that are shown"
 
 
+def test_rows_are_sorted_by_a_field_of_a_struct(tmp_path: Path, answers: LineAnswers) -> None:
+    with Store.open(tmp_path / "store") as store:
+        pairs = store.create_table("pairs", {"pair": [{"x": 3}, {"x": 1}, {"x": 2}]})
+        rows = answers.view(Line.of([Sort((SortKey("pair.x"),))]), pairs, Job())
+        assert rows.checked.problems == {}
+        assert rows.view.page(0, 3, ["pair"]).column(0).to_pylist() == [{"x": 1}, {"x": 2}, {"x": 3}]
+        missing = answers.view(Line.of([Sort((SortKey("pair.y"),))]), pairs, Job())
+        assert "no column 'pair.y'" in missing.checked.problems[0]
+
+
 def test_a_sort_is_added_changed_and_taken_away() -> None:
     line = Line.of((LATE, BY_CARRIER)).with_sort([SortKey("n", True)])
     assert kinds(line) == ["Where", "Group", "Sort"] and line.sort == (SortKey("n", True),)
