@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import psutil
 import pytest
 
 APACHE_VERSION = "4.2.0"
@@ -34,6 +35,12 @@ class Server:
     def __init__(self, process: subprocess.Popen[str], port: int) -> None:
         self._process, self.port = process, port
         self.address = f"sc://127.0.0.1:{port}"
+
+    @property
+    def processor_seconds(self) -> float:
+        """What it has computed so far."""
+        times = psutil.Process(self._process.pid).cpu_times()
+        return times.user + times.system
 
     def kill(self) -> None:
         self._process.kill()

@@ -45,6 +45,8 @@ SILENCE_SECONDS = 1.0
 """After so long without an answer it is asked whether the server is still there."""
 PROBE_SECONDS = 3.0
 """So long that may take."""
+INTERRUPTS, INTERRUPT_PAUSE_SECONDS = 20, 0.25
+"""Of a statement that is stopped before the server knows it."""
 _WAIT_SECONDS = 0.05
 _BATCHES_AHEAD = 4
 
@@ -368,7 +370,7 @@ class _Answer:
     def __init__(self, server: SparkServer, client: Any, sql: str, job: Job) -> None:
         self._server, self._client, self._sql, self._job = server, client, sql, job
         self._pieces: queue.Queue[pa.Table | BaseException | None] = queue.Queue(_BATCHES_AHEAD)
-        self._closed = threading.Event()
+        self._closed, self._ended = threading.Event(), threading.Event()
         self._tasks: tuple[int, int] | None = None
         self._tag = f"lamella-{id(self):x}-{time.monotonic_ns():x}"
 
@@ -418,6 +420,8 @@ class _Answer:
         client, registered = self._client, False
         try:
             self._server.set_up(client)
+            if self._closed.is_set():
+                return
             client.add_tag(self._tag)
             client.register_progress_handler(self._progress)
             registered = True
@@ -435,6 +439,7 @@ class _Answer:
         except BaseException as error:  # noqa: BLE001 -- it is raised where the rows are waited for
             self._put(error)
         finally:
+            self._ended.set()
             if registered:
                 client.remove_progress_handler(self._progress)
                 client.remove_tag(self._tag)
@@ -453,9 +458,12 @@ class _Answer:
             self._tasks = sum(stage.num_completed_tasks for stage in stages), total
 
     def _interrupt(self) -> None:
+        """More than once: the statement may still be on its way to the server."""
         with suppress(Exception):
-            if not self._client.interrupt_tag(self._tag):
-                log.info("%s ended no query when it was told to", self._server.place)
+            for _ in range(INTERRUPTS):
+                if self._client.interrupt_tag(self._tag) or self._ended.wait(INTERRUPT_PAUSE_SECONDS):
+                    return
+            log.info("%s knows no query to stop", self._server.place)
 
 
 class _Probe:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
@@ -31,9 +32,12 @@ from lamella.core.remote.spark_connect import (
     server_at,
 )
 from tests import spark_servers
+from tests.conftest import PATIENCE_SECONDS
 from tests.tls_servers import Authority, tls_server
 
 ENDLESS = "SELECT sum(a.id * b.id) AS n FROM range(10000000) AS a, range(10000000) AS b"
+ENDLESS_GROUPS = "SELECT id % 7 AS k, count(*) AS n FROM range(1000000000000) GROUP BY 1"
+"""A server heeds an interrupt between two batches of rows, of which a join may make very many from one."""
 
 
 @pytest.fixture
@@ -135,6 +139,60 @@ def test_statements_run_side_by_side_until_one_is_cancelled(own_server: spark_se
     job.cancel()
     with pytest.raises(Cancelled):
         slow.result()
+    server.close()
+
+
+def wait_until_idle(server: spark_servers.Server) -> None:
+    """It computes nothing any more."""
+    until = time.monotonic() + PATIENCE_SECONDS
+    before = -1.0
+    while (now := server.processor_seconds) > before + 0.1:
+        assert time.monotonic() < until, "it computes on"
+        before = now
+        time.sleep(0.3)
+
+
+def test_a_server_stops_computing_what_is_cancelled(
+    own_server: spark_servers.Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where it does not know the statement when it is first told to."""
+    server, job = SparkServer(parse_address(own_server.address)[0]), Job()
+    server.read("SELECT 1")
+    begun = own_server.processor_seconds
+    answer, interrupts = ask(server, ENDLESS_GROUPS, job), list[str]()
+    until = time.monotonic() + PATIENCE_SECONDS
+    while own_server.processor_seconds < begun + 0.5:
+        assert time.monotonic() < until, "it has not begun"
+        time.sleep(0.02)
+    client = server._connected(job)
+    interrupt_tag = client.interrupt_tag
+
+    def interrupt(tag: str) -> list[str]:
+        interrupts.append(tag)
+        return interrupt_tag(tag) if len(interrupts) > 1 else []
+
+    monkeypatch.setattr(client, "interrupt_tag", interrupt)
+    job.cancel()
+    with pytest.raises(Cancelled):
+        answer.result()
+    wait_until_idle(own_server)
+    server.close()
+
+
+def test_what_is_cancelled_before_it_is_sent_never_runs(own_server: spark_servers.Server) -> None:
+    server, job = SparkServer(parse_address(own_server.address)[0]), Job()
+    set_up, stopped = server.set_up, threading.Event()
+
+    def cancel_first(client: Any) -> None:
+        set_up(client)
+        job.cancel()
+        assert stopped.wait(PATIENCE_SECONDS)
+
+    server.set_up = cancel_first  # type: ignore[method-assign]
+    with pytest.raises(Cancelled):
+        server.read(ENDLESS, job)
+    stopped.set()
+    wait_until_idle(own_server)
     server.close()
 
 
