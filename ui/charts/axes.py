@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -161,6 +162,8 @@ class LogTicks:
 
 
 def _power(place: float) -> str:
+    if not sys.float_info.min_10_exp <= place <= sys.float_info.max_10_exp:
+        return ""  # in the room beside the outermost numbers
     value = 10.0**place
     return number_text(round(value)) if 1 <= value < 1e6 else short_number(value)
 

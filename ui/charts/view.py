@@ -38,6 +38,9 @@ from lamella.ui.widgets.plotting import pixels_of, svg_of
 
 NOTHING = "There is nothing to draw: no row has all the values that this chart needs."
 NO_ROWS = "There is nothing to draw: no row meets the filter."
+FARTHEST = 1e150
+"""From zero. The squares of such numbers are still numbers, as Qt needs them of what it draws."""
+TOO_FAR = "Values beyond 10^150 cannot be drawn. Filter them out, or choose a log scale for their axis."
 MOST_SHARE = 0.4
 """Of the view that the panel beside the chart takes."""
 NARROW, ICON_WIDTH = 560, 36
@@ -175,6 +178,9 @@ class ChartView(QWidget):
         self.form.show_counts(counts_of(data, self._total), remarks_of(data))
         if not data.table.num_rows:
             self._say(NOTHING if data.rows else NO_ROWS, data)
+            return
+        if data.farthest > FARTHEST:
+            self._say(TOO_FAR, data)
             return
         self._entitle(title_of(data.spec, colored=data.color is not None))
         self._draw()

@@ -10,6 +10,7 @@ from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QWidget
 
 from lamella.core.arrow.types import ID
+from lamella.core.datasets.sql_result import SqlResult
 from lamella.core.errors import BadQuery, LamellaError, visible
 from lamella.core.filters.expr import Filter, columns_read
 from lamella.ui.grid.pane import GridPane
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 CHART, SPEC, DISPLAY = "chart", "spec", "display"
 MOST_COLUMNS = 20
 """That were selected by hand, and not the whole row."""
+MOST_TOGETHER = 3
+"""Columns of an answer that is charted as a whole."""
 
 
 class ChartedTab(Tab, Protocol):
@@ -112,14 +115,23 @@ class Charting(QObject):
             self.view.show_rows(loaded.lines.rows, schema, loaded.total_rows, self._columns(schema))
 
     def _columns(self, schema: pa.Schema) -> list[str]:
-        """Those that are selected, or that of the current cell, or the first."""
+        """Those that are selected, or that of the current cell. At the first column, where the cursor begins,
+        those of a small answer are meant together, such as a group and its sum."""
         grid = self._tab.grid
         blocks = grid.selection.blocks
         names = [name for block in blocks for name in grid.names_in(block) if name in schema.names]
         if 1 < len(set(names)) <= MOST_COLUMNS:
             return list(dict.fromkeys(names))
         current = grid.current_name if grid.selection.current is not None else ""
-        return [current] if current in schema.names else list(schema.names[:1])
+        if current in schema.names[1:]:
+            return [current]
+        together = self._is_answer and len(schema.names) <= MOST_TOGETHER
+        return list(schema.names if together else schema.names[:1])
+
+    @property
+    def _is_answer(self) -> bool:
+        """Whether its rows are groups, or what a statement in SQL gave."""
+        return self._tab.line.grouping is not None or isinstance(self._tab.dataset, SqlResult)
 
     def _filter(self, condition: Filter) -> None:
         """In place of what this chart was filtered by before by the same columns."""

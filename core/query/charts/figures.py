@@ -7,10 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lamella.core.arrow.arrays import from_values
+from lamella.core.arrow.arrays import from_values, to_numpy
 from lamella.core.filters.kinds import Kind, kind_of, value_type
 from lamella.core.query.charts.dimensions import OTHERS, Dimension, Place
 from lamella.core.query.charts.spec import BOX, ChartSpec, is_moment
@@ -18,6 +19,7 @@ from lamella.core.query.charts.spec import BOX, ChartSpec, is_moment
 X, Y, MEASURE, COLOR, PANELS, SIZE = "x", "y", "m", "c", "p", "s"
 """What columns are to a chart."""
 POLE = 90
+_HEIGHTS = frozenset({"value", "low", "high", "least", "q1", "q3", "greatest"})
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,17 @@ class ChartData:
         latitudes = () if self.y is None else self.y.places
         is_on_earth = bool(latitudes) and latitudes[0].right > -POLE and latitudes[-1].left <= POLE
         return self.spec.is_map and is_on_earth
+
+    @property
+    def farthest(self) -> float:
+        """How far from zero anything is drawn; along a log scale its power of ten counts."""
+        ends = (end for one in (self.x, self.y) if one for p in one.places for end in (p.left, p.right))
+        farthest = max(map(abs, ends), default=0.0)
+        heights = () if self.spec.log_y and self.y is None else _HEIGHTS.intersection(self.table.column_names)
+        for name in heights:
+            numbers = to_numpy(self.table.column(name).drop_null()).astype(np.float64)
+            farthest = max(farthest, np.max(np.abs(numbers[np.isfinite(numbers)]), initial=0.0))
+        return float(farthest)
 
     def dimension(self, role: str) -> Dimension | None:
         return {X: self.x, Y: self.y, COLOR: self.color, PANELS: self.panels}[role]

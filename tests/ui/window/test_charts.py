@@ -48,6 +48,7 @@ def chart(qtbot, table_tab, settled):
 
 BY_CARRIER = ChartSpec("bar", "carrier", measure="delay", aggregate="mean")
 BY_DELAY = ChartSpec("histogram", "delay")
+BOX_OF_V, SUM_OF_V = ChartSpec("box", "k", y="v"), ChartSpec("bar", "k", measure="v", aggregate="max")
 
 
 def point_of(view, mark) -> QPoint:
@@ -105,6 +106,15 @@ def test_the_types_of_the_selected_columns_choose_the_chart(qtbot, table_tab, se
     tab.grid.go_to(5, last, extend=True)
     tab.charting.show()
     assert tab.charting.view.spec == BY_CARRIER
+
+
+def test_groups_and_their_figures_are_drawn_together(qtbot, table_tab, settled):
+    tab = settled()
+    tab.apply(Line.of([Group(("carrier",), (("n", agg.count()),))]))
+    settled()
+    tab.grid.go_to(0, tab.grid.place(tab.grid.grid_model.names.index("carrier")))
+    tab.charting.show()
+    assert tab.charting.view.spec == ChartSpec("bar", "carrier", measure="n", aggregate="mean")
 
 
 def test_the_chart_follows_the_steps(qtbot, chart, settled):
@@ -332,6 +342,23 @@ def test_the_mouse_finds_a_point_among_many(qtbot, chart, monkeypatch):
         return abs(float(found) - mark.row["at_x"]) <= 3
 
     qtbot.waitUntil(is_found)
+
+
+@pytest.mark.parametrize("spec", [ChartSpec("bar", "v", measure="n", aggregate="sum"), BOX_OF_V, SUM_OF_V])
+def test_values_too_far_away_to_be_drawn_are_said(qtbot, window, tmp_path, settled, spec):
+    """Qt ends the program where their squares are infinite."""
+    rows = pa.table({"v": [1.7e308, -1.7e308, 1.0], "n": [1, 2, 3], "k": ["a", "b", "a"]})
+    pq.write_table(rows, tmp_path / "far.parquet")
+    window.open_paths([tmp_path / "far.parquet"])
+    tab = settled()
+    tab.charting.show()
+    view = tab.charting.view
+    view.show_spec(spec)
+    qtbot.waitUntil(lambda: not view.running)
+    assert "beyond 10^150" in view.message.text() and view.message.isVisible()
+    view.show_spec(ChartSpec("histogram", "v", log_x=True))
+    qtbot.waitUntil(lambda: not view.running)
+    assert view.canvas.isVisible() and not view.grab().isNull()
 
 
 @pytest.mark.slow
