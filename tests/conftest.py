@@ -29,7 +29,6 @@ sys.dont_write_bytecode = False
 settings.register_profile(
     "lamella",
     deadline=None,
-    max_examples=int(os.environ.get("LAMELLA_LONG_RUNS", "20")),
     suppress_health_check=[HealthCheck.too_slow],
     derandomize="CI" in os.environ,  # what fails there is the change's fault, and can be had again
 )

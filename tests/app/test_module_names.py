@@ -24,6 +24,7 @@ PAGES = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "pyproject.toml", "d
 
 DOTTED = re.compile(rf"(?<![\w./:-])(?:lamella|tests|{'|'.join(ROOMS)})(?:\.\w+)+(?::\w+)?")
 """`lamella.core.errors.BadData`, `core.errors` in docstrings, an entry point `lamella.app.cli:main`."""
+IMPORT = re.compile(r"^(?:from|import) .*", re.MULTILINE)
 SLASHED = re.compile(rf"`((?:{'|'.join(ROOMS)}|tests|docs|packaging)/[\w./-]*\w)/?`")
 """`core/errors.py`, or `core/errors` on a page."""
 
@@ -73,6 +74,8 @@ def files(roots: tuple[str, ...]) -> Iterator[Path]:
 
 def in_code(text: str, file: str) -> Iterator[Mention]:
     """In string constants, so in docstrings, programs for child processes and paths of `monkeypatch`."""
+    if not DOTTED.search(IMPORT.sub("", text)):
+        return  # most files name modules only where they import them, and walking a tree takes long
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             for name in DOTTED.findall(node.value):
@@ -103,8 +106,9 @@ def mentions() -> Iterator[Mention]:
 def short_names() -> Iterator[Mention]:
     for path in files((*CODE, *PAGES)):
         if path.suffix in {".py", ".md"} and not path.samefile(__file__):
+            file = str(path.relative_to(ROOT))
             for number, line in enumerate(path.read_text("utf8").splitlines(), 1):
-                yield from short_in(line, f"{path.relative_to(ROOT)}:{number}")
+                yield from short_in(line, f"{file}:{number}")
 
 
 def short_in(line: str, place: str) -> Iterator[Mention]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -72,12 +73,17 @@ EXCEPTIONS = {
 """By file. A new test does without; one that no longer needs its line loses it."""
 
 
+PRIVATE = re.compile(r"(?<!\w)(?<!self\.)(?<!cls\.)_(?!_)\w")
+
+
 def is_private(name: str) -> bool:
     return any(part.startswith("_") and not part.startswith("__") for part in name.split("."))
 
 
 def private_names(text: str) -> Iterator[str]:
     """Those that are imported, looked up in something else than the test's own `self`, or patched."""
+    if not PRIVATE.search(text):
+        return  # as in most files, and walking a tree takes long
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("lamella"):
             yield from (f"{alias.name}" for alias in node.names if is_private(f"{node.module}.{alias.name}"))

@@ -65,6 +65,7 @@ def test_json_of_both_kinds(tmp_path: Path, way: str) -> None:
         assert opened(tmp_path / "a").read().to_pylist() == rows
 
 
+@pytest.mark.slow(after=2)
 @pytest.mark.parametrize("way", WAYS)
 def test_a_large_one_is_read_through_the_cache(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
@@ -143,6 +144,7 @@ def test_a_password_is_refused(tmp_path: Path) -> None:
         opened(tmp_path / "a.zip")
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize("way", WAYS)
 def test_a_file_made_to_fill_the_disk_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str

@@ -237,6 +237,7 @@ def test_an_option_decides(
     assert column(tmp_path / "x.csv", *values, **options)[1] == read
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize(
     ("last", "kind", "first"), [("2", "int64", 1), ("2,5", "double", 1.0), ("x", "string", "1")]
 )

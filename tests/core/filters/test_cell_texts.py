@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lamella.core.filters.cell_texts import text_array, whole_texts
+from tests.slow_tests import examples
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
 MOMENTS = st.integers(-(10**17), 10**17) | st.integers(-(10**9), 10**9).map(lambda n: n * 10**6)
@@ -37,7 +38,7 @@ COUNTS = [
 
 
 @pytest.mark.parametrize(("type_", "values"), COLUMNS, ids=lambda one: str(one)[:20])
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=examples(full=12), deadline=None)
 @given(data=st.data())
 def test_texts_of_a_column_are_those_of_its_values(type_, values, data) -> None:
     array = pa.array(data.draw(st.lists(st.none() | values, max_size=8)), type_)
@@ -45,7 +46,7 @@ def test_texts_of_a_column_are_those_of_its_values(type_, values, data) -> None:
 
 
 @pytest.mark.parametrize(("type_", "counts"), COUNTS, ids=lambda one: str(one)[:20])
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=examples(full=12), deadline=None)
 @given(data=st.data())
 def test_texts_of_times_are_those_of_their_values(type_, counts, data) -> None:
     width = pa.int64() if type_.bit_width == 64 else pa.int32()

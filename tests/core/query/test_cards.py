@@ -25,6 +25,7 @@ from lamella.core.query import cards
 from lamella.core.query.cards import ColumnCard, cached_card, card, know_count
 from lamella.core.query.column_figures import LONGEST_EXTREME
 from lamella.core.scan.snapshot import Column, MemorySegment, Snapshot
+from tests.slow_tests import examples
 
 _numbers = iter(range(10**9))
 
@@ -62,7 +63,7 @@ def assert_bars_filter_alike(made: ColumnCard, values: pa.Array, most: int) -> N
 whole = st.one_of(st.none(), st.integers(-(2**63), 2**63 - 1), st.integers(-3, 3), st.integers(-1000, 1000))
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(full=25))
 @given(st.lists(whole, max_size=60), st.integers(1, 40))
 def test_card_of_whole_numbers(values: list[int | None], most: int) -> None:
     column, known = pa.array(values, pa.int64()), [v for v in values if v is not None]
@@ -79,7 +80,7 @@ floats = st.one_of(
 )
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(full=25))
 @given(st.lists(floats, max_size=60), st.integers(1, 40))
 def test_card_of_floats(values: list[float | None], most: int) -> None:
     made = card(in_memory(pa.array(values, pa.float64())), "v")
@@ -130,7 +131,7 @@ def test_the_axis_reaches_as_far_as_the_rows_that_meet_the_filter() -> None:
     assert sum(bars.all) == len(values) and len(bars.all) == len(bars.met)
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(full=20))
 @given(st.lists(st.one_of(st.none(), st.sampled_from("abcdefghijklmnop"), st.text(max_size=3)), max_size=80))
 def test_card_of_texts(values: list[str | None]) -> None:
     known = [v for v in values if v is not None]

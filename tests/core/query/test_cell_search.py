@@ -24,6 +24,7 @@ from lamella.core.query.scan_query import ScanQuery
 from lamella.core.query.steps import Compute
 from lamella.core.query.view import View
 from lamella.core.scan.snapshot import SortKey, snapshot_of_rows
+from tests.slow_tests import examples
 
 
 def found(rows, pattern: TextPattern, names=None, start: int = 0, **more) -> set[tuple[int, str]]:
@@ -119,7 +120,7 @@ def test_many_rows_of_a_filter_are_looked_through_as_files_have_them(table, sort
         assert found(view, pattern, start=1234) == by_hand(view, pattern)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(full=40), deadline=None)
 @given(
     st.lists(st.text("aAß .*İ\n\0é", max_size=5) | st.none(), max_size=6), st.text("aAßé.*\n\0", min_size=1)
 )
@@ -203,7 +204,7 @@ def test_a_search_that_is_stopped_keeps_what_it_found(table) -> None:
     assert not looked.hits.complete and looked.hits.count > 0
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(full=40), deadline=None)
 @given(st.integers(1, 300_000), st.data())
 def test_bits_of_rows_are_a_set(num_rows, data) -> None:
     rows = data.draw(st.sets(st.integers(0, num_rows - 1), max_size=40))

@@ -109,6 +109,7 @@ def queries(store: Store) -> list[Query]:
     ]
 
 
+@pytest.mark.slow(after=10)
 @pytest.mark.parametrize("place", range(23))
 def test_a_query_reads_back_from_its_sql_and_python(store: Store, place: int) -> None:
     query = queries(store)[place]

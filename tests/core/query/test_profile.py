@@ -25,6 +25,7 @@ from lamella.core.query import profile as profiles
 from lamella.core.query.column_figures import LONGEST_VALUE
 from lamella.core.query.profile import ColumnProfile
 from lamella.core.scan.cache import LruCache
+from tests.slow_tests import examples
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +44,7 @@ numbers = st.one_of(
 )
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(full=40))
 @given(st.lists(numbers, max_size=60))
 def test_whole_numbers(store: Store, values: list[int | None]) -> None:
     told, held = profiled(store, pa.array(values, pa.int64())), [v for v in values if v is not None]
@@ -55,7 +56,7 @@ def test_whole_numbers(store: Store, values: list[int | None]) -> None:
 floats = st.one_of(st.none(), st.floats(), st.sampled_from([0.0, 1.0, math.nan, math.inf]))
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(full=40))
 @given(st.lists(floats, max_size=60))
 def test_floats(store: Store, values: list[float | None]) -> None:
     told, held = profiled(store, pa.array(values, pa.float64())), [v for v in values if v is not None]
@@ -86,7 +87,7 @@ def test_the_mean_is_one_of_numbers(store: Store) -> None:
     assert profiled(store, pa.array(["a"])).mean is None
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(full=40))
 @given(st.lists(st.one_of(st.none(), st.sampled_from("abcdefghijklmnop"), st.text(max_size=3)), max_size=80))
 def test_texts_have_their_most_frequent_values(store: Store, values: list[str | None]) -> None:
     told, held = profiled(store, pa.array(values, pa.string())), [v for v in values if v is not None]
@@ -107,7 +108,7 @@ def assert_lengths(profile: ColumnProfile, values: list[Any]) -> None:
     assert profile.lengths.empty == lengths.count(0)
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(full=20))
 @given(st.lists(st.one_of(st.none(), st.binary(max_size=5)), max_size=20))
 def test_bytes_have_lengths(store: Store, values: list[bytes | None]) -> None:
     assert_lengths(profiled(store, pa.array(values, pa.binary())), [v for v in values if v is not None])

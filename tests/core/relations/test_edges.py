@@ -23,6 +23,7 @@ from lamella.core.errors import (
     UnknownRelation,
     UnknownRow,
 )
+from tests.slow_tests import examples
 
 KNOWS = [
     ("ada", "ben", 3),
@@ -210,7 +211,7 @@ def graphs(draw: st.DrawFn) -> Any:
     return graph
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(full=25))
 @given(graph=graphs())
 def test_graphs_come_back_as_they_were(graph: Any, tmp_path_factory: pytest.TempPathFactory) -> None:
     with Store.open(tmp_path_factory.mktemp("graph") / "s") as store:

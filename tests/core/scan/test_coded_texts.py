@@ -15,6 +15,7 @@ from lamella.core.errors import FileProblem
 from lamella.core.scan import chunks
 from lamella.core.scan.parallel import each
 from lamella.core.scan.parquet_file import OpenFile, footer_of
+from tests.slow_tests import examples
 
 WORDS = st.sampled_from(["", "draft", "Größe", "北京", "a longer text than most", "\x00", None])
 ROWS = 1_000
@@ -25,7 +26,9 @@ def written(path: Path, table: pa.Table, group: int = 300) -> Path:
     return path
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(
+    max_examples=examples(full=40), suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
+)
 @given(
     first=st.lists(WORDS, max_size=40),
     second=st.lists(WORDS, max_size=40),

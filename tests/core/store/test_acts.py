@@ -31,6 +31,7 @@ from lamella.core.store.acts import (
 )
 from lamella.core.store.operators import OPERATORS
 from lamella.core.store.operators.table import paths_of
+from tests.slow_tests import examples
 
 ROWS = 60
 
@@ -374,7 +375,7 @@ KEYS = st.none() | st.integers(0, 4)
 ROWS_OF_KEYS = st.lists(st.tuples(KEYS, st.none() | st.integers(0, 2)), max_size=8)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(full=30), deadline=None)
 @given(held=ROWS_OF_KEYS, coming=ROWS_OF_KEYS, keep=st.sampled_from(["refuse", "first", "last"]))
 def test_upserts_are_counted_as_plain_python_counts_them(
     tmp_path_factory: pytest.TempPathFactory,

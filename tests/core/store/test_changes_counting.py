@@ -11,8 +11,9 @@ import sys
 from pathlib import Path
 
 from lamella import Store
+from tests.slow_tests import examples
 
-TIMES = int(os.environ.get("LAMELLA_INCREMENTS", "60"))
+TIMES = int(os.environ.get("LAMELLA_INCREMENTS", examples(full=60)))
 
 WORKER = """
 import sys

@@ -19,6 +19,7 @@ from lamella import Store, col
 from lamella.core.errors import BadData, Cancelled, LamellaError, UnknownColumn, UnknownRow, VersionConflict
 from lamella.core.jobs import Job
 from lamella.core.store import Table, row_lookup
+from tests.slow_tests import examples
 
 
 @pytest.fixture
@@ -180,7 +181,7 @@ def test_columns_changed_in_other_rows_each_are_compared_as_what_they_are(store:
     assert table.read().to_pylist() == [{"_id": 0, "a": 7, "b": "x"}, {"_id": 2, "a": 2, "b": "u"}]
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(full=30))
 @given(values=st.lists(st.tuples(st.integers(0, 2), st.sampled_from(["", "a", None])), max_size=12))
 def test_duplicates_are_those_a_dict_finds(
     tmp_path_factory: pytest.TempPathFactory, values: list[Any]

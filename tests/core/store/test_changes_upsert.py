@@ -25,6 +25,7 @@ from lamella.core.errors import (
 )
 from lamella.core.scan.snapshot import FileSegment
 from lamella.core.store import Table
+from tests.slow_tests import examples
 
 PRICES = [
     {"code": "a", "size": 1, "price": 10},
@@ -228,7 +229,7 @@ def test_every_kind_of_change_can_ask_for_the_version_it_was_decided_on(store: S
 KEYS = st.one_of(st.none(), st.integers(0, 6))
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(full=30))
 @given(data=st.data())
 def test_upserts_do_what_they_do_to_a_dict(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject

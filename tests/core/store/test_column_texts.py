@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from lamella import Store
 from lamella.core.errors import BadData, LamellaError, TypeConflict, UnknownColumn
 from lamella.core.store import Table, split_merge
+from tests.slow_tests import examples
 
 
 @pytest.fixture
@@ -106,7 +107,7 @@ def test_what_cannot_be_split_or_merged_changes_nothing(
     assert people.version == before
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(full=25), deadline=None)
 @given(
     texts=st.lists(st.none() | st.text("ab,; ", max_size=8), min_size=1, max_size=8), parts=st.integers(2, 4)
 )

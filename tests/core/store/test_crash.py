@@ -8,7 +8,9 @@ from __future__ import annotations
 import subprocess
 import sys
 
-KILLS = 5
+from tests.slow_tests import examples
+
+KILLS = examples(full=5)
 
 
 def test_a_killed_writer_loses_nothing_it_was_told_is_safe() -> None:

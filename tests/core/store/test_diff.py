@@ -18,6 +18,7 @@ from lamella.core.scan import read as scan_rows
 from lamella.core.store import Table
 from lamella.core.store import diff as diffs
 from lamella.core.store.diff import Diff
+from tests.slow_tests import examples
 
 
 @pytest.fixture
@@ -148,7 +149,7 @@ STEPS = st.lists(
 Rows = dict[int, dict]
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(full=30))
 @given(STEPS, st.data())
 def test_random_versions_differ_as_a_plain_model_says(steps: list, data: st.DataObject) -> None:
     """Every version that came to be is kept as plain rows; any two of them are compared, and restored."""

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from lamella import Store
 from lamella.core.errors import BadData
+from tests.slow_tests import examples
 
 ITEMS = st.one_of(st.none(), st.integers(0, 4))
 LISTS = st.one_of(st.none(), st.lists(ITEMS, max_size=5))
@@ -66,7 +67,7 @@ def others(draw: st.DrawFn) -> tuple[dict[str, Any], Any]:
     )
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(full=30))
 @given(
     held=st.lists(LISTS, min_size=1, max_size=4), steps=st.lists(st.one_of(pushes(), others()), max_size=4)
 )
@@ -83,7 +84,7 @@ def test_lists_become_what_python_makes_of_them(
             assert table.read().column("x").to_pylist() == held
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(full=40))
 @given(
     held=st.lists(st.one_of(st.none(), INT64), min_size=1, max_size=4),
     number=INT64,

@@ -16,6 +16,7 @@ from lamella import Store, col
 from lamella.core.arrow.documents import whole
 from lamella.core.errors import BadData, LamellaError, TypeConflict
 from lamella.core.store import Table
+from tests.slow_tests import examples
 
 ROWS = [
     {"k": 1, "b": {"x": 1, "y": {"p": 1, "q": [1, 2]}}, "l": [{"m": 1, "n": 2}]},
@@ -304,7 +305,7 @@ def full(value: Any) -> Any:
     return {"x": value.get("x"), "y": y, "z": value.get("z")}
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(full=60))
 @given(st.lists(STRUCTS, min_size=1, max_size=4), st.lists(GIVEN, min_size=1, max_size=4), st.booleans())
 def test_partial_structs_match_merged_dicts(
     tmp_path_factory: pytest.TempPathFactory, before: list[Any], changes: list[Any], upsert: bool

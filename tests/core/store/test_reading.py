@@ -183,6 +183,7 @@ def paged(table: Table, size: int, **asked: Any) -> Iterator[Row]:
         yield from page.rows.to_pylist()
 
 
+@pytest.mark.slow(after=6)
 @pytest.mark.parametrize("sort", [None, *SORTS])
 @pytest.mark.parametrize("where", [None, col("n").is_in([1, 2, 5])])
 def test_pages_follow_each_other_without_gaps_or_repeats(

@@ -15,6 +15,7 @@ from lamella.core.errors import BadData, StoreProblem, TypeConflict, VersionConf
 from lamella.core.query.comparison import ComparedRows, RowChange
 from lamella.core.query.comparison.rows import DIFFERENT
 from lamella.core.store.applying import Kinds, apply_comparison
+from tests.slow_tests import examples
 
 
 @pytest.fixture
@@ -63,7 +64,7 @@ def test_columns_are_known_by_their_ids(store: Store) -> None:
     assert "number" in ComparedRows(found).schema.names
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=examples(full=12), deadline=None)
 @given(st.lists(st.tuples(st.sampled_from("iudf"), st.integers(0, 20)), min_size=1, max_size=8))
 def test_the_quick_way_finds_what_the_slow_one_does(tmp_path_factory, acts) -> None:
     with Store.open(tmp_path_factory.mktemp("s") / "store") as store:

@@ -60,6 +60,7 @@ def test_rows_are_counted_and_reported(known: Format, tmp_path: Path) -> None:
     assert threads() == set()
 
 
+@pytest.mark.slow(after=12)
 @each_format
 @pytest.mark.parametrize("error", [BadData("the third table is bad"), Cancelled(), OSError(5, "I/O error")])
 def test_a_failed_export_leaves_what_was_there(known: Format, error: Exception, tmp_path: Path) -> None:

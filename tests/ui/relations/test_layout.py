@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from lamella.ui.relations.layout import Point, arrange, free_place
 from lamella.ui.relations.routing import Anchor, route
+from tests.slow_tests import examples
 
 SIZES = st.dictionaries(
     st.text("abcdefgh", min_size=1, max_size=2),
@@ -26,7 +27,7 @@ def meet(one: tuple[Point, Point], other: tuple[Point, Point]) -> bool:
 
 
 @given(st.data())
-@settings(max_examples=60)
+@settings(max_examples=examples(full=60))
 def test_no_two_boxes_meet_whatever_points_at_what(data: st.DataObject) -> None:
     sizes = data.draw(SIZES)
     names = st.sampled_from(sorted(sizes))

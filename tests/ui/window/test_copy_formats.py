@@ -21,6 +21,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QMenu
 
 from lamella.ui.window.copy_formats import BY_ID, FORMATS, Cells
+from tests.slow_tests import examples
 
 ROWS = pa.table(
     {
@@ -111,7 +112,7 @@ def test_every_format_writes_no_rows_and_every_type(format_) -> None:
 LETTERS = st.characters(codec="utf-8", exclude_characters="\0")
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(full=30))
 @given(st.lists(st.text(LETTERS, max_size=6), min_size=1, max_size=4))
 def test_any_text_survives(texts) -> None:
     table = pa.table({"text": pa.array(texts, pa.string()), "n": range(len(texts))})

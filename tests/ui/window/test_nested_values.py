@@ -103,6 +103,7 @@ def test_a_value_inside_is_copied_in_full(open_value, qtbot) -> None:
     popup.close()
 
 
+@pytest.mark.slow(after=2)
 @pytest.mark.parametrize(
     ("name", "path", "matching"),
     [
