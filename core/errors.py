@@ -22,10 +22,10 @@ class LamellaError(Exception):
 
     def __init__(self, what: str, why: str = "", fix: str = "") -> None:
         self.what, self.why, self.fix = what, why, fix
-        text = _sentence(what)
+        text = with_full_stop(what)
         for part in (why, fix):
             if part:
-                text += ("\n" if text.endswith(CARET) else " ") + _sentence(_capitalised(part))
+                text += ("\n" if text.endswith(CARET) else " ") + with_full_stop(_capitalised(part))
         super().__init__(text)
 
     @property
@@ -201,7 +201,7 @@ CARET = "^"
 """Points from a line of its own at the place in the line above."""
 
 
-def _sentence(text: str) -> str:
+def with_full_stop(text: str) -> str:
     return text if text.endswith((".", "?", "!", "…", CARET)) else text + "."
 
 

@@ -198,13 +198,17 @@ def end_of(value: Any, store: str, tables: Mapping[str, Source]) -> End:
     return End(sides[0][0], columns)
 
 
+def _columns_text(end: End) -> str:
+    return "1 column" if len(end.columns) == 1 else f"{len(end.columns)} columns"
+
+
 def refuse_apart(store: str, one: End, other: End) -> None:
     """Raise `BadData` where the ends have not as many columns, or are the same; `TypeConflict` where no value
     of one column can ever be equal to one of the other."""
     if len(one.columns) != len(other.columns):
         raise BadData(
             f"store {store}: {_column_list(one)} cannot point at {_column_list(other)}",
-            f"that is {len(one.columns)} columns at {len(other.columns)}",
+            f"one end has {_columns_text(one)}, the other {_columns_text(other)}",
             "Give as many columns at both ends, in the same order",
         )
     if one == other:

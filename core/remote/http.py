@@ -143,8 +143,10 @@ def broken(address: Address, error: Exception) -> Unreachable:
         why = "Nothing listens there"
     elif isinstance(error, kinds.TimeoutError | TimeoutError):
         why = "It did not answer in time"
-    elif isinstance(error, kinds.ResponseError | kinds.LocationValueError):
-        why = "It redirects in a circle, or to nowhere"
+    elif isinstance(error, kinds.LocationValueError):
+        why = "The address, or one that it redirects to, is not valid"
+    elif isinstance(error, kinds.ResponseError):
+        why = "It redirects in a circle"
     elif isinstance(error, kinds.SSLError | ssl.SSLCertVerificationError):
         why = "Its certificate is not trusted here"
     elif isinstance(error, kinds.IncompleteRead) or "IncompleteRead" in str(error):

@@ -9,7 +9,7 @@ from functools import partial
 
 from PySide6.QtCore import QObject, QTimer
 
-from lamella.core.errors import LamellaError, visible
+from lamella.core.errors import LamellaError, visible, with_full_stop
 from lamella.core.query.sql.completion import engine_words
 from lamella.core.query.sql.dialects import Translation, translated
 from lamella.core.query.sql.problems import SyntaxProblem, in_words, syntax_problem
@@ -58,7 +58,7 @@ class ProblemMessages(QObject):
         fix = fix.removesuffix(OF_PYTHON)
         own = error.span or (0, len(statement.text.split(maxsplit=1)[0]))
         first, last = statement.start + own[0], statement.start + own[1]
-        explanation = f"{words}. {fix}".strip()
+        explanation = " ".join(with_full_stop(part) for part in (words, fix) if part)
         self._editor.show_problem(first, last, explanation)
         text = self._editor.toPlainText()
         message = f"Line {text.count(chr(10), 0, first) + 1:,}: {explanation}{not_run(left)}"

@@ -327,7 +327,7 @@ BAD = [
     (("cast.billing", "people._id", "cast_title"), StoreProblem, "already has a relation 'cast_title'"),
     (("cast.billing", "people._id", " "), BadData, "a relation needs a name"),
     (("cast.billing", "people._id", 5), BadData, "5 is not text"),
-    ((["cast.title", "cast.person"], "titles.code"), BadData, "2 columns at 1"),
+    ((["cast.title", "cast.person"], "titles.code"), BadData, "One end has 2 columns, the other 1 column"),
     ((["cast.title", "people.name"], ["titles.code"] * 2), BadData, "not in cast and people"),
     ((["cast.title", "cast.title"], ["titles.code"] * 2), BadData, "names a column twice"),
     (([], "titles.code"), BadData, r"no end like \[\]"),

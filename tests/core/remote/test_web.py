@@ -109,6 +109,12 @@ def test_ranges_of_another_place_are_not_believed(web: WebServer, parquet: bytes
     assert open_dataset(f"{web.url}/trips.parquet").read()["n"].to_pylist() == list(range(ROWS))
 
 
+@pytest.mark.parametrize("address", ["http://127.0.0.1:99999/trips.csv", "http://[::1/trips.csv"])
+def test_an_address_that_is_none_is_not_called_a_redirect(address: str):
+    with pytest.raises(Unreachable, match="is not valid"):
+        open_dataset(address)
+
+
 def test_redirects_are_followed_and_circles_are_told(web: WebServer, parquet: bytes):
     web.files["/trips.parquet"] = parquet
     web.redirects = {"/latest": "/newest", "/newest": "/trips.parquet", "/a": "/b", "/b": "/a"}

@@ -81,6 +81,11 @@ def test_a_statement_runs_and_its_result_is_a_grid_with_steps(qtbot, window, run
     assert len(console.names.current.store.sql(clipboard.text())) == 1
 
 
+def test_a_refusal_ends_in_one_full_stop(run):
+    refusal = message(run("drop table flights; select 1", CONTROL | SHIFT))
+    assert "CREATE TABLE t AS SELECT … 1 statement after it did not run." in refusal
+
+
 def test_means_are_shown_with_the_digits_that_people_read(run):
     grid = run("select 2.0 / 3 as third, pi() as pi from flights limit 1").front_tab.grid
     texts = [grid.grid_model.index(0, grid.place(n)).data() for n in (0, 1)]
