@@ -26,13 +26,20 @@ os.environ.pop(
 )  # else each process that a test starts compiles all it imports
 sys.dont_write_bytecode = False
 
-settings.register_profile(
-    "lamella",
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow],
-    derandomize="CI" in os.environ,  # what fails there is the change's fault, and can be had again
-)
-settings.load_profile("lamella")
+
+@pytest.hookimpl(trylast=True)  # the plugin says first whether slow tests run
+def pytest_configure() -> None:
+    from tests.slow_tests import examples  # not before pytest has imported its plugins itself
+
+    settings.register_profile(
+        "lamella",
+        deadline=None,
+        max_examples=examples(20),
+        suppress_health_check=[HealthCheck.too_slow],
+        derandomize="CI" in os.environ,  # what fails there is the change's fault, and can be had again
+    )
+    settings.load_profile("lamella")
+
 
 PATIENCE_SECONDS = 30
 """For what comes at once, later on a machine with much else to do, or never: only failures take that long."""

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
-from hypothesis import settings
 
 LEFT_OUT = pytest.StashKey[int]()
 """How many slow tests this process left out."""
@@ -38,8 +37,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     config.stash[LEFT_OUT] = 0
     Tier.slow = config.option.all or bool(config.option.markexpr or named_files(config))
-    settings.register_profile("suite", settings.get_profile("lamella"), max_examples=examples(20))
-    settings.load_profile("suite")
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -30,7 +30,8 @@ def test_sizes(size, other):
 
 
 @pytest.fixture
-def suite(pytester: pytest.Pytester) -> pytest.Pytester:
+def suite(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
+    monkeypatch.setattr(Tier, "slow", Tier.slow)  # which a run inside this one sets
     (pytester.mkdir("room") / "test_it.py").write_text(SUITE)
     pytester.makeini("[pytest]\nmarkers =\n  slow")
     return pytester
