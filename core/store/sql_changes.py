@@ -138,6 +138,7 @@ def _known_columns(table: Table, names: Sequence[str]) -> list[str]:
 
 
 def _as_columns_of(table: Table, rows: pa.Table, names: Sequence[str]) -> pa.Table:
+    """The rows' columns under these names, each as far as it can be in the table's type."""
     columns = [
         _assigned(values, table.schema.field(name).type)
         for name, values in zip(names, rows.columns, strict=True)
@@ -159,7 +160,7 @@ def _assigned(values: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
             moments = pc.binary_join_element_wise("1970-01-01", values, " ").cast(pa.timestamp("us"))
             return moments.cast(pa.time64("us")).cast(kind)
         return values.cast(target)
-    except pa.ArrowInvalid:
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         return values
 
 
