@@ -93,12 +93,27 @@ def _running(command: list[str], port: int) -> Iterator[None]:
             process.wait(timeout=30)
 
 
+@dataclass(frozen=True)
+class CloudServer:
+    """`reader_options` are those by which `deltalake` reads there, without Lamella, and
+    `reader_environment` is what tells a Spark server the same."""
+
+    endpoint: str
+    reader_options: dict[str, str]
+
+    @property
+    def reader_environment(self) -> dict[str, str]:
+        prefix = next(iter(self.reader_options)).partition("_")[0]
+        named = {f"{prefix}_{name.removeprefix(f'{prefix}_')}": v for name, v in self.reader_options.items()}
+        return {name.upper(): value for name, value in named.items()}
+
+
 # ------------------------------------------------------------------------------------ Google
 
 
 @contextlib.contextmanager
-def gcs_server(bucket: str) -> Iterator[str]:
-    """The endpoint of a server with a bucket, which wants `TOKEN`."""
+def gcs_server(bucket: str) -> Iterator[CloudServer]:
+    """A server with a bucket, which wants `TOKEN`. `deltalake` has no way to say one, and reads without."""
     folder = _installed(
         f"fake-gcs-server-{GCS_VERSION}",
         "go",
@@ -107,17 +122,20 @@ def gcs_server(bucket: str) -> Iterator[str]:
         environment={"GOBIN": "{folder}", "CGO_ENABLED": "0"},
     )
     port = free_port()
-    front = _Front(port)
+    front, open_front = _Front(port), _Front(port)
+    open_front.token = ""
     command = [str(folder / "fake-gcs-server"), "-backend", "memory", "-scheme", "http"]
     own = ["-host", "127.0.0.1", "-port", str(port), "-public-host", front.endpoint.rpartition("/")[2]]
-    with _running([*command, *own, "-log-level", "error"], port), _serving(front):
+    with _running([*command, *own, "-log-level", "error"], port), _serving(front), _serving(open_front):
+        open_front.host = front.host = front.endpoint.rpartition("/")[2]
         made = urllib.request.Request(
             f"{front.endpoint}/storage/v1/b?project=tests",
             json.dumps({"name": bucket}).encode(),
             {"Content-Type": "application/json", "Authorization": f"Bearer {TOKEN}"},
         )
         urllib.request.urlopen(made).close()
-        yield front.endpoint
+        options = {"google_base_url": open_front.endpoint, "google_skip_signature": "true"}
+        yield CloudServer(front.endpoint, options | {"allow_http": "true"})
 
 
 Answer = tuple[int, Mapping[str, str], bytes]
@@ -152,6 +170,7 @@ class GoogleServer(http.server.ThreadingHTTPServer):
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _GoogleHandler)
+        self.token = TOKEN
         self.objects: dict[str, bytes] = {}
         self.uploads: dict[str, _Upload] = {}
         self.log: list[str] = []
@@ -324,10 +343,11 @@ class _Front(GoogleServer):
 
     def __init__(self, port: int) -> None:
         super().__init__()
-        self._port = port
+        self._port, self.host = port, ""
 
     def plain(self, command: str, target: str, headers: Mapping[str, str], body: bytes) -> Answer:
-        passed_on = dict(headers)
+        passed_on = {name: value for name, value in headers.items() if name.casefold() != "host"}
+        passed_on["Host"] = self.host
         if is_put := command == "PUT":
             _, bucket, key = unquote(target).split("/", 2)
             words = {"uploadType": "media", "name": key}
@@ -354,7 +374,7 @@ class _GoogleHandler(http.server.BaseHTTPRequestHandler):
 
     def _answer(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length", "0")))
-        if self.headers.get("Authorization") == f"Bearer {TOKEN}":
+        if not self.server.token or self.headers.get("Authorization") == f"Bearer {self.server.token}":
             status, headers, data = self.server.answer(self.command, self.path, self.headers, body)
         else:
             status, headers, data = _refusal(401, "AuthenticationRequired")
@@ -379,8 +399,8 @@ class _GoogleHandler(http.server.BaseHTTPRequestHandler):
 
 
 @contextlib.contextmanager
-def azure_server(container: str) -> Iterator[str]:
-    """The endpoint of a server with a container, which wants requests signed by `ACCOUNT_KEY`."""
+def azure_server(container: str) -> Iterator[CloudServer]:
+    """A server with a container, which wants requests signed by `ACCOUNT_KEY`."""
     folder = _installed(
         f"azurite-{AZURITE_VERSION}",
         "npm",
@@ -392,7 +412,8 @@ def azure_server(container: str) -> Iterator[str]:
     with _running(["node", str(main), *options, "--disableTelemetry"], port):
         endpoint = f"http://127.0.0.1:{port}/{ACCOUNT}"
         _make_container(endpoint, container)
-        yield endpoint
+        login = {"azure_storage_account_name": ACCOUNT, "azure_storage_account_key": ACCOUNT_KEY}
+        yield CloudServer(endpoint, login | {"azure_endpoint": endpoint, "allow_http": "true"})
 
 
 def _make_container(endpoint: str, name: str) -> None:

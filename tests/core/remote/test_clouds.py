@@ -8,8 +8,11 @@ from __future__ import annotations
 import io
 import itertools
 import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,6 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from deltalake import DeltaTable
 
 from lamella import Cancelled, FileProblem, Store, agg, col, export, open_dataset
 from lamella.core.datasets.locate import is_changed_on_disk
@@ -30,7 +34,8 @@ from lamella.core.remote.problems import AccessDenied, MissingFile
 from lamella.core.remote.servers import servers
 from lamella.core.remote.trial import try_connection
 from lamella.core.transfer.uploads import uploaded
-from tests import cloud_servers
+from tests import cloud_servers, spark_servers
+from tests.cloud_servers import CloudServer
 
 ROWS = 100_000
 PLACE = "trips"
@@ -46,27 +51,29 @@ def azure(endpoint: str) -> Connection:
     return Connection("cloud", "az", endpoint=endpoint, account=cloud_servers.ACCOUNT, secrets=secrets)
 
 
-CLOUDS: dict[str, tuple[Callable[[str], object], Callable[[str], Connection], str, str]] = {
+CLOUDS: dict[
+    str, tuple[Callable[[str], AbstractContextManager[CloudServer]], Callable[[str], Connection], str, str]
+] = {
     "gcs": (cloud_servers.gcs_server, google, cloud_servers.TOKEN, "another-token"),
     "azure": (cloud_servers.azure_server, azure, cloud_servers.ACCOUNT_KEY, "d3Jvbmd3cm9uZ3dyb25n"),
 }
 
 
 @pytest.fixture(scope="module", params=CLOUDS)
-def endpoint(request: pytest.FixtureRequest) -> Iterator[tuple[str, str]]:
+def cloud(request: pytest.FixtureRequest) -> Iterator[tuple[str, CloudServer]]:
     if not os.environ.get("LAMELLA_LONG_RUNS"):
         pytest.skip(f"Its server is started by the long form: python3 dev.py test --long {request.param}")
-    with CLOUDS[request.param][0](PLACE) as address:
-        yield request.param, address
+    with CLOUDS[request.param][0](PLACE) as server:
+        yield request.param, server
 
 
 @pytest.fixture
-def connection(endpoint: tuple[str, str], monkeypatch: pytest.MonkeyPatch) -> Connection:
-    name, address = endpoint
+def connection(cloud: tuple[str, CloudServer], monkeypatch: pytest.MonkeyPatch) -> Connection:
+    name, server = cloud
     for variable in ("GOOGLE_APPLICATION_CREDENTIALS", "AZURE_STORAGE_ACCOUNT_KEY", "AZURE_CLIENT_ID"):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setenv("TEST_CLOUD_SECRET", CLOUDS[name][2])
-    made = CLOUDS[name][1](address)
+    made = CLOUDS[name][1](server.endpoint)
     Connections().save(made)
     return made
 
@@ -186,6 +193,53 @@ def test_of_two_that_commit_to_a_delta_table_at_once_none_is_lost(root: str, tmp
         assert all(one.result().rows == 3 for one in both)
     assert sorted(open_dataset(address).read()["n"].to_pylist()) == sorted([1, 2, 3] * 5)
     assert open_dataset(address, version=4).num_rows == 15, "each has a version of its own"
+
+
+WRITER = """
+import sys
+from lamella import export, open_dataset
+rows = open_dataset(sys.argv[1])
+print("ready", flush=True)
+sys.stdin.readline()
+for _ in range(3):
+    export(rows, sys.argv[2], mode="append")
+"""
+
+
+def test_programs_that_add_at_once_all_succeed_and_others_read_each_version(
+    root: str, cloud: tuple[str, CloudServer], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """`deltalake` each version, and Sail the newest."""
+    pq.write_table(pa.table({"n": [1, 2, 3]}), tmp_path / "orders.parquet")
+    address = f"{root}/orders.delta"
+    export(open_dataset(tmp_path / "orders.parquet"), address)
+    words = [sys.executable, "-c", WRITER, str(tmp_path / "orders.parquet"), address]
+    writers = [
+        subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(2)
+    ]
+    try:
+        assert [writer.stdout and writer.stdout.readline() for writer in writers] == ["ready\n"] * 2
+        for writer in writers:
+            assert writer.stdin is not None
+            writer.stdin.write("go\n")
+            writer.stdin.flush()
+        for writer in writers:
+            writer.communicate()
+    finally:
+        for writer in writers:
+            writer.kill()
+    assert [writer.returncode for writer in writers] == [0, 0]
+    export(open_dataset(tmp_path / "orders.parquet"), address, mode="replace")
+    for version, times in enumerate([1, 2, 3, 4, 5, 6, 7, 1]):
+        table = DeltaTable(address, version=version, storage_options=cloud[1].reader_options)
+        assert sorted(table.to_pyarrow_table()["n"].to_pylist()) == sorted([1, 2, 3] * times)
+        assert open_dataset(address, version=version).num_rows == 3 * times
+    assert DeltaTable(address, storage_options=cloud[1].reader_options).version() == 7
+    for name, value in cloud[1].reader_environment.items():
+        monkeypatch.setenv(name, value)
+    with spark_servers.sail() as sail:
+        rows = open_dataset(f"{sail.address}/delta:{address}").query().read()
+        assert sorted(rows["n"].to_pylist()) == [1, 2, 3]
 
 
 def test_rows_that_nobody_looked_at_are_not_replaced(
