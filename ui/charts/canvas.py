@@ -228,6 +228,8 @@ class ChartCanvas(pg.GraphicsLayoutWidget):
             high = max((panel.made.high for panel in self.panels), default=1.0)
             if not math.isfinite(low + high):
                 low, high = 0.0, 1.0
+            if low == high and not data.spec.log_y:  # a flat line says more above zero
+                low, high = min(low, 0.0), max(high, 0.0) or float(low == 0)
             room = MARGIN * (high - low or abs(high) or 1.0)
             from_zero = low == 0 and data.spec.kind not in (LINE, BOX)
             low, high = low if from_zero else low - room, high + room

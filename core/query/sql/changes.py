@@ -137,7 +137,10 @@ def _creating(tree: exp.Expr) -> ChangeStatement:
             raise _refused(f"CREATE {words}", way)
     rows = tree.args.get("expression")
     if tree.args.get("kind") != "TABLE" or not isinstance(rows, exp.Query):
-        raise _refused("CREATE of anything but a table AS SELECT", "Use store.create_table")
+        raise _refused(
+            "CREATE of anything but a table AS SELECT",
+            "Write CREATE TABLE name AS SELECT …; in Python, store.create_table takes rows",
+        )
     if isinstance(tree.this, exp.Schema):
         raise _refused("CREATE TABLE with names of columns", "Name them in the SELECT: SELECT 1 AS a")
     return ChangeStatement("create", _name(tree.this), _question(rows, tree))
@@ -173,8 +176,12 @@ _NO_PART_OF_INSERT = {
 
 
 _NO_PART_OF_CREATE = (
-    ("replace", "OR REPLACE", "Drop the table first: store.drop_table"),
-    ("exists", "IF NOT EXISTS", "Leave IF NOT EXISTS out, or drop the table first: store.drop_table"),
+    ("replace", "OR REPLACE", "Drop the table first, in the sidebar or with store.drop_table"),
+    (
+        "exists",
+        "IF NOT EXISTS",
+        "Leave IF NOT EXISTS out, or drop the table first, in the sidebar or with store.drop_table",
+    ),
     ("properties", "with TEMP or other properties", "Write CREATE TABLE t AS SELECT …"),
 )
 
@@ -203,7 +210,8 @@ def _set_column(part: exp.Expr) -> str:
     column = part.this
     if not isinstance(part, exp.EQ) or not isinstance(column, exp.Column) or column.table:
         raise _refused(
-            f"SET {part.sql('duckdb')}", "Set whole columns; table.update_where reaches inside them"
+            f"SET {part.sql('duckdb')}",
+            "Set whole columns; in Python, table.update_where reaches inside them",
         )
     return column.name
 

@@ -288,7 +288,7 @@ def _refuse_lists_of_tables(node: Mapping[str, Any]) -> None:
         raise BadSql(
             "tables are not listed in SQL here",
             "A statement knows those that it names, and no others",
-            "DESCRIBE t lists the columns of one; the sidebar of the window and store.tables list tables",
+            "DESCRIBE t lists the columns of one; the sidebar lists tables, and store.tables in Python",
         )
 
 

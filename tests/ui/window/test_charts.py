@@ -305,6 +305,13 @@ def test_what_is_drawn_beside_the_figures_can_be_switched(qtbot, chart):
 
 
 @pytest.mark.slow
+def test_a_flat_line_stands_above_zero(chart):
+    view = chart(ChartSpec("line", "carrier", measure="carrier", aggregate="distinct"))
+    assert {value for value in view.data.table["value"].to_pylist() if value} == {1.0}
+    _, (low, high) = view.canvas.panels[0].plot.vb.viewRange()
+    assert low < 0 < 1 < high
+
+
 @pytest.mark.parametrize(
     ("low", "high", "pixels", "names"),
     [
