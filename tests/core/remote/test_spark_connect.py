@@ -164,7 +164,7 @@ def test_a_server_stops_computing_what_is_cancelled(
     while own_server.processor_seconds < begun + 0.5:
         assert time.monotonic() < until, "it has not begun"
         time.sleep(0.02)
-    client = server._connected(job)
+    client = server._client
     interrupt_tag = client.interrupt_tag
 
     def interrupt(tag: str) -> list[str]:
