@@ -47,7 +47,7 @@ def test_screens_at_200_percent_have_the_table_with_twice_the_pixels(tmp_path: P
     environment = {**os.environ, "QT_SCALE_FACTOR": "2"}
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, env=environment)
     assert done.returncode == 0, done.stdout + done.stderr
-    sizes = {picture.stem: QImage(str(picture)).size().toTuple() for picture in tmp_path.iterdir()}
+    sizes = {picture.stem: QImage(str(picture)).size().toTuple() for picture in tmp_path.glob("*.png")}
     assert sizes == {f"table-200%-{mode}": (2560, 1600) for mode in ("light", "dark")}
 
 
