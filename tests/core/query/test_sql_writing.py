@@ -123,7 +123,7 @@ REFUSED: list[tuple[str, type[LamellaError], str]] = [
     ("update t as x(a, b, c) set n = 0 where a = 1", BadSql, "columns"),
     ("insert overwrite t select code, n from t", BadSql, "INSERT with OVERWRITE"),
     ("insert into t replace where n = 1 select code, n from t", BadSql, "INSERT with WHERE"),
-    ("create temp table made as select 1 as a", BadSql, "PROPERTIES"),
+    ("create temp table made as select 1 as a", BadSql, "with TEMP or other properties"),
     ("copy (pivot t on n) to 'x.csv'", BadSql, "COPY"),
     ("-- nothing else", BadSql, "no statements"),
 ]
