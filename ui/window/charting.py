@@ -10,9 +10,9 @@ from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QWidget
 
 from lamella.core.arrow.types import ID
-from lamella.core.datasets.sql_result import SqlResult
 from lamella.core.errors import BadQuery, LamellaError, visible
 from lamella.core.filters.expr import Filter, columns_read
+from lamella.core.query.source import Computed
 from lamella.ui.grid.pane import GridPane
 from lamella.ui.steps.step_line import StepLine
 from lamella.ui.window.file_watch import folder_of
@@ -131,7 +131,7 @@ class Charting(QObject):
     @property
     def _is_answer(self) -> bool:
         """Whether its rows are groups, or what a statement in SQL gave."""
-        return self._tab.line.grouping is not None or isinstance(self._tab.dataset, SqlResult)
+        return self._tab.line.grouping is not None or isinstance(self._tab.dataset, Computed)
 
     def _filter(self, condition: Filter) -> None:
         """In place of what this chart was filtered by before by the same columns."""
