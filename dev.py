@@ -273,10 +273,10 @@ def test(rest: list[str]) -> int:
     """Run every check, all of them even when one fails; arguments go to pytest. Tests marked slow are left
     out; `test --all` runs them, too. `test --long [NAME ...]` runs the long forms of tests instead: more
     than an hour."""
-    prepare_system(with_display=False)
-    prepare_environment({"bench", "dev"})
     if rest[:1] == ["--long"]:
         return run_long_forms(rest[1:])
+    prepare_system(with_display=False)
+    prepare_environment({"bench", "dev"})
     python, tools = str(venv_python()), venv_python().parent
     begun, whole = time.monotonic(), rest in ([], ["--all"])
     checks = {
@@ -344,6 +344,8 @@ def run_long_forms(names: list[str]) -> int:
     unknown = [name for name in names if name not in LONG_FORMS]
     if unknown:
         raise SetupProblem(f"There is no long form {', '.join(unknown)}. There are:\n{known}")
+    prepare_system(with_display=False)
+    prepare_environment({"bench", "dev"})
     results = {name: run_long_form(name) for name in names or LONG_FORMS}
     print()
     for name, result in results.items():

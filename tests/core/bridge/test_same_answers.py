@@ -20,7 +20,7 @@ from tests.core.bridge.random_rows import DECLARED, OTHER_LAYOUTS, SCHEMA, as_sq
 from tests.slow_tests import examples
 
 ROWS, GROUP_ROWS = 120, 10
-STATEMENTS = max(100, examples(100))  # of fewer too few skip row groups
+STATEMENTS = examples(250)
 OTHER_ROWS = SCANS_BEFORE + 4
 Made = tuple[apsw.Connection, list[tuple[int, dict[str, Any]]]]
 
