@@ -78,14 +78,17 @@ def store_act(act: str) -> Screen:
     return Screen(f"store-{act}", show, close_tab)
 
 
-def store_verified(tour: Tour) -> None:
-    page = store_page(tour)
+def verify(tour: Tour, page: StorePage) -> None:
     dialog = tour.window.store_actions.act(page.store, "verify")
     assert dialog is not None
     quiet(tour)
     dialog.accept_button.click()
     tour.wait("the store is verified", lambda: not dialog.is_working)
     quiet(tour)
+
+
+def store_verified(tour: Tour) -> None:
+    verify(tour, store_page(tour))
 
 
 def store_damaged(tour: Tour) -> None:
@@ -95,12 +98,7 @@ def store_damaged(tour: Tour) -> None:
     whole = path.read_bytes()
     path.write_bytes(whole[:1000] + b"\0" * 100 + whole[1100:])
     try:
-        dialog = tour.window.store_actions.act(page.store, "verify")
-        assert dialog is not None
-        quiet(tour)
-        dialog.accept_button.click()
-        tour.wait("the store is verified", lambda: not dialog.is_working)
-        quiet(tour)
+        verify(tour, page)
     finally:
         path.write_bytes(whole)
 

@@ -11,6 +11,7 @@ from lamella.core.relations import Relation
 from lamella.core.relations.checking import RelationCheck
 from lamella.core.relations.suggesting import Suggestion
 from lamella.core.store.store import Store
+from lamella.ui.editing.paste_dialog import counted
 from lamella.ui.relations.schema import Connection, StoreShape, connection_of, suggested
 from lamella.ui.tasks import Handle, Tasks
 
@@ -169,14 +170,10 @@ def dangling_text(rows: int) -> str:
     return "1 row points at nothing" if rows == 1 else f"{rows:,} rows point at nothing"
 
 
-def counted_text(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
 def _suggestions_text(number: int) -> str:
     if not number:
         return "Nothing to suggest: no other columns match by their values and names"
-    return f"{counted_text(number, 'suggestion')}, drawn with dashes"
+    return f"{counted(number, 'suggestion')}, drawn with dashes"
 
 
 def _ends(one: Connection) -> tuple[object, ...]:

@@ -24,10 +24,11 @@ from lamella.core.relations import Relation
 from lamella.core.store.relations import StoreRelations
 from lamella.core.store.store import Store
 from lamella.ui import theme
+from lamella.ui.editing.paste_dialog import counted
 from lamella.ui.relations.acts import Act, ActStack, declare, move, remove, rename
 from lamella.ui.relations.bar import DiagramBar
 from lamella.ui.relations.canvas import ZOOM_STEP, Canvas
-from lamella.ui.relations.checks import RelationChecks, counted_text, dangling_text
+from lamella.ui.relations.checks import RelationChecks, dangling_text
 from lamella.ui.relations.form import RelationForm
 from lamella.ui.relations.layout import Point
 from lamella.ui.relations.panel import ACTS, ConnectionPanel
@@ -87,7 +88,7 @@ class RelationsTab(QWidget):
     @property
     def status(self) -> str:
         tables, relations = len(self.shape.tables), len(self.shape.relations)
-        parts = [counted_text(tables, "table"), counted_text(relations, "relation")]
+        parts = [counted(tables, "table"), counted(relations, "relation")]
         if self.checks.dangling:
             parts.append(dangling_text(self.checks.dangling))
         return " · ".join(parts)

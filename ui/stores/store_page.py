@@ -17,6 +17,7 @@ from lamella.core.store.store import Store
 from lamella.core.store.summary import size_text
 from lamella.core.store.verify import Report
 from lamella.ui import theme
+from lamella.ui.editing.paste_dialog import counted
 from lamella.ui.stores.sizes_tree import SizesTree
 from lamella.ui.tasks import Handle, Tasks
 from lamella.ui.widgets.controls import FlowLayout
@@ -133,7 +134,7 @@ class StorePage(QWidget):
         except (KeyError, ValueError):
             return "never verified"
         problems = record.get("problems")
-        outcome = f"{problems:,} problems" if isinstance(problems, int) and problems else "all was well"
+        outcome = counted(problems, "problem") if isinstance(problems, int) and problems else "all was well"
         how = "" if record.get("checksums", True) else ", without checksums"
         return f"last verified {when:%Y-%m-%d %H:%M}: {outcome}{how}"
 
@@ -235,4 +236,4 @@ def _freeable(sizes: StoreSizes) -> str:
         parts.append(f"{count:,} table{' is' if count == 1 else 's are'} worth compacting{then}.")
     if history:
         parts.append(f"Earlier versions hold {size_text(history)}, which their expiry frees.")
-    return " ".join(parts) or "Everything is in good order: there is nothing to free."
+    return " ".join(parts) or "There is nothing to free."

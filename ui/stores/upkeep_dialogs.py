@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QCheckBox, QListWidget, QPushButton, QWidget
 
 from lamella.core.errors import LamellaError, visible
@@ -19,6 +19,7 @@ from lamella.core.store.summary import size_text
 from lamella.core.store.verify import Report
 from lamella.ui import theme
 from lamella.ui.dialogs.error_dialog import message
+from lamella.ui.editing.paste_dialog import counted
 from lamella.ui.stores.store_dialogs import StoreDialog
 from lamella.ui.tasks import Handle, Tasks
 from lamella.ui.widgets.controls import NumberBox
@@ -214,6 +215,7 @@ class VerifyDialog(StoreDialog):
         self.say("Compares every file of every version with its checksum. Nothing is changed.")
         self.quick = QCheckBox("Quick: sizes and footers of the files, no checksums")
         self.problems = QListWidget(accessibleName="Problems", wordWrap=True)
+        self.problems.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)  # lines wrap
         self.problems.hide()
         self.problems.setMinimumHeight(theme.current().px(140))
         self.form.addRow(self.quick)
@@ -230,7 +232,9 @@ class VerifyDialog(StoreDialog):
 
     def outcome_of(self, result: Report) -> str:
         self._list(result)
-        looked = f"{result.tables:,} tables, {result.files:,} files, {size_text(result.bytes)}"
+        looked = (
+            f"{counted(result.tables, 'table')}, {counted(result.files, 'file')}, {size_text(result.bytes)}"
+        )
         how = "with checksums" if result.checksums else "without checksums"
         if not result.problems:
             return " ".join([f"All is well: {looked} {how}.", *result.not_checked])
@@ -241,7 +245,7 @@ class VerifyDialog(StoreDialog):
             advice.append("Files that no table names are removed by a vacuum.")
         if result.indexes:
             advice.append("Damaged indexes are made anew when they are next used.")
-        return f"{len(result.problems):,} problems in {looked} {how}. {' '.join(advice)}"
+        return f"{counted(len(result.problems), 'problem')} in {looked} {how}. {' '.join(advice)}"
 
     def _list(self, report: Report) -> None:
         self.problems.clear()

@@ -18,10 +18,12 @@ from PySide6.QtGui import QGuiApplication
 from pytestqt.qtbot import QtBot
 
 from lamella import agg, col
+from lamella.core.filters.expr import Predicate
 from lamella.core.query.line import Line
 from lamella.core.query.steps import Group, Sort, Sql, Where
 from lamella.core.scan.snapshot import SortKey
 from lamella.core.store.table import Table
+from lamella.ui.filters.value_picker import PickerPopup
 from lamella.ui.main_window import MainWindow
 from lamella.ui.window.dataset_tab import DatasetTab
 
@@ -266,3 +268,26 @@ def test_a_file_that_is_there_is_not_written_over(
     table_tab.line_actions.export(path)
     qtbot.waitUntil(lambda: "Nothing was exported" in table_tab.messages.label.text())
     assert path.read_text() == "mine"
+
+
+def test_actions_take_a_column_whose_name_is_empty(
+    qtbot: QtBot, window: MainWindow, tmp_path: Path, settled, go_to
+) -> None:
+    pq.write_table(pa.table({"": ["b", "a", "b"], "n": [1, 2, 3]}), tmp_path / "t.parquet")
+    window.open_paths([tmp_path / "t.parquet"])
+    tab = settled()
+    go_to(tab, 0, "")
+    window.commands["sort_ascending"].trigger()
+    assert settled().sort == (SortKey("", False),)
+    go_to(tab, 1, "")
+    window.commands["filter_equal"].trigger()
+    qtbot.waitUntil(lambda: tab.where == Predicate("", "eq", ("b",)))
+    window.commands["clear_steps"].trigger()
+    settled()
+    go_to(tab, 0, "")
+    window.commands["filter_values"].trigger()
+    qtbot.waitUntil(lambda: tab.findChild(PickerPopup) is not None)
+    qtbot.keyClick(tab.findChild(PickerPopup), Qt.Key.Key_Escape)
+    window.commands["group"].trigger()
+    assert settled().line.steps[-1].step == Group(("",), (("n", agg.count()),))
+    assert tab.view.num_rows == 2

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QFontMetrics, QIcon
@@ -14,13 +11,11 @@ from PySide6.QtWidgets import QAbstractButton, QCheckBox, QComboBox, QLineEdit, 
 from pytestqt.qtbot import QtBot
 
 from lamella import Store, agg, col
-from lamella.core.filters.expr import Predicate
 from lamella.core.query.line import Line
 from lamella.core.query.steps import Aggregate, Compute, Group, Join, Limit, Pivot, Select, Sort, Step, Where
 from lamella.core.scan.snapshot import SortKey
 from lamella.core.store.table import Table
 from lamella.ui import theme
-from lamella.ui.filters.value_picker import PickerPopup
 from lamella.ui.main_window import MainWindow
 from lamella.ui.steps.chips import StepChip
 from lamella.ui.steps.grouping import GroupEditor
@@ -558,29 +553,6 @@ def test_a_column_that_is_called_as_the_count_is_grouped_by(
     keys.setText(name)
     qtbot.keyClick(keys, Qt.Key.Key_Return)
     qtbot.waitUntil(lambda: columns(tab) == [name, "count"])
-
-
-def test_actions_take_a_column_whose_name_is_empty(
-    qtbot: QtBot, window: MainWindow, tmp_path: Path, settled, go_to
-) -> None:
-    pq.write_table(pa.table({"": ["b", "a", "b"], "n": [1, 2, 3]}), tmp_path / "t.parquet")
-    window.open_paths([tmp_path / "t.parquet"])
-    tab = settled()
-    go_to(tab, 0, "")
-    window.commands["sort_ascending"].trigger()
-    assert settled().sort == (SortKey("", False),)
-    go_to(tab, 1, "")
-    window.commands["filter_equal"].trigger()
-    qtbot.waitUntil(lambda: tab.where == Predicate("", "eq", ("b",)))
-    window.commands["clear_steps"].trigger()
-    settled()
-    go_to(tab, 0, "")
-    window.commands["filter_values"].trigger()
-    qtbot.waitUntil(lambda: tab.findChild(PickerPopup) is not None)
-    qtbot.keyClick(tab.findChild(PickerPopup), Qt.Key.Key_Escape)
-    window.commands["group"].trigger()
-    assert settled().line.steps[-1].step == Group(("",), (("n", agg.count()),))
-    assert tab.view.num_rows == 2
 
 
 def test_the_text_of_a_chip_ends_before_its_buttons(

@@ -1,0 +1,117 @@
+"""Charts of numbers, names and places that are not as one expects."""
+
+from __future__ import annotations
+
+import math
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from lamella.core.query.charts import ChartSpec
+from tests.ui.window.test_charts import shown_counts
+
+BOX_OF_V, MOST_OF_V = ChartSpec("box", "k", y="v"), ChartSpec("bar", "k", measure="v", aggregate="max")
+
+
+@pytest.mark.parametrize("spec", [ChartSpec("bar", "v", measure="n", aggregate="sum"), BOX_OF_V, MOST_OF_V])
+def test_values_too_far_away_to_be_drawn_are_said(qtbot, window, tmp_path, settled, spec):
+    """Qt ends the program where their squares are infinite."""
+    rows = pa.table({"v": [1.7e308, -1.7e308, 1.0], "n": [1, 2, 3], "k": ["a", "b", "a"]})
+    pq.write_table(rows, tmp_path / "far.parquet")
+    window.open_paths([tmp_path / "far.parquet"])
+    tab = settled()
+    tab.charting.show()
+    view = tab.charting.view
+    view.show_spec(spec)
+    qtbot.waitUntil(lambda: not view.running)
+    assert "beyond 10^150" in view.message.text() and view.message.isVisible()
+    view.show_spec(ChartSpec("histogram", "v", log_x=True))
+    qtbot.waitUntil(lambda: not view.running)
+    assert view.canvas.isVisible() and not view.grab().isNull()
+
+
+@pytest.mark.slow
+def test_odd_numbers_are_left_out_and_said(qtbot, window, settled, tmp_path):
+    rows = pa.table({
+        "v": pa.array([math.nan, math.inf, -math.inf, None, *map(float, range(96))]),
+        "same": pa.array([7] * 100),
+        "nothing": pa.array([None] * 100, pa.float64()),
+    })  # fmt: skip
+    pq.write_table(rows, tmp_path / "odd.parquet")
+    window.open_paths([tmp_path / "odd.parquet"])
+    tab = settled()
+    tab.charting.show()
+    view = tab.charting.view
+    for spec, used in ((ChartSpec("histogram", "v"), 96), (ChartSpec("histogram", "same"), 100),
+                       (ChartSpec("line", "same", measure="v", aggregate="mean"), 96),
+                       (ChartSpec("scatter", "v", "same"), 96), (ChartSpec("box", "", "v"), 96)):  # fmt: skip
+        view.show_spec(spec)
+        qtbot.waitUntil(lambda: not view.running)
+        assert view.data.used == used and view.canvas.isVisible()
+    assert ("v is NaN or infinite", "3") in shown_counts(view) and ("v is null", "1") in shown_counts(view)
+    view.show_spec(ChartSpec("histogram", "nothing"))
+    qtbot.waitUntil(view.message.isVisible)
+    assert ("nothing is null", "100") in shown_counts(view)
+
+
+def test_a_million_categories_are_the_most_frequent_and_others(qtbot, window, settled, tmp_path):
+    pq.write_table(
+        pa.table({"v": [*(f"v{n}" for n in range(20_000)), "often", "often"]}), tmp_path / "many.parquet"
+    )
+    window.open_paths([tmp_path / "many.parquet"])
+    tab = settled()
+    tab.charting.show()
+    view = tab.charting.view
+    qtbot.waitUntil(lambda: view.data is not None)
+    assert len(view.data.x) == 30 and "most frequent of 20,001 values" in view.form.remarks.text()
+    made = view.canvas.panels[0].made
+    assert made.high < 10, "the bar of the others is cut"
+
+
+def test_an_area_ends_where_its_rows_end(qtbot, window, settled, tmp_path):
+    rows = pa.table({"x": [1, 2, 3, 1, 2], "c": ["a", "a", "a", "b", "b"], "y": [5, 6, 7, 8, 9]})
+    pq.write_table(rows, tmp_path / "areas.parquet")
+    window.open_paths([tmp_path / "areas.parquet"])
+    tab = settled()
+    tab.charting.show()
+    view = tab.charting.view
+    for aggregate in ("mean", "sum"):
+        view.show_spec(ChartSpec("area", "x", measure="y", aggregate=aggregate, color="c"))
+        qtbot.waitUntil(lambda: view.data is not None and not view.running)
+        made = view.canvas.panels[0].made
+        assert [(mark.row["value"], mark.point.x()) for mark in made.marks] == [
+            (5, 1), (6, 2), (7, 3), (8, 1), (9, 2)
+        ]  # fmt: skip
+        ends = {look.name: x for look, x, _y in made.ends}
+        assert ends == ({"a": 3, "b": 2} if aggregate == "mean" else {"a": 3, "b": 3})
+
+
+def test_latitudes_that_there_are_not_make_no_map(qtbot, window, settled, tmp_path):
+    pq.write_table(pa.table({"lon": [1000.0, 3, 4], "lat": [500.0, -3, 1e9]}), tmp_path / "wrong.parquet")
+    window.open_paths([tmp_path / "wrong.parquet"])
+    tab = settled()
+    tab.charting.show()
+    view = tab.charting.view
+    view.show_spec(ChartSpec("scatter", "lon", "lat"))
+    qtbot.waitUntil(lambda: view.data is not None and not view.running)
+    assert "No map: lat goes beyond 90 degrees" in view.form.remarks.text()
+    assert not view.canvas.panels[0].plot.vb.state["aspectLocked"]
+
+
+@pytest.mark.slow
+def test_long_names_are_told_apart_and_stay_inside(qtbot, window, settled, tmp_path):
+    names = [f"{'a name that begins like all others ' * 3}{n}" for n in range(7)]
+    rows = {"long": names * 4, "x": [n for n in range(4) for _ in names], "y": [1] * 28}
+    pq.write_table(pa.table(rows), tmp_path / "long.parquet")
+    window.open_paths([tmp_path / "long.parquet"])
+    tab = settled()
+    tab.charting.show()
+    view = tab.charting.view
+    view.show_spec(ChartSpec("line", "x", measure="y", aggregate="sum", color="long"))
+    qtbot.waitUntil(lambda: view.data is not None and not view.running)
+    assert len({look.name for look in view.canvas.looks}) == 7
+    view.show_spec(ChartSpec("bar", "x", panels="long"))
+    qtbot.waitUntil(lambda: len(view.canvas.panels) == 7 and not view.running)
+    for panel in view.canvas.panels:
+        assert panel.plot.sceneBoundingRect().right() <= view.canvas.width() + 1
