@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import pyarrow as pa
@@ -67,13 +68,36 @@ def replaced(values: pa.Array, replacement: Replacement) -> pa.Array:
 def _replacement(find: str, template: str, regex: bool, whole: bool, case: bool) -> Replacement:
     if not regex and not whole and case:
         return Replacement(find, template, plain=True)
-    pattern = find if regex else re.escape(find)
+    if regex:
+        pattern = find
+    else:
+        pattern = re.escape(find) if case else _pattern_of_any_case(find)
     pattern = rf"\A(?:{pattern})\z" if whole else pattern
     return Replacement(
-        pattern if case else f"(?i){pattern}",
+        f"(?i){pattern}" if regex and not case else pattern,
         template if regex else template.replace("\\", "\\\\"),
         plain=False,
     )
+
+
+def _pattern_of_any_case(find: str) -> str:
+    """What filters match who ignore case: texts that are equal in lower case. RE2's own (?i) has other
+    pairs: σ and ς are one letter to it, i and İ are two."""
+    folded: str = pc.utf8_lower(pa.scalar(find, pa.string())).as_py()
+    letters = _letters_by_lower_case()
+    return "".join(f"[{re.escape(sign + letters.get(sign, ''))}]" for sign in folded)
+
+
+@lru_cache(1)
+def _letters_by_lower_case() -> dict[str, str]:
+    """Of each lower-case letter all that become it. Beyond the planes of these, no characters have case."""
+    signs = pa.array([chr(code) for code in range(1 << 17) if not 0xD800 <= code < 0xE000])
+    lower = pc.utf8_lower(signs)
+    differ = pc.not_equal(signs, lower)
+    letters: dict[str, str] = {}
+    for sign, letter in zip(signs.filter(differ).to_pylist(), lower.filter(differ).to_pylist(), strict=True):
+        letters[letter] = letters.get(letter, "") + sign
+    return letters
 
 
 def _refuse_pattern(replacement: Replacement) -> None:
