@@ -198,13 +198,29 @@ class ArrowColumns:
         chosen = rows.select(self._places)
         try:
             chosen.validate(full=True)
-            columns = [in_plain_layout(column) for column in chosen.columns]
         except (pa.ArrowInvalid, UnicodeDecodeError) as error:
             why = str(error).partition("\n")[0]
             raise FileProblem(
                 path, "holds damaged values", why, "Fetch or write the file again; it was not changed"
             ) from error
+        columns = [
+            _in_plain_layout(column, name, path)
+            for column, name in zip(chosen.columns, self.schema.names, strict=True)
+        ]
         return pa.Table.from_arrays(columns, schema=self.schema)
+
+
+def _in_plain_layout(values: pa.ChunkedArray, name: str, path: Path) -> pa.ChunkedArray:
+    try:
+        return in_plain_layout(values)
+    except pa.ArrowInvalid as error:
+        raise FileProblem(
+            path,
+            f"holds values in column '{name}' that cannot be shown",
+            f"{str(error).partition(chr(10))[0]}. Seconds are read as milliseconds, "
+            "which reach 292 million years from 1970",
+            "Write the file again with nulls in place of such values",
+        ) from error
 
 
 def _is_storable(kind: pa.DataType) -> bool:

@@ -147,12 +147,14 @@ def _as_columns_of(table: Table, rows: pa.Table, names: Sequence[str]) -> pa.Tab
 
 
 def _assigned(values: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
-    """As SQL assigns values to a column of a type: 2.5 is a decimal to the engine and becomes a float, the
-    text '2024-01-31' a date, null whatever the column holds. The table refuses what does not fit."""
+    """As SQL assigns values to a column of a type: 2.5 is a decimal to the engine and becomes a float, 2.0 an
+    integer in a column of them, the text '2024-01-31' a date, null whatever the column holds. The table
+    widens for what does not fit, or refuses it."""
     if values.null_count == len(values):
         return pa.chunked_array([pa.nulls(len(values), kind)])
     is_text_of_value = pa.types.is_string(values.type) and kind_of(kind) in _WRITTEN_AS_TEXT
-    target = kind if is_text_of_value else _decimals_as_floats(values.type, kind)
+    may_be_whole = pa.types.is_integer(kind) and kind_of(values.type) in (Kind.DECIMAL, Kind.FLOAT)
+    target = kind if is_text_of_value or may_be_whole else _decimals_as_floats(values.type, kind)
     if target.equals(values.type):
         return values
     try:

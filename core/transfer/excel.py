@@ -28,6 +28,8 @@ FIRST_DAY, LAST_DAY = -25_508, 2_932_896
 """Since 1970: 1 March 1900, before which Excel counts a day that never was, and the end of 9999."""
 DAYS_BEFORE = 25_569
 """From Excel's day 0 to 1970."""
+LAST_TIME = 86_399_999 / 86_400_000
+"""The last millisecond of a day: Excel rounds to them, and would make midnight of what is later."""
 NUMBER_FORMATS = {
     "date": "yyyy-mm-dd",
     "time": "hh:mm:ss",
@@ -234,7 +236,8 @@ def _serials(values: pa.Array, days: np.ndarray, numbers: np.ndarray) -> list[An
 def _times(values: pa.Array) -> list[Any]:
     per_day = PER_SECOND[values.type.unit] * 86_400
     width = pa.int32() if pa.types.is_time32(values.type) else pa.int64()
-    return [None if count is None else count / per_day for count in values.cast(width).to_pylist()]
+    counts = values.cast(width).to_pylist()
+    return [None if count is None else min(count / per_day, LAST_TIME) for count in counts]
 
 
 def _durations(values: pa.Array) -> list[Any]:

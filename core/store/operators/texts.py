@@ -68,10 +68,8 @@ def replaced(values: pa.Array, replacement: Replacement) -> pa.Array:
 def _replacement(find: str, template: str, regex: bool, whole: bool, case: bool) -> Replacement:
     if not regex and not whole and case:
         return Replacement(find, template, plain=True)
-    if regex:
-        pattern = find
-    else:
-        pattern = re.escape(find) if case else _pattern_of_any_case(find)
+    quoted = re.escape if case else _pattern_of_any_case
+    pattern = find if regex else quoted(find)
     pattern = rf"\A(?:{pattern})\z" if whole else pattern
     return Replacement(
         f"(?i){pattern}" if regex and not case else pattern,

@@ -116,6 +116,12 @@ def test_values_that_are_not_what_their_types_say_are_refused(tmp_path: Path) ->
         opened(path).read()
 
 
+def test_seconds_beyond_milliseconds_are_told_with_their_column(tmp_path: Path) -> None:
+    rows = pa.table({"n": [1], "at": pa.array([2**62], pa.timestamp("s"))})
+    with pytest.raises(FileProblem, match=r"column 'at' that cannot be shown.*292 million years"):
+        opened(as_file(tmp_path / "a.arrow", rows)).read()
+
+
 def test_a_mapped_file_that_was_cut_short_is_not_touched(tmp_path: Path) -> None:
     dataset = opened(as_file(tmp_path / "a.arrow", table()))
     assert dataset.read(limit=1).num_rows == 1

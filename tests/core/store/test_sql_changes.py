@@ -77,6 +77,8 @@ def test_effect_of_sql_refuses_unknown_columns(store):
     [
         ("f = 2.5", "f", 2.5),
         ("f = '2.5'", "f", 2.5),
+        ("i = 2.0", "i", 2),
+        ("i = round(f * 3)", "i", 3),
         ("d = '2024-01-31'", "d", date(2024, 1, 31)),
         ("at = '2024-01-31 10:30'", "at", datetime(2024, 1, 31, 10, 30)),
         ("t = '10:30'", "t", time(10, 30)),
@@ -86,9 +88,9 @@ def test_effect_of_sql_refuses_unknown_columns(store):
 )
 def test_an_update_takes_numbers_and_dates_as_sql_writes_them(store, assignment, column, value):
     floats, first = pa.float64(), datetime(2020, 1, 1)
-    kinds = {"f": floats, "d": pa.date32(), "at": pa.timestamp("us"), "t": pa.time64("us")}
+    kinds = {"f": floats, "i": pa.int64(), "d": pa.date32(), "at": pa.timestamp("us"), "t": pa.time64("us")}
     kinds |= {"l": pa.list_(floats), "s": pa.struct({"k": floats})}
-    row = {"f": 1.0, "d": first.date(), "at": first, "t": first.time(), "l": [1.0], "s": {"k": 1.0}}
+    row = {"f": 1.0, "i": 1, "d": first.date(), "at": first, "t": first.time(), "l": [1.0], "s": {"k": 1.0}}
     store.create_table("typed", pa.Table.from_pylist([row], pa.schema(kinds)))
     store.sql(f"update typed set {assignment}", write=True)
     rows = store["typed"].read([column])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ import pyarrow as pa
 import pytest
 import python_calamine
 
+from lamella.core.datasets import open_dataset
 from lamella.core.errors import BadData
 from lamella.core.jobs import Job
 from lamella.core.transfer import excel
@@ -74,6 +76,12 @@ def test_text_is_never_a_formula_and_digits_stay(tmp_path: Path) -> None:
         sheet = parts.read("xl/worksheets/sheet1.xml").decode()
     assert "<f" not in sheet.replace("<filter", "")
     assert "hyperlink" not in sheet
+
+
+def test_the_last_moment_of_a_day_is_not_midnight(tmp_path: Path) -> None:
+    last, noon = dt.time(23, 59, 59, 999_999), dt.time(12)
+    path = export(tmp_path / "a.xlsx", pa.table({"t": [last, noon]}))
+    assert open_dataset(path).read()["t"].to_pylist() == [dt.time(23, 59, 59, 999_000), noon]
 
 
 @pytest.mark.parametrize(
