@@ -6,6 +6,7 @@ large text. `sheets/chart-bar.png` has all of a screen at once. What is cut off 
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import sys
@@ -186,11 +187,12 @@ def run(folder: Path, names: Sequence[str]) -> int:
 
 def main(words: Sequence[str]) -> int:
     """The folder, and the names of screens; the exit code."""
-    if not words:
-        print(__doc__, file=sys.stderr)
-        return 2
+    parser = argparse.ArgumentParser("dev.py shots", description="Take pictures of the window's screens.")
+    parser.add_argument("folder", type=Path, help="where the pictures go")
+    parser.add_argument("names", nargs="*", metavar="name", help="a screen, or how several begin; all")
+    given = parser.parse_args(words)
     try:
-        return run(Path(words[0]), words[1:])
+        return run(given.folder, given.names)
     except LamellaError as problem:
         print(problem, file=sys.stderr)
         return 2
