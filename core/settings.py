@@ -36,8 +36,9 @@ class Origin(StrEnum):
 @dataclass(frozen=True)
 class Setting:
     """Its type is that of its default. What it may be is said by `choices`, by `low` and `high`, or by a
-    `pattern` that whole texts match, with `form` for the same in words. `title` and `group` are for the
-    screen; one that needs a `restart` is in force from the next start on."""
+    `pattern` that whole texts match, with `form` for the same in words. One that needs a `restart` is in
+    force from the next start on. The screen has its `title` and `group`, the `unit` of its number, and
+    `unset` in the place of 0 or of an empty text."""
 
     name: str
     default: Value
@@ -51,6 +52,8 @@ class Setting:
     form: str = "text"
     is_folder: bool = False
     restart: bool = False
+    unit: str = ""
+    unset: str = ""
 
     @property
     def variable(self) -> str:
@@ -96,24 +99,26 @@ class Setting:
 SETTINGS = (
     Setting("theme", "system", "Light, dark, or whatever the system uses", ("system", "light", "dark"),
             group="Appearance"),
-    Setting("text_scale", 1.0, "How large text is, against the system's size", low=0.8, high=2.0,
-            title="Text size", group="Appearance"),
-    Setting("restore_workspace", True, "Open again at the start what was open when the program ended",
+    Setting("text_scale", 1.0, "Size of text relative to the system's", low=0.8, high=2.0,
+            title="Text size", group="Appearance", unit="×"),
+    Setting("restore_workspace", True, "Reopen at startup what was open when the program ended",
             title="Restore what was open", group="Start"),
     Setting("default_store", "", "The folder of the store that imports go to; empty is 'My tables' in the "
-            "user's data folder", title="Store for imports", group="Start", is_folder=True, restart=True),
+            "user's data folder", title="Store for imports", group="Start", is_folder=True, restart=True,
+            unset="My tables"),
     Setting("page_cache_mb", 0, "Memory for data already read, in MB; 0 is a quarter of what the machine "
             "has, at most 2 GB", low=0, high=1_048_576, title="Memory for data", group="Memory and disk",
-            restart=True),
+            restart=True, unit="MB", unset="Automatic"),
     Setting("query_memory_mb", 0, "Memory a query may use before it spills to disk, in MB; 0 is half of what "
             "the machine has", low=0, high=1_048_576, title="Memory for a query", group="Memory and disk",
-            restart=True),
-    Setting("remote_cache_mb", 10_240, "Disk for what was read of files elsewhere, in MB; 0 keeps nothing",
-            low=0, high=104_857_600, title="Disk for remote files", group="Memory and disk", restart=True),
-    Setting("spark_rows", 1_000_000, "Rows of an answer that are fetched from a Spark server to be looked at",
+            restart=True, unit="MB", unset="Automatic"),
+    Setting("remote_cache_mb", 10_240, "Disk space for data read from remote files, in MB; 0 keeps nothing",
+            low=0, high=104_857_600, title="Disk for remote files", group="Memory and disk", restart=True,
+            unit="MB", unset="None"),
+    Setting("spark_rows", 1_000_000, "Rows of an answer that are fetched from a Spark server for display",
             low=1_000, high=100_000_000, title="Rows from a Spark server", group="Memory and disk",
-            restart=True),
-    Setting("mongodb_uri", "mongodb://localhost:27017", "The MongoDB server that a benchmark may ask",
+            restart=True, unit="rows"),
+    Setting("mongodb_uri", "mongodb://localhost:27017", "The MongoDB server that benchmarks may use",
             title="MongoDB server", group="Benchmark", pattern=r"mongodb(\+srv)?://\S+",
             form="an address that begins with mongodb:// or mongodb+srv://"),
 )  # fmt: skip

@@ -162,7 +162,7 @@ class SettingRow(QWidget):
             Origin.ENVIRONMENT: f"From the environment: {setting.variable}. It cannot be changed in this run",
             Origin.COMMAND_LINE: "From the command line. It cannot be changed in this run",
         }[origin]
-        restart = " · in force from the next start on" if setting.restart and free else ""
+        restart = " · takes effect at the next start" if setting.restart and free else ""
         self.origin.setText(f"{source}{restart} · {name}")
 
     def _take(self, value: Value) -> None:
@@ -266,6 +266,9 @@ class NumberEditor(Editor):
         else:
             self.box = DecimalBox(decimals=2, singleStep=STEP)
             self.box.setRange(setting.low or 0.0, setting.high or 0.0)
+        if setting.unit:
+            self.box.setSuffix(f" {setting.unit}")
+        self.box.setSpecialValueText(setting.unset)
         self.box.setKeyboardTracking(False)
         self.box.valueChanged.connect(take)
         _fill(self, self.box)
@@ -284,7 +287,7 @@ class TextEditor(Editor):
         super().__init__()
         self._setting, self._take, self._say = setting, take, say
         self._shown = ""
-        self.box = QLineEdit()
+        self.box = QLineEdit(placeholderText=setting.unset)
         self.box.textEdited.connect(self._check)
         self.box.editingFinished.connect(self._finish)
         self.browse = QPushButton("Browse…")

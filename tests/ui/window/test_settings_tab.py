@@ -48,6 +48,16 @@ def test_choice_is_applied_at_once_saved_and_reset(qtbot, window, page, memory):
     assert not row.reset.isVisible()
 
 
+def test_numbers_have_units_and_zero_says_what_it_stands_for(qtbot, page, memory):
+    box = page.rows["query_memory_mb"].editor.box
+    assert box.text() == "Automatic"
+    box.selectAll()
+    qtbot.keyClicks(box, "512")
+    qtbot.keyClick(box, Qt.Key.Key_Return)
+    assert box.text() == "512 MB" and memory.settings["query_memory_mb"] == 512
+    assert page.rows["default_store"].editor.box.placeholderText() == "My tables"
+
+
 @pytest.mark.slow
 def test_number_is_applied_when_it_was_typed(qtbot, page, memory):
     box = page.rows["text_scale"].editor.box
