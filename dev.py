@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Sets the project up and runs it: `run`, `test`, `shots`, `bundle`. Standard library only.
+"""Set up the project and run it: `run`, `test`, `shots`, `bundle`. Uses the standard library only.
 
-`test` runs every check; `test --all` the slow tests, too; `test --long` runs the long forms of tests, all or
-those that are named: tests/long_forms.py has them. Everything goes into `.venv` beside this file. Arguments
-after the command are passed on.
+`test` runs every check; `test --all` includes the slow tests; `test --long` runs the long forms of tests
+instead, all of them or those named (see tests/long_forms.py). Everything is installed into `.venv` beside
+this file. Arguments after the command are passed on.
 """
 
 from __future__ import annotations
@@ -27,21 +27,23 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent
-LONG_FORMS = runpy.run_path(str(ROOT / "tests" / "long_forms.py"))["LONG_FORMS"]  # `tests` may be another's
+LONG_FORMS = runpy.run_path(str(ROOT / "tests" / "long_forms.py"))[
+    "LONG_FORMS"
+]  # `import tests` may find another package
 VENV = ROOT / ".venv"
 STAMP = VENV / "lamella-installed"
 PACKAGE = ROOT / "packaging" / "lamella"
 ROOMS = ("app", "core", "ui", "resources")
-"""The folders that `packaging/lamella` links to, so that they are found as `lamella.core` and so on."""
+"""The folders that `packaging/lamella` links to, so that they can be imported as `lamella.core` and so on."""
 
 LINKED = (*ROOMS, "docs")
-"""With the pages that the program shows as its help."""
+"""The rooms, and the pages that the program shows as its help."""
 
 WINDOWS = os.name == "nt"
 TRIED_PYTHONS = ((3, 11), (3, 12), (3, 13))
-"""The whole suite passes on these; `requires-python` in pyproject.toml says the same to pip."""
+"""The Python versions on which the whole suite passes, the same as `requires-python` in pyproject.toml."""
 
-# What Qt's wheels expect of a Linux system: library -> the Debian package that brings it.
+# Libraries that Qt's wheels expect on a Linux system -> the Debian package that contains them.
 QT_LIBRARIES = {
     "libEGL.so.1": "libegl1",
     "libGL.so.1": "libgl1",
@@ -71,14 +73,15 @@ X11_LIBRARIES = {
     "libxkbcommon-x11.so.0": "libxkbcommon-x11-0",
 }
 WORKERS = ("-n", "2", "--dist", "worksteal")
-"""Each of two processes has half of the tests; the first to be done takes some of the other's. What comes
-after `test` may say otherwise."""
+"""Two processes share the tests; the one that finishes first takes over some of the other's. Arguments after
+`test` can override this."""
 SLOWEST = ("--durations", "10")
 LIMIT_SECONDS = 300
-"""For all checks on two cores with nothing else to do. It is printed and fails nothing: machines differ."""
+"""The time limit of all checks on two idle cores. Exceeding it is reported but is no failure: machines
+differ."""
 
 MEMORY_FOLDER, ENOUGH_MEMORY = Path("/dev/shm"), 8 << 30
-"""Where the files of tests are when all run, and how many bytes must be free."""
+"""Where the files of tests are when all tests run, and how many bytes must be free for that."""
 
 FONT_PACKAGE = "fonts-dejavu-core"
 FONT_FOLDERS = ("/usr/share/fonts", "/usr/local/share/fonts", "~/.fonts", "~/.local/share/fonts")
@@ -86,7 +89,7 @@ FONT_SUFFIXES = {".ttf", ".otf", ".ttc", ".pfb"}
 
 
 class SetupProblem(Exception):
-    """Something a person has to do first; the message says what."""
+    """A problem that the user has to solve first; the message says how."""
 
 
 # ---------------------------------------------------------------- the machine
@@ -115,7 +118,7 @@ def has_display() -> bool:
 
 
 def missing_packages(with_display: bool) -> dict[str, str]:
-    """What this Linux machine lacks: a thing a person can recognise -> its Debian package."""
+    """What this Linux machine lacks, by a name that users recognise, and the Debian package of each."""
     wanted = {**QT_LIBRARIES, **(X11_LIBRARIES if with_display else {})}
     missing = {library: package for library, package in wanted.items() if not loadable(library)}
     if not has_font():
@@ -126,7 +129,7 @@ def missing_packages(with_display: bool) -> dict[str, str]:
 
 
 def prepare_system(with_display: bool) -> None:
-    """Install what Qt needs and the machine lacks, or say in one command how to."""
+    """Install the system packages that Qt needs and the machine lacks, or print the command that does."""
     if not sys.platform.startswith("linux"):
         return
     missing = missing_packages(with_display)
@@ -146,7 +149,7 @@ def prepare_system(with_display: bool) -> None:
 
 
 def wrong_python() -> str:
-    """Names the command to use instead where one is installed."""
+    """The message for an unsupported Python, with the command to use instead if one is installed."""
     *others, last = versions = [".".join(map(str, version)) for version in TRIED_PYTHONS]
     known = f"Lamella runs on Python {', '.join(others)} and {last}; this is {platform.python_version()}."
     commands = [f"python{version}" for version in reversed(versions) if shutil.which(f"python{version}")]
@@ -161,7 +164,7 @@ def venv_python(venv: Path = VENV) -> Path:
 
 
 def fingerprint(root: Path = ROOT) -> str:
-    """Changes whenever what is installed ought to."""
+    """A digest that changes whenever the dependencies have to be installed again."""
     digest = hashlib.sha256(platform.python_version().encode())
     for name in ("pyproject.toml", "constraints.txt"):
         digest.update((root / name).read_bytes())
@@ -169,7 +172,7 @@ def fingerprint(root: Path = ROOT) -> str:
 
 
 def installed(stamp: Path, extras: set[str], wanted: str) -> bool:
-    """Whether `stamp` says that at least these extras were installed from these very files."""
+    """Whether `stamp` says that at least these extras were installed, with the fingerprint `wanted`."""
     if not stamp.exists():
         return False
     found, *have = stamp.read_text(encoding="utf8").split()
@@ -182,17 +185,17 @@ def prepare_environment(extras: set[str]) -> None:
     if venv_python().exists() and installed(STAMP, extras, wanted):
         return
     if not venv_python().exists():
-        print("Making .venv", flush=True)
+        print("Creating .venv", flush=True)
         call([sys.executable, "-m", "venv", "--clear", str(VENV)])
     target = f"{ROOT}[{','.join(sorted(extras))}]" if extras else str(ROOT)
-    print("Installing (once; a few minutes on a slow line)", flush=True)
+    print("Installing (once; takes a few minutes on a slow connection)", flush=True)
     pip = [str(venv_python()), "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
     call([*pip, "-c", str(ROOT / "constraints.txt"), "-e", target])
     STAMP.write_text("\n".join([wanted, *sorted(extras)]) + "\n", encoding="utf8")
 
 
 def link_rooms(package: Path = PACKAGE, root: Path = ROOT) -> None:
-    """Put a junction where git wrote a link out as a file of text, as it does on Windows by default."""
+    """Create the links that git checked out as text files, as it does on Windows by default."""
     for name in LINKED:
         link = package / name
         if link.is_dir():
@@ -207,7 +210,7 @@ def link_rooms(package: Path = PACKAGE, root: Path = ROOT) -> None:
 
 
 def call(command: list[str], environment: dict[str, str] | None = None) -> None:
-    """Run a step that must work; its own output says what went wrong."""
+    """Run a command that must succeed; its own output says what went wrong."""
     code = subprocess.call(command, cwd=ROOT, env=environment)
     if code:
         raise SetupProblem(f"This step failed with exit code {code}: {shlex.join(command)}")
@@ -218,20 +221,20 @@ def offscreen() -> dict[str, str]:
 
 
 def of_tests() -> dict[str, str]:
-    """Whatever the shell says, bytecode is written: else each of the many processes that tests start would
-    compile every module again, and each worker every test."""
+    """The environment of tests. Bytecode is always written: without it, each of the many processes that tests
+    start would compile every module again, and each worker every test."""
     return {name: value for name, value in offscreen().items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 
 @contextmanager
 def tests_in_memory(folder: Path = MEMORY_FOLDER) -> Iterator[dict[str, str]]:
-    """The environment of tests that have their files in memory where there is room: they write two gigabytes,
-    and wait thousands of times until something is on the disk."""
+    """The environment of tests, with their files in memory if there is room: they write two gigabytes, and
+    wait for the disk thousands of times."""
     if not has_room(folder):
         yield of_tests()
         return
     with tempfile.TemporaryDirectory(prefix="lamella-", dir=folder, ignore_cleanup_errors=True) as place:
-        Path(place).chmod(0o1777)  # as that of every system: some tests give up the rights of root
+        Path(place).chmod(0o1777)  # like /tmp itself: some tests give up root privileges
         yield of_tests() | {"TMPDIR": place}
 
 
@@ -244,7 +247,7 @@ def has_room(folder: Path, memory: Path = Path("/proc/meminfo")) -> bool:
 
 
 def display_answers() -> bool:
-    """Whether Qt can open a window here: DISPLAY may name a screen that nobody serves."""
+    """Whether Qt can open a window here: DISPLAY may name a display that has no server."""
     if not has_display():
         return False
     probe = "from PySide6.QtGui import QGuiApplication; QGuiApplication([])"
@@ -255,14 +258,14 @@ def display_answers() -> bool:
 
 
 def run(rest: list[str]) -> int:
-    """Open the window on the sample data, or on the files given; with no display, take its pictures."""
+    """Open the window with the sample data, or with the given files; without a display, take pictures."""
     prepare_system(has_display())
     prepare_environment(set())
     program = [str(venv_python()), "-m", "lamella.app"]
     if display_answers():
         return subprocess.call([*program, *(rest or ["--sample"])], cwd=ROOT)
     pictures = ROOT / "build" / "tour"
-    print("No display: the program runs offscreen, does the main job on the sample data and takes pictures.")
+    print("No display: the program runs offscreen, works through the sample data and takes pictures.")
     code = subprocess.call([*program, "--tour", str(pictures)], cwd=ROOT, env=offscreen())
     if code == 0:
         print(f"The pictures are in {pictures}")
@@ -270,9 +273,9 @@ def run(rest: list[str]) -> int:
 
 
 def test(rest: list[str]) -> int:
-    """Run every check, all of them even when one fails; arguments go to pytest. Tests marked slow are left
-    out; `test --all` runs them, too. `test --long [NAME ...]` runs the long forms of tests instead: more
-    than an hour."""
+    """Run every check, even if one fails; arguments go to pytest. Tests marked slow are skipped, unless it
+    is `test --all`. `test --long [NAME ...]` runs the long forms of tests instead, which take more than
+    an hour."""
     if rest[:1] == ["--long"]:
         return run_long_forms(rest[1:])
     prepare_system(with_display=False)
@@ -284,7 +287,9 @@ def test(rest: list[str]) -> int:
         "import-linter": [str(tools / "lint-imports")],
         "pytest": [python, "-m", "pytest", *WORKERS, *SLOWEST, *rest],
     }
-    with tests_in_memory() if whole else nullcontext(of_tests()) as environment:  # else files are looked at
+    with (
+        tests_in_memory() if whole else nullcontext(of_tests()) as environment
+    ):  # else their files may be needed
         failed = run_checks(checks, {"mypy": [python, "-m", "mypy"]}, environment)
     if not rest:
         print(in_time(time.monotonic() - begun), flush=True)
@@ -297,7 +302,8 @@ def run_checks(
     beside: Mapping[str, list[str]],
     environment: Mapping[str, str] | None = None,
 ) -> list[str]:
-    """The names of those that failed. What runs beside the others says what it has to say after them."""
+    """Run the checks, and those of `beside` at the same time, whose output is printed last. Return the names
+    of those that failed."""
     failed = []
     environment = environment or of_tests()
     quiet = {
@@ -323,8 +329,8 @@ def run_checks(
 def in_time(seconds: float) -> str:
     word = "within" if seconds <= LIMIT_SECONDS else "over"
     return (
-        f"All of it took {duration(seconds)} on {os.cpu_count()} cores: {word} the limit of "
-        f"{duration(LIMIT_SECONDS)} for two cores that have nothing else to do"
+        f"All checks took {duration(seconds)} on {os.cpu_count()} cores: {word} the limit of "
+        f"{duration(LIMIT_SECONDS)} for two idle cores"
     )
 
 
@@ -334,7 +340,7 @@ def duration(seconds: float) -> str:
 
 
 def run_long_forms(names: list[str]) -> int:
-    """All, or those that are named; each says how it went at the end, too. `list` only lists them."""
+    """Run all long forms, or those named, and summarise the results at the end. `list` only lists them."""
     known = "\n".join(
         f"{name:10} {form.about}: about {form.minutes} min" for name, form in LONG_FORMS.items()
     )
@@ -343,7 +349,7 @@ def run_long_forms(names: list[str]) -> int:
         return 0
     unknown = [name for name in names if name not in LONG_FORMS]
     if unknown:
-        raise SetupProblem(f"There is no long form {', '.join(unknown)}. There are:\n{known}")
+        raise SetupProblem(f"There is no long form {', '.join(unknown)}. The long forms are:\n{known}")
     prepare_system(with_display=False)
     prepare_environment({"bench", "dev"})
     results = {name: run_long_form(name) for name in names or LONG_FORMS}
@@ -367,9 +373,9 @@ def run_long_form(name: str) -> str:
 
 
 def shots(rest: list[str]) -> int:
-    """Make the pictures of the documentation anew, in docs/pictures; or, with a folder, write pictures of
-    every screen into it: light and dark, three sizes, large text; the table at 200% pixels too. Beginnings
-    of names behind the folder choose screens: `shots DIR chart sql`."""
+    """Take the pictures of the documentation again, in docs/pictures; or, with a folder, write pictures of
+    every screen into it: light and dark, three sizes, large text; the table at 200% scale, too. Prefixes of
+    names after the folder choose screens: `shots DIR chart sql`."""
     prepare_system(with_display=False)
     prepare_environment({"dev"} if rest else set())
     program = [str(venv_python()), "-m", "lamella.app"]
@@ -386,8 +392,8 @@ def shots(rest: list[str]) -> int:
 
 
 def bundle(rest: list[str]) -> int:
-    """Build `dist/lamella` with PyInstaller and let it take its own pictures, to see that it works.
-    `bundle --locked` installs what it takes into `build/locked`, by the hashes in packaging/locks."""
+    """Build `dist/lamella` with PyInstaller and let it take its own pictures, to check that it works.
+    `bundle --locked` installs the dependencies into `build/locked`, by the hashes in packaging/locks."""
     prepare_system(with_display=True)
     packaging, smaller = ROOT / "packaging", ROOT / "build" / "bundle-packages"
     locked, others = "--locked" in rest, [word for word in rest if word != "--locked"]
@@ -410,7 +416,7 @@ def prepare_developing() -> Path:
 
 
 def prepare_locked_environment() -> Path:
-    """The Python of a new environment of nothing but the files that have these hashes, and Lamella."""
+    """Create an environment with only Lamella and the files with the locked hashes; return its Python."""
     link_rooms()
     system = {"win32": "windows", "darwin": "macos"}.get(sys.platform, "linux")
     venv = ROOT / "build" / "locked"

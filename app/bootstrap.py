@@ -1,4 +1,4 @@
-"""Starts the window and stays until it is closed, or hands its files to a window that is open."""
+"""Start the program: show the window until it is closed, or hand the files to a window already open."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def application() -> QApplication:
-    """The one QApplication, made when there is none."""
+    """The one QApplication, created if there is none yet."""
     qt_application = QApplication.instance() or QApplication(["lamella"])
     assert isinstance(qt_application, QApplication)
     qt_application.setApplicationName("lamella")
@@ -37,7 +37,8 @@ def run(
     new_window: bool = False,
     chosen: Sequence[str] = (),
 ) -> int:
-    """The exit code of the event loop. Raises LamellaError, once it was shown, when the window cannot be."""
+    """Run the event loop and return its exit code. Raises LamellaError, after showing it, if the window
+    cannot be shown."""
     files = [path_or_address(each) for each in named]
     qt = application()
     server = LaunchServer()
@@ -59,13 +60,13 @@ def run(
 def _show(
     qt: QApplication, server: LaunchServer, files: Sequence[Path], with_sample: bool, chosen: Sequence[str]
 ) -> int:
-    # A launch that hands its files over needs none of this.
+    # Not needed by a launch that hands its files over.
     from lamella.app import crash
     from lamella.app.program import Program
     from lamella.ui.dialogs.error_dialog import ErrorDialog
 
     try:
-        macos_files = FileOpenEvents(qt) if sys.platform == "darwin" else None  # it sees every event of Qt
+        macos_files = FileOpenEvents(qt) if sys.platform == "darwin" else None  # it filters every Qt event
         program = Program(restores=True, chosen=chosen)
         program.restore(opens_current=not files and not with_sample)
     except LamellaError as problem:

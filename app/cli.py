@@ -1,4 +1,4 @@
-"""The command line. What a command needs is imported when it runs: `lamella --version` is instant."""
+"""The command line. Each command imports its modules when it runs, so that `lamella --version` is instant."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from lamella.app.commands import BUG, DAMAGED, OK, REFUSED, STOPPED
 from lamella.app.commands.terminal import visible_controls
 
 SETTLE_SECONDS = 1.0
-ABOUT = "Look at, filter and edit data files of any size, with undo."
+ABOUT = "View, filter and edit data files of any size, with undo."
 WINDOW_USAGE = "lamella [--sample] [--new-window] [--set NAME=VALUE] [FILE ...]   or   lamella COMMAND ..."
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """The exit code: 0, 1 for a bug, 2 for what the user can mend, 3 for damage found, 130 when stopped."""
+    """The exit code: 0, 1 for a bug, 2 for an error that the user can fix, 3 for damage, 130 when stopped."""
     with visible_controls():
         return _main(list(sys.argv[1:] if argv is None else argv))
 
@@ -35,8 +35,8 @@ def _main(words: list[str]) -> int:
 
 
 def _run_command(arguments: argparse.Namespace) -> int:
-    """The exit code of a command. What was said of files that turn out damaged does not hold: most are
-    checked by the time that an answer is written, for others it waits a moment."""
+    """Run a command and return its exit code. Files that it read are checked in the background; those not yet
+    checked when the output is complete are waited for, briefly. Output from damaged files is not valid."""
     known = sys.modules.get("lamella.core.scan.file_checks")
     before = len(known.checks.damaged_reads) if known else 0
     code = _guarded(arguments.work, arguments)
@@ -46,12 +46,12 @@ def _run_command(arguments: argparse.Namespace) -> int:
     loaded.checks.settle(SETTLE_SECONDS)
     problems = loaded.checks.damaged_reads[before:]
     for path, why in problems:
-        print(f"lamella: {path}: is damaged. {why}. What was said of it does not hold.", file=sys.stderr)
+        print(f"lamella: {path}: is damaged. {why}. Do not rely on the output.", file=sys.stderr)
     return DAMAGED if problems else OK
 
 
 def _with_descending(words: list[str]) -> list[str]:
-    """What follows `--sort` belongs to it though a minus makes argparse take it for an option."""
+    """Join `--sort` with its value, which argparse takes for an option if it starts with a minus."""
     joined: list[str] = []
     for word in words:
         if joined and joined[-1] == "--sort" and not word.startswith("--"):
@@ -62,9 +62,9 @@ def _with_descending(words: list[str]) -> list[str]:
 
 
 def _is_no_file(word: str) -> bool:
-    """Whether it was rather meant as a command; names with a suffix or a folder are left to the window."""
+    """Whether the word is more likely a misspelt command; names with a suffix or folder go to the window."""
     plain = word.replace("-", "").replace("_", "").isalnum() and not word.startswith("-")
-    return plain and not os.path.exists(word)  # noqa: PTH110 -- False, too, for a name longer than names may be
+    return plain and not os.path.exists(word)  # noqa: PTH110 -- False, too, for a name that is too long
 
 
 def _refuse(word: str) -> int:
@@ -77,7 +77,7 @@ def _refuse(word: str) -> int:
 
 
 def _guarded(work: Callable[[argparse.Namespace], int], arguments: argparse.Namespace) -> int:
-    """Run the command; say errors a person can act on in a sentence, and log everything else."""
+    """Run the command; print errors that users can act on as one sentence, and log all others."""
     from lamella.core.errors import Cancelled, LamellaError
 
     try:
@@ -86,12 +86,12 @@ def _guarded(work: Callable[[argparse.Namespace], int], arguments: argparse.Name
         print(f"lamella: {error}", file=sys.stderr)
         return REFUSED
     except Cancelled:
-        print("lamella: stopped; nothing of it was kept", file=sys.stderr)
+        print("lamella: stopped; nothing was saved", file=sys.stderr)
         return STOPPED
-    except BrokenPipeError:  # the reader, `head` say, has seen enough
+    except BrokenPipeError:  # the reader, such as `head`, has closed the pipe
         sys.stderr.close()
         return OK
-    except Exception as error:  # noqa: BLE001 -- the last stop: it is logged and shown
+    except Exception as error:  # noqa: BLE001 -- the last resort: it is logged and shown
         from lamella.app import crash
 
         crash.log_and_tell(error)
@@ -102,7 +102,7 @@ def _guarded(work: Callable[[argparse.Namespace], int], arguments: argparse.Name
 
 
 def _child_process(arguments: argparse.Namespace) -> int | None:
-    """What the benchmark's child processes do, which are started with hidden options; else None."""
+    """Run as a child process of the benchmark if a hidden option says so; return None otherwise."""
     if arguments.bench_worker:
         from lamella.core.bench.engine.worker import main as measure
 
@@ -117,7 +117,7 @@ def _child_process(arguments: argparse.Namespace) -> int | None:
 
 
 def _run_without_command(arguments: argparse.Namespace) -> int:
-    """The window, a tour of it, or what a child process of a benchmark does."""
+    """Show the window, take a tour of it, or run as a child process of a benchmark."""
     code = _child_process(arguments)
     if code is not None:
         return code
@@ -132,7 +132,7 @@ def _run_without_command(arguments: argparse.Namespace) -> int:
 
 
 def _need_display() -> None:
-    """Qt would end the process where it finds none."""
+    """Raise LamellaError if there is no display: without one, Qt would end the process."""
     if sys.platform != "linux" or os.environ.get("QT_QPA_PLATFORM") or os.environ.get("WAYLAND_SOCKET"):
         return
     wayland, x11 = os.environ.get("WAYLAND_DISPLAY", ""), os.environ.get("DISPLAY", "")
@@ -143,9 +143,9 @@ def _need_display() -> None:
     dead = [f"{n}={v}" for n, v in (("WAYLAND_DISPLAY", wayland), ("DISPLAY", x11)) if v]
     raise LamellaError(
         "There is no display to show a window on",
-        f"Nothing answers at {' or '.join(dead)}" if dead else "Neither DISPLAY nor WAYLAND_DISPLAY is set",
-        "Start it in a desktop session, or by `xvfb-run lamella`, or name another platform of Qt with "
-        f"QT_QPA_PLATFORM; without a display there are the commands {', '.join(COMMANDS)}",
+        f"Nothing responds at {' or '.join(dead)}" if dead else "Neither DISPLAY nor WAYLAND_DISPLAY is set",
+        "Start it in a desktop session or with `xvfb-run lamella`, or set QT_QPA_PLATFORM to another Qt "
+        f"platform; these commands work without a display: {', '.join(COMMANDS)}",
     )
 
 
@@ -157,7 +157,7 @@ def _is_wayland_there(display: str) -> bool:
 def _is_x11_there(display: str) -> bool:
     host, _, screen = display.rpartition(":")
     if not display or host not in ("", "unix"):
-        return bool(display)  # another machine's: Qt tries
+        return bool(display)  # on another machine: Qt will find out
     path = f"/tmp/.X11-unix/X{screen.partition('.')[0]}"
     return _answers(path) or _answers(f"\0{path}")
 
@@ -291,9 +291,9 @@ def window_parser() -> argparse.ArgumentParser:
         help="files, folders and addresses to open in place",
     )
     parser.add_argument("--sample", action="store_true", help="open the sample data, ready to edit")
-    parser.add_argument("--new-window", action="store_true", help="even where a window is open already")
+    parser.add_argument("--new-window", action="store_true", help="even if a window is already open")
     parser.add_argument(
-        "--set", action="append", default=[], metavar="NAME=VALUE", help="a setting for this run alone"
+        "--set", action="append", default=[], metavar="NAME=VALUE", help="a setting for this run only"
     )
     parser.add_argument("--version", action="version", version=f"lamella {__version__}")
     parser.add_argument("--tour", type=Path, help=argparse.SUPPRESS)
@@ -304,11 +304,11 @@ def window_parser() -> argparse.ArgumentParser:
     return parser
 
 
-FILE_NOTE = "A file that is called like a command is opened with ./NAME or after --."
+FILE_NOTE = "To open a file that has the name of a command, write ./NAME or put -- before it."
 
 
 def command_parser(name: str) -> argparse.ArgumentParser:
-    """Options may stand anywhere among the words."""
+    """The parser of one command. Options may come before, between and after the other arguments."""
     about, add_options, work = COMMANDS[name]
     parser = argparse.ArgumentParser(prog=f"lamella {name}", description=about)
     add_options(parser)
@@ -319,20 +319,20 @@ def command_parser(name: str) -> argparse.ArgumentParser:
 COMMANDS = {
     "bench": ("measure the store against other systems", options.bench, _bench),
     "import": ("copy a file into a table of a store", options.import_file, _import),
-    "query": ("ask a store or files, in SQL or by a condition", options.query, _query),
+    "query": ("query a store or files, in SQL or by a condition", options.query, _query),
     "change": ("set, compute, delete or upsert rows of a table", options.change, _change),
-    "compare": ("what differs between two tables, files or versions", options.compare, _compare),
-    "index": ("list, make and drop the indexes of a table", options.index, _index),
+    "compare": ("compare two tables, files or versions", options.compare, _compare),
+    "index": ("list, create and drop the indexes of a table", options.index, _index),
     "checks": ("show and set defaults and checks of columns", options.checks, _checks),
     "sqlite": ("open files and stores in SQLite's shell", options.sqlite, _sqlite),
     "export": ("write a table or files as a file of another format", options.export, _export),
-    "compact": ("merge small files and work in what is pending", options.compact, _run_on_store),
-    "verify": ("look for damage in a store", options.verify, _run_on_store),
+    "compact": ("merge small files and apply pending changes", options.compact, _run_on_store),
+    "verify": ("check a store for damage", options.verify, _run_on_store),
     "backup": ("copy a store while it is in use", options.backup, _run_on_store),
-    "summary": ("what a store holds and takes, on one screen", options.summary, _run_on_store),
-    "versions": ("the versions of a Delta table", options.versions, _run_on_store),
+    "summary": ("show contents and size of a store on one screen", options.summary, _run_on_store),
+    "versions": ("list the versions of a Delta table", options.versions, _run_on_store),
     "store": ("measure, move, vacuum, expire and restore a store", options.store, _store),
-    "relations": ("how the tables of a store belong together", options.relations, _relations),
-    "connections": ("list, add, try and remove connections to servers", _connection_options, _connections),
-    "make-data": ("write a Parquet file of made data", options.make_data, _make_data),
+    "relations": ("list, check and suggest relations between tables", options.relations, _relations),
+    "connections": ("list, add, test and remove connections to servers", _connection_options, _connections),
+    "make-data": ("write a Parquet file of generated data", options.make_data, _make_data),
 }

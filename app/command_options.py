@@ -1,4 +1,4 @@
-"""What each command can be told."""
+"""The options of each command."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from lamella.core.transfer.formats import Format
     from lamella.core.transfer.writer import Option
 
-CHECKSUMS_HELP = "what to do with Parquet pages whose checksums differ (%(default)s): ignore reads them"
-WHERE_HELP = "the rows that meet it alone, such as: delay > 60 and carrier in ('AA', 'UA')"
+CHECKSUMS_HELP = "what to do with Parquet pages with wrong checksums (%(default)s): ignore reads them"
+WHERE_HELP = "only the rows that meet it, such as: delay > 60 and carrier in ('AA', 'UA')"
 Words = Callable[[str], list[str]]
 Number = Callable[[str], int]
 
@@ -24,34 +24,34 @@ def of_query(parser: argparse.ArgumentParser, names: Words, number: Number) -> N
     parser.add_argument(
         "source", metavar="STORE|FILE", help="a store, a file, folder or pattern of files, or -"
     )
-    parser.add_argument("sql", nargs="?", metavar="SQL", help="a statement; a file's table is called like it")
+    parser.add_argument("sql", nargs="?", metavar="SQL", help="a statement; a file's table has its name")
     rows = parser.add_argument_group("rows of a table, without SQL")
-    rows.add_argument("--table", "--sheet", metavar="TABLE", help="of a store or file that holds several")
+    rows.add_argument("--table", "--sheet", metavar="TABLE", help="which one, if the source has several")
     rows.add_argument("--where", metavar="CONDITION", help=WHERE_HELP)
-    rows.add_argument("--search", metavar="WORDS", help="rows that words are in, the best 20 first")
-    rows.add_argument("--columns", type=names, metavar="NAME,NAME,…", help="these instead of all")
-    rows.add_argument("--group-by", type=names, metavar="NAME,NAME,…", help="a row for each value")
+    rows.add_argument("--search", metavar="WORDS", help="the 20 rows that match the words best")
+    rows.add_argument("--columns", type=names, metavar="NAME,NAME,…", help="only these columns")
+    rows.add_argument("--group-by", type=names, metavar="NAME,NAME,…", help="one row per value")
     rows.add_argument("--agg", nargs="+", metavar="NAME=AGGREGATE(COLUMN)", help="n=count() m=mean(price)")
-    rows.add_argument("--having", metavar="CONDITION", help="of the groups")
+    rows.add_argument("--having", metavar="CONDITION", help="only the groups that meet it")
     rows.add_argument(
-        "--totals", action="store_const", const=True, help="with the aggregates of all rows below the groups"
+        "--totals", action="store_const", const=True, help="print the aggregates of all rows below the groups"
     )
     rows.add_argument("--sort", type=names, metavar="NAME,-NAME,…", help="a minus descends: --sort=-n")
-    rows.add_argument("--limit", type=number, metavar="N", help="at most so many rows")
-    rows.add_argument("--offset", type=number, metavar="N", help="after so many rows")
-    rows.add_argument("--profile", metavar="COLUMN", help="what a column holds, at a glance")
-    rows.add_argument("--aggregate", metavar="JSON", help="a list of MongoDB's aggregation stages")
+    rows.add_argument("--limit", type=number, metavar="N", help="at most N rows")
+    rows.add_argument("--offset", type=number, metavar="N", help="skip the first N rows")
+    rows.add_argument("--profile", metavar="COLUMN", help="summarise a column")
+    rows.add_argument("--aggregate", metavar="JSON", help="a list of MongoDB aggregation stages")
     rows.add_argument("--saved", type=Path, metavar="QUERY.json", help="a query that was saved as JSON")
-    rows.add_argument("--steps", metavar="JSON|FILE", help="a query, or a list of steps of --table, as JSON")
+    rows.add_argument("--steps", metavar="JSON|FILE", help="a query, or a list of steps on --table, as JSON")
     rows.add_argument("--view", metavar="NAME", help="a query that was saved as a view of the store or file")
-    rows.add_argument("--explain", action="store_true", help="say what is read instead of the answer")
+    rows.add_argument("--explain", action="store_true", help="show how the query reads, not its result")
     statement = parser.add_argument_group("SQL")
     statement.add_argument(
         "--param", action="append", metavar="[NAME=]VALUE", help="for $NAME or ?; may be repeated"
     )
-    statement.add_argument("--seconds", type=float, metavar="S", help="end the statement after so long")
-    statement.add_argument("--files", action="store_true", help="let it read files that it names")
-    statement.add_argument("--write", action="store_true", help="let it change tables of the store")
+    statement.add_argument("--seconds", type=float, metavar="S", help="end the statement after S seconds")
+    statement.add_argument("--files", action="store_true", help="allow it to read the files that it names")
+    statement.add_argument("--write", action="store_true", help="allow it to change tables of the store")
     parser.add_argument("--as-of", metavar="VERSION", help="an earlier version: its number, name or time")
     parser.add_argument("--checksums", choices=("verify", "ignore"), default="verify", help=CHECKSUMS_HELP)
     parser.add_argument("--format", choices=("table", "csv", "json", "jsonl"), default="table")
@@ -62,22 +62,22 @@ def of_index(parser: argparse.ArgumentParser, names: Words) -> None:
     parser.add_argument("store", type=Path, metavar="STORE")
     parser.add_argument("table", metavar="TABLE")
     parser.add_argument(
-        "columns", nargs="?", type=names, metavar="NAME,NAME,…", help="left out: list the indexes there are"
+        "columns", nargs="?", type=names, metavar="NAME,NAME,…", help="without them, list the indexes"
     )
-    parser.add_argument("--words", action="store_true", help="for --search, instead of a sorted index")
-    parser.add_argument("--language", default="english", help="of the words (%(default)s); none for no stems")
-    parser.add_argument("--drop", action="store_true", help="take the index away")
+    parser.add_argument("--words", action="store_true", help="a full-text index instead of a sorted one")
+    parser.add_argument("--language", default="english", help="for stemming (%(default)s); none turns it off")
+    parser.add_argument("--drop", action="store_true", help="drop the index")
 
 
 ABOUT = (
-    "Measure systems against each other: each in processes of its own, in shuffled order, with the same data,"
-    " and with answers that must agree. What is measured is saved, unless --no-save says otherwise."
+    "Measure systems against each other: each in its own processes, in shuffled order, with the same data,"
+    " and with answers that must agree. The results are saved, unless --no-save is given."
 )
 STATUSES = (
-    "exit status: 0 when all went well; 1 when a system failed, crashed or answered wrongly, when nothing was"
-    " measured, and with --compare when something became slower (passing a limit is a result like any other);"
-    " 2 for what cannot be run as asked; 130 when stopped with Ctrl+C, after which what was measured is"
-    " reported all the same"
+    "exit status: 0 on success; 1 if a system failed, crashed or gave a wrong answer, if nothing was"
+    " measured, and with --compare if something became slower (exceeding a limit is a normal result);"
+    " 2 if the benchmark cannot run as requested; 130 if stopped with Ctrl+C, after which the results so far"
+    " are still reported"
 )
 UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 
@@ -96,14 +96,14 @@ def _what(group: argparse._ArgumentGroup, names: Words, number: Number) -> None:
         action="extend",
         type=names,
         metavar="NAME|GROUP|all",
-        help="what is asked of each system (small); several with commas, or given more than once",
+        help="what each system has to do (small); several with commas, or by repeating the option",
     )
     group.add_argument(
         "--systems",
         action="extend",
         type=names,
         metavar="NAME|all",
-        help="the systems (lamella,sqlite); all: each that takes the workload and has what it needs here",
+        help="the systems (lamella,sqlite); all: each that supports the workload and can run here",
     )
     group.add_argument("--backends", dest="systems", action="extend", type=names, help=argparse.SUPPRESS)
     size = group.add_mutually_exclusive_group()
@@ -111,41 +111,39 @@ def _what(group: argparse._ArgumentGroup, names: Words, number: Number) -> None:
         "--rows",
         type=lambda text: [number(word) for word in names(text)],
         metavar="N,N,…",
-        help="sizes (the workload's own)",
+        help="the sizes (the workload's own)",
     )
     size.add_argument(
         "--scale",
         metavar="small|published|N,N,…",
-        help="small: a few minutes for all workloads together; published: the sizes that others published,"
-        " where they did",
+        help="small: a few minutes for all workloads together; published: the sizes of published results,"
+        " if there are any",
     )
     group.add_argument(
-        "--table-rows", type=number, metavar="N", help="of the table, where --rows are those that change"
+        "--table-rows", type=number, metavar="N", help="the table's size, if --rows counts changed rows"
     )
     group.add_argument(
         "--table", metavar="FILE|STORE:TABLE", help="a table of your own, instead of a workload"
     )
-    group.add_argument("--where", metavar="CONDITION", help=f"of --table: {WHERE_HELP}")
+    group.add_argument("--where", metavar="CONDITION", help=f"with --table: {WHERE_HELP}")
     group.add_argument(
-        "--columns", type=names, metavar="NAME,NAME,…", help="of --table: these instead of all"
+        "--columns", type=names, metavar="NAME,NAME,…", help="with --table: only these columns"
     )
 
 
 def _how(group: argparse._ArgumentGroup, names: Words, number: Number) -> None:
-    group.add_argument("--repeats", type=number, metavar="N", help="of each operation (the workload's own)")
-    group.add_argument("--limit", type=seconds, metavar="SECONDS", help="what one step may take")
+    group.add_argument("--repeats", type=number, metavar="N", help="per operation (the workload's own)")
+    group.add_argument("--limit", type=seconds, metavar="SECONDS", help="time limit of each step")
     group.add_argument(
         "--limit-memory",
         type=byte_count,
         metavar="SIZE",
-        help="what one child process may hold, such as 4GB (nine tenths of what is free)",
+        help="memory limit of each child process, such as 4GB (nine tenths of the free memory)",
     )
-    group.add_argument("--folder", type=Path, help="where the databases are made, so on which disk")
-    group.add_argument("--fresh", action="store_true", help="a process for every step, so reads are cold")
-    group.add_argument("--interpreter", metavar="PATH", help="the Python that runs the systems, PyPy say")
-    group.add_argument(
-        "--seed", type=number, metavar="N", help="of the shuffled order, to have the same again"
-    )
+    group.add_argument("--folder", type=Path, help="where databases are created: it decides which disk")
+    group.add_argument("--fresh", action="store_true", help="a new process per step, so that reads are cold")
+    group.add_argument("--interpreter", metavar="PATH", help="the Python that runs the systems, such as PyPy")
+    group.add_argument("--seed", type=number, metavar="N", help="of the shuffled order, to repeat it")
 
 
 def _results(group: argparse._ArgumentGroup) -> None:
@@ -156,14 +154,14 @@ def _results(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--export", type=Path, metavar="OUT", help="write a results file, which --show opens on any computer"
     )
-    group.add_argument("--quiet", action="store_true", help="nothing is said before the benchmark is over")
+    group.add_argument("--quiet", action="store_true", help="print nothing before the benchmark is over")
     group.add_argument(
         "--no-save",
         dest="save",
         action="store_false",
-        help="do not keep the run, so that --runs, --show, --again and --compare never have it",
+        help="do not save the run; --runs, --show, --again and --compare will not find it",
     )
-    group.add_argument("--note", metavar="TEXT", help="saved with the run; with --show, with that one")
+    group.add_argument("--note", metavar="TEXT", help="saved with the run, or with the run of --show")
 
 
 def _saved_run_options(group: argparse._ArgumentGroup, number: Number) -> None:
@@ -173,31 +171,32 @@ def _saved_run_options(group: argparse._ArgumentGroup, number: Number) -> None:
         "--runs",
         nargs="*",
         metavar="WORD",
-        help="the runs that were saved, newest first: those with each of the words in what they are called,"
-        " measured and noted; '#word' is a tag, which is a word of a note",
+        help="list saved runs, newest first: those that have every WORD in their title, measurements or note;"
+        " '#word' finds a tag, which is a word in a note",
     )
     one.add_argument(
         "--show",
         nargs="+",
         metavar="RUN|FILE",
-        help="report a saved run or a results file, or several in one: of each workload and size the last"
-        " that has it; --workload chooses some, --json, --report and --export write it",
+        help="report a saved run or a results file, or several as one: each workload and size is taken from"
+        " the last that has it; --workload chooses some, --json, --report and --export write the report",
     )
-    one.add_argument("--again", type=number, metavar="RUN", help="run once more what a saved run measured")
-    one.add_argument("--delete", type=number, nargs="+", metavar="RUN", help="forget saved runs")
+    one.add_argument("--again", type=number, metavar="RUN", help="repeat the benchmark of a saved run")
+    one.add_argument("--delete", type=number, nargs="+", metavar="RUN", help="delete saved runs")
     one.add_argument(
         "--compare",
         nargs=2,
         metavar=("BEFORE", "AFTER"),
-        help="numbers of saved runs, results files or files of --json: slower is what has medians more than"
-        " 5%% apart and middle halves of at least 3 samples that do not overlap; --systems chooses some",
+        help="numbers of saved runs, results files or files written by --json. Times differ if their medians"
+        " are more than 5%% apart and the middle halves of at least 3 samples do not overlap; --systems"
+        " chooses some systems",
     )
     group.add_argument(
         "--tolerance",
         type=factor,
         default=1.0,
         metavar="FACTOR",
-        help="with --compare: exit code 1 only where something takes this many times as long, such as 1.3",
+        help="with --compare: exit with 1 only if something takes FACTOR times as long, such as 1.3",
     )
 
 
@@ -237,8 +236,8 @@ def byte_count(text: str) -> int:
 
 
 RAGGED_HELP = (
-    "what to do with rows of a CSV file that do not fit its header (%(default)s): pad fills short ones up"
-    " with nulls and cuts empty fields off long ones; a row with values beyond the header is always refused"
+    "what to do with rows of a CSV file that do not fit its header (%(default)s): pad fills short rows"
+    " with nulls and cuts empty fields off long ones; rows with values beyond the header are always refused"
 )
 MOST_ROWS = 10**12
 
@@ -250,12 +249,12 @@ def bench(parser: argparse.ArgumentParser) -> None:
 IMPORT_EXAMPLES = """examples:
   lamella import trips.csv taxi                        # a table trips of the store taxi
   lamella import bank.csv books:sales --decimal , --dates day-first --bad-lines set-aside
-  lamella import 'months/*.csv' books:sales            # many as one table; --as-one where they are named
+  lamella import 'months/*.csv' books:sales            # many as one table; with separate names, add --as-one
   lamella import shop.sqlite shop                      # all tables, with relations from foreign keys
   lamella import new.csv books:sales --mode upsert --key id
 
-exit status: 0 when all rows are there; 2 for what cannot be imported as asked; 3 when what was read turns out
-to be damaged; 130 when stopped with Ctrl+C. All tables are there whole, or none of them."""
+exit status: 0 if all rows were imported; 2 if the import is not possible as requested; 3 if the data read
+turns out to be damaged; 130 if stopped with Ctrl+C. Either all tables are imported completely, or none."""
 
 
 def import_file(parser: argparse.ArgumentParser) -> None:
@@ -264,31 +263,31 @@ def import_file(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "file", type=path_of, nargs="+", metavar="FILE", help="files, folders, patterns or addresses"
     )
-    parser.add_argument("target", metavar="STORE[:TABLE]", help="a store's folder; made when missing")
+    parser.add_argument("target", metavar="STORE[:TABLE]", help="a store's folder; created if missing")
     parser.add_argument(
-        "--as-one", action="store_true", help="the rows of all files in one table, columns by name"
+        "--as-one", action="store_true", help="the rows of all files in one table, matched by column name"
     )
     parser.add_argument(
         "--mode",
         choices=("new", "append", "replace", "upsert"),
         default="new",
-        help="what becomes of the rows: a new table, added to one, in place of its rows, or by key",
+        help="create a new table, or add rows to TABLE, replace its rows, or update and add rows by key",
     )
     parser.add_argument(
-        "--key", type=names, default=[], metavar="COLUMNS", help="of --mode upsert: tells rows apart"
+        "--key", type=names, default=[], metavar="COLUMNS", help="with --mode upsert: identify rows"
     )
     parser.add_argument(
-        "--table", "--sheet", metavar="TABLE", help="one of a file that holds several, not all"
+        "--table", "--sheet", metavar="TABLE", help="one table of a file that has several, instead of all"
     )
     parser.add_argument("--checksums", choices=("verify", "ignore"), default="verify", help=CHECKSUMS_HELP)
     reading_options(parser)
 
 
 def reading_options(parser: argparse.ArgumentParser) -> None:
-    """How a file is read, from the table of the options of opening."""
+    """Add the options of how a file is read, from the table of opening options."""
     from lamella.core.datasets.options import READING
 
-    group = parser.add_argument_group("how a text or sheet is read, instead of as it is found to be written")
+    group = parser.add_argument_group("how a text file or sheet is read, instead of what is detected")
     group.add_argument("--ragged", choices=("refuse", "pad"), default="refuse", help=RAGGED_HELP)
     for option in READING:
         text = option.help.replace("%", "%%")
@@ -303,7 +302,7 @@ def reading_options(parser: argparse.ArgumentParser) -> None:
 
 
 def reading_of(arguments: argparse.Namespace) -> dict[str, Any]:
-    """The options of how a file is read that the command line names."""
+    """The options of how a file is read that are given on the command line."""
     from lamella.core.datasets.options import READING
 
     named = {option.name: getattr(arguments, option.name) for option in READING}
@@ -312,7 +311,7 @@ def reading_of(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def pairs(text: str) -> list[tuple[str, str]]:
-    """`a=date,b=decimal(10, 2)`; a comma in brackets parts nothing."""
+    """Read `a=date,b=decimal(10, 2)`; commas in brackets separate nothing."""
     values = []
     for part in re.split(r",(?![^()]*\))", text):
         column, sign, name = part.partition("=")
@@ -327,30 +326,30 @@ def change(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("table", metavar="TABLE")
     parser.add_argument("--where", metavar="CONDITION", help="which rows; without it, all")
     assign: list[tuple[str, str, str]] = [
-        ("--set", "COLUMN=VALUE", "a value, as it is typed in the grid; may be given several times"),
-        ("--compute", "COLUMN=EXPRESSION", 'what is computed of the row, price="price * 1.19"'),
+        ("--set", "COLUMN=VALUE", "a value, as it is typed in the grid; may be repeated"),
+        ("--compute", "COLUMN=EXPRESSION", 'a value computed from the row, price="price * 1.19"'),
     ]
     for option, metavar, about in assign:
         parser.add_argument(option, action="append", default=[], metavar=metavar, help=about)
     parser.add_argument("--operators", metavar="JSON", help="""update operators, '{"$inc": {"n": 1}}'""")
-    parser.add_argument("--delete", action="store_true", help="the rows of --where")
+    parser.add_argument("--delete", action="store_true", help="delete the rows of --where")
     parser.add_argument(
         "--drop-duplicates",
         type=names,
         nargs="?",
         const=[],
         metavar="COLUMNS",
-        help="rows that are alike in these columns, or in all",
+        help="drop rows that are equal in these columns, or in all columns",
     )
-    parser.add_argument("--upsert", type=Path, metavar="FILE", help="its rows change and add those of --on")
+    parser.add_argument("--upsert", type=Path, metavar="FILE", help="update and add its rows by key (--on)")
     parser.add_argument("--on", type=names, default=[], metavar="COLUMNS", help="the key of --upsert")
     parser.add_argument(
         "--keep",
         choices=("refuse", "first", "last"),
         default="refuse",
-        help="of rows with one key, or of duplicates",
+        help="which one, of several rows with the same key and of duplicates",
     )
-    parser.add_argument("--preview", action="store_true", help="say what would change, and change nothing")
+    parser.add_argument("--preview", action="store_true", help="show what would change, and change nothing")
 
 
 COMPARE_EXAMPLES = """examples:
@@ -359,8 +358,8 @@ COMPARE_EXAMPLES = """examples:
   lamella compare shop:orders orders.parquet --tolerance 0.01 --out differences.xlsx
   lamella compare shop:orders orders.csv --key id --apply --preview
 
-exit status: 0 when both were compared; with --exit-code 1 where anything differs; 2 for what cannot be
-compared; 3 when what was read turns out to be damaged; 130 when stopped with Ctrl+C."""
+exit status: 0 if both were compared; with --exit-code, 1 if anything differs; 2 if they cannot be
+compared; 3 if the data read turns out to be damaged; 130 if stopped with Ctrl+C."""
 
 
 def compare(parser: argparse.ArgumentParser) -> None:
@@ -368,34 +367,32 @@ def compare(parser: argparse.ArgumentParser) -> None:
     parser.epilog = COMPARE_EXAMPLES
     side = "a file, STORE:TABLE, or STORE:TABLE@VERSION by its number or name"
     parser.add_argument("before", metavar="BEFORE", help=side)
-    parser.add_argument("after", metavar="AFTER", help="what it is compared with, named in the same way")
+    parser.add_argument("after", metavar="AFTER", help="the other side, named in the same way")
     pairing = parser.add_mutually_exclusive_group()
     pairing.add_argument(
         "--key", type=names, metavar="NAME,NAME,…",
-        help="columns that tell rows apart; without it, a column whose values are unique",
+        help="columns that identify rows; without it, a column whose values are unique",
     )  # fmt: skip
-    pairing.add_argument("--by-order", action="store_true", help="row by row, in the order they come")
-    parser.add_argument("--columns", type=names, metavar="NAME,NAME,…", help="these instead of all in common")
-    parser.add_argument(
-        "--tolerance", type=float, default=0.0, metavar="X", help="numbers may differ by so much"
-    )
-    parser.add_argument("--ignore-case", action="store_true", help="of texts, upper and lower case")
-    parser.add_argument("--ignore-space", action="store_true", help="of texts, more or less white space")
+    pairing.add_argument("--by-order", action="store_true", help="pair rows by their order")
+    parser.add_argument("--columns", type=names, metavar="NAME,NAME,…", help="only these common columns")
+    parser.add_argument("--tolerance", type=float, default=0.0, metavar="X", help="numbers may differ by X")
+    parser.add_argument("--ignore-case", action="store_true", help="texts may differ in case")
+    parser.add_argument("--ignore-space", action="store_true", help="texts may differ in white space")
     parser.add_argument(
         "--format",
         choices=("summary", "table", "csv", "json", "jsonl"),
         default="summary",
         help="counts by column, or the rows that differ (%(default)s)",
     )
-    parser.add_argument("--limit", type=whole_number, metavar="N", help="of the rows that differ, the first")
+    parser.add_argument("--limit", type=whole_number, metavar="N", help="only the first N rows that differ")
     parser.add_argument("--out", type=Path, metavar="FILE", help="write the rows that differ to a file")
-    parser.add_argument("--overwrite", action="store_true", help="replace FILE where it is there")
+    parser.add_argument("--overwrite", action="store_true", help="replace FILE if it exists")
     parser.add_argument(
-        "--apply", action="store_true", help="change and add rows of the table BEFORE, in one commit"
+        "--apply", action="store_true", help="update and add rows of the table BEFORE, in one commit"
     )
-    parser.add_argument("--delete", action="store_true", help="of --apply: rows that AFTER lacks, too")
-    parser.add_argument("--preview", action="store_true", help="of --apply: say what would change")
-    parser.add_argument("--exit-code", action="store_true", help="exit with 1 where anything differs")
+    parser.add_argument("--delete", action="store_true", help="with --apply: delete rows that AFTER lacks")
+    parser.add_argument("--preview", action="store_true", help="with --apply: show what would change")
+    parser.add_argument("--exit-code", action="store_true", help="exit with 1 if anything differs")
 
 
 def query(parser: argparse.ArgumentParser) -> None:
@@ -407,13 +404,13 @@ def index(parser: argparse.ArgumentParser) -> None:
 
 
 CHECKS_EXAMPLES = """examples:
-  lamella checks shop people                                   # those of every column that has any
+  lamella checks shop people                                   # defaults and checks of all columns
   lamella checks shop people email --required yes --unique yes
   lamella checks shop people state --one-of new,paid --default new
-  lamella checks shop people state --any-value --no-default    # take them back; so does undo
+  lamella checks shop people state --any-value --no-default    # remove them; undo does so, too
 
-exit status: 0 when all is set; 1 for a bug; 2 when rows do not meet a check, of which the first are named,
-and for what cannot be set; 130 when stopped with Ctrl+C. Nothing is set then."""
+exit status: 0 on success; 1 for a bug; 2 if rows violate a check (the first ones are listed) or if it cannot
+be set; 130 if stopped with Ctrl+C. On failure nothing is set."""
 
 
 def checks(parser: argparse.ArgumentParser) -> None:
@@ -421,20 +418,22 @@ def checks(parser: argparse.ArgumentParser) -> None:
     parser.epilog = CHECKS_EXAMPLES
     parser.add_argument("store", type=Path, metavar="STORE")
     parser.add_argument("table", metavar="TABLE")
-    parser.add_argument("column", nargs="?", metavar="COLUMN", help="left out: all that have any")
+    parser.add_argument("column", nargs="?", metavar="COLUMN", help="one column; without it, list all")
     parser.add_argument("--required", choices=("yes", "no"), help="whether nulls are refused")
-    parser.add_argument("--unique", choices=("yes", "no"), help="whether a value may be there once only")
+    parser.add_argument("--unique", choices=("yes", "no"), help="whether duplicates are refused")
     values = parser.add_mutually_exclusive_group()
-    values.add_argument("--one-of", type=names, metavar="VALUE,VALUE,…", help="the only values let in")
-    values.add_argument("--any-value", action="store_true", help="no longer these values only")
+    values.add_argument("--one-of", type=names, metavar="VALUE,VALUE,…", help="the only allowed values")
+    values.add_argument("--any-value", action="store_true", help="allow any value again")
     default = parser.add_mutually_exclusive_group()
-    default.add_argument("--default", metavar="VALUE", help="what new rows get that leave the column out")
-    default.add_argument("--no-default", action="store_true", help="they get null")
+    default.add_argument("--default", metavar="VALUE", help="the value of new rows that leave the column out")
+    default.add_argument("--no-default", action="store_true", help="such rows get null")
 
 
 def sqlite(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("sources", nargs="+", metavar="STORE|FILE", help="stores, files, folders or patterns")
-    parser.add_argument("--command", action="append", metavar="SQL", help="run this and end; may be repeated")
+    parser.add_argument(
+        "--command", action="append", metavar="SQL", help="run this and exit; may be repeated"
+    )
 
 
 def make_data(parser: argparse.ArgumentParser) -> None:
@@ -449,10 +448,11 @@ EXPORT_EXAMPLES = """examples:
   lamella export 'logs/*.jsonl' errors.md --where "level = 'error'" --columns at,text --sort=-at
   lamella export taxi trips by-zone --partition-by zone        # a folder of Parquet files
   lamella export shop orders shop.sqlite --add --primary-key id
-  lamella export trips.parquet trips.csv --losses              # what would not come back; nothing is written
+  lamella export trips.parquet trips.csv --losses              # what would be lost; nothing is written
 
-exit status: 0 when the file is there, whole; 1 for a bug; 2 for what cannot be exported as asked; 3 when what
-was read turns out to be damaged; 130 when stopped with Ctrl+C. What was there stays unless all went well."""
+exit status: 0 if the file was written completely; 1 for a bug; 2 if the export is not possible as requested;
+3 if the data read turns out to be damaged; 130 if stopped with Ctrl+C. An existing target is replaced only on
+success."""
 
 
 def export(parser: argparse.ArgumentParser) -> None:
@@ -461,13 +461,13 @@ def export(parser: argparse.ArgumentParser) -> None:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = EXPORT_EXAMPLES
     parser.add_argument("source", metavar="STORE|FILE", help="a store, or a file, folder or pattern of files")
-    parser.add_argument("table", nargs="?", metavar="TABLE", help="of a store, where it has several")
+    parser.add_argument("table", nargs="?", metavar="TABLE", help="which one, if a store has several")
     parser.add_argument(
         "target", metavar="TARGET", help=f"a file or address: {', '.join(f.suffixes[0] for f in FORMATS)}"
     )
     ids = ", ".join(known.id for known in FORMATS)
-    parser.add_argument("--format", metavar="NAME", help=f"where the name of TARGET does not say it: {ids}")
-    parser.add_argument("--columns", type=names, metavar="NAME,NAME,…", help="these instead of all")
+    parser.add_argument("--format", metavar="NAME", help=f"if the suffix of TARGET does not tell: {ids}")
+    parser.add_argument("--columns", type=names, metavar="NAME,NAME,…", help="only these columns")
     parser.add_argument("--where", metavar="CONDITION", help=WHERE_HELP)
     parser.add_argument("--sort", type=names, metavar="NAME,-NAME,…", help="a minus descends: --sort=-n")
     parser.add_argument(
@@ -475,8 +475,8 @@ def export(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--as-of", metavar="VERSION", help="an earlier version: its number, name or time")
     parser.add_argument("--ids", action="store_true", help="with the _id of each row")
-    parser.add_argument("--overwrite", action="store_true", help="replace what is there")
-    parser.add_argument("--losses", action="store_true", help="say what would be lost, and write nothing")
+    parser.add_argument("--overwrite", action="store_true", help="replace an existing target")
+    parser.add_argument("--losses", action="store_true", help="show what would be lost, and write nothing")
     parser.add_argument("--checksums", choices=("verify", "ignore"), default="verify", help=CHECKSUMS_HELP)
     group = parser.add_argument_group("options of formats")
     for name, pairs in all_options().items():
@@ -500,14 +500,14 @@ def _add_format_option(
 
 def compact(parser: argparse.ArgumentParser) -> None:
     _store_and_table(parser)
-    parser.add_argument("--group-rows", type=whole_number, metavar="N", help="rows a row group")
-    parser.add_argument("--file-rows", type=whole_number, metavar="N", help="rows a file")
+    parser.add_argument("--group-rows", type=whole_number, metavar="N", help="rows per row group")
+    parser.add_argument("--file-rows", type=whole_number, metavar="N", help="rows per file")
     parser.set_defaults(store_command="compact")
 
 
 def verify(parser: argparse.ArgumentParser) -> None:
     _store_and_table(parser)
-    parser.add_argument("--quick", action="store_true", help="leave the checksums of the files out")
+    parser.add_argument("--quick", action="store_true", help="skip the checksums of the files")
     parser.set_defaults(store_command="verify")
 
 
@@ -530,16 +530,16 @@ def versions(parser: argparse.ArgumentParser) -> None:
 
 def relations(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("store", type=Path, metavar="STORE")
-    parser.add_argument("--check", action="store_true", help="look for rows that point at nothing")
-    parser.add_argument("--suggest", action="store_true", help="look for relations nobody declared")
-    parser.add_argument("--json", action="store_true", help="as JSON, an object a line")
+    parser.add_argument("--check", action="store_true", help="find rows that refer to nothing")
+    parser.add_argument("--suggest", action="store_true", help="suggest relations that are not declared")
+    parser.add_argument("--json", action="store_true", help="as JSON, one object per line")
 
 
 STORE_ACTS = {
-    "sizes": "what it takes, by table, and what could be freed",
-    "move": "to a new folder, also to give it another name: lamella store move STORE TO",
-    "vacuum": "remove files that no version has",
-    "expire": "let go of old versions: lamella store expire STORE TABLE --keep N",
+    "sizes": "show its size by table, and what could be freed",
+    "move": "move it to a new folder, or rename it: lamella store move STORE TO",
+    "vacuum": "remove files that no version uses",
+    "expire": "drop old versions: lamella store expire STORE TABLE --keep N",
     "restore": "copy a backup to a new folder: lamella store restore BACKUP TO",
 }
 
@@ -549,13 +549,13 @@ def store(parser: argparse.ArgumentParser) -> None:
     parser.epilog = "\n".join(["acts:", *(f"  {name:8} {about}" for name, about in STORE_ACTS.items())])
     parser.add_argument("act", choices=list(STORE_ACTS), metavar="ACT", help=", ".join(STORE_ACTS))
     parser.add_argument("store", type=Path, metavar="STORE")
-    parser.add_argument("target", nargs="?", metavar="TO|TABLE", help="where it goes, or one table")
+    parser.add_argument("target", nargs="?", metavar="TO|TABLE", help="the new folder, or one table")
     parser.add_argument(
-        "--keep", type=whole_number, metavar="N", help="expire: the newest versions that stay"
+        "--keep", type=whole_number, metavar="N", help="expire: how many of the newest versions to keep"
     )
     parser.add_argument("--columns", action="store_true", help="sizes: of every column, too")
     parser.add_argument(
-        "--dry-run", action="store_true", help="vacuum, expire: say what would be freed alone"
+        "--dry-run", action="store_true", help="vacuum, expire: only show what would be freed"
     )
 
 
@@ -565,12 +565,12 @@ def _store_and_table(parser: argparse.ArgumentParser) -> None:
 
 
 def path_of(text: str) -> Path | str:
-    """An address stays text, of which a path would make a folder: whoever opens it reads it."""
+    """A path, or an address as text: a `Path` would change its slashes."""
     return text if "://" in text else Path(text)
 
 
 def whole_number(text: str) -> int:
-    """Not negative; `1_000` and `1e6` are whole numbers, too."""
+    """Read a whole number that is not negative; `1_000` and `1e6` are accepted, too."""
     from decimal import Decimal, InvalidOperation
 
     try:

@@ -1,4 +1,4 @@
-"""What happens when something breaks that should not: it is logged, and shown with details to copy."""
+"""The handling of unexpected errors: they are logged, and shown with details to copy."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 
 
 def log_and_tell(error: BaseException) -> None:
-    """For the command line: the log gets everything, the terminal one line and where the rest is."""
+    """Report an error of the command line: details go to the log, one line and its path to the terminal."""
     handler = logs.start()
     log.critical("Unexpected error", exc_info=error)
     logs.stop(handler)
@@ -41,15 +41,15 @@ def log_and_tell(error: BaseException) -> None:
 
 
 def report_text(error: BaseException) -> str:
-    """Everything that somebody who looks into it will ask for."""
+    """Everything needed to investigate the error: traceback, versions and the last lines of the log."""
     trace = "".join(traceback.format_exception(error))
     return f"{trace}\n{_versions()}\n\nLast lines of the log:\n{logs.last_lines()}"
 
 
 def install(tell: Callable[[BaseException], None]) -> Callable[[], None]:
-    """Log every exception that nobody caught, on any thread, and hand it to `tell` there.
+    """Log every uncaught exception, on any thread, and pass it to `tell` on that thread.
 
-    Returns what puts the former hooks back.
+    Returns a function that restores the previous hooks.
     """
     before = sys.excepthook, threading.excepthook, sys.unraisablehook
 
@@ -84,7 +84,7 @@ def summary(error: BaseException) -> str:
 
 
 def _versions() -> str:
-    from importlib.metadata import PackageNotFoundError, version  # 8 ms, with email and what it needs
+    from importlib.metadata import PackageNotFoundError, version  # takes 8 ms, because it imports email
 
     lines = [f"Lamella {__version__}", f"Python {platform.python_version()}", platform.platform()]
     for name in LIBRARIES:
@@ -95,15 +95,15 @@ def _versions() -> str:
     return "\n".join(lines)
 
 
-HEADLINE = "Something went wrong that should not have"
+HEADLINE = "Something went wrong unexpectedly"
 ADVICE = (
-    "It has been written to the log. Nothing that was saved is affected, and you can go on working; "
-    "start Lamella again if it behaves oddly. The details below help to mend it."
+    "The error is in the log. Saved data is not affected, and you can go on working; "
+    "restart Lamella if it behaves oddly. The details below help to fix the problem."
 )
 
 
 class CrashReporter(QObject):
-    """Shows one dialog at a time, on the GUI thread, whichever thread the error comes from."""
+    """Shows errors of any thread in one dialog, on the GUI thread."""
 
     _raised = Signal(object)
 
@@ -114,7 +114,7 @@ class CrashReporter(QObject):
         self._raised.connect(self._show, Qt.ConnectionType.QueuedConnection)
 
     def tell(self, error: BaseException) -> None:
-        """Any thread."""
+        """Show an error. Any thread."""
         self._raised.emit(error)
 
     def _show(self, error: BaseException) -> None:
@@ -152,7 +152,7 @@ class CrashDialog(QDialog):
         layout.addWidget(self._buttons())
 
     def add(self, error: BaseException) -> None:
-        """Another error while the dialog is open."""
+        """Append another error to the open dialog."""
         self.details.appendPlainText(f"\n{'─' * 40}\n\n{report_text(error)}")
 
     def copy_details(self) -> None:

@@ -1,7 +1,7 @@
-"""One window for each user: a second launch hands its files to the window that is open.
+"""One instance of the program per user: a second launch hands its files to the window that is open.
 
-They meet at a local socket. The open window greets, the launch sends absolute paths, and the window confirms.
-A launch that is not greeted and confirmed in time opens a window of its own.
+They talk through a local socket. The open window sends a greeting, the launch sends absolute paths, and the
+window confirms. A launch that gets no greeting or confirmation in time opens a window of its own.
 """
 
 from __future__ import annotations
@@ -27,24 +27,25 @@ VERSION = 1
 GREETING = b"lamella launch %d\n" % VERSION
 CONFIRMATION = b"opened\n"
 END = b"\0\0"
-"""Of a message. Before it stand the paths, each after a null byte, which no path holds."""
+"""The end of a message. The paths come before it, each after a null byte, which no path contains."""
 MOST_BYTES = 4 << 20
-"""Of a message: more than a command line holds on Linux."""
+"""The maximum length of a message: more than a command line can hold on Linux."""
 MOST_CONNECTIONS = 16
 PATIENCE_MS = 3_000
-"""How long a launch waits for a window that hangs, at each step, and a window for a launch that hangs."""
+"""How long launch and window wait for each other at each step, in case one of them hangs."""
 
 OpenFiles = Callable[[Sequence[Path]], object]
 log = logging.getLogger(__name__)
 
 
 def encode(files: Sequence[Path]) -> bytes:
-    """File names are bytes on Linux, and need not be text. Raises OSError when the current folder is gone."""
+    """A message with these paths as bytes, since file names on Linux need not be valid text. Raises OSError
+    if the current folder is gone."""
     return b"".join(b"\0" + os.fsencode(str(file.absolute())) for file in files) + END
 
 
 def decode(message: bytes) -> list[Path] | None:
-    """The paths, or None when it is no message of absolute paths."""
+    """The paths of a message, or None if it is not a message of absolute paths."""
     body, end, rest = message.partition(END)
     if not end or rest or (body and not body.startswith(b"\0")):
         return None
@@ -56,7 +57,7 @@ def decode(message: bytes) -> list[Path] | None:
 
 
 def address() -> str:
-    """The socket of this user and this LAMELLA_HOME. Raises OSError when no folder is the user's alone."""
+    """The socket of this user and this LAMELLA_HOME. Raises OSError if no folder is private to the user."""
     home = os.environ.get("LAMELLA_HOME")
     place = Path(home).absolute() if home else Path.home()
     key = hashlib.sha256(os.fsencode(place)).hexdigest()[:16]
@@ -66,7 +67,7 @@ def address() -> str:
 
 
 def _private_folder() -> Path:
-    """Under a name in a folder that everybody may write to, another user could listen."""
+    """The folder of the socket. In a folder that everybody may write to, another user could listen in."""
     runtime = os.environ.get("XDG_RUNTIME_DIR")
     if runtime and os.access(runtime, os.W_OK):
         folder = Path(runtime) / "lamella"
@@ -75,22 +76,21 @@ def _private_folder() -> Path:
     folder.mkdir(mode=0o700, exist_ok=True)
     status = folder.lstat()
     if folder.is_symlink() or status.st_uid != os.getuid() or status.st_mode & 0o077:
-        raise PermissionError(f"{folder} is not a folder of this user alone")
+        raise PermissionError(f"{folder} is not private to this user")
     return folder
 
 
 def hand_over(files: Sequence[Path], server: LaunchServer) -> bool:
-    """Whether an open window took the files; otherwise `server` listens from here on. Blocks, for a bounded
-    time."""
+    """Whether an open window took the files; if not, `server` starts to listen. Blocks for a limited time."""
     try:
         where, message = address(), encode(files)
     except OSError as error:
-        log.warning("No other launch can be heard: %s", error)
+        log.warning("Cannot receive files from other launches: %s", error)
         return False
     if len(message) > MOST_BYTES:
         return False
     folder = tempfile.gettempdir() if sys.platform == "win32" else ""
-    lock = QLockFile(str(Path(folder) / f"{where}.lock"))  # of two launches at once, one listens first
+    lock = QLockFile(str(Path(folder) / f"{where}.lock"))  # of two simultaneous launches, one listens
     locked = lock.tryLock(2 * PATIENCE_MS)
     try:
         if _send(message, where):
@@ -109,7 +109,7 @@ def _send(message: bytes, where: str) -> bool:
         return False
     try:
         if _line(socket) != GREETING:
-            log.warning("The window that listens at %s does not answer, or is of another version", where)
+            log.warning("The window that listens at %s does not respond, or has another version", where)
             return False
         socket.write(message)
         return _line(socket) == CONFIRMATION
@@ -125,7 +125,7 @@ def _line(socket: QLocalSocket) -> bytes:
 
 
 class LaunchServer(QObject):
-    """Hears later launches from `listen` on, and answers them from `serve` on."""
+    """Accepts connections of later launches after `listen`, and answers them after `serve`."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -135,14 +135,14 @@ class LaunchServer(QObject):
         self._open_files: OpenFiles | None = None
 
     def listen(self, where: str) -> None:
-        """What listens there is taken over: a socket that a crash left, or a window that hangs."""
+        """Listen at `where`, replacing a socket left by a crash or by a window that hangs."""
         if not self._server.listen(where):
             QLocalServer.removeServer(where)
             if not self._server.listen(where):
-                log.warning("No other launch can be heard: %s", self._server.errorString())
+                log.warning("Cannot receive files from other launches: %s", self._server.errorString())
 
     def serve(self, open_files: OpenFiles) -> None:
-        """Call `open_files` with what each launch hands over, which may be nothing: it wants the window."""
+        """Call `open_files` with the files of each launch; without files, a launch only wants the window."""
         self._open_files = open_files
         self._server.newConnection.connect(self._accept)
         self._accept()
@@ -173,7 +173,7 @@ class LaunchServer(QObject):
             return
         files = decode(bytes(message)) if len(message) <= MOST_BYTES else None
         if files is None:
-            log.warning("A launch sent no list of files; it is dropped")
+            log.warning("A launch sent an invalid message; it is ignored")
         else:
             connection.write(CONFIRMATION)
             connection.flush()
@@ -188,7 +188,7 @@ class LaunchServer(QObject):
 
 
 class FileOpenEvents(QObject):
-    """Files that macOS asks the application to open: by a double click, or dropped on the icon."""
+    """Receives the files that macOS asks the application to open: double-clicked, or dropped on the icon."""
 
     def __init__(self, application: QApplication) -> None:
         super().__init__(application)
@@ -197,7 +197,7 @@ class FileOpenEvents(QObject):
         application.installEventFilter(self)
 
     def serve(self, open_files: OpenFiles) -> None:
-        """Call `open_files` with each file, also with those that came before."""
+        """Call `open_files` with each file, also with those that have arrived already."""
         self._open_files = open_files
         if self._waiting:
             open_files(self._waiting)
@@ -213,7 +213,7 @@ class FileOpenEvents(QObject):
 
 
 def raise_window(window: QWidget) -> None:
-    """Bring it to the front, or have the desktop call for attention where programs may not do that."""
+    """Bring the window to the front, or let it demand attention where the desktop does not allow that."""
     window.setWindowState(window.windowState() & ~Qt.WindowState.WindowMinimized)
     window.show()
     window.raise_()

@@ -1,4 +1,4 @@
-"""The program's log: one rotating file in the user's log folder; Qt's own messages go there too."""
+"""The program's log: a rotating file in the user's log folder, which includes Qt's messages."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def log_path() -> Path:
 
 
 class LogFile(logging.handlers.RotatingFileHandler):
-    """What cannot be written, on a full or read-only disk, goes to standard error."""
+    """A log file. Records that cannot be written, on a full or read-only disk, go to standard error."""
 
     is_complete = True
 
@@ -33,7 +33,7 @@ class LogFile(logging.handlers.RotatingFileHandler):
 
 
 def start() -> LogFile:
-    """Write the log from here on; `stop` with what this returns."""
+    """Start logging to the file. Pass the returned handler to `stop`."""
     handler = LogFile(
         log_path(),
         maxBytes=BYTES_PER_FILE,
@@ -47,7 +47,9 @@ def start() -> LogFile:
     root.addHandler(handler)
     root.setLevel(logging.INFO)
     logging.captureWarnings(True)
-    logging.getLogger("sqlglot").setLevel(logging.ERROR)  # its warnings quote statements, with what is secret
+    logging.getLogger("sqlglot").setLevel(
+        logging.ERROR
+    )  # its warnings quote statements, which may contain secrets
     return handler
 
 
@@ -74,12 +76,12 @@ LEVELS = {
     QtMsgType.QtFatalMsg: logging.CRITICAL,
 }
 NO_SIZE_HINTS = "This plugin does not support propagateSizeHints()"
-"""What Qt says of every window that it shows without a screen."""
+"""Qt's message about every window that it shows offscreen."""
 log = logging.getLogger("qt")
 
 
 def install(*, echoes: bool = False) -> None:
-    """Qt's messages go to the log from here on, and to standard error too where that `echoes` them."""
+    """Send Qt's messages to the log and, with `echoes`, to standard error as well."""
     qInstallMessageHandler(_echo if echoes else _write)
 
 

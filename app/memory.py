@@ -1,4 +1,4 @@
-"""What is remembered from one start to the next: recent files, the looks of columns, windows, choices."""
+"""What is remembered between starts: recent files, layouts of columns, windows and settings."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ def state_path() -> Path:
 
 
 class State:
-    """Lost without harm: a file that cannot be read is logged, and everything starts anew."""
+    """Recent files and the window's geometry. If their file cannot be read, that is logged and they start
+    empty: losing them does no harm."""
 
     def __init__(self) -> None:
         self._items = _read()
@@ -48,7 +49,7 @@ class State:
 
     @property
     def geometry(self) -> bytes:
-        """Of the window, in Qt's own form; empty at the first start."""
+        """The window's geometry in Qt's format; empty at the first start."""
         value = self._items.get("geometry", "")
         try:
             return base64.b64decode(value, validate=True) if isinstance(value, str) else b""
@@ -59,7 +60,7 @@ class State:
         self._write("geometry", base64.b64encode(geometry).decode())
 
     def _write(self, name: str, value: Any) -> None:
-        """Onto what the file says now: another window may have written meanwhile."""
+        """Update the file as it is now: another window may have written it meanwhile."""
         self._items = _read() | {name: value}
         write_object(state_path(), self._items)
 
@@ -73,7 +74,7 @@ def _read() -> dict[str, Any]:
 
 
 LAYOUTS_KEPT, LONGEST_LAYOUT, LONGEST_LAYOUTS = 200, 100_000, 1_000_000
-"""Datasets, and characters of one layout and of all: the oldest make room."""
+"""The maximum number of layouts, and of characters of one and of all. The oldest are dropped first."""
 
 
 def layouts_path() -> Path:
@@ -81,18 +82,17 @@ def layouts_path() -> Path:
 
 
 class Layouts:
-    """How the columns of datasets were shown last, by the keys of their tabs. Lost without harm, as the state
-    is."""
+    """The last layout of each dataset's columns, by the key of its tab. Losing them does no harm."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     def get(self, key: Sequence[str]) -> dict[str, Any]:
-        """Empty where there is none."""
+        """The layout, empty if there is none."""
         return next((layout for known, layout in self._read() if known == list(key)), {})
 
     def save(self, key: Sequence[str], layout: dict[str, Any]) -> None:
-        """As the newest one; an empty one is forgotten, and so is one that is too long."""
+        """Save as the newest layout. An empty layout, or one that is too long, removes the saved one."""
         others = [(known, one) for known, one in self._read() if known != list(key)]
         entries = [*others, (list(key), layout)] if layout else others
         texts = [len(json.dumps(entry)) for entry in entries]
@@ -118,8 +118,8 @@ class Layouts:
 
 
 class Memory:
-    """`ui.window.memory.Memory`. `trouble` hears once that something could not be written; it holds all the
-    same, until the program ends."""
+    """Implements `ui.window.memory.Memory`. If something cannot be written, `trouble` is called once, and the
+    values stay in memory until the program ends."""
 
     def __init__(self, settings: Settings, state: State, trouble: Callable[[FileProblem], None]) -> None:
         self._settings, self._state, self._trouble = settings, state, trouble
@@ -129,12 +129,12 @@ class Memory:
         self._is_trouble_known = False
 
     def check_writable(self) -> None:
-        """Say at the start what will not be remembered."""
+        """Report at the start if settings and state cannot be saved."""
         if not paths.is_remembered():
             self.report(
                 FileProblem(
                     paths.config_folder(),
-                    "settings, recent files and the log are not kept from here on",
+                    "settings, recent files and the log will not be saved",
                     f"Nothing can be written there or in {paths.log_folder()}",
                     WRITABLE,
                 )
@@ -216,7 +216,7 @@ class Memory:
         return self._settings
 
     def change(self, name: str, value: Value) -> None:
-        """Save a setting, and apply what the window does not. Raises BadSetting."""
+        """Save a setting, and apply it unless the window does. Raises BadSetting."""
         self._set(name, value)
         if name == "mongodb_uri":
             use(str(value))
@@ -235,7 +235,7 @@ class Memory:
             self.report(problem)
 
     def report(self, problem: Exception) -> None:
-        """Say once that something cannot be written or read; it is in the log every time."""
+        """Log that something cannot be written or read, and show the first such problem."""
         log.warning("%s", problem)
         if not self._is_trouble_known:
             self._is_trouble_known = True

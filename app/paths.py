@@ -1,6 +1,6 @@
-"""Where the user's data, settings and logs are. LAMELLA_HOME moves all of them into one folder.
+"""The folders of the user's data, settings and logs. LAMELLA_HOME moves all of them into one folder.
 
-The caches of text files are `core`'s, and follow LAMELLA_HOME as well.
+`core` manages the caches of text files, which follow LAMELLA_HOME as well.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ def _folder(kind: str) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         why = error.strerror or str(error)
-        way_out = "Set LAMELLA_HOME to a folder you may write to"
-        raise FileProblem(folder, "cannot be made", why, way_out) from error
+        way_out = "Set LAMELLA_HOME to a folder you can write to"
+        raise FileProblem(folder, "cannot be created", why, way_out) from error
     return folder
 
 
@@ -51,7 +51,7 @@ def log_folder() -> Path:
 
 
 def _folder_if_possible(kind: str) -> Path:
-    """The program works without it: what writes there says why it cannot."""
+    """The folder, created if possible. The program works without it; writing there reports the problem."""
     try:
         return _folder(kind)
     except FileProblem:
@@ -64,17 +64,17 @@ def is_remembered() -> bool:
 
 
 def default_store() -> Path:
-    """Where tables go when nobody says where."""
+    """The store that tables go to by default."""
     return data_folder() / DEFAULT_STORE
 
 
 def saved_runs() -> Path:
-    """The file of saved runs of benchmarks."""
+    """The file of saved benchmark runs."""
     return data_folder() / "races.sqlite"
 
 
 def saved_views() -> Path:
-    """The file of views of files; a store has its own. Its folder is made with the first view."""
+    """The file of saved views of files (a store saves its own). Its folder is created with the first view."""
     return _place("data") / "views.json"
 
 

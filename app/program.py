@@ -1,4 +1,4 @@
-"""The running program: its window, and what the window is given."""
+"""The running program: its windows, and the stores, settings and memory that they get."""
 
 from __future__ import annotations
 
@@ -43,15 +43,15 @@ RELATIONS: dict[str, tuple[list[str], list[str]]] = {
     "weather": (["flights.origin", "flights.time_hour"], ["weather.origin", "weather.time_hour"]),
     "station": (["weather.origin"], ["airports.faa"]),
 }
-"""What points at what, by the relation's name."""
+"""The relations of the sample: by name, the columns that point, and those that they point at."""
 
 MOST_BROKEN_STARTS = 2
-BROKEN_STARTS = "Lamella ended twice while it opened what was open before"
-BROKEN_STARTS_WHY = "It can start empty. Nothing that was saved in files and tables is lost."
+BROKEN_STARTS = "Lamella ended unexpectedly twice while restoring the last session"
+BROKEN_STARTS_WHY = "It can start empty. Data saved in files and tables is not lost."
 
 WINDOW_PAINTED = "The window is painted; %d modules are loaded"
 FIRST_ROWS_PAINTED = "The first rows of %s are painted; %d modules are loaded"
-LIBRARIES_LOADED = "The libraries that the window does without are loaded"
+LIBRARIES_LOADED = "The libraries that the window does not need are loaded"
 
 VIEWS = (
     "lamella.ui.charts.view",
@@ -62,15 +62,16 @@ VIEWS = (
     "lamella.ui.comparison.view",
     "lamella.ui.profiles.view",
 )
-"""Imported when they are first shown, which held the window for up to 0.3 s, or before on another thread."""
+"""Modules imported on another thread before they are first shown: importing them then would block the window
+for up to 0.3 s."""
 VIEWS_AFTER_MS = 1_000
-"""From the first paint on, so that the first rows do not wait for them."""
+"""Counted from the first paint, so that the first rows do not wait for these imports."""
 
 log = logging.getLogger(__name__)
 
 
 def fill(store: Store, job: Job) -> None:
-    """Import the tables that `store` still lacks; after a break the next call goes on. Blocking."""
+    """Import the sample tables that `store` lacks; after an interruption the next call continues. Blocks."""
     for table in resources.SAMPLE_TABLES:
         if table not in store:
             import_file(resources.sample(table), store, table, job)
@@ -79,7 +80,7 @@ def fill(store: Store, job: Job) -> None:
 
 
 def _relate(store: Store) -> None:
-    """The tables are the user's: a column may be gone by now."""
+    """Declare the relations. Missing columns are skipped, since the user may have changed the tables."""
     for name, (one, other) in RELATIONS.items():
         try:
             store.relations.declare(one, other, name)
@@ -88,14 +89,14 @@ def _relate(store: Store) -> None:
 
 
 def load_views(job: Job) -> None:
-    """Blocks, on any thread."""
+    """Import the modules of `VIEWS`. Blocks; any thread."""
     for name in VIEWS:
         job.check()
         import_module(name)
 
 
 class FirstPaint(QObject):
-    """Tells once that a window is on screen, after its first paint."""
+    """Emits `done` once, after the first paint of a window."""
 
     done = Signal()
 
@@ -111,13 +112,13 @@ class FirstPaint(QObject):
 
 
 class Program:
-    """Needs `lamella.app.bootstrap.application`. Closing `window` ends it. The stores are opened while the
-    window is shown already; without one to import into, files can be looked at all the same.
+    """The program, which ends when its windows are closed. Needs `lamella.app.bootstrap.application`. Stores
+    are opened after the window is shown; without a store to import into, files can still be viewed.
     """
 
     def __init__(self, restores: bool = False, chosen: Sequence[str] = ()) -> None:
-        """`restores` what was open when the program ended, by `restore`, and saves what is open. `chosen` are
-        settings for this run, as the command line has them."""
+        """`restores`: whether the workspace is saved, and restored by `restore`. `chosen` are the settings of
+        the command line for this run."""
         settings, unread = settings_file.load(settings_file.settings_path())
         problems: list[LamellaError] = [*unread, *settings_file.take_environment(settings, os.environ)]
         settings_file.take_command_line(settings, chosen)
@@ -145,11 +146,11 @@ class Program:
 
     @property
     def window(self) -> MainWindow:
-        """The one in front, or the only one."""
+        """The window in front, or the only one."""
         return self.windows.active
 
     def _make_window(self, entry: WindowEntry | None = None, tasks: Tasks | None = None) -> MainWindow:
-        """Its stores are opened in the background."""
+        """Create a window and open its stores in the background."""
         tasks = tasks or Tasks()
         window = MainWindow(tasks, self.memory, entry)
         window.workspace.failed.connect(self.memory.report)
@@ -167,8 +168,8 @@ class Program:
         return window
 
     def restore(self, opens_current: bool = True) -> None:
-        """Bring back what was open when the program ended, before the window is shown; the tab in front is
-        opened, too, if so wanted. After two starts that broke off over it, ask."""
+        """Restore the last workspace, before the window is shown; with `opens_current`, also open the tab in
+        front. After two starts that failed while restoring, ask first."""
         if not self.entries:
             return
         self._broken_starts = self.memory.windows.begin_start()
@@ -185,7 +186,7 @@ class Program:
             FirstPaint(self.window).done.connect(self._restore_others)
 
     def _restore_others(self) -> None:
-        """The further windows that were open, once the first one is on screen."""
+        """Restore the other windows, once the first one is on screen."""
         first = self.window
         for entry in self.entries[1:]:
             if not entry.state.get("tabs"):
@@ -210,36 +211,36 @@ class Program:
         return box
 
     def _start_empty(self) -> None:
-        """What was open is kept in its file, beside those that are restored."""
+        """Start with an empty window, and set the files of the last workspace aside."""
         self.memory.windows.end_start()
         try:
             for entry in self.entries:
-                log.warning("What was open is set aside as %s", entry.set_aside())
+                log.warning("The last workspace is set aside as %s", entry.set_aside())
         except FileProblem as problem:
             self._trouble(problem)
         self.window.workspace.entry = self.memory.add_window()
         self.window.workspace.save_soon()
 
     def open(self, files: Sequence[Path], with_sample: bool) -> None:
-        """Each file in a tab; the sample's first table after it was imported, which is once."""
+        """Open each file in a tab; with `with_sample`, open the sample, imported first if necessary."""
         self.window.open_paths(files)
         if with_sample:
             self.open_sample()
 
     def open_sample(self, then: TabWork | None = None) -> None:
-        """`then` is done with the tab of its first table."""
+        """Open the first table of the sample, and call `then` with its tab."""
         self._open_sample(self.window, then)
 
     def _open_sample(self, window: MainWindow, then: TabWork | None) -> None:
         window.library.when_ready(partial(self._import_sample, window, then))
 
     def open_from_launch(self, files: Sequence[Path]) -> None:
-        """What another launch handed over, as a drop would open it; the window comes to the front."""
+        """Open the files of another launch as if they were dropped, and bring the window to the front."""
         raise_window(self.window)
         self.window.open_paths(files)
 
     def _preload(self) -> None:
-        """What was left out until the window was there, so that its first use does not wait either."""
+        """Load the libraries and views that the first paint did not need, so that their first use is fast."""
         log.info(WINDOW_PAINTED, len(sys.modules))
         self.tasks.read(lambda job: libraries.load(), lambda _: log.info(LIBRARIES_LOADED), quiet=True)
         QTimer.singleShot(VIEWS_AFTER_MS, self.window, lambda: self.tasks.read(load_views, quiet=True))
@@ -278,9 +279,9 @@ class Program:
 
 @dataclass(frozen=True)
 class OpenStores:
-    """The store that imports go to, then others in the user's data folder; and what is wrong with any.
+    """The store that imports go to, then the others in the user's data folder; and the problems with any.
 
-    `no_home`, one of `problems`, says why there is no store that imports go to.
+    `no_home`, one of `problems`, says why there is no store to import into.
     """
 
     stores: list[Store]
@@ -289,7 +290,7 @@ class OpenStores:
 
 
 def open_stores(settings: Settings, job: Job) -> OpenStores:
-    """Blocks. A store chosen in the settings that cannot be opened gives way to "My tables"."""
+    """Open the stores. Blocks. "My tables" replaces a store chosen in the settings that cannot be opened."""
     problems: list[LamellaError] = []
     chosen = settings["default_store"]
     home = _usable(Path(chosen), problems) if chosen else None
@@ -297,7 +298,7 @@ def open_stores(settings: Settings, job: Job) -> OpenStores:
     stores = [home] if home else []
     try:
         folder, tried = paths.data_folder(), home.path if home else paths.default_store()
-    except FileProblem:  # said already, unless imports go elsewhere
+    except FileProblem:  # already reported, unless imports go elsewhere
         return OpenStores(stores, problems, no_home)
     for catalog in sorted(folder.glob(f"*/{CATALOG}")):
         if job.cancelled:
@@ -325,7 +326,7 @@ def _my_tables(problems: list[LamellaError]) -> tuple[Store | None, LamellaError
 
 
 def _way_out(fix: str) -> str:
-    other = "choose another folder with the setting 'default_store': until then nothing can be imported"
+    other = "choose another folder with the setting 'default_store'; until then nothing can be imported"
     return f"{fix}, or {other}" if fix else other.capitalize()
 
 

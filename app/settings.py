@@ -1,4 +1,4 @@
-"""The files in which settings and state are kept: `lamella.core.settings` has the table of settings."""
+"""Reads, writes and applies the settings file; `lamella.core.settings` has the table of settings."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from lamella.core.errors import FileProblem, LamellaError
 from lamella.core.settings import BY_NAME, SETTINGS, BadSetting, Origin, Settings, setting_named
 
 Migration = Callable[[dict[str, Any]], dict[str, Any]]
-MIGRATIONS: Sequence[Migration] = ()  # the first brings version 1 to version 2, and so on
+MIGRATIONS: Sequence[Migration] = ()  # the first converts version 1 to version 2, and so on
 VERSION = 1 + len(MIGRATIONS)
 KEPT_BESIDE = ".unreadable"
-WRITABLE = "Free some space, allow writing, or set LAMELLA_HOME to another folder"
+WRITABLE = "Free some space, make it writable, or set LAMELLA_HOME to another folder"
 DEFAULTS_USED = "The defaults are used; fix or remove the file"
 
 
@@ -26,7 +26,7 @@ def settings_path() -> Path:
 
 
 def load(path: Path) -> tuple[Settings, list[FileProblem]]:
-    """The settings, and everything in the file that could not be followed; defaults stand in for it."""
+    """The settings, and the problems in their file. Settings with problems have their defaults."""
     settings = Settings()
     try:
         items = read_object(path)
@@ -41,7 +41,8 @@ def load(path: Path) -> tuple[Settings, list[FileProblem]]:
 
 
 def take_environment(settings: Settings, environment: Mapping[str, str]) -> list[LamellaError]:
-    """For this run. A value that does not fit is not used, and is returned as an error."""
+    """Take settings from the environment, for this run. Values that do not fit are ignored and returned as
+    errors."""
     problems: list[LamellaError] = []
     for setting in SETTINGS:
         text = environment.get(setting.variable)
@@ -49,13 +50,13 @@ def take_environment(settings: Settings, environment: Mapping[str, str]) -> list
             try:
                 settings.override(Origin.ENVIRONMENT, setting.name, text)
             except BadSetting as problem:
-                where = f"The environment variable {setting.variable} says so"
+                where = f"It comes from the environment variable {setting.variable}"
                 problems.append(BadSetting(problem.what, where, problem.fix))
     return problems
 
 
 def take_command_line(settings: Settings, words: Sequence[str]) -> None:
-    """`NAME=VALUE` each, for this run. Raises UnknownSetting and BadSetting."""
+    """Take settings written `NAME=VALUE`, for this run. Raises UnknownSetting and BadSetting."""
     for word in words:
         name, sign, text = word.partition("=")
         if not sign:
@@ -64,8 +65,8 @@ def take_command_line(settings: Settings, words: Sequence[str]) -> None:
 
 
 def save(settings: Settings, path: Path) -> None:
-    """A file that could not be read is kept beside the new one rather than written over; one of a newer
-    program is left as it is. Raises FileProblem when nothing was saved."""
+    """Save the settings. A file that cannot be read is renamed first, and one written by a newer program is
+    left unchanged. Raises FileProblem if nothing was saved."""
     keep_unreadable(path)
     write_object(path, {"version": VERSION, **settings.values, **settings.unknown})
 
@@ -73,13 +74,13 @@ def save(settings: Settings, path: Path) -> None:
 def migrate(
     items: dict[str, Any], version: Any, path: Path, steps: Sequence[Migration] = MIGRATIONS
 ) -> dict[str, Any]:
-    """Bring what an earlier version wrote up to date, step by step."""
+    """Convert the settings of an earlier version, step by step."""
     newest = 1 + len(steps)
     if not isinstance(version, int) or not 1 <= version <= newest:
         raise FileProblem(
             path,
             f"has settings of version {version!r}",
-            f"This program knows versions 1 to {newest}",
+            f"This program reads versions 1 to {newest}",
             "The defaults are used; update Lamella or remove the file",
         )
     for step in steps[version - 1 :]:
@@ -111,7 +112,7 @@ def keep_unreadable(path: Path) -> None:
     if readable and version > VERSION:
         raise FileProblem(
             path,
-            "is left as it is",
+            "is left unchanged",
             "A newer Lamella wrote these settings",
             "Update Lamella, or remove the file",
         )
@@ -129,7 +130,7 @@ def write_object(path: Path, item: dict[str, Any]) -> None:
         staged.write_text(json.dumps(item, indent=2) + "\n", encoding="utf8")
         staged.replace(path)
     except OSError as error:
-        with suppress(OSError):  # a full disk has room for its name
+        with suppress(OSError):  # even a full disk may have room for the empty file
             staged.unlink(missing_ok=True)
         raise _unwritten(path, error) from error
 
@@ -142,7 +143,7 @@ MEGABYTE = 1 << 20
 
 
 def apply_limits(settings: Settings) -> None:
-    """What is as it is by default leaves the libraries that it is about unloaded."""
+    """Apply the limits of memory and rows. Defaults need no action, and do not load the libraries."""
     if settings["page_cache_mb"]:
         from lamella.core.scan import cache as caches
 
@@ -162,18 +163,18 @@ def apply_limits(settings: Settings) -> None:
 
 
 MONGODB_URI = "LAMELLA_MONGODB_URI"
-"""What the engine reads it from."""
+"""The environment variable from which the benchmark's engine reads the server's address."""
 
 _exported: dict[str, str] = {}
-"""What this process put into its own environment."""
+"""The variables that this process has set in its own environment."""
 
 
 def apply_servers(settings: Settings) -> None:
-    """For this process and those it starts. What the environment says already is left as it is."""
+    """Set the servers for this process and its children, unless the environment already does."""
     if MONGODB_URI not in os.environ:
         use(settings["mongodb_uri"])
 
 
 def use(uri: str) -> None:
-    """Another server, for what is started from now on."""
+    """Use another MongoDB server for processes started from now on."""
     os.environ[MONGODB_URI] = _exported[MONGODB_URI] = uri

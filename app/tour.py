@@ -1,4 +1,4 @@
-"""The main job, done by the real window on the sample data, with a picture of every screen."""
+"""A tour through the real window with the sample data, which takes a picture of every screen."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ CHANGED_COLUMN, NEW_VALUE = "arr_delay", "60"
 DIALOGS = (("palette", CommandPalette, "commands"),)
 BENCHMARK_ROWS = (1, 10, 100, 1_000, 10_000, 100_000)
 MOST_ROWS = 1_000
-"""Of the benchmark, which takes seconds then."""
+"""The largest size of the benchmark, so that it takes only seconds."""
 
 
 def start_empty(tour: Tour) -> None:
@@ -162,7 +162,7 @@ STEPS: tuple[Callable[[Tour], None], ...] = (
 
 
 def settled(tour: Tour) -> DatasetTab:
-    """The current tab once everything on screen is there."""
+    """Wait until everything on screen is loaded, and return the current tab."""
 
     def settled() -> bool:
         tab = tour.window.tabs.dataset_tab
@@ -212,10 +212,10 @@ class Camera:
             raise FileProblem(folder, "no pictures can be written here", why, ELSEWHERE) from error
 
     def take(self, widget: QWidget, name: str) -> None:
-        """`NN-name-light.png` and `NN-name-dark.png`; leaves the look that was not there before."""
+        """Write `NN-name-light.png` and `NN-name-dark.png`. Leaves the theme switched to the other mode."""
         number, look = len(self.pictures) // len(MODES) + 1, theme.current()
         for mode in sorted(MODES, key=lambda mode: mode is not look.mode):
-            if mode is not look.mode:  # every widget is styled anew, which takes a third of a second
+            if mode is not look.mode:  # restyling every widget takes a third of a second
                 look.set_mode(mode)
             QApplication.processEvents()
             QApplication.processEvents()
@@ -229,7 +229,7 @@ LOOK_EVERY_MS = 10
 
 
 def wait_until(condition: Callable[[], bool], seconds: float) -> bool:
-    """Whether `condition` came true in time. GUI thread only; events are handled meanwhile."""
+    """Whether `condition` became true in time. GUI thread only; events are processed meanwhile."""
     if condition():
         return True
     loop, came_true = QEventLoop(), False
@@ -255,11 +255,12 @@ WINDOW_SIZE = (1280, 800)
 
 
 class TourFailed(Exception):
-    """Something did not happen, or not as it should have."""
+    """Something did not happen, or had a wrong result."""
 
 
 class Tour:
-    """What the steps work with: the program, the camera, how many rows are measured at most, and waiting."""
+    """What the steps of the tour work with: the program, the camera, the largest size of the benchmark, and
+    waiting."""
 
     def __init__(self, program: Program, camera: Camera, most_rows: int = MOST_ROWS) -> None:
         self.program, self.camera, self.most_rows = program, camera, most_rows
@@ -279,16 +280,16 @@ class Tour:
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing has been read or written for a while, cards and counts of conditions among it."""
+        """Whether no background task has run for a while, such as reading cards or counting conditions."""
         return not self._working and time.monotonic() - self._idle_since > IDLE_SECONDS
 
     def wait(self, what: str, condition: Callable[[], bool]) -> None:
-        """Raises TourFailed when `condition` does not come true, or something broke meanwhile."""
+        """Wait for `condition`. Raises TourFailed if it does not become true, or on an error meanwhile."""
         came_true = wait_until(lambda: bool(self.errors) or condition(), PATIENCE_SECONDS)
         if self.errors:
             raise TourFailed(f"While waiting until {what}: {self.errors[0]!r}") from self.errors[0]
         if not came_true:
-            raise TourFailed(f"Waited {PATIENCE_SECONDS:g} seconds in vain until {what}")
+            raise TourFailed(f"Not within {PATIENCE_SECONDS:g} seconds: {what}")
 
     def check(self, what: str, actual: object, expected: object) -> None:
         if actual != expected:
@@ -296,7 +297,7 @@ class Tour:
 
 
 def run(folder: Path, most_rows: int | None = None) -> int:
-    """Takes the pictures into `folder`; the exit code. `most_rows` are those of the benchmark."""
+    """Write the pictures into `folder` and return the exit code. `most_rows` limits the benchmark."""
     home = tempfile.mkdtemp(prefix="lamella-tour-")
     os.environ["LAMELLA_HOME"] = home
     handler = logs.start()
@@ -316,12 +317,12 @@ def run(folder: Path, most_rows: int | None = None) -> int:
 
 
 def begin(camera: Camera, most_rows: int = MOST_ROWS) -> Tour:
-    """The program has been started, and its window is shown."""
+    """Start the program and show its window."""
     application()
     tour = Tour(Program(), camera, most_rows)
     crash.install(tour.errors.append)
     tour.program.tasks.failed.connect(tour.errors.append)
     tour.window.resize(*WINDOW_SIZE)
     tour.window.show()
-    QCursor.setPos(tour.window.geometry().bottomRight())  # else the first button is under the mouse
+    QCursor.setPos(tour.window.geometry().bottomRight())  # otherwise the first button is hovered
     return tour

@@ -1,6 +1,6 @@
-"""The windows of this process. Each has tasks of its own, and opens stores by itself, as another program
-would: what one commits is read again in the others, stores that one opens are opened in the others, and
-closing a window leaves them as they are."""
+"""The windows of this process. Each has its own tasks and opens stores on its own, as another program would.
+Commits in one window are read again in the others, and stores opened in one are opened in the others. Closing
+a window does not affect the others."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from lamella.ui.main_window import MainWindow
 from lamella.ui.widgets.sidebar import StoreEntry
 
 STEP = QPoint(32, 32)
-"""From one window to the next, so that neither hides the other."""
+"""The offset from one window to the next, so that neither hides the other."""
 
 log = logging.getLogger(__name__)
 
 
 class Windows(QObject):
-    """`make` makes a further window, which opens its stores by itself."""
+    """All windows. `make` creates another window, which opens its own stores."""
 
     def __init__(self, make: Callable[[], MainWindow]) -> None:
         super().__init__()
@@ -35,12 +35,12 @@ class Windows(QObject):
 
     @property
     def active(self) -> MainWindow:
-        """The one in front, or the one that was opened last."""
+        """The window in front, or the one opened last."""
         front = QApplication.activeWindow()
         return front if isinstance(front, MainWindow) and front in self.all else self.all[-1]
 
     def adopt(self, window: MainWindow) -> None:
-        """Take a window among them."""
+        """Add a window."""
         self.all.append(window)
         window.others = partial(self._others, window)
         window.window_requested.connect(partial(self.open_beside, window))
@@ -51,8 +51,8 @@ class Windows(QObject):
     def open_beside(
         self, window: MainWindow, tab: Mapping[str, Any] | None, place: QPoint | None = None
     ) -> MainWindow:
-        """A further window, with the tab whose state in the workspace is given, or empty; at `place` on the
-        screen, or a little away from this one."""
+        """Open another window, with the tab that has this workspace state, or empty; at `place` on the
+        screen, or a little away from `window`."""
         new_window = self._make()
         self.adopt(new_window)
         new_window.resize(window.size())
@@ -77,8 +77,9 @@ class Windows(QObject):
     def _list_in_others(
         self, window: MainWindow, before: dict[Path, StoreEntry], listing: Sequence[StoreEntry]
     ) -> None:
-        """Stores that were opened here are opened there, too; one that was closed here stays open there.
-        Tables that came, went or got another name here are listed there. `before` is the listing before."""
+        """Open stores that were opened in `window` in the others, too, and list its added, dropped and
+        renamed tables there. Stores closed in `window` stay open in the others. `before` is the previous
+        listing."""
         now = {entry.path: entry for entry in listing}
         changed = {path for path, entry in now.items() if before.get(path) != entry}
         opened = changed - before.keys()
@@ -95,7 +96,7 @@ class Windows(QObject):
         if len(self.all) > 1:
             self.all.remove(window)
             window.deleteLater()
-            QTimer.singleShot(0, gc.collect)  # on this thread: widgets that another one collects end badly
+            QTimer.singleShot(0, gc.collect)  # on this thread: collecting widgets on another one crashes
 
 
 def _log_unopened(path: Path, error: Exception) -> None:

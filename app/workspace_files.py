@@ -1,7 +1,7 @@
-"""What was open in each window, in a file of its own that one running program writes.
+"""The workspace files: one for each window, written by one running program.
 
-A program holds the lock of the files of its windows, which dies with it however it ends: what nobody holds
-was left by a program that is over, and is there to be restored.
+A program locks the files of its windows. The locks end with the program, however it ends: a file that is not
+locked belonged to a program that has ended, and can be restored.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ STARTS = "starts"
 
 
 class WindowEntry:
-    """The file of one window, held by this process. `state` is what was in it when it was claimed."""
+    """The file of one window, locked by this process. `state` is its content at the time it was claimed."""
 
     def __init__(self, path: Path, lock: FileLock | None, state: Mapping[str, Any]) -> None:
         self.state = state
@@ -37,8 +37,8 @@ class WindowEntry:
         return self._path
 
     def save(self, state: Mapping[str, Any], number: int) -> None:
-        """Any thread. Of two states the one with the greater number stays, whichever is written last. Raises
-        `FileProblem`."""
+        """Save a state. Any thread. The state with the greatest number stays, in whichever order they are
+        written. Raises `FileProblem`."""
         with self._writing:
             if number <= self._newest or self._is_over:
                 return
@@ -48,14 +48,14 @@ class WindowEntry:
             self._newest = number
 
     def release(self) -> None:
-        """Write no more. The next program that starts finds what is in it."""
+        """Stop writing, and leave the file to the next program that starts."""
         with self._writing:
             self._is_over = True
             if self._lock is not None:
                 self._lock.release()
 
     def forget(self) -> None:
-        """The window is not restored."""
+        """Remove the file, so that the window is not restored."""
         with self._writing:
             self._is_over = True
             with suppress(OSError):
@@ -63,7 +63,7 @@ class WindowEntry:
             self._drop_lock()
 
     def set_aside(self) -> Path:
-        """Restore it no more, but keep what is in it. Raises `FileProblem`."""
+        """Rename the file, so that it is not restored but not lost either. Raises `FileProblem`."""
         aside = self._path.with_name(self._path.name + SET_ASIDE)
         with self._writing:
             self._is_over = True
@@ -90,8 +90,8 @@ class WorkspaceFiles:
         self._own: list[WindowEntry] = []
 
     def claim(self) -> tuple[list[WindowEntry], list[FileProblem]]:
-        """The windows that no running program has, the one that was written last first, and what is wrong
-        with any. They are this program's from here on."""
+        """Claim the windows that no running program has, the last written first, for this program. Also
+        return the problems with any of them."""
         entries, problems = list[WindowEntry](), list[FileProblem]()
         for path in sorted(self.folder.glob("*.json"), key=_written_at, reverse=True):
             try:
@@ -105,32 +105,32 @@ class WorkspaceFiles:
         return entries, problems
 
     def add(self) -> WindowEntry:
-        """For a window that is new; there is no file before something is saved."""
+        """An entry for a new window. Its file is created when something is saved."""
         entry = WindowEntry(self.folder / f"{uuid.uuid4().hex}.json", None, {})
         self._own.append(entry)
         return entry
 
     def has_others(self) -> bool:
-        """Whether other programs that run now have windows."""
+        """Whether other running programs have windows."""
         own = {entry.path for entry in self._own}
         return any(_is_held(path) for path in self.folder.glob("*.json") if path not in own)
 
     # ------------------------------------------------------------------- starts
 
     def begin_start(self) -> int:
-        """How many starts before this one broke off while they restored windows."""
+        """Count this start. Return how many starts before it failed while restoring windows."""
         path = self.folder / STARTS
         try:
             before = int(path.read_text("ascii"))
         except (OSError, ValueError):
             before = 0
-        with suppress(OSError):  # where nothing can be written, nothing is counted
+        with suppress(OSError):  # starts are not counted on a read-only medium
             self.folder.mkdir(parents=True, exist_ok=True)
             path.write_text(str(before + 1), "ascii")
         return before
 
     def end_start(self) -> None:
-        """The windows are restored, and the program is still there."""
+        """Record that the windows were restored successfully."""
         with suppress(OSError):
             (self.folder / STARTS).unlink(missing_ok=True)
 
@@ -142,7 +142,7 @@ class WorkspaceFiles:
         try:
             if not lock.acquire():
                 return None
-        except OSError:  # where nothing can be written it can be looked at all the same
+        except OSError:  # without write access, the file can still be read
             lock = None
         state: dict[str, Any] = {}
         try:
@@ -154,8 +154,8 @@ class WorkspaceFiles:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    """Empty for one that was forgotten a moment ago. Raises `FileProblem` for what is not a state of a
-    window, and sets it aside unless a newer program wrote it."""
+    """The state of a window; empty if the file has just been removed. Raises `FileProblem` for an invalid
+    file, and sets it aside unless a newer program wrote it."""
     try:
         state = read_object(path)
     except FileProblem as problem:
@@ -164,7 +164,7 @@ def _read(path: Path) -> dict[str, Any]:
         return {}
     version = state.pop("version", None)
     if isinstance(version, int) and version > VERSION:
-        why = "A newer Lamella wrote what was open in this window"
+        why = "A newer Lamella saved this window"
         raise FileProblem(path, "is not restored", why, "Update Lamella, or remove the file")
     if version != VERSION:
         raise _unreadable(path, f"Its version is {version!r}")
@@ -175,12 +175,12 @@ def _unreadable(path: Path, why: str) -> FileProblem:
     aside = path.with_name(path.name + KEPT_BESIDE)
     with suppress(OSError):
         path.replace(aside)
-    fix = "It said what was open in a window, which begins empty now; the file can be removed"
+    fix = "It listed the tabs of a window, which now starts empty; the file can be removed"
     return FileProblem(aside, "cannot be read", why, fix)
 
 
 def _acquired(lock: FileLock, path: Path) -> FileLock:
-    """Raises `FileProblem` where there can be no lock, and when another process holds it."""
+    """Acquire the lock. Raises `FileProblem` if it cannot be created, or if another process holds it."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         had = lock.acquire()
@@ -188,7 +188,7 @@ def _acquired(lock: FileLock, path: Path) -> FileLock:
         why = error.strerror or str(error)
         raise FileProblem(path, "cannot be written", why, WRITABLE) from error
     if not had:
-        raise FileProblem(path, "is not written", "Another Lamella has this window now", "Close one of them")
+        raise FileProblem(path, "is not written", "Another Lamella uses this window now", "Close one of them")
     return lock
 
 

@@ -43,7 +43,7 @@ DEFAULT_WORKLOAD, DEFAULT_SYSTEMS = "small", ("lamella", "sqlite")
 
 
 LOST = REGRESSION = 1
-"""Something failed or was not measured; something became slower."""
+"""Exit codes: something failed or was not measured; something became slower."""
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -72,7 +72,7 @@ def _choice(arguments: argparse.Namespace, saved_runs: SavedRuns) -> Choice:
 
 
 def _benchmark(choice: Choice, saved_runs: SavedRuns, arguments: argparse.Namespace) -> int:
-    """What cannot be written or kept afterwards is refused before anything is measured."""
+    """Run the benchmark, report and save it. Outputs that cannot be written are refused before it starts."""
     for out in filter(None, (arguments.json, arguments.report, arguments.export)):
         need_folder(out)
     costs = saved_runs.costs() if arguments.save else shipped_costs()
@@ -94,7 +94,7 @@ def _benchmark(choice: Choice, saved_runs: SavedRuns, arguments: argparse.Namesp
 
 
 def _run_until_stopped(choice: Choice, costs: Costs, recording: Recording, screen: Screen) -> bool:
-    """False when Ctrl+C ended it."""
+    """Run the benchmark. Return False if Ctrl+C stopped it."""
 
     def receive(message: Message) -> None:
         recording.receive(message)
@@ -104,7 +104,7 @@ def _run_until_stopped(choice: Choice, costs: Costs, recording: Recording, scree
         with terminal.job(screen.progress) as job:
             runner.run(choice, receive, job, costs=costs)
     except Cancelled:
-        print("\nStopped. This was measured until then:")
+        print("\nStopped. Results so far:")
         return False
     return True
 
@@ -113,7 +113,7 @@ def _announced(estimate: Estimate, folder: Path | None) -> str:
     place = f" in {folder}" if folder else ""
     return (
         f"About {shown_seconds(estimate.seconds)}, {shown_bytes(estimate.memory_bytes)} of memory and"
-        f" {shown_bytes(estimate.disk_bytes)} on the disk{place} at the most."
+        f" {shown_bytes(estimate.disk_bytes)} on disk{place} at most."
     )
 
 
@@ -121,18 +121,18 @@ def _save(saved_runs: SavedRuns, done: SavedRun, note: str | None, stopped: bool
     if not (done.records or done.failures):
         return
     number = saved_runs.save(done)
-    text = note or ("Stopped before its end" if stopped else "")
+    text = note or ("Stopped before the end" if stopped else "")
     if text:
         saved_runs.note(number, text)
-    print(f"Saved as run {number}: lamella bench --runs lists them, --compare puts two beside each other.")
+    print(f"Saved as run {number}: lamella bench --runs lists the saved runs, --compare compares two.")
 
 
 # ----------------------------------------------------------------------- the choice
 
 
 def choice_of(arguments: argparse.Namespace) -> Choice:
-    """Raises UnknownWorkload and LamellaError; names of systems are looked at when the benchmark is
-    checked."""
+    """The choice that the arguments describe. Raises UnknownWorkload and LamellaError; names of systems are
+    checked later, with the whole benchmark."""
     parts = tuple(_parts(arguments))
     return Choice(
         parts=parts,
@@ -148,7 +148,7 @@ def choice_of(arguments: argparse.Namespace) -> Choice:
 
 def _parts(arguments: argparse.Namespace) -> Iterator[Part]:
     scale, rows = _size(arguments)
-    silent = unready() if ALL in (arguments.systems or ()) else {}  # servers are asked once
+    silent = unready() if ALL in (arguments.systems or ()) else {}  # which connects to servers: only once
     for workload in _workloads(arguments):
         systems = _systems(arguments.systems, workload, silent)
         part = part_of(workload, systems, rows, arguments.repeats, scale)
@@ -159,14 +159,14 @@ def _workloads(arguments: argparse.Namespace) -> list[Workload]:
     if arguments.table is not None:
         return [workload_of_table(arguments.table, arguments.where, arguments.columns)]
     if arguments.where is not None or arguments.columns is not None:
-        raise LamellaError("--where and --columns are of a table of your own", fix="Name it with --table")
+        raise LamellaError("--where and --columns need a table of your own", fix="Name it with --table")
     selection = arguments.workload or [DEFAULT_WORKLOAD]
     return list({workload.id: workload for name in selection for workload in workloads_named(name)}.values())
 
 
 def _systems(selection: Sequence[str] | None, workload: Workload, silent: Collection[str]) -> list[str]:
-    """A benchmark's own file brings its systems, called as in the file: all of them, unless some are
-    named."""
+    """The ids of the systems to run. A benchmark written in a Python file has systems of its own: all of
+    them take part, unless some are named as in the file."""
     if workload.family == "own":
         own = system_names(workload)
         everybody = not selection or ALL in selection
@@ -176,34 +176,36 @@ def _systems(selection: Sequence[str] | None, workload: Workload, silent: Collec
 
 
 def _default_systems(workloads: Sequence[Workload]) -> list[str]:
-    """Those that have a part in any of them; all where none has, which the benchmark says then."""
+    """The default systems that take any of the workloads; if none does, all, and the benchmark reports it."""
     able = [n for n in DEFAULT_SYSTEMS if any(ENTRIES[n].takes(workload.family) for workload in workloads)]
     return able or list(DEFAULT_SYSTEMS)
 
 
 def _size(arguments: argparse.Namespace) -> tuple[str | None, list[int] | None]:
-    """The scale by its name, or the numbers of rows; neither for the workload's own."""
+    """The name of the scale, or the numbers of rows; neither, if the workload's own apply."""
     if arguments.scale is None or arguments.scale in SCALES:
         return arguments.scale, arguments.rows
     try:
         return None, whole_numbers(arguments.scale)
     except argparse.ArgumentTypeError as error:
         names = " or ".join(SCALES)
-        raise LamellaError(f"--scale {arguments.scale} is neither {names} nor numbers of rows") from error
+        raise LamellaError(
+            f"--scale {arguments.scale} is neither {names} nor a list of row counts"
+        ) from error
 
 
 def _with_table(part: Part, table_rows: int) -> Part:
     workload = part.workload
     if workload.table_rows is None or table_rows < 1:
         raise LamellaError(
-            f"{workload.title}: --table-rows {table_rows} means nothing here",
-            fix="Leave it out: it is for workloads whose --rows count changed rows, and at least 1",
+            f"{workload.title}: --table-rows {table_rows} has no meaning here",
+            fix="Leave it out: it must be at least 1, and is for workloads whose --rows count changed rows",
         )
     return replace(part, workload=replace(workload, table_rows=table_rows))
 
 
 def _words(arguments: argparse.Namespace, default_systems: Sequence[str]) -> tuple[str, ...]:
-    """The same in a command that somebody may copy."""
+    """The words of a command that repeats this choice."""
     lists = {
         "--workload": arguments.workload or ([] if arguments.table else [DEFAULT_WORKLOAD]),
         "--systems": arguments.systems or default_systems,
@@ -228,9 +230,10 @@ def _words(arguments: argparse.Namespace, default_systems: Sequence[str]) -> tup
 def workload_of_table(
     named: str, where: str | None = None, columns: Sequence[str] | None = None, job: Job | None = None
 ) -> Workload:
-    """`named` is a file, a folder or a pattern of files, STORE:TABLE, or a store of one table.
+    """A workload on a table of the user's. `named` is a file, a folder or a pattern of files, STORE:TABLE, or
+    a store with one table.
 
-    Raises what opening it raises, BadFilter for a condition that does not fit, and UnknownColumn.
+    Raises the errors of opening it, BadFilter for a condition that does not fit, and UnknownColumn.
     """
     source = source_of(named)
     with source.open_table() as dataset:
@@ -255,8 +258,8 @@ def _only_table(place: Path) -> str:
         names = store.tables
     if len(names) != 1:
         raise LamellaError(
-            f"{place}: nothing says which table to measure",
-            fix=f"Give {place}:TABLE; there are {', '.join(names)}",
+            f"{place}: the table to measure is not given",
+            fix=f"Give {place}:TABLE; the tables are {', '.join(names)}",
         )
     return names[0]
 
@@ -267,7 +270,7 @@ def _condition(where: str | None) -> Filter | None:
 
 NOTE_CHARACTERS = 60
 WIDTH = 100
-"""Where there is no terminal that says how wide it is."""
+"""The width of lines if there is no terminal that has one."""
 
 
 # ----------------------------------------------------------------------- workloads and systems
@@ -284,7 +287,7 @@ def show_systems() -> int:
     for name, members in (*GROUPS.items(), ("all", ("every workload",))):
         print(_folded(" ".join(members), f"  {name:26}"))
     print("\nSystems:")
-    for entry in ENTRIES.values():  # a command to install one stays on one line, to be copied
+    for entry in ENTRIES.values():  # not wrapped: the install command can be copied
         print(f"  {entry.id:26}{entry.title}. {reasons.get(entry.id, 'Ready.')}")
     return OK
 
@@ -300,11 +303,11 @@ def _sizes(workload: Workload) -> str:
 
 
 def _ready(workload: Workload, reasons: Collection[str]) -> str:
-    return f"Ready for it: {' '.join(entry.id for entry in ready_systems(workload, reasons))}"
+    return f"Systems that are ready: {' '.join(entry.id for entry in ready_systems(workload, reasons))}"
 
 
 def _folded(text: str, first: str) -> str:
-    """In lines of the terminal, all of them behind the first; names are not cut at their hyphens."""
+    """Wrap `text` to the terminal's width, indented by the width of `first`; hyphens do not break lines."""
     return textwrap.fill(
         text,
         shutil.get_terminal_size((WIDTH, 0)).columns,
@@ -317,14 +320,14 @@ def _folded(text: str, first: str) -> str:
 
 BAR = 20
 CREDIBLE = 0.05
-"""Of a benchmark: before so much is done, its pace says less than the estimate."""
+"""The share of a benchmark that must be done before its pace predicts better than the estimate."""
 
 
 # ----------------------------------------------------------------------- progress
 
 
 class Screen:
-    """Lines go to standard output, and the line of progress to standard error where that is a terminal."""
+    """Prints the benchmark to standard output, and a progress line to standard error if it is a terminal."""
 
     def __init__(self, quiet: bool) -> None:
         self._quiet = quiet
@@ -361,7 +364,7 @@ def bar(progress: Progress) -> str:
 
 
 def time_left(progress: Progress, seconds: float) -> str:
-    """The rest of the estimate, at the pace of what is done. Progress counts milliseconds as estimated."""
+    """The time left: the rest of the estimate at the pace so far. Progress counts estimated milliseconds."""
     whole, done = (progress.total or 0) / 1000, progress.done / 1000
     pace = seconds / done if done > CREDIBLE * whole else 1.0
     rest = max(0.0, whole - done) * pace
@@ -374,7 +377,7 @@ def time_left(progress: Progress, seconds: float) -> str:
 def show_runs(saved_runs: SavedRuns, words: str = "") -> int:
     runs = [run for run in saved_runs.runs() if run.matches(words)]
     if not runs:
-        print(f"No run {f'with {words!r} ' if words else ''}is saved in {saved_runs.path}.")
+        print(f"There are no saved runs {f'with {words!r} ' if words else ''}in {saved_runs.path}.")
         return OK
     header = ("run", "started", "took", "samples", "failed", "what", "note")
     print(ReportTable(f"Saved in {saved_runs.path}", header, tuple(map(_run_line, runs))).as_text())
@@ -398,17 +401,17 @@ def show_run(saved_runs: SavedRuns, arguments: argparse.Namespace) -> int:
 def _write_note(saved_runs: SavedRuns, runs: Sequence[str], note: str) -> None:
     for named in runs:
         if not _is_number(named):
-            raise LamellaError(f"{named}: a results file keeps the note that it has", fix=_SHOW_RUN)
+            raise LamellaError(f"{named}: the note of a results file cannot be changed", fix=_SHOW_RUN)
         saved_runs.note(int(named), note)
 
 
 def _only(run: SavedRun, workloads: Collection[str]) -> SavedRun:
-    """What a run says of some of its workloads."""
+    """The part of a run that is about these workloads."""
     measured = dict.fromkeys(one.workload for one in (*run.records, *run.failures, *run.unsupported))
     if not measured.keys() & workloads:
         raise LamellaError(
-            f"{run.title}: nothing is there of {', '.join(sorted(workloads))}",
-            fix=f"It has {', '.join(measured)}",
+            f"{run.title}: it did not measure {', '.join(sorted(workloads))}",
+            fix=f"It measured {', '.join(measured)}",
         )
     return replace(
         run,
@@ -431,7 +434,7 @@ def export(run: SavedRun, out: Path | None) -> None:
 
 def delete(saved_runs: SavedRuns, numbers: Sequence[int]) -> int:
     saved_runs.delete(numbers)
-    print(f"Forgotten: {', '.join(map(str, numbers))}")
+    print(f"Deleted: {', '.join(map(str, numbers))}")
     return OK
 
 
@@ -442,11 +445,11 @@ def compare(
     systems: Collection[str] | None = None,
     tolerance: float = 1.0,
 ) -> int:
-    """1 when something became slower, by more than the tolerance; of these systems, where they are given."""
+    """Compare two runs, or only these systems of them. Return 1 if anything became slower than tolerated."""
     comparisons = compared(_samples(saved_runs, before), _samples(saved_runs, after))
     comparisons = [one for one in comparisons if systems is None or one.system in systems]
     if not comparisons:
-        print(f"{before} and {after} have measured nothing in common.")
+        print(f"{before} and {after} measured nothing in common.")
         return OK
     print(comparison_table(comparisons).as_text())
     verdicts = [one.verdict for one in comparisons]
@@ -470,12 +473,12 @@ def _run_named(saved_runs: SavedRuns, named: str) -> SavedRun:
 
 
 def _is_number(named: str) -> bool:
-    """A number is a saved run, unless there is a file of that name."""
+    """Whether it is the number of a saved run rather than the name of a file."""
     return named.isdecimal() and not Path(named).exists()
 
 
 def _begins_as_json(path: Path) -> bool:
-    """Also where it cannot be read, which its reader says."""
+    """Whether the file looks like JSON; also True if it cannot be read, which its reader reports."""
     try:
         with path.open("rb") as file:
             return file.read(64).lstrip()[:1] in (b"[", b"{")

@@ -1,4 +1,4 @@
-"""`lamella change`: rows of a table are set, computed, deleted, or brought in line with those of a file."""
+"""`lamella change`: set, compute, delete or upsert rows of a table."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _act(arguments: argparse.Namespace, table: Table) -> Act:
     if arguments.delete:
         if arguments.where is None:
             raise LamellaError(
-                "--delete does not say which rows", fix="Add --where; --where '_id >= 0' is every row"
+                "--delete does not say which rows", fix="Add --where; --where '_id >= 0' deletes every row"
             )
         others.append(Delete())
     if arguments.drop_duplicates is not None:
@@ -51,15 +51,13 @@ def _act(arguments: argparse.Namespace, table: Table) -> Act:
         others.append(DropDuplicates(arguments.drop_duplicates or None, keep))
     if arguments.upsert is not None:
         if not arguments.on:
-            raise LamellaError(
-                "--upsert does not say by which columns rows are found", fix="Name them in --on"
-            )
+            raise LamellaError("--upsert needs the columns that identify rows", fix="Name them with --on")
         path = arguments.upsert
         others.append(Upsert(lambda: open_dataset(path), arguments.on, arguments.keep))
     acts = [*([Update(operators)] if operators else []), *others]
     if len(acts) != 1:
         raise LamellaError(
-            "nothing says what is to be changed" if not acts else "only one change is made at a time",
+            "The change is not given" if not acts else "Only one change can be made at a time",
             fix=f"Give {WAYS}",
         )
     return acts[0]
@@ -85,12 +83,12 @@ def _pairs(words: Sequence[str], option: str) -> list[tuple[str, str]]:
     pairs = [word.partition("=") for word in words]
     wrong = [word for word, (column, sign, _) in zip(words, pairs, strict=True) if not (column and sign)]
     if wrong:
-        raise LamellaError(f"{option} {wrong[0]}: nothing is said of a column", fix="Write COLUMN=…")
+        raise LamellaError(f"{option} {wrong[0]}: no column is named", fix="Write COLUMN=…")
     return [(column.strip(), text) for column, _, text in pairs]
 
 
 def _value(table: Table, column: str, text: str) -> Any:
-    """As it is typed in the grid."""
+    """Read a value as it is typed in the grid."""
     names = table.schema.names
     if column not in names or column == ID:
         raise UnknownColumn(column, table.name, [name for name in names if name != ID])
@@ -109,7 +107,7 @@ def _preview_text(effect: Effect) -> str:
     ]
     text = ", ".join(parts) or "nothing would change"
     types = [f"{name} would be {after}" for name, (_, after) in effect.types.items()]
-    conflicts = f"{_rows(effect.conflicting)} have a key that comes again with other values"
+    conflicts = f"{_rows(effect.conflicting)} repeat a key with other values"
     more = [*([conflicts] if effect.conflicting else []), *types]
     return "; ".join([f"{text}, of {_rows(effect.matching)}", *more])
 

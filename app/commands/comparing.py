@@ -1,4 +1,4 @@
-"""`lamella compare`: what differs between two tables, files or versions; written to a file, or applied."""
+"""`lamella compare`: print, export or apply the differences between two tables, files or versions."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from lamella.core.transfer.exporting import Destination, Export
 from lamella.core.transfer.writer import Rows
 
 DIFFERENCES_FOUND = BUG
-"""With --exit-code, as other programs that compare have it."""
+"""The exit code with --exit-code, as of `diff`."""
 
 
 def run(arguments: argparse.Namespace) -> int:
     if arguments.delete and not arguments.apply:
-        raise LamellaError("--delete is of --apply", fix="Add --apply, or leave it out")
+        raise LamellaError("--delete needs --apply", fix="Add --apply, or leave --delete out")
     with terminal.job() as job, ExitStack() as opened:
         before = _side(arguments.before, opened, write=arguments.apply and not arguments.preview)
         after = before if arguments.after == arguments.before else _side(arguments.after, opened)
@@ -55,7 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _side(word: str, opened: ExitStack, write: bool = False) -> Dataset:
-    """FILE, STORE:TABLE or STORE:TABLE@VERSION; of a store that has one table, STORE."""
+    """Open one side: FILE, STORE:TABLE or STORE:TABLE@VERSION, or STORE if it has one table."""
     whole, _, version = word.rpartition("@")
     for text, parts in ((whole, version), (word, None)):
         folder, table = split_target(text) if text else ("", None)
@@ -78,15 +78,15 @@ def _export(comparison: Comparison, arguments: argparse.Namespace, job: Job) -> 
     tables = (table.cast(plain) for table in difference_tables(rows, job))
     destination = Destination.of(arguments.out, overwrite=arguments.overwrite)
     done: Export = destination.write(Rows(plain, tables, rows.num_rows, "differences"), job)
-    return f"{done.rows:,} {'row is' if done.rows == 1 else 'rows are'} in {done.path}"
+    return f"wrote {done.rows:,} {'row' if done.rows == 1 else 'rows'} to {done.path}"
 
 
 def _apply(comparison: Comparison, table: Dataset, arguments: argparse.Namespace, job: Job) -> str:
     if not isinstance(table, Table) or not isinstance(table.store, Store):
         raise LamellaError(
             f"{arguments.before}: differences cannot be applied to it",
-            "Only the newest version of a table of a store can be changed",
-            "Name such a table first, as STORE:TABLE",
+            "Only the newest version of a store's table can be changed",
+            "Give such a table as BEFORE: STORE:TABLE",
         )
     kinds = Kinds(removed=arguments.delete)
     counts = zip(kinds.counts(comparison), ("added", "changed", "deleted"), strict=True)

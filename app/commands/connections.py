@@ -1,4 +1,4 @@
-"""`lamella connections`: the saved connections listed, added, tried and removed."""
+"""`lamella connections`: list, add, test and remove saved connections."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FIELDS = ("endpoint", "region", "profile", "account")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """One of `list`, `add`, `remove` and `test`; without any, the list."""
+    """Run `list`, `add`, `remove` or `test`; `list` if none is given."""
     work = {None: _list, "list": _list, "add": _add, "remove": _remove, "test": _test}[arguments.act]
     work(arguments, Connections())
     return OK
@@ -32,14 +32,14 @@ def _list(arguments: argparse.Namespace, saved: Connections) -> None:
         return
     if not saved:
         kinds = ", ".join(kind.name for kind in KINDS)
-        print(f"No connections are saved. Kinds that can be added: {kinds}")
+        print(f"There are no saved connections. Kinds that can be added: {kinds}")
         print("lamella connections add NAME --kind KIND")
     for connection in saved.values():
         print(f"{connection.name}  {connection.of_kind.label}{_details(connection)}")
 
 
 def _details(connection: Connection) -> str:
-    """Everything but the name and kind; of secrets the references."""
+    """Everything but the name and kind; secrets as their references."""
     parts = [getattr(connection, name) for name in FIELDS if getattr(connection, name)]
     parts += ["anonymous"] if connection.anonymous else []
     parts += [f"{connection.of_kind.places}: {', '.join(connection.places)}"] if connection.places else []
@@ -50,7 +50,7 @@ def _details(connection: Connection) -> str:
 def _add(arguments: argparse.Namespace, saved: Connections) -> None:
     name = _one_name(arguments)
     if arguments.kind is None:
-        raise LamellaError("Nothing says what to connect to", fix="Give --kind, such as s3")
+        raise LamellaError("The kind of connection is not given", fix="Give --kind, such as s3")
     connection = Connection(
         name,
         arguments.kind,
@@ -64,7 +64,7 @@ def _add(arguments: argparse.Namespace, saved: Connections) -> None:
 
 
 def _secrets(words: list[str]) -> dict[str, str]:
-    """`NAME=REFERENCE` each. What follows the sign may be a secret by mistake, so that it is not repeated."""
+    """Read `NAME=REFERENCE` words. Errors do not quote them: the user may have typed the secret itself."""
     secrets = {}
     for word in words:
         name, sign, reference = word.partition("=")
@@ -89,7 +89,7 @@ def _test(arguments: argparse.Namespace, saved: Connections) -> None:
 
 def _one_name(arguments: argparse.Namespace) -> str:
     if arguments.name is None:
-        raise LamellaError("Nothing says which connection is meant", fix="Give its name")
+        raise LamellaError("The connection is not given", fix="Give its name")
     return str(arguments.name)
 
 
@@ -97,19 +97,17 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     secrets = "; ".join(
         f"{kind.name}: {', '.join(secret.name for secret in kind.secrets)}" for kind in KINDS if kind.secrets
     )
-    parser.add_argument(
-        "act", nargs="?", choices=("list", "add", "remove", "test"), help="list, when left out"
-    )
+    parser.add_argument("act", nargs="?", choices=("list", "add", "remove", "test"), help="list, if left out")
     parser.add_argument("name", nargs="?", metavar="NAME", help="of the connection")
-    parser.add_argument("address", nargs="?", metavar="ADDRESS", help="with test: what to ask for")
-    parser.add_argument("--json", action="store_true", help="with list: as JSON, an object a line")
+    parser.add_argument("address", nargs="?", metavar="ADDRESS", help="with test: what to open")
+    parser.add_argument("--json", action="store_true", help="with list: as JSON, one object per line")
     added = parser.add_argument_group("with add")
     added.add_argument("--kind", metavar="KIND", help=", ".join(kind.name for kind in KINDS))
-    added.add_argument("--endpoint", metavar="URL", help="of the server, where it is not the kind's own")
+    added.add_argument("--endpoint", metavar="URL", help="of the server, unless it is the kind's default")
     added.add_argument("--region", metavar="NAME", help="of S3")
-    added.add_argument("--profile", metavar="NAME", help="of AWS's profile files; of gs, the key file")
+    added.add_argument("--profile", metavar="NAME", help="in the AWS profile files; for gs, the key file")
     added.add_argument("--account", metavar="NAME", help="the storage account of az, or the user")
-    added.add_argument("--anonymous", action="store_true", help="read what everybody may read")
+    added.add_argument("--anonymous", action="store_true", help="read public data without credentials")
     added.add_argument(
         "--places",
         type=names,
@@ -120,6 +118,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--secret",
         action="append",
         metavar="NAME=REFERENCE",
-        help=f"where a secret is: {REFERENCES}; may be repeated. Names are of {secrets}",
+        help=f"where a secret is found: {REFERENCES}; may be repeated. Names of secrets: {secrets}",
     )
-    added.add_argument("--replace", action="store_true", help="in the place of one of this name")
+    added.add_argument("--replace", action="store_true", help="replace a connection of this name")

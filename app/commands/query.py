@@ -1,4 +1,4 @@
-"""`lamella query`: a statement in SQL answered, or rows found by a condition, words or steps, printed."""
+"""`lamella query`: print the result of a SQL statement, or rows found by a condition, words or steps."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _PART = re.compile(r"(?P<column>.*),(?P<part>[^,]*)")
 
 
 def aggregates(texts: Iterable[str]) -> dict[str, Aggregate]:
-    """By name; raises `BadQuery` for what is none, and for a name that stands twice."""
+    """The aggregates by name. Raises `BadQuery` for invalid ones, and for a name that is used twice."""
     by_name: dict[str, Aggregate] = {}
     for text in texts:
         name, aggregate = _read(text)
@@ -61,26 +61,26 @@ def _read(text: str) -> tuple[str, Aggregate]:
 
 
 def _quantile(text: str, inside: str) -> Aggregate:
-    """A column, and its part behind the last comma."""
+    """Read a column and, after the last comma, its part."""
     match = _PART.fullmatch(inside)
     try:
         part = None if match is None else float(match["part"])
     except ValueError:
         part = None
     if match is None or part is None:
-        raise BadQuery(f"--agg {text!r} does not say which part", fix="Write p=quantile(distance, 0.9)")
+        raise BadQuery(f"--agg {text!r} does not say which quantile", fix="Write p=quantile(distance, 0.9)")
     return agg.quantile(_unquoted(match["column"].strip()), part)
 
 
 def _unquoted(name: str) -> str:
-    """Names may be quoted as in a condition."""
+    """The name without the quotes that conditions allow."""
     if len(name) > 1 and name[0] == name[-1] == '"':
         return name[1:-1].replace('""', '"')
     return name
 
 
 def as_rows(profile: ColumnProfile) -> pa.Table:
-    """Both columns are text, as values are of the column's own type."""
+    """The profile as a table of two text columns: its values have different types."""
     what, values = zip(*_profile_lines(profile), strict=True)
     return pa.table({"what": list(what), "value": ["" if v is None else str(v) for v in values]})
 
@@ -104,13 +104,13 @@ def _profile_lines(profile: ColumnProfile) -> Iterator[tuple[str, Any]]:
 
 
 def parameters_of(texts: list[str] | None) -> Parameters:
-    """Numbers, true, false, null and quoted text as JSON has them; anything else is text."""
+    """Read parameters: numbers, true, false, null and quoted text as in JSON, and anything else as text."""
     if not texts:
         return None
     pairs = [text.partition("=") for text in texts]
     named = [name.isidentifier() and bool(mark) for name, mark, _ in pairs]
     if any(named) and not all(named):
-        raise LamellaError("--param is either NAME=VALUE each time or VALUE each time")
+        raise LamellaError("--param cannot be NAME=VALUE in one place and VALUE in another")
     if all(named):
         return {name: _value(value) for name, _, value in pairs}
     return [_value(text) for text in texts]
@@ -135,9 +135,9 @@ ALONE = {
     "steps": (*OF_ROWS, "profile", "aggregate", "saved", "view"),
     "view": (*OF_ROWS, "profile", "aggregate", "saved", "table", "as_of"),
 }
-"""What goes with nothing else, but for what is not listed."""
+"""Options that cannot be combined with the options listed for each."""
 BEST = 20
-"""So many rows of a search are printed unless a limit is given."""
+"""How many rows of a search are printed if no limit is given."""
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -162,7 +162,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _answer(source: Source, arguments: argparse.Namespace, job: Job) -> tuple[pa.Table, pa.Table | None]:
-    """With the totals of groups, where they are to be printed."""
+    """The rows, and the totals of groups if they are to be printed."""
     if arguments.sql is not None:
         return source.sql(arguments.sql, parameters_of(arguments.param), arguments, job), None
     if arguments.search is not None:
@@ -181,7 +181,7 @@ def _answer(source: Source, arguments: argparse.Namespace, job: Job) -> tuple[pa
 def _searched(rows: Dataset, arguments: argparse.Namespace, job: Job) -> pa.Table:
     if not isinstance(rows, Table):
         raise LamellaError(
-            f"{rows.name}: only the newest version of a store's table is searched by words",
+            f"{rows.name}: only the newest version of a store's table can be searched by words",
             fix="Use --where: name contains 'word'",
         )
     limit = BEST if arguments.limit is None else arguments.limit
@@ -213,14 +213,14 @@ def _query(source: Source, arguments: argparse.Namespace) -> Query:
 
 
 def _of_steps(source: Source, arguments: argparse.Namespace) -> Query:
-    """A whole query names its dataset; steps alone are of the table that is named."""
+    """Read a query from JSON. A whole query names its dataset; a list of steps applies to --table."""
     text = arguments.steps.strip()
     steps = _json(text if text[:1] in ("{", "[") else _text(Path(text)), "--steps")
     if isinstance(steps, dict):
         odd = [name for name in ("table", "as_of") if getattr(arguments, name) is not None]
         if odd:
             raise LamellaError(
-                f"{_option(odd[0])} does not go with a whole query", fix="Give its steps alone"
+                f"{_option(odd[0])} does not go with a whole query", fix="Give only the steps of the query"
             )
         return Query.of(steps, source.table)
     rows = table_of(source, arguments.table, arguments.as_of).query()
@@ -241,21 +241,21 @@ def _json(text: str, what: str) -> Any:
     except ValueError as error:
         raise BadQuery(f"{what} is not JSON", str(error)) from error
     except RecursionError:
-        raise BadQuery(f"{what} cannot be read", "It nests lists and dicts too deep") from None
+        raise BadQuery(f"{what} cannot be read", "Its lists and objects are nested too deeply") from None
 
 
 def _refuse(arguments: argparse.Namespace) -> None:
-    """What does not go together."""
+    """Raise LamellaError for options that cannot be combined."""
     options = [name for name in (*OF_A_TABLE, "table") if getattr(arguments, name) is not None]
     of_sql = [name for name in OF_SQL if getattr(arguments, name)]
     if arguments.sql is None and of_sql:
-        raise LamellaError(f"{_option(of_sql[0])} is of SQL", fix="Give a statement, or leave it out")
+        raise LamellaError(f"{_option(of_sql[0])} is for SQL only", fix="Give a statement, or leave it out")
     if arguments.sql is None and not options and not arguments.explain:
-        fix = "Give a statement in SQL; or --limit 10, --where or --group-by, and --table for one of several"
-        raise LamellaError("Nothing says what to ask", fix=fix)
+        fix = "Give a SQL statement; or --limit 10, --where or --group-by, and --table if there are several"
+        raise LamellaError("The query is not given", fix=fix)
     if arguments.sql is not None and arguments.explain:
         raise LamellaError(
-            "--explain is of a table, not of SQL", fix="Write EXPLAIN before the statement, or --table"
+            "--explain does not go with SQL", fix="Write EXPLAIN before the statement, or use --table"
         )
     if arguments.sql is not None and options:
         raise LamellaError(
@@ -270,26 +270,26 @@ def _refuse_beside(arguments: argparse.Namespace) -> None:
     if arguments.search is not None and beside:
         raise LamellaError(
             f"{beside[0]} does not go with --search",
-            "Rows that are searched come by their score",
-            "Choose among them with --where, or leave --search out",
+            "The rows of a search are ordered by score",
+            "Narrow them down with --where, or leave --search out",
         )
     for name, others in ALONE.items():
         odd = [_option(other) for other in others if getattr(arguments, other) is not None]
         if getattr(arguments, name) is not None and odd:
             raise LamellaError(f"{odd[0]} does not go with --{name}", fix="Leave one of them out")
     if arguments.having is not None and arguments.group_by is None and arguments.agg is None:
-        raise LamellaError("--having is of groups", fix="Add --group-by or --agg, or use --where")
+        raise LamellaError("--having is for groups only", fix="Add --group-by or --agg, or use --where")
     _refuse_totals(arguments)
 
 
 def _refuse_totals(arguments: argparse.Namespace) -> None:
     if arguments.totals and (arguments.group_by is None or arguments.agg is None):
-        raise LamellaError("--totals is of groups with aggregates", fix="Add --group-by and --agg")
+        raise LamellaError("--totals needs groups with aggregates", fix="Add --group-by and --agg")
     if arguments.totals and arguments.format != "table":
         raise LamellaError(
             f"--totals does not go with --format {arguments.format}",
-            "Whoever reads that would take the totals for one more group",
-            "Ask for them alone: the same --agg without --group-by",
+            "The totals would look like one more group there",
+            "Get them by a query of their own: the same --agg without --group-by",
         )
 
 
@@ -301,7 +301,7 @@ BATCH_ROWS = 10_000
 WIDEST = 60
 NULL = "NULL"
 _LEFT_RAW = re.compile(r"[\x7f-\x9f]")
-"""Control characters that JSON allows in strings; escaped, they say the same and no terminal obeys them."""
+"""Control characters that JSON allows in strings. Escaping them keeps the meaning and protects terminals."""
 
 
 def write_csv(table: pa.Table, out: TextIO) -> None:
@@ -323,9 +323,9 @@ def write_json(table: pa.Table, out: TextIO) -> None:
 
 
 def write_table(table: pa.Table, out: TextIO, totals: pa.Table | None = None) -> None:
-    """Columns as wide as their contents, numbers to the right, nothing wider than 60 characters, and no
-    control characters, wherever it is written to: it is for people to read. `totals` are one row of some of
-    the columns, written below a line."""
+    """Write a table for people to read: columns as wide as their contents but at most 60 characters, numbers
+    aligned to the right, and no control characters, whatever `out` is. `totals` is one row with some of the
+    columns, written below a line."""
     names = list(map(_cell, table.column_names))
     rows = [[_cell(cell) for cell in row] for row in _rows(table)]
     last = [] if totals is None else [_totals_line(table, totals)]
@@ -341,7 +341,7 @@ def write_table(table: pa.Table, out: TextIO, totals: pa.Table | None = None) ->
 
 
 def _totals_line(table: pa.Table, totals: pa.Table) -> list[str]:
-    """The first column without a total, that of a key, says what the line is."""
+    """The cells of the totals. The first column without a total, a key column, labels the line."""
     known = {name: _cell(value) for name, value in zip(totals.column_names, next(_rows(totals)), strict=True)}
     label = next((name for name in table.column_names if name not in known), None)
     return [known.get(name, "total" if name == label else "") for name in table.column_names]
@@ -361,8 +361,8 @@ def _rows(table: pa.Table) -> Iterator[tuple[Any, ...]]:
 
 
 def _values(name: str, column: pa.Array) -> list[Any]:
-    """Times that Python has no value for are text, or what is stored. Raises `BadData` for text that is not
-    UTF-8."""
+    """The values of a column. Times that Python cannot represent become text, or the stored number. Raises
+    `BadData` for text that is not UTF-8."""
     try:
         return list(column.to_pylist())
     except UnicodeDecodeError as error:
@@ -379,7 +379,7 @@ def _objects(table: pa.Table) -> Iterator[str]:
 
 
 def _unique_names(names: Sequence[str]) -> list[str]:
-    """An object has a name once: the second `city` is `city_2`."""
+    """Names for the members of an object, which must be unique: the second `city` becomes `city_2`."""
     unique: list[str] = []
     for name in names:
         free, number = name, 2
@@ -390,7 +390,7 @@ def _unique_names(names: Sequence[str]) -> list[str]:
 
 
 def _finite(value: Any) -> Any:
-    """JSON has no NaN and no infinity: they become their names. Decimals are numbers that say the same."""
+    """A value that JSON can represent: NaN and infinity become their names, decimals become numbers."""
     if isinstance(value, Decimal):
         return _number(value)
     if isinstance(value, pa.MonthDayNano):
@@ -411,7 +411,7 @@ def _number(value: Decimal) -> int | float | str:
 
 
 def _cell_text(value: Any) -> Any:
-    """Nested values as JSON, bytes as hex, times in ISO form, everything else as it prints."""
+    """Nested values as JSON, bytes as hex, times in ISO format, everything else by `str`."""
     if isinstance(value, bytes):
         return value.hex()
     if isinstance(value, pa.MonthDayNano):

@@ -1,4 +1,4 @@
-"""What commands read: a store, a file or standard input, opened by the same words."""
+"""What commands read from: a store, a file, a server's table or standard input, behind one interface."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Parameters = list[Any] | dict[str, Any] | None
 
 class Source(Protocol):
     def table(self, name: str | None) -> Dataset:
-        """One without a name where there is only one."""
+        """The table of this name; without a name, the only one."""
 
     def view(self, name: str) -> Query: ...
 
@@ -46,7 +46,7 @@ class Source(Protocol):
 
 
 class SQLOptions(Protocol):
-    """The options of SQL among the arguments."""
+    """The arguments that concern SQL."""
 
     seconds: float | None
     files: bool
@@ -62,7 +62,8 @@ def open_source(
     job: Job | None = None,
     reading: Mapping[str, Any] | None = None,
 ) -> Iterator[Source]:
-    """A folder that is a store, or else files; `-` is standard input. `reading` is how a file is read."""
+    """Open a store's folder, or files, or standard input if `where` is `-`. `reading` has the options of how
+    a file is read."""
     options = {"checksums": checksums, "job": job, **(reading or {})}
     if where == STANDARD_INPUT:
         with TemporaryDirectory(prefix="lamella-") as folder:
@@ -76,7 +77,9 @@ def open_source(
     elif not is_file_address(where) and is_store(path_of(where, "the store or file")):
         if reading:
             option = next(iter(reading)).replace("_", "-")
-            raise LamellaError(f"--{option} is of files", fix="Leave it out: a store's values have types")
+            raise LamellaError(
+                f"--{option} is for files only", fix="Leave it out: a store's values have types"
+            )
         with Store.open(where, read_only=not write) as store:
             yield StoreSource(store)
     else:
@@ -88,12 +91,12 @@ def _server_table(where: str, reading: Mapping[str, Any], job: Job | None) -> Da
     others = [name for name in reading if name != "row_key"]
     if others:
         option = others[0].replace("_", "-")
-        raise LamellaError(f"--{option} is of files", fix="Leave it out: a server's values have types")
+        raise LamellaError(f"--{option} is for files only", fix="Leave it out: a server's values have types")
     return open_dataset(where, row_key=reading.get("row_key", ()), job=job)
 
 
 def _files(where: str, options: Mapping[str, Any]) -> Iterator[Source]:
-    """What of a file could not be read is said at the end, when all of it was read."""
+    """Open files, and print at the end what could not be read."""
     tables = tables_of(where)
     if len(tables) > 1:
         yield TablesSource(where, tables, options)
@@ -106,8 +109,8 @@ def _files(where: str, options: Mapping[str, Any]) -> Iterator[Source]:
 
 @contextmanager
 def offering_options(ragged: bool = True) -> Iterator[None]:
-    """A file that cannot be read is refused with the option that reads it all the same, where there is one;
-    `ragged`: whether the command has that for short rows."""
+    """Name the option that reads a file anyway in the error that refuses it, if there is such an option.
+    `ragged`: whether the command has --ragged."""
     try:
         yield
     except RaggedRow as problem:
@@ -131,9 +134,7 @@ class StoreSource:
         if name is not None:
             return self._store[name]
         if len(self._store.tables) != 1:
-            raise LamellaError(
-                "Nothing says which table to ask", fix=f"Give --table: {', '.join(self._store.tables)}"
-            )
+            raise LamellaError("The table is not given", fix=f"Give --table: {', '.join(self._store.tables)}")
         return self._store[self._store.tables[0]]
 
     def view(self, name: str) -> Query:
@@ -176,14 +177,16 @@ class ServerSource(FileSource):
     def sql(self, text: str, parameters: Parameters, options: SQLOptions, job: Job) -> pa.Table:
         refuse_of_stores(options)
         if parameters:
-            raise LamellaError("--param is of SQL that runs here", fix="Write the values into the statement")
+            raise LamellaError(
+                "--param does not work on a server's table", fix="Write the values into the statement"
+            )
         name = self._dataset.name
         step, _ = sql_step(text, name, lambda other: None)
         return self._dataset.query().then(step).read(job)
 
 
 class TablesSource(Mapping[str, Dataset]):
-    """A file of several tables or sheets. A statement in SQL opens those that it names."""
+    """A file with several tables or sheets. SQL statements open those that they name."""
 
     def __init__(self, path: str, tables: Sequence[TableEntry], options: Mapping[str, Any]) -> None:
         self._path, self._options = path, options
@@ -216,20 +219,20 @@ class TablesSource(Mapping[str, Dataset]):
 def refuse_of_stores(options: SQLOptions) -> None:
     if options.write or options.as_of is not None:
         raise LamellaError(
-            f"{'--write' if options.write else '--as-of'} is of stores",
+            f"{'--write' if options.write else '--as-of'} is for stores only",
             "Files are read in place",
             "Import them into a store: lamella import",
         )
 
 
 def table_of(source: Source, name: str | None, as_of: str | None) -> Dataset:
-    """A table, as it was at a version where one is named."""
+    """A table of the source, at the version `as_of` if one is given."""
     rows = source.table(name)
     if as_of is None:
         return rows
     if not isinstance(rows, Table | DeltaDataset):
         fix = "Other files in place have no earlier versions"
-        raise LamellaError("--as-of is of stores and Delta tables", fix=fix)
+        raise LamellaError("--as-of is for stores and Delta tables only", fix=fix)
     return rows.as_of(version_of(as_of))
 
 

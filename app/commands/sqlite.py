@@ -1,4 +1,4 @@
-"""`lamella sqlite`: SQLite's shell with files, and the tables of stores, as tables of its own."""
+"""`lamella sqlite`: SQLite's shell, with files and the tables of stores as its tables."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ BANNER = "SQLite {}. .tables lists the tables, .help the commands.\n"
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Main thread only: Ctrl+C ends the statement that runs. Who types may err; a script, or what is given by
-    --command, ends at its first error."""
+    """Run the shell. Main thread only: Ctrl+C ends the running statement. Errors end a script and --command,
+    but not an interactive session."""
     import apsw
     from apsw.shell import Shell
 
@@ -37,8 +37,8 @@ def run(arguments: argparse.Namespace) -> int:
             raise
         return REFUSED
     except UnicodeError as error:
-        raise BadData("the commands are not text in UTF-8", str(error), "Write them in UTF-8") from error
-    except KeyboardInterrupt:  # of a script; at a prompt the shell goes on
+        raise BadData("the commands are not UTF-8 text", str(error), "Write them in UTF-8") from error
+    except KeyboardInterrupt:  # in a script; at a prompt the shell continues
         print("lamella: stopped", file=sys.stderr)
         return STOPPED
     finally:

@@ -1,4 +1,5 @@
-"""Commands on a store: compact, verify, backup, summary, index, checks, relations; and on a Delta table."""
+"""Commands on a store (compact, verify, backup, summary, index, checks, relations) and on a Delta table
+(versions)."""
 
 from __future__ import annotations
 
@@ -37,7 +38,7 @@ def compact(arguments: argparse.Namespace) -> int:
 
 
 def verify(arguments: argparse.Namespace) -> int:
-    """Nothing is written: what is damaged may be all that there is to restore from."""
+    """Check a store. Nothing is written: the damaged store may be all there is to restore from."""
     try:
         with terminal.job() as job, _open_store(arguments, read_only=True) as store:
             one = arguments.table
@@ -73,7 +74,7 @@ def summary(arguments: argparse.Namespace) -> int:
 
 
 def versions(arguments: argparse.Namespace) -> int:
-    """Newest first: number, time in UTC, what was done, and how many rows that added."""
+    """List the versions, newest first: number, time in UTC, operation, and number of rows it added."""
     from lamella.core.datasets.delta import versions_of
     from lamella.core.remote.addresses import is_file_address
 
@@ -117,13 +118,13 @@ def index(arguments: argparse.Namespace) -> int:
 
 
 def checks(arguments: argparse.Namespace) -> int:
-    """Lists what is set, unless something is to be set; all of it is one step of undo."""
+    """Set what the options say, as one undo step; without options, list the defaults and checks."""
     name, one_of = arguments.column, arguments.one_of
     flags = {flag: _yes(getattr(arguments, flag)) for flag in ("required", "unique")}
     changes = any(flag is not None for flag in flags.values()) or one_of is not None or arguments.any_value
     sets_default = arguments.default is not None or arguments.no_default
     if (changes or sets_default) and name is None:
-        raise LamellaError("Nothing says which column", fix="Name it after the table")
+        raise LamellaError("The column is not given", fix="Name it after the table")
     with terminal.job() as job, _open_store(arguments, read_only=not (changes or sets_default)) as store:
         table = store[arguments.table]
         columns = table.columns
@@ -148,7 +149,7 @@ def _yes(word: str | None) -> bool | None:
 
 
 def _value(text: str, kind: pa.DataType | None) -> Any:
-    """As it is typed into a cell; the store refuses a column that it lacks."""
+    """Read a value as it is typed into a cell. A missing column (no `kind`) is refused by the store."""
     return text if kind is None else parse_cell(text, kind)
 
 
@@ -163,15 +164,15 @@ def _rule_lines(columns: Columns, only: str | None) -> Iterator[str]:
 
 
 def relations(arguments: argparse.Namespace) -> int:
-    """Lists what is declared, unless something else is asked for."""
+    """Check relations, suggest some, or list those that are declared."""
     problems = False
     with terminal.job() as job, _open_store(arguments, read_only=True) as store:
         if not (arguments.check or arguments.suggest):
-            _print_all(store.relations, "no relations; --suggest looks for some", arguments.json)
+            _print_all(store.relations, "no relations; --suggest proposes some", arguments.json)
         if arguments.check:
             checks = store.relations.check(job=job)
             problems = any(check.problems for check in checks)
-            _print_all(checks, "no relations to check; --suggest looks for some", arguments.json)
+            _print_all(checks, "no relations to check; --suggest proposes some", arguments.json)
         if arguments.suggest:
             _print_all(store.relations.suggest(job=job), "nothing to suggest", arguments.json)
     return DAMAGED if problems else OK
@@ -186,6 +187,6 @@ def _print_all(items: Sequence[Listed], none: str, as_json: bool) -> None:
 
 
 def _json_ready(item: Listed) -> dict[str, Any]:
-    """Keys may hold anything: what JSON lacks is told as it prints."""
+    """The item as JSON. Keys can have any type: types that JSON lacks become text."""
     plain: dict[str, Any] = json.loads(json.dumps(asdict(item), default=str))
     return plain

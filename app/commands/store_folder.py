@@ -1,4 +1,4 @@
-"""The command `store`: what a store takes on the disk, and what is done to its folder as a whole."""
+"""`lamella store`: measure a store on disk, and move, vacuum, expire or restore it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _column_lines(table: TableSizes) -> str:
 
 
 def _move(arguments: argparse.Namespace) -> int:
-    target = _target(arguments, "Say where to: lamella store move STORE TO")
+    target = _target(arguments, "Give the new folder: lamella store move STORE TO")
     with terminal.job() as job:
         done = Store.move(arguments.store, target, job)
     print(done)
@@ -44,7 +44,7 @@ def _move(arguments: argparse.Namespace) -> int:
 
 
 def _vacuum(arguments: argparse.Namespace) -> int:
-    """To open a store for writing tidies it up already, so what is freed is counted before."""
+    """Vacuum a store. Opening it for writing already tidies up, so what is freed is counted before that."""
     with _open(arguments.store, read_only=True) as store:
         plan = store.maintenance.vacuum_plan()
     freed = size_text(plan.bytes + plan.catalog_bytes)
@@ -60,9 +60,9 @@ def _vacuum(arguments: argparse.Namespace) -> int:
 
 
 def _expire(arguments: argparse.Namespace) -> int:
-    name = _target(arguments, "Say which table: lamella store expire STORE TABLE --keep N")
+    name = _target(arguments, "Give the table: lamella store expire STORE TABLE --keep N")
     if arguments.keep is None:
-        raise LamellaError("Nothing says which versions are to expire", fix="Give --keep N")
+        raise LamellaError("The number of versions to keep is not given", fix="Give --keep N")
     with _open(arguments.store, read_only=arguments.dry_run) as store:
         expiry = store[name].maintenance.expire(keep_versions=arguments.keep, dry_run=arguments.dry_run)
     verb = "would expire" if arguments.dry_run else "expired"
@@ -74,7 +74,7 @@ def _expire(arguments: argparse.Namespace) -> int:
 
 
 def _restore(arguments: argparse.Namespace) -> int:
-    target = _target(arguments, "Say where to: lamella store restore BACKUP TO")
+    target = _target(arguments, "Give the new folder: lamella store restore BACKUP TO")
     with terminal.job() as job:
         print(restore(arguments.store, Path(target), False, job))
     return OK
@@ -99,7 +99,7 @@ def _counted(number: int, noun: str) -> str:
 
 def _target(arguments: argparse.Namespace, fix: str) -> str:
     if arguments.target is None:
-        raise LamellaError(f"store {arguments.act}: something is missing", fix=fix)
+        raise LamellaError(f"store {arguments.act}: an argument is missing", fix=fix)
     return str(arguments.target)
 
 

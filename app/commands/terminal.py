@@ -1,5 +1,5 @@
-"""A job on a terminal: progress on standard error, Ctrl+C stops it cleanly, settings hold, and no name or
-cell steers the terminal."""
+"""Jobs on a terminal: progress goes to standard error, Ctrl+C stops them cleanly, settings apply, and control
+characters in data do not reach the terminal."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _COLOUR = re.compile(r"(\x1b\[[0-9;]*m)")
 
 
 class VisibleControls:
-    """A text stream for people, to which `visible` text is written; `colours` may stay."""
+    """A text stream that replaces control characters by visible ones; with `colours`, colour codes stay."""
 
     def __init__(self, stream: TextIO, colours: bool = False) -> None:
         self.stream, self._colours = stream, colours
@@ -43,8 +43,8 @@ class VisibleControls:
 
 @contextmanager
 def visible_controls() -> Iterator[None]:
-    """Standard output and error show the control characters of what is written, in pipes and files too,
-    which somebody looks at later. Data goes to `data_output`."""
+    """Make control characters visible on standard output and error, also in pipes and files, because somebody
+    may print them later. Data goes to `data_output`."""
     before = sys.stdout, sys.stderr
     sys.stdout, sys.stderr = map(_guarded, before)
     try:
@@ -54,25 +54,25 @@ def visible_controls() -> Iterator[None]:
 
 
 def data_output() -> TextIO:
-    """Standard output for data that programs read: a file or pipe gets every character as it is."""
+    """Standard output for data that programs read: files and pipes get every character unchanged."""
     guarded = sys.stdout
     return guarded.stream if isinstance(guarded, VisibleControls) and not guarded.isatty() else guarded
 
 
 def with_colours(stream: TextIO) -> TextIO:
-    """The same stream for a program that colours what it writes."""
+    """The same stream, with colour codes allowed."""
     known = isinstance(stream, VisibleControls)
     coloured: Any = VisibleControls(stream.stream, colours=True) if known else stream
     return coloured
 
 
 def _guarded(stream: TextIO) -> Any:
-    """pythonw has no streams."""
+    """The stream with visible control characters, or None: pythonw has no streams."""
     return None if stream is None else VisibleControls(stream)
 
 
 def redraw(line: str) -> None:
-    """Write over the line of progress on standard error, which is a terminal."""
+    """Replace the progress line on standard error, which must be a terminal."""
     stream = sys.stderr.stream if isinstance(sys.stderr, VisibleControls) else sys.stderr
     stream.write(CLEAR_LINE)
     sys.stderr.write(line)
@@ -81,7 +81,8 @@ def redraw(line: str) -> None:
 
 @contextmanager
 def job(show: Callable[[Progress], None] | None = None) -> Iterator[Job]:
-    """Main thread only. Progress is shown when standard error is a terminal, by `show` where it is given."""
+    """A job that Ctrl+C cancels. Main thread only. If standard error is a terminal, `show` displays the
+    progress, or a default does."""
     from lamella.core.jobs import Job, on_behalf_of
 
     follow_settings()
@@ -102,14 +103,14 @@ def job(show: Callable[[Progress], None] | None = None) -> Iterator[Job]:
 
 
 def follow_settings() -> None:
-    """What the settings say of memory and servers holds for this process."""
+    """Apply the settings about memory and servers to this process."""
     from lamella.app import settings as settings_file
     from lamella.core.errors import FileProblem
 
     problems: list[FileProblem]
     try:
         settings, problems = settings_file.load(settings_file.settings_path())
-    except FileProblem as problem:  # a command needs no folder for settings: without one the defaults hold
+    except FileProblem as problem:  # commands work without a settings folder, with the defaults
         settings, problems = settings_file.Settings(), [problem]
     for problem in problems:
         print(f"lamella: {problem}", file=sys.stderr)

@@ -1,5 +1,5 @@
-"""`lamella import`: a file becomes a table of a store; `lamella export`: rows become a file of any format;
-`lamella make-data`: a Parquet file to try."""
+"""`lamella import` copies files into tables of a store, `lamella export` writes rows to a file of any format,
+and `lamella make-data` writes a Parquet file of generated data."""
 
 from __future__ import annotations
 
@@ -79,11 +79,11 @@ def _refuse_impossible(arguments: argparse.Namespace, name: str | None) -> None:
         fix = "Write STORE:TABLE"
         raise LamellaError(f"--mode {arguments.mode} needs the table that the rows go into", fix=fix)
     if (arguments.mode == "upsert") != bool(arguments.key):
-        raise LamellaError("--key is of --mode upsert, which needs it", fix="Give both, or none of them")
+        raise LamellaError("--key and --mode upsert need each other", fix="Give both, or neither")
     if len(arguments.file) > 1 and name is not None and not arguments.as_one:
         raise LamellaError(
             f"{len(arguments.file):,} files cannot all become table '{name}'",
-            fix="Give --as-one to put their rows together, or leave the table of the store out",
+            fix="Give --as-one to put their rows into one table, or leave the name of the table out",
         )
 
 
@@ -103,28 +103,28 @@ def _opened(
 
 
 def _tables(arguments: argparse.Namespace, file: Path | str, target: str | None) -> list[str | None]:
-    """The table of a file that is named, or all of a file that holds several."""
+    """The tables of a file to import: the one named, or all of a file that has several."""
     if arguments.table is not None:
         return [arguments.table]
     tables = [table.name for table in tables_of(file) if table.is_offered]
     if len(tables) > 1 and target is not None:
         raise LamellaError(
-            f"{file} holds {len(tables):,} tables",
+            f"{file} has {len(tables):,} tables",
             f"They cannot all become table '{target}'",
-            "Name one of them with --table, or leave the table of the store out",
+            "Choose one of them with --table, or leave the name of the target table out",
         )
     return [*tables] if len(tables) > 1 else [None]
 
 
 def name_of_bad_lines(table: str, store: Store) -> str:
-    """Of the tables beside that one, the newest."""
+    """The newest table of bad lines beside that table."""
     beside = [name for name in store.tables if name.startswith(f"{table}{BAD_LINES}")]
     return max(beside, key=len)
 
 
 @contextmanager
 def store_for_import(path: Path) -> Iterator[Store]:
-    """The store, open for writing; one that was made for an import which then fails is taken away again."""
+    """Open a store for writing. If it was created for an import that then fails, it is removed again."""
     new = not path.exists()
     try:
         with Store.open(path) as store:
@@ -136,12 +136,12 @@ def store_for_import(path: Path) -> Iterator[Store]:
 
 
 def split_target(target: str) -> tuple[str, str | None]:
-    r"""`STORE:TABLE` in two; a drive such as `C:\data` is not a table."""
+    r"""Split `STORE:TABLE`; the colon of a drive such as `C:\data` does not count."""
     if target.startswith(":") or not target.strip():
         raise LamellaError(f"'{target}' names no store", fix="Write STORE or STORE:TABLE; STORE is a folder")
     if target.endswith(":"):
         raise LamellaError(
-            f"'{target}' names no table", fix="Write it after the colon, or leave the colon out"
+            f"'{target}' names no table", fix="Write its name after the colon, or leave the colon out"
         )
     match = re.fullmatch(r"(.{2,}|[^A-Za-z]):([^:/\\]+)", target)
     return (match[1], match[2]) if match else (target, None)
@@ -159,7 +159,7 @@ NOT_OF_A_VIEW = ("where", "columns", "sort", "as_of")
 
 
 def export_rows(arguments: argparse.Namespace) -> int:
-    """What was exported is said on standard output, progress on standard error."""
+    """Export rows. A summary goes to standard output, progress to standard error."""
     values = {
         name: getattr(arguments, name) for name in all_options() if getattr(arguments, name) is not None
     }
@@ -204,11 +204,11 @@ def _losses(rows: Dataset | Query, arguments: argparse.Namespace, options: Expor
 
 
 def _losses_text(known: Format, schema: pa.Schema) -> str:
-    """A line for each thing that does not come back."""
+    """One line for each loss."""
     lines = [f"{', '.join(map(visible, names))}: {text}" for names, text in known.losses_of(schema)]
     if known.always:
         lines.insert(0, known.always)
-    return "\n".join(lines) or f"{known.label} keeps all of it"
+    return "\n".join(lines) or f"{known.label} loses nothing"
 
 
 def _summary(done: Export) -> str:

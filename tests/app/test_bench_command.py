@@ -142,7 +142,7 @@ def test_kept_runs_are_listed_shown_noted_measured_again_compared_and_forgotten(
     status, said, _ = bench("--compare", tmp_path / "one.json", tmp_path / "one.results")
     assert status == 0 and "6 measured in both: 6 same." in said
     status, _, problems = bench("--show", tmp_path / "one.results", "--note", "after")
-    assert status == 2 and "keeps the note that it has" in problems
+    assert status == 2 and "cannot be changed" in problems
     assert "not a results file" in bench("--show", tmp_path / "one.json")[2]
     status, said, _ = bench("--show", RESULTS, "--workload", "small,taxi")
     assert status == 0 and "Small benchmark: Times at 100,000 rows, 3 repeats" in said
@@ -192,8 +192,8 @@ def test_the_workflow_says_what_the_command_understands() -> None:
         (("--systems", "sqlit"), "Did you mean 'sqlite'"),
         (("--workload", "smal"), "Did you mean 'small'"),
         (("--rows", "0"), "at least 1"),
-        (("--scale", "tiny"), "--scale tiny is neither small or published nor numbers of rows"),
-        (("--table-rows", "20"), "--table-rows 20 means nothing here"),
+        (("--scale", "tiny"), "--scale tiny is neither small or published nor a list of row counts"),
+        (("--table-rows", "20"), "--table-rows 20 has no meaning here"),
         (("--where", "a > 1"), "Name it with --table"),
         (("--json", "/nowhere/out.json"), "/nowhere/out.json: cannot be written"),
         (("--rows", "1e12"), "This benchmark does not fit on this computer"),
@@ -329,5 +329,5 @@ def test_the_help_says_what_the_exit_status_means(capsys: pytest.CaptureFixture[
     with pytest.raises(SystemExit):
         cli.main(["bench", "--help"])
     text = capsys.readouterr().out
-    assert "exit status: 0 when all went well; 1 when a system failed" in text
+    assert "exit status: 0 on success; 1 if a system failed" in text
     assert "--systems" in text and "--backends" not in text

@@ -65,7 +65,7 @@ def test_rows_of_a_file_are_laid_over_by_key(taxi: Path, change: Change, tmp_pat
     code, said = change("--upsert", str(file), "--on", "vendor", "--preview")
     assert said == (
         "1 row would be added, 1 row would be changed, of 3 rows; "
-        "2 rows have a key that comes again with other values; tip would be int64\n"
+        "2 rows repeat a key with other values; tip would be int64\n"
     )
     code, said = change("--upsert", str(file), "--on", "vendor")
     assert code == 2 and "two of the rows given" in said
@@ -76,16 +76,16 @@ def test_rows_of_a_file_are_laid_over_by_key(taxi: Path, change: Change, tmp_pat
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        ([], "nothing says what is to be changed"),
+        ([], "The change is not given"),
         (["--delete"], "--delete does not say which rows"),
-        (["--set", "fare"], "nothing is said of a column"),
+        (["--set", "fare"], "no column is named"),
         (["--set", "fare=much"], "not a number"),
         (["--set", "fair=1"], "no column 'fair'"),
         (["--compute", "fare=fair * 2"], "no column 'fair'"),
         (["--operators", "[1]"], "not an object of operators"),
         (["--operators", "{"], "is not JSON"),
-        (["--set", "fare=1", "--delete", "--where", "fare > 1"], "only one change"),
-        (["--upsert", "x.csv"], "by which columns"),
+        (["--set", "fare=1", "--delete", "--where", "fare > 1"], "Only one change"),
+        (["--upsert", "x.csv"], "needs the columns that identify rows"),
         (["--upsert", "gone.csv", "--on", "vendor"], "gone.csv"),
     ],
 )

@@ -36,7 +36,7 @@ def test_files_are_compared_and_written(files, capsys):
     rows = [json.loads(line) for line in run(capsys, "old.csv", "new.csv", "--format", "jsonl").splitlines()]
     assert [row["_change"] for row in rows] == ["removed", "changed", "added"]
     assert rows[1]["price_before"] == 8.0
-    assert "3 rows are in" in run(capsys, "old.csv", "new.csv", "--out", "out.csv")
+    assert "wrote 3 rows to" in run(capsys, "old.csv", "new.csv", "--out", "out.csv")
     assert (files / "out.csv").read_text().splitlines()[0].startswith('"_change","_columns","id"')
     assert cli.main(["compare", "old.csv", "new.csv", "--exit-code"]) == 1
     assert cli.main(["compare", "old.csv", "old.csv", "--exit-code"]) == 0
@@ -54,7 +54,7 @@ def test_versions_are_compared_and_differences_applied(files, capsys):
     )
     assert "no row differs" in run(capsys, "shop:goods", "new.csv", "--key", "id")
     assert cli.main(["compare", "new.csv", "shop:goods", "--apply"]) == 2
-    assert "Only the newest version of a table" in capsys.readouterr().err
+    assert "Only the newest version of a store's table" in capsys.readouterr().err
     assert cli.main(["compare", "new.csv", "shop:goods", "--delete"]) == 2
     assert cli.main(["compare", "new.csv", "shop:goods", "--key", "nothing"]) == 2
     assert "has no column 'nothing'" in capsys.readouterr().err

@@ -104,7 +104,7 @@ def test_losses_are_said_and_nothing_is_written(run: Run, store: Path, tmp_path:
     assert code == 0
     assert "x: NaN becomes null" in out
     assert "_id" not in out
-    assert run(store, "orders", tmp_path / "o.parquet", "--losses")[1] == "Parquet keeps all of it\n"
+    assert run(store, "orders", tmp_path / "o.parquet", "--losses")[1] == "Parquet loses nothing\n"
     assert not list(tmp_path.glob("o.*"))
 
 
@@ -119,7 +119,7 @@ def test_losses_are_said_and_nothing_is_written(run: Run, store: Path, tmp_path:
         (["o.csv", "--format", "cvs"], "Did you mean 'csv'"),
         (["o.sqlite", "--primary-key", "nn"], "column 'nn' is not among those exported"),
         (["nowhere/o.csv"], "There is no folder"),
-        (["o.csv", "--as-of", "1"], "--as-of is of stores"),
+        (["o.csv", "--as-of", "1"], "--as-of is for stores"),
     ],
 )
 def test_what_cannot_be_exported_is_refused_by_exit_code_2(

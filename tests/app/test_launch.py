@@ -240,10 +240,10 @@ def test_a_list_that_is_too_long_stays_here(qtbot, opened, monkeypatch):
 def test_a_folder_of_somebody_else_is_not_used(qtbot, runtime_folder, caplog):
     (runtime_folder / "lamella").mkdir(mode=0o700)
     (runtime_folder / "lamella").chmod(0o777)
-    with pytest.raises(PermissionError, match="this user alone"):
+    with pytest.raises(PermissionError, match="private to this user"):
         launch.address()
     assert not launch.hand_over([], LaunchServer())
-    assert "this user alone" in caplog.text
+    assert "private to this user" in caplog.text
 
 
 def test_two_homes_do_not_meet(runtime_folder, monkeypatch, tmp_path):

@@ -183,14 +183,14 @@ def test_times_that_python_has_no_value_for_are_printed(
         (["--agg", "q=quantile(amount)"], "quantile(distance, 0.9)"),
         (["--agg", "q=quantile(amount, 1.5)"], "from 0 to 1"),
         (["--profile", "amount", "--sort", "amount"], "--sort does not go with --profile"),
-        (["--param", "5"], "--param is of SQL"),
+        (["--param", "5"], "--param is for SQL only"),
         (["select 1", "--table", "sales"], "both given"),
         (["--aggregate", "[{"], "not JSON"),
-        (["--table", "sales", "--group-by", "city", "--totals"], "--totals is of groups"),
-        (["--agg", "n=count()", "--totals"], "--totals is of groups"),
+        (["--table", "sales", "--group-by", "city", "--totals"], "--totals needs groups"),
+        (["--agg", "n=count()", "--totals"], "--totals needs groups"),
         (["--group-by", "city", "--agg", "n=count()", "--totals", "--format", "csv"], "with --format csv"),
         (["--search", "Oslo", "--totals"], "--totals does not go with --search"),
-        ([], "Nothing says what to ask. Give a statement in SQL; or --limit 10, --where or"),
+        ([], "The query is not given. Give a SQL statement; or --limit 10, --where or"),
     ],
 )
 def test_what_does_not_go_together_is_told(

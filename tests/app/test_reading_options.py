@@ -87,4 +87,4 @@ def test_a_store_is_not_read_with_them(tmp_path: Path, capsys: pytest.CaptureFix
     with Store.open(tmp_path / "store") as store:
         store.create_table("t", {"a": [1]})
     assert main(["query", str(tmp_path / "store"), "--table", "t", "--decimal", ","]) == 2
-    assert "--decimal is of files" in capsys.readouterr().err
+    assert "--decimal is for files only" in capsys.readouterr().err

@@ -50,10 +50,10 @@ def test_candidates_are_suggested_and_not_declared(folder: Path, capsys: pytest.
     with Store.open(folder) as store:
         assert len(store.relations) == 1
         store.drop_table("orders")
-    assert told(capsys, folder) == (0, ["no relations; --suggest looks for some"])
+    assert told(capsys, folder) == (0, ["no relations; --suggest proposes some"])
     assert told(capsys, folder, "--check", "--suggest") == (
         0,
-        ["no relations to check; --suggest looks for some", "nothing to suggest"],
+        ["no relations to check; --suggest proposes some", "nothing to suggest"],
     )
     assert told(capsys, folder, "--json") == (0, [])
 

@@ -40,7 +40,7 @@ def run(*words: str) -> int:
 
 def test_connections_are_added_listed_and_removed(capsys: pytest.CaptureFixture[str]):
     assert run() == 0
-    assert "No connections are saved" in capsys.readouterr().out
+    assert "There are no saved connections" in capsys.readouterr().out
     assert run("add", "lab", "--kind", "s3", "--places", "a,b", "--secret", "access_key=env:K") == 0
     assert run("list", "--json") == 0
     assert json.loads(capsys.readouterr().out.splitlines()[-1]) == {
@@ -55,7 +55,7 @@ def test_connections_are_added_listed_and_removed(capsys: pytest.CaptureFixture[
     assert "Did you mean 'lab'?" in capsys.readouterr().err
     assert run("remove", "lab") == 0
     assert run("list") == 0
-    assert "No connections are saved" in capsys.readouterr().out
+    assert "There are no saved connections" in capsys.readouterr().out
 
 
 def test_a_secret_given_by_mistake_is_neither_saved_nor_shown(

@@ -31,6 +31,6 @@ def test_rows_are_in_the_order_of_their_key(address: str, capsys: pytest.Capture
 
 def test_what_cannot_be_is_refused(address: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["query", address, "--limit", "1", "--decimal", ","]) != 0
-    assert "--decimal is of files" in capsys.readouterr().err
+    assert "--decimal is for files only" in capsys.readouterr().err
     assert main(["query", "sc://127.0.0.1:1/trips", "--limit", "1"]) != 0
     assert "the Spark server does not answer" in capsys.readouterr().err

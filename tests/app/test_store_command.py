@@ -58,7 +58,7 @@ def test_move_and_restore(store: Path, tmp_path: Path, capsys: pytest.CaptureFix
 
 def test_what_is_missing_is_said(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for words, says in (
-        (["move", str(store)], "Say where to: lamella store move STORE TO"),
+        (["move", str(store)], "Give the new folder: lamella store move STORE TO"),
         (["expire", str(store), "orders"], "Give --keep N"),
         (["expire", str(store), "order", "--keep", "1"], "Did you mean 'orders'?"),
         (["sizes", str(store.with_name("nowhere"))], "there is no store here"),

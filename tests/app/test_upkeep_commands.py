@@ -141,7 +141,7 @@ def test_checks_that_cannot_be_set_change_nothing(store: Path, capsys: pytest.Ca
         (["zone", "--one-of", "a,b", "--default", "a"], "'c' (_id 2)"),
         (["n", "--default", "many"], "'many' does not fit a column of type int64"),
         (["m", "--unique", "yes"], "no column 'm'"),
-        (["--unique", "yes"], "Nothing says which column"),
+        (["--unique", "yes"], "The column is not given"),
     ):
         assert cli.main(["checks", str(store), "trips", *words]) == cli.REFUSED
         assert said in capsys.readouterr().err

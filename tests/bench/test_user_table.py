@@ -286,7 +286,7 @@ def test_a_store_of_several_tables_asks_for_the_name(tmp_path: Path) -> None:
     assert source_of(str(place)) == source_of(f"{place}:flights") == Source(str(place), "flights")
     with Store.open(place) as store:
         store.create_table("airlines", {"n": [1]})
-    with pytest.raises(LamellaError, match=r"which table to measure.*airlines, flights"):
+    with pytest.raises(LamellaError, match=r"table to measure is not given.*airlines, flights"):
         source_of(str(place))
 
 
