@@ -284,7 +284,7 @@ class GoogleServer(http.server.ThreadingHTTPServer):
         if command == "DELETE":
             del self.objects[place]
             return 204, {}, b""
-        known = {"Etag": _etag(data), "Last-Modified": formatdate(usegmt=True)}
+        known = {"Etag": _etag(data), "Last-Modified": "Sat, 28 Nov 2026 10:00:00 GMT"}
         if headers.get("If-Match", known["Etag"]) != known["Etag"]:
             return _refusal(412, "PreconditionFailed")
         if command == "HEAD":
