@@ -1,7 +1,8 @@
 """The tier of the suite that `dev.py test` leaves out: tests marked `slow`. A plugin of pytest.
 
-Under `@pytest.mark.slow(after=4)` the first four cases of a parametrised test are not slow. Slow tests run
-with `--all`, when their file or they themselves are named on the command line, and under `-m`.
+Under `@pytest.mark.slow(after=4)` the first four cases of a parametrised test are not slow; under
+`@pytest.mark.slow(except_every=4)` the first, the fifth, the ninth and so on are not. Slow tests run with
+`--all`, when their file or they themselves are named on the command line, and under `-m`.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    unmark_first_cases(items)
+    unmark_cases(items)
     if config.option.all or config.option.markexpr:
         return
     named = named_files(config)
@@ -53,14 +54,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [item for item in items if item not in out]
 
 
-def unmark_first_cases(items: list[pytest.Item]) -> None:
+def unmark_cases(items: list[pytest.Item]) -> None:
+    """Take the mark from the cases of parametrised tests that are not slow."""
     cases: Counter[str] = Counter()
     for item in items:
         mark = item.get_closest_marker("slow")
-        if mark and "after" in mark.kwargs:
+        if mark and mark.kwargs:
             test = item.nodeid.split("[")[0]
+            case = cases[test]
             cases[test] += 1
-            if cases[test] <= mark.kwargs["after"]:
+            step = mark.kwargs.get("except_every")
+            if case < mark.kwargs.get("after", 0) or (step and case % step == 0):
                 item.own_markers.remove(mark)
 
 

@@ -55,6 +55,7 @@ def test_a_file_in_place_becomes_one_of_another_format(run: Run, source: Path, t
     assert (tmp_path / "o.csv").read_text() == "'=c;4\nNA;3\na;2\n"
 
 
+@pytest.mark.slow(except_every=4)
 @pytest.mark.parametrize("known", FORMATS, ids=[known.id for known in FORMATS])
 def test_every_format_can_be_named_and_written(run: Run, store: Path, tmp_path: Path, known: Format) -> None:
     code, out, error = run(store, "orders", tmp_path / "out", "--format", known.id)

@@ -280,6 +280,7 @@ def test_files_that_macos_asks_for_are_opened(qtbot, qapp, tmp_path):
     assert files == [early, late]
 
 
+@pytest.mark.slow
 def test_views_are_imported_before_they_are_first_shown_and_pandas_is_not() -> None:
     script = (
         "import sys\nfrom lamella.app import program\nfrom lamella.core.jobs import Job\n"

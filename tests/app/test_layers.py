@@ -30,6 +30,7 @@ print(len(names), *sorted(m for m in sys.modules if m.startswith(above)))
 """
 
 
+@pytest.mark.slow
 def test_importing_all_of_core_brings_no_qt_along():
     done = subprocess.run([sys.executable, "-c", IMPORT_ALL], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

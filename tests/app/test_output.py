@@ -193,7 +193,7 @@ def test_a_pipe_gets_json_and_the_rows_of_sqlite_as_they_are(tmp_path):
     assert "a\u202eb\u2066c\u200e\u061c\u2028" in ours.stdout.decode("utf8")
 
 
-@pytest.mark.slow(after=1)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words",
     [

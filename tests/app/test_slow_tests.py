@@ -26,6 +26,11 @@ def test_slow():
 @pytest.mark.parametrize("other", [(), (3,)])
 def test_sizes(size, other):
     pass
+
+@pytest.mark.slow(except_every=3)
+@pytest.mark.parametrize("size", range(5))
+def test_every_size(size):
+    pass
 """
 
 
@@ -40,13 +45,14 @@ def suite(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.
 @pytest.mark.parametrize(
     ("words", "passed"),
     [
-        ((), 3),
-        (("room",), 3),
+        ((), 5),
+        (("room",), 5),
         (("-k", "slow"), 0),
-        (("--all",), 6),
-        (("-m", "slow"), 3),
-        (("-m", "not slow"), 3),
-        (("room/test_it.py",), 6),
+        (("-k", "every_size"), 2),
+        (("--all",), 11),
+        (("-m", "slow"), 6),
+        (("-m", "not slow"), 5),
+        (("room/test_it.py",), 11),
         (("room/test_it.py::test_slow",), 1),
         (("room/test_it.py::test_sizes",), 4),
     ],
@@ -59,9 +65,9 @@ def test_slow_tests_run_when_they_are_named(suite, words, passed):
 
 def test_the_summary_says_what_was_left_out(suite):
     done = suite.runpytest_inprocess("-p", "tests.slow_tests")
-    done.stdout.fnmatch_lines(["3 tests took * s of work; 3 slow ones were left out, which --all runs"])
+    done.stdout.fnmatch_lines(["5 tests took * s of work; 6 slow ones were left out, which --all runs"])
     done = suite.runpytest_inprocess("-p", "tests.slow_tests", "--all")
-    done.stdout.fnmatch_lines(["6 tests took * s of work"])
+    done.stdout.fnmatch_lines(["11 tests took * s of work"])
 
 
 def test_property_tests_have_fewer_examples_in_the_suite(monkeypatch):

@@ -67,7 +67,7 @@ def _ran(name: str, folder: Path) -> Ran:
     return name, found
 
 
-@pytest.mark.slow(after=1)
+@pytest.mark.slow
 def test_what_is_read_back_is_what_was_put(ran: Ran) -> None:
     _, found = ran
     assert {name: sample.checksum for name, sample in found.items()} == {
@@ -80,6 +80,7 @@ def test_the_page_of_objects_is_made_of_its_results_file() -> None:
     assert objects_page.PAGE.read_text(encoding="utf-8") == objects_page.page_text(run)
 
 
+@pytest.mark.slow(after=1)
 def test_every_step_is_done_or_has_a_reason(ran: Ran) -> None:
     name, found = ran
     cannot = registry.load(name, "catalog").cannot

@@ -75,7 +75,7 @@ def right(workload: Workload, operation: str, rows: int) -> str:
     return expected(workload, workload.operation(operation), rows)
 
 
-@pytest.mark.slow(after=8)
+@pytest.mark.slow(except_every=5)
 @pytest.mark.usefixtures("quick")
 @pytest.mark.parametrize(("workload", "name"), TAKING_PART)
 def test_every_system_answers_rightly(workload: str, name: str, tmp_path: Path) -> None:

@@ -69,7 +69,7 @@ def answers(workload: Workload, name: str, folder: Path) -> dict[str, str]:
     return {sample.operation: sample.checksum for sample in samples}
 
 
-@pytest.mark.slow(after=1)
+@pytest.mark.slow
 @pytest.mark.parametrize("workload", SIZES)
 def test_every_system_answers_every_question_alike(workload: str, tmp_path: Path) -> None:
     asked = WORKLOADS[workload]

@@ -36,6 +36,7 @@ def test_a_system_that_hangs_is_ended_at_its_limit(tmp_path: Path) -> None:
     assert failure.message == "Ended: the limit of 2 s passed"
 
 
+@pytest.mark.slow
 def test_a_system_that_takes_too_much_memory_is_ended_at_its_limit(tmp_path: Path) -> None:
     failure = failure_of("Hoarder", tmp_path, limit_bytes=200_000_000)
     assert (failure.operation, failure.kind) == ("read", LIMIT)

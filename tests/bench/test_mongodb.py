@@ -106,7 +106,7 @@ def test_a_server_that_is_installed_is_started_for_the_benchmark_and_ended(
     ]
 
 
-@pytest.mark.slow(after=1)
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="The programs are shell scripts")
 @pytest.mark.parametrize(
     ("script", "said"),

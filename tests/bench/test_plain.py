@@ -120,6 +120,7 @@ def test_cancel_ends_the_other_python_at_once(elsewhere: Path, tmp_path: Path) -
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_system_that_fails_there_is_told_and_the_others_go_on(elsewhere: Path, tmp_path: Path) -> None:
     """A folder of the name of its file is in CSV's way."""
     heard, csv = list[Message](), variant_name("csv", OWN)

@@ -420,6 +420,7 @@ def _changed(statement: str):
     return change
 
 
+@pytest.mark.slow(except_every=4)
 @pytest.mark.parametrize(
     ("made", "said"),
     [

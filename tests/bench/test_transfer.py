@@ -21,6 +21,7 @@ def benchmark_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("benchmark")
 
 
+@pytest.mark.slow(except_every=3)
 @pytest.mark.parametrize("name", FAMILIES["transfer"].places)
 def test_every_system_transfers_every_row(
     name: str, benchmark_folder: Path, monkeypatch: pytest.MonkeyPatch
@@ -40,6 +41,7 @@ def test_every_system_transfers_every_row(
     assert all(sample.disk_bytes > 1_000 for sample in samples)
 
 
+@pytest.mark.slow(except_every=4)
 @pytest.mark.parametrize("name", transfer.SCHEMA.names)
 def test_a_column_that_is_changed_has_another_fingerprint(name: str) -> None:
     data = records(300)

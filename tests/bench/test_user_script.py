@@ -43,6 +43,7 @@ def arguments(line: str) -> Choice:
     return choice_of(cli.command_parser("bench").parse_intermixed_args(words))
 
 
+@pytest.mark.slow
 def test_the_page_shows_a_file_that_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
     path = file_in(tmp_path)

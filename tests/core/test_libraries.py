@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 AT_ONCE = """
 from threading import Barrier, Thread
 from lamella.core.libraries import duckdb, exp, qualifying, scopes, sqlglot
@@ -34,6 +36,7 @@ def test_threads_that_want_different_parts_at_once_all_get_them() -> None:
         assert run.stdout.strip() == "5", run.stderr
 
 
+@pytest.mark.slow
 def test_what_sqlglot_cannot_parse_is_not_written_to_standard_error(tmp_path) -> None:
     script = (
         "from lamella import Store\n"

@@ -137,6 +137,7 @@ COMMANDS = [
 ]
 
 
+@pytest.mark.slow(except_every=4)
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 @pytest.mark.parametrize("address", ["s3://bucket/store", "postgres://server/base"])
 def test_commands_refuse_addresses(

@@ -87,7 +87,7 @@ def _beside(
         )
 
 
-@pytest.mark.slow(after=2)
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize("make", [_files, _other_layouts, _table])
 def test_random_statements(make: Callable[[Path, random.Random], Made], tmp_path: Path) -> None:
     randomly = random.Random(20)

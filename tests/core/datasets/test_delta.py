@@ -114,6 +114,7 @@ PARTITIONS: list[tuple[pa.DataType, Any, Any]] = [
 ]
 
 
+@pytest.mark.slow(except_every=4)
 @pytest.mark.parametrize(("kind", "one", "other"), PARTITIONS, ids=[str(kind) for kind, *_ in PARTITIONS])
 def test_partition_columns_have_the_type_of_the_log(kind, one, other, tmp_path: Path) -> None:
     rows = pa.table({"k": pa.array([one, other, None], kind), "n": [1, 2, 3]})

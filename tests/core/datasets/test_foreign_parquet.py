@@ -63,6 +63,7 @@ MIXED = pa.table(
 # --------------------------------------------------------- footers that say something else
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize("rows", [0, 5, 100])
 def test_rows_are_those_of_the_row_groups_whatever_the_footer_says(tmp_path: Path, rows: int) -> None:
     path = written(
@@ -343,13 +344,13 @@ WAYS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.slow(after=6)
+@pytest.mark.slow(except_every=10)
 @pytest.mark.parametrize("make", MAKERS, ids=lambda make: make.__name__)
 def test_a_file_is_answered_as_pyarrow_reads_it(tmp_path: Path, make: Callable[[Path], Path]) -> None:
     assert problems(make(tmp_path / "made.parquet"), tmp_path, thorough=False) == []
 
 
-@pytest.mark.slow(after=4)
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize("way", WAYS)
 def test_however_it_was_written_a_file_is_answered_alike(tmp_path: Path, way: str) -> None:
     few = MIXED.select(["n", "word", "real"])

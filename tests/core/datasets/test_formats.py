@@ -81,6 +81,7 @@ MAKERS: dict[str, Callable[[Path], object]] = {
 }
 
 
+@pytest.mark.slow(except_every=2)
 @pytest.mark.parametrize("known", FORMATS, ids=lambda known: known.id)
 @pytest.mark.parametrize("name", ["rows", "rows.parquet"])
 def test_the_same_rows_from_every_format_by_every_way(tmp_path: Path, known, name: str) -> None:

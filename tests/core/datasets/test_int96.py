@@ -210,6 +210,7 @@ def test_int96_that_is_no_time_says_so_on_the_column(tmp_path: Path, value: tupl
     assert dataset.read()["t"].cast(pa.int64()).equals(in_sql)
 
 
+@pytest.mark.slow(except_every=3)
 @pytest.mark.parametrize(
     "value",
     [

@@ -123,6 +123,7 @@ COLUMNS = {
 }  # fmt: skip
 
 
+@pytest.mark.slow(except_every=4)
 @pytest.mark.parametrize("case", COLUMNS)
 @pytest.mark.parametrize("block", [1, 1000])
 def test_a_column_has_the_least_type_that_keeps_every_value(

@@ -66,6 +66,7 @@ def table(tmp_path: Path) -> Iterator[Table]:
         yield store.create_table("t", ROWS)
 
 
+@pytest.mark.slow(except_every=3)
 @pytest.mark.parametrize(("where", "text", "query", "rows"), FOUND, ids=[text for _, text, *_ in FOUND])
 def test_whole_values_and_items_mean_the_same_in_every_form(
     table: Table, tmp_path: Path, where: Filter, text: str, query: Any, rows: list[int]

@@ -217,6 +217,7 @@ TYPES: dict[str, pa.Array] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow(except_every=5)
 @pytest.mark.parametrize("many", [False, True])
 @pytest.mark.parametrize("kind", TYPES)
 def test_every_type_has_a_card(kind: str, many: bool, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -241,6 +242,7 @@ def test_every_type_has_a_card(kind: str, many: bool, monkeypatch: pytest.Monkey
     assert whole.type == values.type
 
 
+@pytest.mark.slow(except_every=4)
 @pytest.mark.parametrize("kind", TYPES)
 def test_every_type_has_a_card_without_rows_and_of_nulls(kind: str) -> None:
     type_ = TYPES[kind].type

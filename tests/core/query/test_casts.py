@@ -21,6 +21,7 @@ def cast(tmp_path, value, kind):
         return table.compute(made=col("a").cast(kind)).read()["made"]
 
 
+@pytest.mark.slow(except_every=3)
 @pytest.mark.parametrize(
     ("value", "kind"),
     [

@@ -50,6 +50,7 @@ FLOAT_CHARTS = [
 ]
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize(
     "values", [[], [math.nan], [math.inf, -math.inf], [math.nan, math.inf, 1e300], [-0.0, 0.0]]
 )

@@ -131,6 +131,7 @@ def test_a_line_has_the_band_of_its_means(rows, frame):
 UNITS = {"hour": "h", "day": "D", "week": "W-SUN", "month": "M", "quarter": "Q", "year": "Y"}
 
 
+@pytest.mark.slow(except_every=3)
 @pytest.mark.parametrize("unit", UNITS)
 def test_moments_are_put_together_by_units_of_time(rows, frame, unit, monkeypatch):
     monkeypatch.setitem(charts.WANTED_UNITS, "line", 100_000)
@@ -494,6 +495,7 @@ def test_the_types_of_columns_decide_what_is_drawn(rows, names, expected):
     assert suggest(names, types) == expected
 
 
+@pytest.mark.slow(except_every=4)
 @pytest.mark.parametrize("before", TITLES)
 @pytest.mark.parametrize("after", TITLES)
 def test_another_type_of_chart_of_the_same_columns_can_be_drawn(rows, before, after):

@@ -91,7 +91,7 @@ def alike(ask: Callable[[], pa.Table]) -> list[dict[str, Any]]:
     return rows
 
 
-@pytest.mark.slow(after=8)
+@pytest.mark.slow(except_every=7)
 @pytest.mark.parametrize("name", COLUMNS)
 def test_every_type_is_answered_from_memory_as_from_its_files(store: Store, name: str) -> None:
     table = table_of(store)
@@ -240,6 +240,7 @@ def test_texts_that_are_none_are_refused_each_time(tmp_path: Path) -> None:
                 sql("select t, count(*) from bad group by 1", {"bad": path})
 
 
+@pytest.mark.slow(except_every=3)
 @pytest.mark.parametrize("name", ["t", "a.b", 'q"uote', "select", "main.t", "Großes T"])
 def test_tables_of_any_name_are_read_from_memory(store: Store, name: str) -> None:
     store.create_table(name, {"Kind": ["a", "b", "a"], 'o"dd name': [1, 2, 3]}).maintenance.flush()

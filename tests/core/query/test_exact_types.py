@@ -97,6 +97,7 @@ def paged(table: Table, size: int) -> list[int]:
     raise AssertionError("the pages do not end")
 
 
+@pytest.mark.slow(except_every=5)
 @pytest.mark.parametrize("state", STATES)
 @pytest.mark.parametrize("case", WIDENED)
 def test_a_widened_column_is_one_column(tmp_path: Path, case: str, state: str) -> None:
@@ -189,6 +190,7 @@ NESTED = {
 }
 
 
+@pytest.mark.slow(except_every=3)
 @pytest.mark.parametrize("pending", [True, False])
 @pytest.mark.parametrize("kind", NESTED)
 def test_nested_values_are_sorted_and_told_apart(tmp_path: Path, kind: str, pending: bool) -> None:

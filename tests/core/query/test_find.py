@@ -103,6 +103,7 @@ def expected(table: Table, where: Filter, sort: tuple[SortKey, ...]) -> list[int
     return find_rows(table.snapshot(), where, sort, method=Method.DUCKDB).tolist()
 
 
+@pytest.mark.slow(except_every=3)
 @pytest.mark.parametrize("sort", SORTS, ids=str)
 @pytest.mark.parametrize("where", WHERE, ids=str)
 def test_every_method_finds_the_same_rows(table: Table, where: Filter, sort: tuple[SortKey, ...]) -> None:

@@ -56,6 +56,7 @@ CASES: dict[str, tuple[str, Callable[[Any, int], Any]]] = {
 }
 
 
+@pytest.mark.slow(except_every=4)
 @pytest.mark.parametrize("depth", DEPTHS)
 @pytest.mark.parametrize("case", CASES)
 def test_nested_divisions_are_what_python_makes_of_them(table, case, depth):
@@ -94,6 +95,7 @@ REPEATING: dict[str, Callable[[Any, int], Any]] = {
 }
 
 
+@pytest.mark.slow(except_every=4)
 @pytest.mark.parametrize("case", REPEATING)
 def test_the_text_of_nested_calls_grows_with_their_number(case):
     fields = Fields("t", tuple(Field(one.name, one.type, f"c{n}") for n, one in enumerate(ROWS.schema)))

@@ -78,6 +78,7 @@ def _rank(value: Any) -> tuple[bool, Any]:
     return (True, 0.0) if isinstance(value, float) and math.isnan(value) else (False, value)
 
 
+@pytest.mark.slow(except_every=4)
 @pytest.mark.parametrize("descending", [False, True], ids=["up", "down"])
 @pytest.mark.parametrize("name", COLUMNS)
 @pytest.mark.parametrize("where", [None, col("int") > -100], ids=["all", "some"])

@@ -82,6 +82,7 @@ FILTERS: list[tuple[Filter, Callable[[Row], bool]]] = [
 ]
 
 
+@pytest.mark.slow(except_every=3)
 @pytest.mark.parametrize(("where", "meets"), FILTERS)
 def test_every_way_to_find_rows_finds_the_same(
     worn: tuple[Table, list[Row]], where: Filter, meets: Callable[[Row], bool]

@@ -109,7 +109,7 @@ def queries(store: Store) -> list[Query]:
     ]
 
 
-@pytest.mark.slow(after=10)
+@pytest.mark.slow(except_every=8)
 @pytest.mark.parametrize("place", range(23))
 def test_a_query_reads_back_from_its_sql_and_python(store: Store, place: int) -> None:
     query = queries(store)[place]
@@ -145,6 +145,7 @@ def test_what_sql_cannot_say_is_refused_in_words(store: Store) -> None:
             to_sql(query.pipeline, query.sources)
 
 
+@pytest.mark.slow(except_every=3)
 @pytest.mark.parametrize(
     "text",
     [

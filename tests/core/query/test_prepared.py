@@ -70,7 +70,7 @@ def test_who_asks_again_binds_nothing(ask: Ask, cursors: list[Any]) -> None:
     assert not cursors
 
 
-@pytest.mark.slow(after=1)
+@pytest.mark.slow
 def test_a_kept_cursor_holds_no_rows(ask: Ask) -> None:
     gc.collect()
     before = pa.total_allocated_bytes()

@@ -65,6 +65,7 @@ def test_a_file_that_is_not_there_is_told(store: Store, tmp_path: Path) -> None:
         store.sql(f"from '{tmp_path}/nowhere.parquet'", files=True)
 
 
+@pytest.mark.slow(except_every=3)
 @pytest.mark.parametrize(
     "asked",
     [
@@ -160,6 +161,7 @@ QUESTIONS_THAT_WRITE = [
 ]
 
 
+@pytest.mark.slow(except_every=3)
 @pytest.mark.parametrize("asked", QUESTIONS_THAT_WRITE)
 @pytest.mark.parametrize("files", [False, True])
 def test_a_question_writes_nothing(store: Store, asked: str, files: bool) -> None:

@@ -137,6 +137,7 @@ def test_a_table_at_a_version_is_a_dataset_like_others(store: Store) -> None:
     assert sql("select count(*) n from before anti join now using (code)", given).to_pylist() == [{"n": 1}]
 
 
+@pytest.mark.slow(except_every=3)
 @pytest.mark.parametrize(
     ("text", "rows"),
     [
@@ -190,6 +191,7 @@ THROUGH = [
 ]
 
 
+@pytest.mark.slow(except_every=5)
 @pytest.mark.parametrize("text", THROUGH)
 @pytest.mark.parametrize("kind", KEPT)
 def test_columns_that_are_handed_through_keep_their_types(tmp_path: Path, kind: str, text: str) -> None:

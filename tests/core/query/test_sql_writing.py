@@ -55,6 +55,7 @@ CHANGES: list[tuple[str, Any, tuple[int, int, int], list[tuple[Any, ...]]]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow(except_every=3)
 @pytest.mark.parametrize(("text", "given", "counts", "left"), CHANGES)
 def test_a_change_is_a_commit(store: Store, text: str, given: Any, counts: Any, left: Any) -> None:
     before = rows(store)
@@ -129,6 +130,7 @@ REFUSED: list[tuple[str, type[LamellaError], str]] = [
 ]
 
 
+@pytest.mark.slow(except_every=3)
 @pytest.mark.parametrize(("text", "error", "told"), REFUSED)
 def test_what_is_refused_changes_nothing(
     store: Store, text: str, error: type[LamellaError], told: str

@@ -84,6 +84,7 @@ def test_the_command_lists_versions_there(
     assert '"n": 3' in capsys.readouterr().out.replace('":3', '": 3')
 
 
+@pytest.mark.slow
 def test_parts_of_a_table_and_folders_above_it_are_refused(s3: S3Server, bucket: str, trips: Path):
     address = copied(s3, bucket, trips)
     for inside in (f"{address}/city=x", f"{address}/*/*.parquet"):
@@ -95,6 +96,7 @@ def test_parts_of_a_table_and_folders_above_it_are_refused(s3: S3Server, bucket:
     assert f"'{address}'" in str(caught.value)
 
 
+@pytest.mark.slow
 def test_files_that_a_vacuum_removed_and_gaps_are_told(s3: S3Server, bucket: str, trips: Path):
     gone = {add["path"] for add in pa.table(DeltaTable(trips, version=0).get_add_actions()).to_pylist()}
     address = copied(s3, bucket, trips)
@@ -252,6 +254,7 @@ def test_a_history_is_published_there(s3: S3Server, bucket: str, tmp_path: Path)
     assert rows == [[1, 2], [1, 2, 3], [2, 3]]
 
 
+@pytest.mark.slow
 def test_a_log_that_grows_gets_a_checkpoint(s3: S3Server, bucket: str, orders: tuple[str, Dataset]) -> None:
     address, rows = orders
     commit = f"lake/orders.delta/_delta_log/{0:020}.json"
@@ -278,6 +281,7 @@ for place in range(3):
 """
 
 
+@pytest.mark.slow
 def test_two_programs_that_add_at_once_both_succeed(s3: S3Server, orders: tuple[str, Dataset]) -> None:
     address, rows = orders
     words = [sys.executable, "-c", WRITER, str(rows.paths[0]), address]

@@ -184,6 +184,7 @@ def test_a_server_that_falls_silent_in_an_upload_is_given_up(
     assert PLACE not in google.objects
 
 
+@pytest.mark.slow
 def test_a_slow_server_that_answers_is_waited_for(google: GoogleServer, draft: Path, short_patience: None):
     """With errors too: each is a sign of life."""
     google.seconds_a_part = 1.0

@@ -78,6 +78,7 @@ def far(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     thread.join()
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize("code", ["PermanentRedirect", "AuthorizationHeaderMalformed"])
 def test_the_region_of_a_bucket_is_found(far: None, monkeypatch: pytest.MonkeyPatch, code: str):
     monkeypatch.setattr(Bucket, "code", code)

@@ -151,6 +151,7 @@ def send(draft: Path, job: Job | None = None) -> None:
     servers.server(address).upload(address, draft, job or Job())
 
 
+@pytest.mark.slow
 def test_a_slow_line_is_waited_for(
     hdfs: HdfsServer, draft: Path, short_patience: None, monkeypatch: pytest.MonkeyPatch
 ):
@@ -164,6 +165,7 @@ def test_a_slow_line_is_waited_for(
     assert hdfs.log.count("GETHOMEDIRECTORY") > watchdog.PROBES
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize("taken", [1 << 20, 6 << 20])
 def test_a_server_that_falls_silent_is_given_up(
     hdfs: HdfsServer, draft: Path, taken: int, short_patience: None

@@ -74,6 +74,7 @@ CHANGES: list[tuple[Any, Any]] = [
 ]
 
 
+@pytest.mark.slow(except_every=3)
 @pytest.mark.parametrize(("act", "where"), CHANGES)
 def test_an_effect_tells_what_the_commit_does(stock: Table, act: Any, where: Any) -> None:
     before = stock.read()

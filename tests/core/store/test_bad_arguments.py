@@ -31,6 +31,7 @@ def refused(table: Any, ask: Ask, said: str) -> None:
     assert (table.version, table.store.tables) == (version, tables)
 
 
+@pytest.mark.slow(except_every=4)
 @pytest.mark.parametrize("value", [1.5, "3", None, True, 10**30, -(2**63) - 1, dt.date(2020, 1, 1)])
 @pytest.mark.parametrize(
     "ask",
@@ -87,6 +88,7 @@ TEXTS: list[tuple[str, Ask]] = [
 ]
 
 
+@pytest.mark.slow(except_every=3)
 @pytest.mark.parametrize(("said", "ask"), [*KEYS, *COUNTS, *TEXTS])
 def test_what_means_nothing_is_refused(table: Any, said: str, ask: Ask) -> None:
     refused(table, ask, said)
@@ -139,6 +141,7 @@ FAR = [
 """Times and a span that Arrow holds, and Python does not."""
 
 
+@pytest.mark.slow(except_every=6)
 @pytest.mark.parametrize("value", FAR, ids=lambda value: str(value.type))
 @pytest.mark.parametrize(
     "ask",

@@ -85,6 +85,7 @@ SHAPES: dict[str, Callable[[Rows], Rows]] = {
 }
 
 
+@pytest.mark.slow(except_every=3)
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
 def test_the_rows_given_change_and_the_others_stay(store: StoreType, shape: Callable[[Rows], Rows]) -> None:
     held, given = _held(store), shape(_whole(store))

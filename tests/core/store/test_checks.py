@@ -175,6 +175,7 @@ BREAKING: dict[str, tuple[Callable[[Table], Any], str]] = {
 }
 
 
+@pytest.mark.slow(except_every=3)
 @pytest.mark.parametrize("name", BREAKING)
 def test_broken_check_refuses_the_whole_change(table: Table, name: str) -> None:
     change, said = BREAKING[name]

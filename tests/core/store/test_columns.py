@@ -281,6 +281,7 @@ CAST = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow(except_every=3)
 @pytest.mark.parametrize(("values", "kind", "expected"), CAST, ids=lambda v: str(getattr(v, "type", "")))
 def test_a_cast_converts_every_value_and_undo_brings_the_old_ones(
     store: Store, values: pa.Array, kind: Any, expected: list
@@ -319,6 +320,7 @@ LOST = [
 ]
 
 
+@pytest.mark.slow(except_every=3)
 @pytest.mark.parametrize(("values", "kind", "named"), LOST, ids=lambda v: str(getattr(v, "type", v)))
 def test_a_cast_that_would_lose_a_value_is_refused_by_name(
     store: Store, values: pa.Array, kind: Any, named: str

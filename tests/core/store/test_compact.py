@@ -195,6 +195,7 @@ ONCE = ("an undo of what is being worked in", "a renamed column")
 TIMES = [(name, times) for name in MEDDLING for times in (1, 5) if times == 1 or name not in ONCE]
 
 
+@pytest.mark.slow(except_every=3)
 @pytest.mark.parametrize(("meddled", "times"), TIMES)
 def test_what_others_commit_meanwhile_is_kept(store: Store, meddled: str, times: int) -> None:
     table, twin = twins(store)

@@ -109,6 +109,7 @@ ACTS: list[Callable[[Table, random.Random], object]] = [
 ]
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize("seed", range(3))
 def test_random_changes_are_the_same_in_each_version(store: Store, tmp_path: Path, seed: int) -> None:
     """With files of three rows, published now and then."""
@@ -260,6 +261,7 @@ with session() as spark:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(find_spec("pysail") is None, reason="pysail is not installed: pip install pysail")
 def test_a_spark_connect_server_travels_through_it(orders: Table, tmp_path: Path) -> None:
     path = tmp_path / "orders.delta"

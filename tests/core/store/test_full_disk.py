@@ -87,7 +87,7 @@ def assert_clean(store: Store) -> None:
     assert list((store.path / "tmp").iterdir()) == []
 
 
-@pytest.mark.slow(after=5)
+@pytest.mark.slow(except_every=9)
 @pytest.mark.parametrize("work", WORKS.values(), ids=WORKS)
 def test_what_finds_no_room_changes_nothing_and_works_once_there_is_some(work: Work) -> None:
     """There is a little more room each time, so that it ends at another point of the work."""

@@ -396,6 +396,7 @@ def test_nothing_is_written_that_could_not_be_read_again(
         assert contents(tmp_path / "s") == before
 
 
+@pytest.mark.slow(except_every=4)
 @pytest.mark.parametrize(("by", "column"), [("sqlite_sequence", "seq"), ("", "the number itself")])
 @pytest.mark.parametrize(
     ("kind", "work"),
@@ -516,7 +517,7 @@ def test_data_files_that_share_ids_or_rows_are_refused_when_the_table_is_read(
         assert store["u"].count() == 2
 
 
-@pytest.mark.slow(after=8)
+@pytest.mark.slow(except_every=11)
 @pytest.mark.parametrize(("table", "column"), TEXTS, ids=[".".join(text) for text in TEXTS])
 def test_a_hostile_text_of_the_catalog_does_no_harm(
     whole: Path, outside: Path, tmp_path: Path, table: str, column: str

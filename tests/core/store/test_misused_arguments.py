@@ -81,6 +81,7 @@ REFUSED: list[tuple[str, Ask]] = [
 ]
 
 
+@pytest.mark.slow(except_every=4)
 @pytest.mark.parametrize(("said", "ask"), REFUSED)
 def test_an_argument_of_another_kind_is_refused(table: Table, said: str, ask: Ask) -> None:
     version, tables = table.version, table.store.tables

@@ -112,6 +112,7 @@ LISTS: list[tuple[dict[str, Any], Any, Any]] = [
 ]
 
 
+@pytest.mark.slow(except_every=3)
 @pytest.mark.parametrize("kind", [pa.list_(pa.int64()), pa.large_list(pa.int32())])
 @pytest.mark.parametrize(("operators", "held", "expected"), LISTS)
 def test_lists_are_edited_item_by_item(
@@ -314,6 +315,7 @@ STILL_NULL = {
 }  # fmt: skip
 
 
+@pytest.mark.slow(except_every=4)
 @pytest.mark.parametrize("place", ["x", "s.x", "l.0"])
 @pytest.mark.parametrize("operator", list(OPERATORS))
 def test_operators_on_what_holds_nothing_but_nulls(store: Store, operator: str, place: str) -> None:
@@ -392,6 +394,7 @@ REFUSALS: list[tuple[Any, type[LamellaError], str]] = [
 ]
 
 
+@pytest.mark.slow(except_every=3)
 @pytest.mark.parametrize(("operators", "error", "said"), REFUSALS, ids=lambda v: str(v)[:40])
 def test_what_does_not_fit_is_refused_by_name_and_changes_nothing(
     store: Store, operators: Any, error: type[LamellaError], said: str
@@ -421,6 +424,7 @@ def test_rows_and_columns_to_choose_by_have_to_be_there(store: Store) -> None:
     assert table.version == 1
 
 
+@pytest.mark.slow(except_every=3)
 @pytest.mark.parametrize(
     ("operand", "after"),
     [

@@ -74,6 +74,7 @@ def held(table: Table) -> list[dict[str, Any]]:
     return [whole(row) for row in table.read().drop_columns(["_id"]).to_pylist()]
 
 
+@pytest.mark.slow(except_every=3)
 @pytest.mark.parametrize("change", [Table.update, Table.upsert])
 @pytest.mark.parametrize(("about", "rows", "expected"), CHANGES, ids=[about for about, *_ in CHANGES])
 def test_update_and_upsert_keep_fields_that_are_not_given(

@@ -206,6 +206,7 @@ def test_a_linked_data_file_is_refused(made: Path, tmp_path: Path, sentinels: Pa
     Store.open(made).close()
 
 
+@pytest.mark.slow(except_every=3)
 @needs_links
 @pytest.mark.parametrize("own", ["data", "tmp", "index", "readers", "staging.lock", "catalog.sqlite"])
 @pytest.mark.parametrize("read_only", [False, True])

@@ -135,6 +135,7 @@ def test_sorted_rows_with_a_limit_and_an_offset(worn: tuple[Table, list[Row]], s
     assert same(table.read(sort=sort, where=col("n") == 3, offset=5), few[5:])
 
 
+@pytest.mark.slow(except_every=4)
 @pytest.mark.parametrize("offset", [0, 1, 1_499, 2_000, 4_100, 4_200, 10_000])
 @pytest.mark.parametrize("limit", [0, 1, 300, None])
 def test_a_limit_and_an_offset(worn: tuple[Table, list[Row]], offset: int, limit: int | None) -> None:
@@ -183,7 +184,7 @@ def paged(table: Table, size: int, **asked: Any) -> Iterator[Row]:
         yield from page.rows.to_pylist()
 
 
-@pytest.mark.slow(after=6)
+@pytest.mark.slow(except_every=8)
 @pytest.mark.parametrize("sort", [None, *SORTS])
 @pytest.mark.parametrize("where", [None, col("n").is_in([1, 2, 5])])
 def test_pages_follow_each_other_without_gaps_or_repeats(
@@ -339,6 +340,7 @@ def test_what_was_read_is_not_changed_by_later_commits(store: Store) -> None:
     assert table.read(as_of=2).equals(whole)
 
 
+@pytest.mark.slow
 def test_none_of_it_imports_pandas(worn: tuple[Table, list[Row]]) -> None:
     program = """
 import sys

@@ -141,6 +141,7 @@ def content(folder: Path) -> dict[Path, bytes]:
     }
 
 
+@pytest.mark.slow(except_every=3)
 @pytest.mark.parametrize("harm", HARMS)
 def test_a_store_that_is_not_where_it_was_opened_refuses_every_change(
     opened: Store, harm: Callable[[Path], None]
@@ -160,6 +161,7 @@ def test_a_store_that_is_not_where_it_was_opened_refuses_every_change(
     assert opened.path.exists() == (harm not in (removed, moved))
 
 
+@pytest.mark.slow(except_every=3)
 @pytest.mark.parametrize("harm", [moved, replaced, replaced_by_its_copy])
 def test_what_was_committed_before_is_where_the_store_went(
     opened: Store, harm: Callable[[Path], None]
@@ -199,6 +201,7 @@ TABLE_CHANGES: dict[str, Callable[[Store], object]] = {
 }
 
 
+@pytest.mark.slow(except_every=3)
 @pytest.mark.parametrize("folder", ["data", "data/*"])
 @pytest.mark.parametrize("change", TABLE_CHANGES.values(), ids=TABLE_CHANGES)
 def test_a_table_whose_files_are_gone_refuses_every_change(

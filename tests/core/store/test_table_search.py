@@ -16,6 +16,7 @@ from lamella.core.store import Table
 from tests.core.store.searched_books import BOOKS, Stopped, books, ids, index_folders, placed, store  # noqa: F401
 
 
+@pytest.mark.slow(except_every=7)
 @pytest.mark.parametrize(
     ("text", "rows"),
     [
@@ -131,6 +132,7 @@ def test_the_best_rows_may_be_gone_and_ids_have_gaps(store: Store, place: str) -
             assert not columns or found["n"].equals(found["_id"])
 
 
+@pytest.mark.slow(except_every=4)
 @pytest.mark.parametrize(
     "text", ["w1", "w1 w2", '"w1 w2"', "not w1", "+w1 -w4 w5", "w1 (w2 and w3)", "w1*", "nothing", "+w1 -w2*"]
 )

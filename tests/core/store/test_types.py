@@ -133,6 +133,7 @@ def test_the_data_files_reopen_after_a_flush(table: object) -> None:
     assert str(table.get(0)["tags"]) == str(VALUES["tags"][0].as_py())
 
 
+@pytest.mark.slow(except_every=5)
 @pytest.mark.parametrize("name", VALUES)
 def test_a_table_without_rows_of_any_type_can_be_sorted_and_asked(tmp_path: Path, name: str) -> None:
     with Store.open(tmp_path / "s") as store:
@@ -162,6 +163,7 @@ def test_all_of_them_come_back_after_a_change_a_flush_and_a_reopen(table: object
             assert str(found.column(name)[2].as_py()) == str(values[2].as_py()), name
 
 
+@pytest.mark.slow(except_every=3)
 @pytest.mark.parametrize("count", [1, 700])
 @pytest.mark.parametrize("layout", PLAIN)
 def test_other_layouts_come_back_as_the_plain_one(tmp_path: Path, layout: str, count: int) -> None:
@@ -221,6 +223,7 @@ FAR = {
 }  # fmt: skip
 
 
+@pytest.mark.slow(except_every=4)
 @pytest.mark.parametrize("flushed", [False, True])
 @pytest.mark.parametrize("name", FAR)
 def test_a_row_can_be_got_whose_times_python_has_no_value_for(
@@ -241,6 +244,7 @@ def test_a_row_can_be_got_whose_times_python_has_no_value_for(
         assert table.get(0) == expected
 
 
+@pytest.mark.slow(except_every=3)
 @pytest.mark.parametrize("kind", ["uuid", "json", "bool8", "d32", "d64", "price", "at_ns", "day", "fixed"])
 def test_rows_are_found_by_keys_of_any_type_without_parts(tmp_path: Path, kind: str) -> None:
     keys, two = VALUES[kind], pa.array(["", "x"])

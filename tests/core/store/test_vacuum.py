@@ -186,6 +186,7 @@ def test_another_process_reads_an_old_version_to_its_end(store: Store, options: 
     assert len(list((store.path / FOLDER).iterdir())) == 1  # this process has the store open
 
 
+@pytest.mark.slow
 def test_another_process_reads_a_dropped_table_to_its_end(store: Store) -> None:
     with reader(store) as process:
         store.drop_table("t")

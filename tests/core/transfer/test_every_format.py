@@ -60,7 +60,7 @@ def test_rows_are_counted_and_reported(known: Format, tmp_path: Path) -> None:
     assert threads() == set()
 
 
-@pytest.mark.slow(after=12)
+@pytest.mark.slow(except_every=9)
 @each_format
 @pytest.mark.parametrize("error", [BadData("the third table is bad"), Cancelled(), OSError(5, "I/O error")])
 def test_a_failed_export_leaves_what_was_there(known: Format, error: Exception, tmp_path: Path) -> None:
@@ -74,6 +74,7 @@ def test_a_failed_export_leaves_what_was_there(known: Format, error: Exception, 
     assert threads() == set()
 
 
+@pytest.mark.slow(except_every=3)
 @each_format
 def test_a_cancelled_export_leaves_nothing(known: Format, tmp_path: Path) -> None:
     job = Job()
@@ -166,6 +167,7 @@ for known in FORMATS:
 """
 
 
+@pytest.mark.slow
 def test_no_export_needs_pandas(tmp_path: Path) -> None:
     odd = {
         "s": [{"a": 1}, None],

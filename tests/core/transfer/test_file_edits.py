@@ -442,6 +442,7 @@ SPELLED = [
 ]
 
 
+@pytest.mark.slow(except_every=3)
 @pytest.mark.parametrize(("first", "second", "third", "new", "written"), SPELLED)
 def test_numbers_and_dates_of_regions_are_written_as_they_are_there(
     tmp_path: Path, first: str, second: str, third: str, new: Any, written: str

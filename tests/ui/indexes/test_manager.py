@@ -147,6 +147,7 @@ def test_an_index_is_right_when_the_table_changes_while_it_is_built(
     assert table.count(col("n") == 7) == 4 and table.count(col("n").is_in([8, 9])) == 0
 
 
+@pytest.mark.slow(except_every=3)
 @pytest.mark.parametrize(
     ("change", "column", "says"),
     [

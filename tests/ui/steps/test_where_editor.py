@@ -419,6 +419,7 @@ def test_the_filter_is_shown_as_text_and_follows_what_is_typed_there(
     qtbot.waitUntil(lambda: page.edit.toPlainText() == "dep_delay <= 7 or carrier in ('AA', 'UA')")
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize(
     ("typed", "place", "reason"),
     [
@@ -483,6 +484,7 @@ def test_the_filter_is_shown_as_sql_which_is_copied_and_read_back(qtbot: QtBot, 
     assert editor.filter() == col("carrier").like("A%") & col("dep_delay").between(1, 9)
 
 
+@pytest.mark.slow(except_every=3)
 @pytest.mark.parametrize(
     "typed",
     [

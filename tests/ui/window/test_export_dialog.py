@@ -114,7 +114,7 @@ def test_without_steps_what_is_shown_is_everything(opened: Open) -> None:
     assert opened().rows_box.count() == 2, "and the history"
 
 
-@pytest.mark.slow(after=3)
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize("known", FORMATS, ids=[known.id for known in FORMATS])
 def test_every_format_has_a_preview_its_losses_and_its_options(
     qtbot: QtBot, opened: Open, known: Any
@@ -330,6 +330,7 @@ def test_sizes_are_short(count: int, text: str) -> None:
     assert size_text(count) == text
 
 
+@pytest.mark.slow
 def test_a_delta_table_gets_a_version_and_is_never_replaced(
     qtbot: QtBot, opened: Open, tmp_path: Path
 ) -> None:

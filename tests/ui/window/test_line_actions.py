@@ -85,7 +85,7 @@ def test_a_select_of_ones_own_is_one_step(qtbot: QtBot, table_tab: DatasetTab, s
     assert tab.steps.editor.text.toPlainText() == text
 
 
-@pytest.mark.slow(after=8)
+@pytest.mark.slow(except_every=10)
 @pytest.mark.parametrize(
     "text",
     [

@@ -113,6 +113,7 @@ def test_filtering_for_a_cell_takes_its_value_and_null(window, file_tab, settled
     assert settled().view.num_rows == 750
 
 
+@pytest.mark.slow(except_every=4)
 @pytest.mark.parametrize(
     ("action", "count", "condition"),
     [
@@ -198,6 +199,7 @@ def texts_tab(window, tmp_path, settled):
     return settled()
 
 
+@pytest.mark.slow(except_every=4)
 @pytest.mark.parametrize(("row", "text"), [*enumerate(['{"a":1}', "two\nlines", '"so" he said', ""])])
 def test_one_cell_is_copied_as_it_is(window, texts_tab, qtbot, row, text) -> None:
     QGuiApplication.clipboard().setText("before")

@@ -14,6 +14,7 @@ from tests.ui.window.test_charts import shown_counts
 BOX_OF_V, MOST_OF_V = ChartSpec("box", "k", y="v"), ChartSpec("bar", "k", measure="v", aggregate="max")
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize("spec", [ChartSpec("bar", "v", measure="n", aggregate="sum"), BOX_OF_V, MOST_OF_V])
 def test_values_too_far_away_to_be_drawn_are_said(qtbot, window, tmp_path, settled, spec):
     """Qt ends the program where their squares are infinite."""

@@ -250,7 +250,7 @@ STEPS: tuple[Step, ...] = (
 AT_ONCE, UNDER_WAY, IN_ITS_FORM = "at once", "under way", "in its form"
 
 
-@pytest.mark.slow(after=4)
+@pytest.mark.slow(except_every=7)
 @pytest.mark.parametrize(
     ("step", "moment"),
     [

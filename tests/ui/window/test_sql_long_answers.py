@@ -52,6 +52,7 @@ def end(qtbot, console: SqlConsole) -> None:
     qtbot.waitUntil(lambda: not console.runner.running and not console.tasks.running)
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize("text", [LONG, CROSS], ids=["join", "cross join"])
 def test_rows_are_paged_while_they_come_in_and_stay_when_it_is_stopped(qtbot, console, begin, text):
     tab = begin(text, 300_000)

@@ -535,6 +535,7 @@ def test_forms_are_not_cut_in_a_small_window_with_large_text(
     window.commands["text_normal"].trigger()
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize("name", ["n", "N"])
 def test_a_column_that_is_called_as_the_count_is_grouped_by(
     qtbot: QtBot, window: MainWindow, store: Store, settled: Settled, go_to, name: str

@@ -106,6 +106,7 @@ def test_columns_are_moved_and_described(window, table_tab, table, go_to, form, 
     assert form("describe_column").fields["text"].text() == "in minutes"
 
 
+@pytest.mark.slow(except_every=4)
 @pytest.mark.parametrize(
     ("command", "kind"),
     [

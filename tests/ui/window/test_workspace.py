@@ -359,6 +359,7 @@ def test_benchmark_comes_back_with_its_choices(qtbot, window, restart):
     assert again.benchmark.view.display.view.id == "size" and again.benchmark.state() == state
 
 
+@pytest.mark.slow
 def test_benchmark_comes_back_with_the_run_that_it_showed(qtbot, window, restart):
     window.show_benchmark()
     panel = window.benchmark
@@ -414,6 +415,7 @@ def test_what_is_no_state_of_a_window_is_left_out(restart, state):
     assert again.tabs.tabs.count() == 0 and again.isVisible()
 
 
+@pytest.mark.slow(except_every=3)
 @pytest.mark.parametrize(
     "state",
     [
