@@ -1,7 +1,7 @@
 """ONE table of actions: what can be done, what it is called, which keys do it, where it is found, and when.
 
-Menus, toolbar, context menus and the shortcut page are built from it. The window says what an action does by
-giving a handler for its id; an action without a handler does not exist.
+Menus, toolbar, context menus and the shortcut page are built from it. The window makes an action available by
+providing a handler for its id; an action without a handler is not shown anywhere.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Situation:
     table: bool = False
     versions: bool = False  # a Delta table that is open in place
     remote: bool = False  # a table of a server, whose steps run there
-    read_otherwise: bool = False  # a file that is open in place, whose columns can have other types
+    read_otherwise: bool = False  # a file that is open in place and can be read with other column types
     cell: bool = False
     selection: bool = False
     several_rows: bool = False
@@ -34,17 +34,17 @@ class Situation:
     filtered: bool = False
     sorted: bool = False
     groups: bool = False  # rows of a group step are shown
-    levels: bool = False  # and these are groups by several keys
-    tree: bool = False  # and shown under their subtotals
-    totals: bool = False  # of the groups, and read by now
+    levels: bool = False  # the groups have several keys
+    tree: bool = False  # the groups are shown under their subtotals
+    totals: bool = False  # the totals of the groups have been read
     hidden_columns: bool = False
-    pinned: bool = False  # the current cell's column
+    pinned: bool = False  # the current cell's column is pinned
     pinned_columns: bool = False
-    nested: bool = False  # the current cell's column
+    nested: bool = False  # the current cell's column holds structs, lists or maps
     compared: bool = False  # a comparison is shown
     struct: bool = False
     undo: str = ""
-    staged: bool = False  # edits are collected that are not saved
+    staged: bool = False  # there are staged edits that are not saved
     redo: str = ""
     closed_tabs: bool = False
     tab: bool = False
@@ -58,12 +58,12 @@ def always(_: Situation) -> bool:
 
 @dataclass(frozen=True)
 class Action:
-    """`menu` is a menu of the menu bar, `context` names the context menus it is in, too,
-    there under `submenu` where it has one.
+    """One row of the table.
 
-    `group` keeps neighbours together: a separator stands between groups. `toolbar` is its short name there.
-    `keys` are shortcuts, the first of them shown, separated by "; "; with `in_grid` they are keys of the
-    grid, and of nothing else that may have the keyboard.
+    `menu` is a menu of the menu bar; `context` names the context menus that also show the action, under
+    `submenu` if that is set. `group` keeps neighbours together: a separator stands between groups. `toolbar`
+    is the short name on the toolbar. `keys` are shortcuts separated by "; ", the first of which is shown;
+    with `in_grid` they work only while the grid has the keyboard.
     """
 
     id: str
@@ -90,7 +90,7 @@ def _on_cell(s: Situation) -> bool:
 
 
 def _on_editable(s: Situation) -> bool:
-    """Files too: they say how they can be edited."""
+    """Enabled for files too: choosing the action explains how they can be edited."""
     return s.dataset and (s.editable or not s.table)
 
 
@@ -99,7 +99,7 @@ def _on_editable_cell(s: Situation) -> bool:
 
 
 def _change_of_columns(id: str, text: str, tip: str, shortcut: str = "", icon: str = "") -> Action:
-    """In a menu inside that of a column."""
+    """A row in the submenu of a column's context menu."""
     return Action(id, text, "Edit", 5, shortcut, icon, context=("column",), tip=tip, when=_on_editable_cell,
                   submenu="Change columns")  # fmt: skip
 
@@ -371,10 +371,10 @@ TOOLBAR = (
 LABELLED = (
     "filter", "chart", "group", "sql", "benchmark", "change", "columns", "join", "import", "open", "export"
 )  # fmt: skip
-"""On a toolbar that is too narrow for all names the last of these give way first."""
+"""On a toolbar that is too narrow for all names, the last of these lose theirs first."""
 
 ICONS_ONLY = ("undo", "redo")
-"""These have no names on the toolbar, however wide it is."""
+"""Actions that are never named on the toolbar, however wide it is."""
 
 BY_ID = {entry.id: entry for entry in ACTIONS}
 

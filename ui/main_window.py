@@ -1,4 +1,4 @@
-"""The main window: what stands where, and who talks to whom."""
+"""The main window: how it is laid out, and which parts talk to which."""
 
 from __future__ import annotations
 
@@ -59,7 +59,8 @@ if TYPE_CHECKING:
 
 FIRST_SIZE = QSize(1280, 800)
 FRAME = QSize(8, 40)
-"""About what a desktop puts around a window, whose title bar and status bar must both be on the screen."""
+"""The approximate size of the desktop's window frame; title bar and status bar must both fit on the
+screen."""
 SIDEBAR_WIDTH = 216
 Typed = str | Callable[[DatasetTab], object] | None
 
@@ -67,8 +68,8 @@ Typed = str | Callable[[DatasetTab], object] | None
 class MainWindow(QMainWindow):
     """Shows the stores of its `library`, empty at first. Closing it ends `tasks` and closes the stores.
 
-    `sample_requested` has what is to be done with the tab of the sample's flights, or None. `entry` is where
-    is saved what is open; a new one without.
+    `sample_requested` carries a function to call with the tab of the sample's flights, or None. `entry` is
+    where the workspace is saved; without one, a new entry is added.
     """
 
     sample_requested = Signal(object)
@@ -90,11 +91,11 @@ class MainWindow(QMainWindow):
         self.appearance = Appearance(memory, self)
         self.help = Help(tasks, self)
         self._splitter = QSplitter(Qt.Orientation.Horizontal, self)
-        self.sidebar = Sidebar(self._splitter)  # another parent later would have Qt style all of it again
+        self.sidebar = Sidebar(self._splitter)  # given another parent later, Qt would style all of it again
         self.status = StatusBar(tasks, self)
         self.benchmark: BenchmarkPanel | None = None
         self.before_benchmark: Callable[[], None] = lambda: None
-        """Called before anything of the benchmark is loaded: it may add to what can be measured."""
+        """Called before any part of the benchmark is loaded; may register further systems or workloads."""
         self.others: Callable[[], Sequence[MainWindow]] = list
         """The other windows of this process."""
         self.is_quitting = False
@@ -125,7 +126,7 @@ class MainWindow(QMainWindow):
         self.show_files()
 
     def make_tab(self, dataset: Dataset, key: Key, line: Line | None = None) -> DatasetTab:
-        """Of a dataset, with everything that it says listened to; it is shown nowhere yet."""
+        """Make the tab of a dataset and connect its signals; it is not shown yet."""
         tab = DatasetTab(
             dataset, key, self.tasks, self.commits, self.memory.saved_views, line, self.tabs.pages
         )
@@ -143,7 +144,7 @@ class MainWindow(QMainWindow):
         return tab
 
     def _attach(self, tab: DatasetTab) -> None:
-        """What every grid needs of the window: menus, actions, and other data to join with."""
+        """Give a grid what it needs from the window: menus, actions, and other data to join with."""
         tab.steps.others = partial(self._joinable, tab)
         tab.changed.connect(self.update_state)
         tab.grid.menu_requested.connect(self._cell_menu)
@@ -155,8 +156,8 @@ class MainWindow(QMainWindow):
         self.commands.attach(tab.grid)
 
     def _joinable(self, tab: DatasetTab) -> dict[str, Callable[[], Source]]:
-        """What can be joined with a tab's dataset, by name: the tables of the open stores, those of its own
-        store first, and what is open in other tabs."""
+        """The datasets that a tab can join with, by name: the tables of its own store first, then those of
+        the other open stores, and what is open in other tabs."""
         sources: dict[str, Callable[[], Source]] = {}
         stores = {str(store.path): store for store in self.library.stores}
         entries = [entry.key for entry in self.sidebar.entries("table") if entry.key[0] in stores]
@@ -171,7 +172,7 @@ class MainWindow(QMainWindow):
 
     @cached_property
     def saved_runs(self) -> SavedRuns:
-        """The runs that are saved; what they need is imported when it is first asked for."""
+        """The saved runs; what they need is imported on first use."""
         self.before_benchmark()
         from lamella.core.bench.results.store import SavedRuns
 
@@ -188,7 +189,7 @@ class MainWindow(QMainWindow):
             self.tabs.show_tab(self.benchmark)
 
     def make_benchmark(self) -> BenchmarkPanel:
-        """The one of this window; it is shown nowhere yet."""
+        """Make this window's benchmark panel; it is not shown yet."""
         self.before_benchmark()
         from lamella.ui.bench.benchmark_panel import BenchmarkPanel
 
@@ -202,7 +203,7 @@ class MainWindow(QMainWindow):
         return self.benchmark
 
     def save_workspace(self, on: bool) -> None:
-        """Whether what is open is saved from now on."""
+        """Turn saving of the workspace on or off."""
         self.workspace.turn(on)
 
     def reopen_tab(self) -> None:
@@ -227,11 +228,11 @@ class MainWindow(QMainWindow):
             ask_change(tab, self)
 
     def offer_import(self, column: str, then: Callable[[DatasetTab], object]) -> None:
-        """Say that a file is read-only, and do `then` in the tab of a copy that can be changed."""
+        """Say that a file is read-only, and run `then` in the tab of an editable copy once there is one."""
         self._offer_import(0, column, then)
 
     def _committed(self, table: Table, commit: Commit) -> None:
-        """The summary drives what is read again, and tells what happened."""
+        """Reload the tabs that show the table, and say what was committed."""
         self.library.count(table)
         for tab in self.tabs.dataset_tabs:
             if tab.table is table:
@@ -243,7 +244,7 @@ class MainWindow(QMainWindow):
                 tab.messages.say(commit_text(commit), *choices, kind=kind)
 
     def follow_commit(self, key: Key, commit: Commit) -> None:
-        """Read a table again that was changed in another window, and say what happened."""
+        """Reload a table that was changed in another window, and say what was committed."""
         store = self.store_actions.of(Path(key[0]))
         if store is not None:
             self.store_actions.watch.expect(store, commit)
@@ -254,7 +255,7 @@ class MainWindow(QMainWindow):
                 tab.messages.say(f"In another window: {commit_text(commit)}")
 
     def move_tab(self, target: MainWindow | None = None, place: QPoint | None = None) -> None:
-        """The current tab to another window, or a new one, as it is; `place` is where that stands."""
+        """Move the current tab as it is to another window, or to a new one at `place`."""
         tab = self.tabs.current
         item = None if tab is None else self.workspace.item_of(tab)
         if tab is None or item is None or not self._may_close(tab):
@@ -267,7 +268,7 @@ class MainWindow(QMainWindow):
             target.activateWindow()
 
     def quit(self) -> None:
-        """Close all windows, unless one of them is to stay: then those that are open stay open."""
+        """Close all windows; if one refuses to close, those still open stay open."""
         windows = [*self.others(), self]
         for window in windows:
             window.is_quitting = True
@@ -276,13 +277,14 @@ class MainWindow(QMainWindow):
                 window.is_quitting = False
 
     def _withdraw(self, path: Path) -> None:
-        """Ask again what was answered from a file that turned out damaged since."""
+        """Reload the tabs that read a file which has since turned out to be damaged."""
         for tab in self.tabs.dataset_tabs:
             if tab.reads(path):
                 tab.reload()
 
     def _offer_import(self, row: int, column: str, typed: Typed) -> None:
-        """One click from a file in place to a table with the same cell in edit, or with what `typed` does."""
+        """Offer to import a file in place, then edit the same cell of the new table or call `typed` with its
+        tab."""
         tab = self.tabs.dataset_tab
         if tab is not None:
             self.library.when_home(lambda: self._offer_import_of(tab, row, column, typed))
@@ -324,7 +326,7 @@ class MainWindow(QMainWindow):
     # ---------------------------------------------------------------- telling
 
     def show_error(self, error: Exception) -> None:
-        """What nobody else has shown."""
+        """Show an error that nothing else has shown."""
         if not isinstance(error, Cancelled):
             ErrorDialog(error, self).open()
 
@@ -341,7 +343,7 @@ class MainWindow(QMainWindow):
                 tab.messages.say("Stopped; nothing was changed.")
 
     def update_state(self) -> None:
-        """Show what the current tab allows and says."""
+        """Update actions and status bar to the current tab."""
         tab = self.tabs.dataset_tab
         origin = self.trail.origin(tab) if tab is not None else None
         self.commands.update(situation(self.tabs, bool(self.tasks.running), self.library.no_home, origin))
@@ -370,7 +372,7 @@ class MainWindow(QMainWindow):
             self.tabs.mark(each, each.review.summary if each.review.count else "")
 
     def show_files(self) -> None:
-        """In the sidebar, as they are open and remembered now."""
+        """List the files in the sidebar, open and recent, as they are now."""
         keys = (key for key in open_keys(self.tabs.widgets) if is_file(key))
         files = list(dict.fromkeys(path_or_address(key[0]) for key in keys))
         self.sidebar.show_files(files)
@@ -456,7 +458,8 @@ class MainWindow(QMainWindow):
             self.sidebar.show_problem(str(self.library.no_home))
 
     def _make_menus(self) -> None:
-        """Behind a button of the toolbar; Alt shows them as a bar. macOS has a bar of its own."""
+        """Put the menus behind a button of the toolbar; Alt shows them as a bar. macOS has a bar of its
+        own."""
         bar, menus = self.menuBar(), []
         for name in MENUS:
             menus.append(self.commands.fill(bar.addMenu(name), [one for one in ACTIONS if one.menu == name]))
@@ -471,7 +474,7 @@ class MainWindow(QMainWindow):
         super().keyPressEvent(event)
 
     def keyReleaseEvent(self, event: QKeyEvent) -> None:
-        """Of Alt alone: show the menu bar, or hide it."""
+        """Show or hide the menu bar when Alt alone is released."""
         if event.key() == Qt.Key.Key_Alt and self._alt_alone and not self.menuBar().isNativeMenuBar():
             self.menuBar().setVisible(not self.menuBar().isVisible())
         self._alt_alone = False
@@ -545,8 +548,8 @@ class MainWindow(QMainWindow):
         self.closed.emit()
 
     def _may_close(self, widget: QWidget, again: Callable[[], object] | None = None) -> bool:
-        """Of a tab: asks before a benchmark ends with it, or edits that are not saved are dropped. `again`
-        closes what is to be closed, once they are saved."""
+        """Whether a tab may close: ask before a benchmark ends with it or unsaved edits are dropped. `again`
+        closes it once the edits are saved."""
         if isinstance(widget, DatasetTab) and not widget.editing.settle():
             return False
         if isinstance(widget, DatasetTab) and widget.review.unsaved:
@@ -557,8 +560,8 @@ class MainWindow(QMainWindow):
         self.tabs.close_at(self.tabs.tabs.indexOf(widget))
 
     def _may_drop(self, tab: DatasetTab, close: Callable[[], object]) -> bool:
-        """Ask before edits that are not saved are dropped. Those that are to be saved are, and then it is
-        closed."""
+        """Ask before unsaved edits are dropped. If the answer is to save them, `close` is called once they
+        are saved."""
         if tab.review.is_saving:
             tab.messages.say("The edits are being saved: close it in a moment")
             return False
@@ -572,7 +575,7 @@ class MainWindow(QMainWindow):
         return answer == buttons.Discard
 
     def _may_stop(self, what: str) -> bool:
-        """Ask before a change that is under way is dropped."""
+        """Ask before a running change is stopped."""
         answer = QMessageBox.question(
             self, "Lamella", f"{what or 'A change'} is not done yet. Stop it and close?",
             QMessageBox.StandardButton.Close | QMessageBox.StandardButton.Cancel,

@@ -1,4 +1,4 @@
-"""Work that only the GUI thread can do, a few milliseconds in each turn of its event loop."""
+"""Work that must run on the GUI thread, done a few milliseconds at a time between its events."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ SLICE_SECONDS = 0.012
 
 
 class Slices(QObject):
-    """Takes steps of a generator, as many as a slice leaves time for, in turn with what else the window does.
+    """Runs a generator step by step, as many steps per turn of the event loop as fit in a slice.
 
-    `finished` when there are no more: during `start` where they were few, or in a later turn.
+    `finished` is emitted when no steps are left: during `start` if there are few, otherwise in a later turn.
     """
 
     finished = Signal()
@@ -30,19 +30,19 @@ class Slices(QObject):
         return self._steps is not None
 
     def start(self, steps: Iterator[object]) -> None:
-        """The first slice is taken at once. Steps that were under way are given up."""
+        """Take the first slice at once. Steps that are still under way are dropped."""
         self.stop()
         self._steps = steps
         self._timer.start()
         self._run()
 
     def stop(self) -> None:
-        """Give up what is left; `finished` is not emitted."""
+        """Drop the remaining steps; `finished` is not emitted."""
         self._steps = None
         self._timer.stop()
 
     def finish(self) -> None:
-        """Take all steps that are left, at once."""
+        """Take all remaining steps at once."""
         if self._steps is not None:
             self._take(float("inf"))
 

@@ -23,8 +23,8 @@ READERS = 6  # enough that pages of the grid do not wait for long queries
 
 @dataclass(frozen=True)
 class Callbacks:
-    """What is called on the GUI thread; one of the first three, once, and `discard` with a result that `done`
-    does not get."""
+    """Functions to call on the GUI thread: exactly one of the first three, and `discard` with a result that
+    `done` does not get."""
 
     done: Callable[[Any], None] | None = None
     failed: Callable[[Exception], None] | None = None
@@ -34,7 +34,7 @@ class Callbacks:
 
 
 class Handle:
-    """One piece of work that was asked for. Used on the GUI thread only."""
+    """One piece of work that was requested. Used on the GUI thread only."""
 
     def __init__(
         self, text: str, write: bool, quiet: bool, owner: QObject | None, callbacks: Callbacks
@@ -44,17 +44,17 @@ class Handle:
         self.callbacks = callbacks
         self.result: Any = None
         self.shown_by: QWidget | None = None
-        """What shows its progress and a Stop button, where that is not the status bar."""
+        """The widget that shows its progress and a Stop button, if that is not the status bar."""
         self._owner, self._owned = owner, owner is not None
 
     @property
     def running(self) -> bool:
-        """Asked for and not answered yet: waiting in the queue counts."""
+        """Whether it has been requested and has not answered yet; waiting in the queue counts."""
         return not self.over
 
     @property
     def is_owner_alive(self) -> bool:
-        """Whether the owner is still there."""
+        """Whether the owner still exists."""
         return not self._owned or (self._owner is not None and shiboken6.isValid(self._owner))
 
     @property
@@ -64,11 +64,11 @@ class Handle:
         return shown_by is not None and shiboken6.isValid(shown_by) and shown_by.isVisible()
 
     def cancel(self) -> None:
-        """Ask the work to stop. A read answers no more; a write that was already through does."""
+        """Ask the work to stop. A read no longer answers; a write that was already committed does."""
         self.job.cancel()
 
     def discard(self) -> None:
-        """Let go of a result that nobody gets."""
+        """Discard a result that no callback receives."""
         result, self.result = self.result, None
         if result is not None and self.callbacks.discard is not None:
             self.callbacks.discard(result)
@@ -77,7 +77,8 @@ class Handle:
 class Tasks(QObject):
     """Runs work off the GUI thread; every signal and callback arrives on the GUI thread.
 
-    `failed` says what nobody else took care of. `progressed` comes at most every 50 ms for one handle.
+    `failed` carries errors that no callback handles. `progressed` is emitted at most every 50 ms for one
+    handle.
     """
 
     started = Signal(Handle)
@@ -110,11 +111,12 @@ class Tasks(QObject):
         text: str = "",
         quiet: bool = False,
     ) -> Handle:
-        """Run `work` beside other reads. `done`, `failed` or, when cancelled, `stopped` is called once.
+        """Run `work` beside other reads. Exactly one of `done`, `failed` or, when cancelled, `stopped` is
+        called.
 
-        None of them is called when `owner` was destroyed meanwhile, or after `shutdown`; `discard` gets every
-        result that `done` does not get, such as an open store. A `quiet` read does not count as busy.
-        Without `failed`, an exception goes to the `failed` signal.
+        None of them is called if `owner` has been destroyed in the meantime, or after `shutdown`; `discard`
+        gets every result that `done` does not get, such as an open store. A `quiet` read does not count as
+        busy. Without `failed`, an exception goes to the `failed` signal.
         """
         callbacks = Callbacks(done, failed, stopped, progress, discard)
         return self._start(self._readers, Handle(text, False, quiet, owner, callbacks), work)
@@ -132,14 +134,14 @@ class Tasks(QObject):
         text: str = "",
         quiet: bool = False,
     ) -> Handle:
-        """Run `work` after all writes asked for before; otherwise like `read`. A `quiet` write is one that
-        nobody asked for: the window closes without a question."""
+        """Run `work` after all writes requested before; otherwise like `read`. A `quiet` write is one that
+        the user did not request: the window closes without asking about it."""
         callbacks = Callbacks(done, failed, stopped, progress, discard)
         return self._start(self._writer, Handle(text, True, quiet, owner, callbacks), work)
 
     @property
     def running(self) -> list[Handle]:
-        """What a Stop button would stop, oldest first."""
+        """The work that a Stop button would stop, oldest first."""
         return [handle for handle in self._running if not handle.quiet]
 
     @property
@@ -151,8 +153,8 @@ class Tasks(QObject):
             handle.cancel()
 
     def shutdown(self) -> None:
-        """Cancel everything and wait until the threads have let go. What is asked for afterwards is over
-        at once, and nothing is called but `discard`."""
+        """Cancel everything and wait until the threads have ended. Later requests end at once, and only
+        `discard` is called."""
         self._closed = True
         for handle in self._running:
             handle.cancel()

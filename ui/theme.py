@@ -1,7 +1,8 @@
-"""How everything looks: spacing, type, colours, icons; light and dark.
+"""How everything looks: spacing, type, colours and icons, light and dark.
 
 Widgets take what they need from `theme.current()` and redraw on its `changed` signal. Plain widgets need
-nothing: the style sheet covers them. `variant(widget, "…")` chooses among the looks listed in ui.style.sheet.
+nothing: the style sheet covers them. `variant(widget, "…")` chooses one of the looks listed in
+`ui.style.sheet`.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ STEPS = {TextSize.CAPTION: 0.9, TextSize.BODY: 1.0, TextSize.TITLE: 1.2, TextSiz
 
 
 class Theme(QObject):
-    """The look of one application. `changed` comes after palette, fonts and style sheet are in place."""
+    """The look of one application. `changed` is emitted once palette, fonts and style sheet are in place."""
 
     changed = Signal()
 
@@ -73,7 +74,8 @@ class Theme(QObject):
         self._fonts: dict[tuple[str, bool], QFont] = {}
         self._line_heights: dict[str, int] = {}
         self.is_changing = False
-        """Widgets are told of font, palette and sheet one after the other: layout can wait for the last."""
+        """True while widgets get font, palette and sheet one after the other; layout can wait until it is
+        False."""
         self._folder = QTemporaryDir()
         self._app.setStyle("Fusion")
         QGuiApplication.styleHints().colorSchemeChanged.connect(self._follow_system)
@@ -119,7 +121,7 @@ class Theme(QObject):
         return QFont(self._fonts[size, bold])
 
     def tabular_font(self, size: TextSize | str = TextSize.BODY, bold: bool = False) -> QFont:
-        """Digits of one width, so that numbers stand in columns."""
+        """A font whose digits all have the same width, so that numbers line up in columns."""
         font = self.font(size, bold)
         font.setFeature(QFont.Tag("tnum"), 1)
         return font
@@ -135,7 +137,7 @@ class Theme(QObject):
         return self._line_heights[size]
 
     def px(self, pixels: int) -> int:
-        """A length at the normal text size, grown with the text."""
+        """A length given at the normal text size, scaled with the text."""
         return round(pixels * self._text_scale)
 
     def icon_size(self, side: int = ICON_SIDE) -> QSize:
@@ -158,8 +160,9 @@ class Theme(QObject):
             self._apply()
 
     def _apply(self) -> None:
-        """A sheet in place of another goes through every widget there is, shown or not; one in place of none
-        only through those that were shown, which takes a third of the time."""
+        """Apply palette, font and style sheet. The old sheet is removed first: replacing a sheet restyles
+        every widget, setting one where there is none only those that were shown, which takes a third of the
+        time."""
         self.is_changing = True
         self._dark = self._mode is Mode.DARK or (self._mode is Mode.SYSTEM and _system_is_dark())
         self._fonts.clear()
@@ -178,7 +181,7 @@ class Theme(QObject):
         base = self._base_points()
         points = {f"{step}_pt": f"{base * factor:.1f}pt" for step, factor in STEPS.items()}
         pixels = {f"px{pixels}": f"{self.px(pixels)}px" for pixels in GROWING}
-        radio = (self.px(14) + 2) // 2  # half of it with its border: a greater radius would draw a square
+        radio = (self.px(14) + 2) // 2  # half its size with the border: any more would draw a square
         return points | pixels | {"radio": f"{radio}px"}
 
     def _pictures(self) -> dict[str, str]:
@@ -195,8 +198,8 @@ def _system_is_dark() -> bool:
 
 @contextmanager
 def _no_collection() -> Iterator[None]:
-    """Qt goes through a list of all widgets, and crashes where one of them is collected meanwhile: whoever is
-    told of the change allocates, and so do other threads."""
+    """Keep the garbage collector off. Qt walks a list of all widgets and crashes if one of them is collected
+    meanwhile, which any allocation can cause: in slots of the change, or in other threads."""
     was_on = gc.isenabled()
     gc.disable()
     try:
@@ -207,17 +210,17 @@ def _no_collection() -> Iterator[None]:
 
 
 _installed: list[Theme] = []
-"""One at most: to look for it among the application's children takes longer than what it is for."""
+"""One theme at most. Searching the application's children for it takes longer than using it."""
 
 
 def install(app: QApplication, mode: Mode | str = Mode.SYSTEM, text_scale: float = 1.0) -> Theme:
-    """Give the application its look; `current()` finds it from then on."""
+    """Give the application its look; `current()` returns it from then on."""
     _installed[:] = [Theme(app, Mode(mode), text_scale)]
     return _installed[0]
 
 
 def current() -> Theme:
-    """The look of the running application, with the defaults when none was installed."""
+    """The look of the running application; one with the defaults if none was installed."""
     if _installed and shiboken6.isValid(_installed[0]):
         return _installed[0]
     app = QApplication.instance()
@@ -227,9 +230,9 @@ def current() -> Theme:
 
 
 def variant(widget: QWidget, name: str) -> None:
-    """Choose a named look of the style sheet for one widget, now or later."""
+    """Choose a named look of the style sheet for one widget, before or after it is shown."""
     widget.setProperty("variant", name)
-    if widget.testAttribute(Qt.WidgetAttribute.WA_WState_Polished):  # others get it when they are first shown
+    if widget.testAttribute(Qt.WidgetAttribute.WA_WState_Polished):  # others: when they are first shown
         widget.style().unpolish(widget)
         widget.style().polish(widget)
 
@@ -281,14 +284,14 @@ def tinted(name: str, color: str) -> bytes:
 
 
 def write_tinted(name: str, color: str, folder: Path) -> str:
-    """The path of a tinted copy, for style sheets, which take pictures only by path."""
+    """Write a tinted copy and return its path: style sheets take pictures only by path."""
     path = folder / f"{name}-{color.lstrip('#')}.svg"
     path.write_bytes(tinted(name, color))
     return path.as_posix()
 
 
 def tinted_icon(name: str, color: str, disabled: str, active: str) -> QIcon:
-    """An icon in `color`; in `active` while its button is checked, in `disabled` while it cannot be used."""
+    """An icon in `color`, in `active` while its button is checked, and in `disabled` while it is disabled."""
     icon = QIcon()
     states = (
         (color, QIcon.Mode.Normal, QIcon.State.Off),

@@ -44,7 +44,8 @@ if TYPE_CHECKING:
 
 
 def ask_change(tab: DatasetTab, window: Window, kind: str = "update") -> ChangeDialog | None:
-    """None when the tab's rows cannot be changed. `kind` is that of the act, by its id."""
+    """Open the Change dialog with the form of a kind of act, by its id; None when the tab's rows cannot be
+    changed."""
     from lamella.ui.editing.change_dialog import ChangeDialog, Shown
 
     if tab.editable is None:
@@ -71,7 +72,7 @@ def ask_change(tab: DatasetTab, window: Window, kind: str = "update") -> ChangeD
 
 
 MOST_SELECTED = 20
-"""Columns that are selected by hand, and not the whole row."""
+"""More columns than this are a selection of whole rows, not columns chosen by hand."""
 
 
 def _change_column(window: Window, kind: str) -> TabWork:
@@ -80,7 +81,7 @@ def _change_column(window: Window, kind: str) -> TabWork:
 
 
 def selected_rows(tab: DatasetTab) -> SelectedRows | None:
-    """The rows of the selection when it is more than the one current cell."""
+    """The rows of the selection if it covers more than the current cell."""
     from lamella.ui.editing.change_dialog import SelectedRows
 
     view, blocks = tab.view, list(tab.grid.selection.blocks)
@@ -99,11 +100,11 @@ TabWork = Callable[[DatasetTab], object]
 
 
 OnTab = Callable[[TabWork], Handler]
-"""What an action does with the tab in front."""
+"""Makes the handler of an action that works on the current tab."""
 
 
 def handlers(window: Window) -> dict[str, Handler]:
-    """For a window that is built already."""
+    """Return the handlers of a window that is fully built."""
     on: OnTab = partial(_on_tab, window)
     return {
         **_file_handlers(window),
@@ -138,7 +139,7 @@ def _file_handlers(window: Window) -> dict[str, Handler]:
 
 
 def _store_handlers(window: Window) -> dict[str, Handler]:
-    """Of the store of the tab in front, or else of that which imports go to."""
+    """The handlers for the current tab's store, or for the store that imports go to."""
     stores = window.store_actions
 
     def act(name: str) -> Handler:
@@ -247,7 +248,7 @@ def _step_handlers(window: Window, on: OnTab) -> dict[str, Handler]:
 
 
 def _save(tab: DatasetTab) -> None:
-    """What is edited, also what is being typed; otherwise the steps, as a view."""
+    """Save staged edits, including what is being typed; without any, save the steps as a view."""
     typing = tab.editing.editor is not None
     if not tab.editing.settle():
         return
@@ -301,7 +302,7 @@ def _window_handlers(window: Window, on: OnTab) -> dict[str, Handler]:
 
 
 def try_out(window: Window, what: str) -> None:
-    """A row of the start page's `TRIES`, by its id."""
+    """Start one of the start page's `TRIES`, by its id."""
     if what == "benchmark":
         window.show_benchmark()
     else:
@@ -328,7 +329,7 @@ def _on_tab(window: Window, work: TabWork) -> Handler:
 
 
 def _undo(window: Window) -> None:
-    """An edit that is not saved yet, or else the last commit; of a diagram, its last act."""
+    """Undo an edit that is not saved yet, otherwise the last commit; in a diagram, its last act."""
     tab, diagram = window.tabs.dataset_tab, window.diagrams.current
     if diagram is not None:
         diagram.undo()
@@ -368,13 +369,13 @@ def _toggle_builder(tab: DatasetTab) -> None:
 
 
 def _edit_last(tab: DatasetTab, kind: type[Step]) -> None:
-    """The last step of a kind of what is shown, or a new one."""
+    """Edit the last step of a kind, or add a new one."""
     place = tab.line.last_of(kind)
     tab.steps.add(kind) if place is None else tab.steps.edit(place)
 
 
 def _group(tab: DatasetTab) -> None:
-    """By the column of the current cell, at once, with its form open for more."""
+    """Group by the current column at once, and open the form of the step."""
     from lamella.ui.steps.grouping import count_beside
 
     name = current_column(tab)
@@ -392,7 +393,7 @@ def _filter_cell(tab: DatasetTab, operator: str, on_null: str) -> None:
 
 
 MOST_VALUES = 10_000
-"""Of a selection that a filter lists."""
+"""At most this many selected values are listed in a filter."""
 
 
 def _filter_selection(tab: DatasetTab, between: bool) -> None:
@@ -436,7 +437,7 @@ def _filter_selection(tab: DatasetTab, between: bool) -> None:
 
 
 def _with_nan_last(value: Any) -> tuple[bool, Any]:
-    """As sorts have it."""
+    """A sort key that puts NaN last, as sorts do."""
     return value != value, value
 
 

@@ -93,7 +93,7 @@ def _has_selection(tab: DatasetTab) -> bool:
 
 
 def current_column(tab: DatasetTab) -> str | None:
-    """The name of the column of the current cell, which may be empty; None when there is none, or when it is
+    """The name of the current cell's column, which may be an empty string; None without a current cell, or in
     a column of rows inside groups."""
     name = tab.grid.current_name
     return name if tab.view is None or name in tab.view.schema.names else None
@@ -119,7 +119,7 @@ class ActionSet(QObject):
         self._situation: Situation | None = None
         for entry in ACTIONS:
             self._actions[entry.id] = self._build(window, entry, handlers[entry.id])
-        modes = QActionGroup(self)  # the one in force stays checked when it is chosen again
+        modes = QActionGroup(self)  # choosing the checked one again keeps it checked
         for mode in theme.Mode:
             modes.addAction(self._actions[f"theme_{mode}"])
         theme.current().changed.connect(self._retint)
@@ -152,7 +152,8 @@ class ActionSet(QObject):
         self._describe("redo", "Redo", situation.redo)
 
     def fill(self, menu: QMenu, entries: Iterable[Action]) -> QMenu:
-        """Add actions to a menu, a line between groups. Submenus stand where their first action would."""
+        """Add actions to a menu, with a separator between groups. A submenu stands where its first action
+        would."""
         group, submenus = None, dict[str, QMenu]()
         for entry in entries:
             if group not in (None, (entry.menu, entry.group)):
@@ -167,7 +168,7 @@ class ActionSet(QObject):
         return menu
 
     def context_menu(self, name: str, parent: QWidget, *others: str) -> QMenu:
-        """With the entries of `others` among those of its own."""
+        """The context menu `name`, with the entries of the menus `others` merged in."""
         names = {name, *others}
         menu = QMenu(parent)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
@@ -199,13 +200,13 @@ class ActionSet(QObject):
 
 
 class ActionBar(QToolBar):
-    """The toolbar: a button with the menus, the actions, and a field that opens the search of commands. Where
-    it is too narrow for all names, as many as are too long give way to their icons."""
+    """The toolbar: a button with the menus, the actions, and a field that opens the command palette. Where it
+    is too narrow for all names, some actions show only their icons."""
 
     def __init__(self, commands: ActionSet, parent: QWidget | None = None) -> None:
         super().__init__("Actions", parent)
         self._width = 0
-        self.setIconSize(theme.current().icon_size())  # the button would be measured with that of the system
+        self.setIconSize(theme.current().icon_size())  # before the button is measured
         self.menu_button = IconButton("menu", "Menu (Alt shows it as a bar)")
         self.menu_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self._menu_place = self.addWidget(self.menu_button)
@@ -225,7 +226,8 @@ class ActionBar(QToolBar):
         theme.current().changed.connect(self._fit)
 
     def show_menus(self, menus: Sequence[QMenu]) -> None:
-        """Behind the button at the left; none where the system has a menu bar of its own."""
+        """Put the menus behind the button at the left; no button where the system has a menu bar of its
+        own."""
         own = QMenu(self.menu_button)
         for menu in menus:
             own.addMenu(menu)

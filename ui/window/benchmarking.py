@@ -1,4 +1,4 @@
-"""What a window has measured: the rows of a tab, a benchmark of the user's own, and runs that are saved."""
+"""What a window can benchmark: the rows of a tab, a benchmark of the user's own, and saved runs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ BUSY = "A benchmark is running. Another can begin when it is over."
 
 
 def benchmark_table(window: Window, tab: DatasetTab) -> UserTableDialog | None:
-    """Ask what is to be measured of the rows and columns that the tab shows; None while a benchmark runs."""
+    """Ask how to measure the rows and columns that the tab shows; None while a benchmark runs."""
     from lamella.ui.bench.user_benchmark_dialogs import UserTableDialog
 
     if window.benchmark is not None and window.benchmark.running:
@@ -41,7 +41,7 @@ def benchmark_table(window: Window, tab: DatasetTab) -> UserTableDialog | None:
 
 
 def benchmark_open_table(window: Window) -> None:
-    """As `benchmark_table`, of the table that is open; of several a menu asks which."""
+    """Like `benchmark_table`, for the open table; if several are open, a menu asks which."""
     tabs = [tab for tab in window.tabs.dataset_tabs if tab.view is not None]
     if not tabs:
         assert window.benchmark is not None
@@ -64,7 +64,7 @@ def ask_benchmark_file(window: Window) -> None:
 
 
 def benchmark_file(window: Window, path: Path) -> UserScriptDialog | None:
-    """Ask how the benchmark in a Python file is to be run; what is wrong with the file is told."""
+    """Ask how to run the benchmark in a Python file; problems with the file are reported."""
     from lamella.core.bench.workloads.user_script import load_file
     from lamella.ui.bench.user_benchmark_dialogs import UserScriptDialog
 
@@ -91,14 +91,14 @@ def show_saved_runs(window: Window) -> ResultsBrowser:
 
 
 def benchmark(window: Window, choice: Choice) -> None:
-    """In the benchmark's tab; nothing is begun while another benchmark runs, which is told there."""
+    """Run in the benchmark's tab. If another benchmark is running, the tab says so and nothing starts."""
     window.show_benchmark()
     assert window.benchmark is not None
     window.benchmark.benchmark(choice)
 
 
 def source_of(tab: DatasetTab) -> Source:
-    """What opens the same rows again."""
+    """The source that opens the same rows again."""
     from lamella.core.bench.workloads.user_table_source import Source
 
     if tab.table is not None:

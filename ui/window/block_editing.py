@@ -1,6 +1,6 @@
-"""Editing the selected cells and rows of a tab: pasting, filling, clearing, and rows that come and go.
+"""Editing the selected cells and rows of a tab: pasting, filling, clearing, inserting and deleting.
 
-Each is one commit, made off the GUI thread of columns, however many cells there are.
+Each edit is one commit, made column by column off the GUI thread, however many cells there are.
 """
 
 from __future__ import annotations
@@ -51,12 +51,12 @@ ASK_ABOVE = 1_000
 MOST_NAMED = 3
 ONE_VALUE = np.zeros(1, bool)
 Part = tuple[int, int, tuple[str, ...]]
-"""First and last row, and columns."""
+"""First row, last row, and the names of the columns."""
 
 
 @dataclass(frozen=True)
 class BlockEdit:
-    """Rows of `view` that are changed, deleted, and copied into new ones, beside `rows` that are new."""
+    """Rows of `view` to change, to delete and to copy into new rows; `rows` are further new rows."""
 
     view: View
     pastes: Sequence[Paste] = ()
@@ -64,7 +64,7 @@ class BlockEdit:
     copied: Sequence[range] = ()
     rows: pa.Table | None = None
     add_rows: bool = True
-    """Whether what lies behind the last row is added."""
+    """Whether cells pasted below the last row become new rows."""
 
     def commit(self, table: Table, job: Job, message: str) -> Commit:
         """Blocks."""
@@ -73,8 +73,8 @@ class BlockEdit:
     def parts(
         self, job: Job, staged: Difference | None = None
     ) -> tuple[list[pa.Table], pa.Table | None, np.ndarray | None]:
-        """Cells, new rows and deleted ids, as `Table.edit` takes them; rows are copied as they are with the
-        edits that are `staged`. Blocks."""
+        """Cells, new rows and deleted ids, as `Table.edit` takes them. Copied rows include the `staged`
+        edits. Blocks."""
         cells, new = [], [] if self.rows is None else [self.rows]
         for paste in self.pastes:
             there = max(0, min(paste.area.height, self.view.num_rows - paste.area.top))
@@ -94,7 +94,7 @@ class BlockEdit:
 
     @property
     def changed(self) -> list[EditedCells]:
-        """Rows that are there, and the columns that change in them."""
+        """The existing rows that change, with the columns that change in them."""
         areas = (paste.area for paste in self.pastes)
         last = self.view.num_rows
         return [(range(a.top, min(a.top + a.height, last)), a.names) for a in areas if a.top < last]
@@ -106,15 +106,15 @@ def row_ids(view: View, rows: range) -> np.ndarray:
 
 
 def clipboard_block(data: QMimeData) -> str:
-    """The text that `read_block` reads, of Lamella's own cells where there are any."""
+    """The text for `read_block`: Lamella's own cells if the clipboard has them, otherwise its plain text."""
     if data.hasFormat(CELLS_FORMAT):
         return data.data(CELLS_FORMAT).data().decode()
     return data.text()
 
 
 class BlockEditing(QObject):
-    """`import_requested` when the dataset cannot be edited in place: row, column name, and what is to be done
-    with the tab of the copy."""
+    """`import_requested` is emitted when the dataset cannot be edited in place, with row, column name, and a
+    function to call with the tab of the copy."""
 
     import_requested = Signal(object, str, object)
 
@@ -126,7 +126,7 @@ class BlockEditing(QObject):
     # ------------------------------------------------------------------ cells
 
     def paste(self) -> None:
-        """The clipboard's cells, from the current cell on or over the selection."""
+        """Paste the clipboard's cells, from the current cell on or over the selection."""
         blocks, grid = self._tab.grid.selection.blocks, self._tab.grid
         target = self._editable("paste")
         data = QGuiApplication.clipboard().mimeData()
@@ -161,7 +161,7 @@ class BlockEditing(QObject):
         )
 
     def fill(self, text: str | None) -> None:
-        """What was typed, None for null, into every selected cell."""
+        """Put what was typed, None for null, into every selected cell."""
         if self._editable("fill") is None or (view := self._tab.view) is None:
             return
         block, schema = Block([[text]]), view.schema
@@ -179,7 +179,7 @@ class BlockEditing(QObject):
         )
 
     def fill_with_current(self) -> None:
-        """The value of the current cell into every selected cell."""
+        """Put the value of the current cell into every selected cell."""
         grid, view = self._tab.grid, self._tab.view
         if self._editable("fill_with_current") is None or view is None or grid.selection.current is None:
             return
@@ -196,7 +196,8 @@ class BlockEditing(QObject):
         self._tab.tasks.read(read, self.fill, self._tab.failures.show, owner=self, text="Filling")
 
     def fill_down(self) -> None:
-        """The first selected row of each column into the others; of one row, the row above it."""
+        """Copy the first selected row of each column into the others; with one row selected, the row above
+        into it."""
         target, view = self._editable("fill_down"), self._tab.view
         if target is None or view is None:
             return
@@ -232,7 +233,7 @@ class BlockEditing(QObject):
         )
 
     def clear(self) -> None:
-        """Every selected cell to null."""
+        """Set every selected cell to null."""
         target, view = self._editable("clear"), self._tab.view
         if target is None or view is None:
             return
@@ -249,7 +250,7 @@ class BlockEditing(QObject):
             self._commit(BlockEdit(view, pastes), f"set {_named(parts)} to NULL")
 
     def _take(self, view: View, block: Block, pastes: list[Paste], verb: str = "paste into") -> None:
-        """Paste what was read, or ask before."""
+        """Paste the block, after a question where something would be lost or added."""
         if not pastes:
             several = len(self._tab.grid.selection.blocks) > 1 and (block.height, block.width) != (1, 1)
             size = f"{counted(block.height, 'row')} and {counted(block.width, 'column')}"
@@ -283,7 +284,7 @@ class BlockEditing(QObject):
         return Questions(unread, max(0, last - view.num_rows), max(0, block.width - widest))
 
     def replace(self) -> ReplaceDialog | None:
-        """Ask what is to be found and what takes its place; None where nothing can be."""
+        """Open the dialog that finds and replaces; None where no text can be replaced."""
         target, view, grid = self._editable("replace", needs_cell=False), self._tab.view, self._tab.grid
         table = self._tab.table
         if target is None or view is None:
@@ -325,7 +326,7 @@ class BlockEditing(QObject):
         return [*scopes, Scope(f"All {view.num_rows:,} rows", view, [range(view.num_rows)])]
 
     def _replaced(self, table: Table, commit: Commit, plan: ReplacePlan, replacements: Replacements) -> None:
-        """Rows stay where they are; of those beyond the filter nothing is known."""
+        """Keep rows in place where the replaced rows are known; those outside the filter are not."""
         shown = self._tab.shown
         if shown is not None and shown.view.snapshot is plan.view.snapshot:
             same = shown.view is plan.view
@@ -336,7 +337,7 @@ class BlockEditing(QObject):
     # ------------------------------------------------------------------- rows
 
     def delete_rows(self) -> None:
-        """The rows of the selection, after a question when they are many."""
+        """Delete the selected rows, after a question when there are many."""
         target, view, spans = self._editable("delete_rows"), self._tab.view, self._spans()
         if target is None or view is None or not spans:
             return
@@ -348,7 +349,7 @@ class BlockEditing(QObject):
             self._ask(f"Delete {counted(count, 'row')}?", f"Delete {counted(count, 'row')}", go_on)
 
     def insert_rows(self) -> None:
-        """As many rows as are selected, at the end: empty but for the defaults of a table's columns."""
+        """Add as many rows as are selected at the end, empty except for the columns' defaults."""
         target, view = self._editable("insert_rows", needs_cell=False), self._tab.view
         if target is None or view is None:
             return
@@ -395,8 +396,8 @@ class BlockEditing(QObject):
     # ----------------------------------------------------------------- shared
 
     def _editable(self, again: str, needs_cell: bool = True) -> EditTarget | None:
-        """What the edits go to when the rows can be edited; otherwise the tab says why they cannot. `again`
-        is what to call in the tab of a copy."""
+        """The target of edits if the rows can be edited; otherwise say why not, or request an import. `again`
+        is the name of the method to call in the tab of the copy."""
         tab, current = self._tab, self._tab.grid.selection.current
         if tab.view is None or (needs_cell and current is None):
             return None
@@ -412,13 +413,13 @@ class BlockEditing(QObject):
         return target
 
     def _parts(self) -> list[Part]:
-        """The selected cells, each once, without those that never change."""
+        """The selected cells, each once, without the columns that cannot be edited."""
         grid = self._tab.grid
         blocks = [(b, [name for name in grid.names_in(b) if name != ID]) for b in grid.selection.blocks]
         return disjoint_parts([(block, names) for block, names in blocks if names])
 
     def _spans(self) -> list[range]:
-        """The selected rows, each once, from the top."""
+        """The selected rows, each once, from top to bottom."""
         rows = [(block, ["row"]) for block in self._tab.grid.selection.blocks]
         return [range(top, bottom + 1) for top, bottom, _ in disjoint_parts(rows)] if rows else []
 
@@ -443,7 +444,7 @@ class BlockEditing(QObject):
         self._tab.commits.run(table, change, f"Changing {self._tab.name}", stored, asker=self)
 
     def _select(self, area: Area | None, new: int) -> None:
-        """What was pasted, or the new rows, now that they are shown."""
+        """Select what was pasted, or the new rows, once they are shown."""
         grid = self._tab.grid
         model = grid.grid_model
         if new and model.num_rows >= new and grid.selection.current is not None:
@@ -460,7 +461,7 @@ class BlockEditing(QObject):
 
 
 def _column_groups(texts: Sequence[str], selected: Sequence[str]) -> list[tuple[str, Sequence[str]]]:
-    """Where to look, by what it is called: the selected text columns first, then all, then each."""
+    """The scopes of a search with their labels: the selected text columns, then all, then each one."""
     chosen = [name for name in texts if name in selected]
     groups: list[tuple[str, Sequence[str]]] = []
     if len(chosen) > 1:
@@ -472,7 +473,7 @@ def _column_groups(texts: Sequence[str], selected: Sequence[str]) -> list[tuple[
 
 
 def _go_on(again: str, block: CellRange | None, names: Sequence[str], tab: Any) -> None:
-    """In the tab of a copy, with the same cells selected."""
+    """Repeat the edit in the tab of a copy, with the same cells selected."""
     known = tab.grid.grid_model.names
     places = [tab.grid.place(known.index(name)) for name in names if name in known]
     if block is not None and places:
@@ -481,7 +482,7 @@ def _go_on(again: str, block: CellRange | None, names: Sequence[str], tab: Any) 
 
 
 def _named(parts: Sequence[Part]) -> str:
-    """The columns, for the history."""
+    """The columns as the history names them."""
     names = list(dict.fromkeys(name for _, _, part in parts for name in part))
     if len(names) > MOST_NAMED:
         return f"{len(names):,} columns"

@@ -1,4 +1,4 @@
-"""Editing single cells of a tab: typed, committed, shown as unsaved until they are stored."""
+"""Editing single cells of a tab: typed, committed, and shown as unsaved until they are stored."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from lamella.ui.window.loader import Tab, TableCell
 
 @dataclass(eq=False)
 class Edit:
-    """`text` is what was typed, None for null."""
+    """An edit of one cell. `text` is what was typed, None for null."""
 
     cell: TableCell
     text: str | None
@@ -54,7 +54,7 @@ class Edit:
 
 
 class Edits(QObject):
-    """`again` when somebody wants to mend what could not be stored."""
+    """The edits of a tab that are not stored yet. `again` asks to edit again what could not be stored."""
 
     again = Signal(Edit)
 
@@ -67,17 +67,17 @@ class Edits(QObject):
         tab.review.changed.connect(self._show)
 
     def at(self, row: int, name: str) -> Edit | None:
-        """The newest one of this cell that is not stored and shown yet."""
+        """The newest edit of this cell that is not yet stored and shown."""
         edits = reversed(self._edits)
         return next((edit for edit in edits if (edit.cell.row, edit.cell.name) == (row, name)), None)
 
     def commit(self, edit: Edit) -> None:
-        """Queue it, in the row it was typed into wherever that row is by then."""
+        """Queue an edit. It goes to the row it was typed into, wherever that row is by then."""
         table = self._tab.table
         if table is None and self._tab.standing.target is None:
             value_text = "NULL" if edit.text is None else f"“{edit.text}”"
             why = (
-                "the file is read-only by now"
+                "the file has become read-only"
                 if self._tab.standing.wants_copy
                 else self._tab.standing.not_now
             )
@@ -112,7 +112,7 @@ class Edits(QObject):
         )
 
     def forget_failed(self, cell: TableCell) -> None:
-        """Let go of what could not be stored in this cell."""
+        """Drop the edits of this cell that could not be stored."""
         here = (cell.row, cell.name)
         self._edits = [
             edit for edit in self._edits if not edit.error or (edit.cell.row, edit.cell.name) != here
@@ -141,7 +141,7 @@ class Edits(QObject):
         )
 
     def _drop_stored(self) -> None:
-        """The rows that come now have them."""
+        """Drop the stored edits: the rows that are now loaded contain them."""
         self._edits = [edit for edit in self._edits if not edit.stored]
         self._show()
 
@@ -157,8 +157,8 @@ class Edits(QObject):
 
 
 class AllMarks(Mapping[tuple[int, int], Mark]):
-    """Marks by row and column of a grid: few of its `own`, and those of staged edits, by row and name. Of
-    these there may be very many: none is touched before it is asked for."""
+    """Marks by row and column of a grid: its `own`, which are few, and those of staged edits, by row and
+    name. There may be very many of these, so none is touched until it is needed."""
 
     def __init__(
         self,
@@ -180,7 +180,7 @@ class AllMarks(Mapping[tuple[int, int], Mark]):
                 yield row, self._columns[name]
 
     def __len__(self) -> int:
-        """Those of columns that the grid lacks count, too."""
+        """The count includes marks in columns that the grid lacks."""
         both = sum((row, self._names[column]) in self._staged for row, column in self._own)
         return len(self._own) + len(self._staged) - both
 
@@ -188,7 +188,7 @@ class AllMarks(Mapping[tuple[int, int], Mark]):
 NARROWEST = 96
 AREA_LINES, AREA_LETTERS = 7, 40
 FEW_VALUES = 50
-"""So many different texts of a column are offered while typing."""
+"""At most this many different texts of a column are offered while typing."""
 Editor = CellEditor | CellArea | CellCheck
 
 
@@ -200,7 +200,7 @@ def too_long(text: str, name: str) -> str:
 
 
 def few_values(view: View, name: str, job: Job) -> list[str]:
-    """The texts of a column; none where there are many. Blocks."""
+    """The different texts of a column, sorted; empty if there are more than `FEW_VALUES`. Blocks."""
     rows = query_of(SnapshotSource(view.snapshot))
     counts = read_counts(ValueRequest(rows, name, {name: view.schema.field(name).type}), "", job)
     texts = [count.value for count in counts.values]
@@ -208,8 +208,11 @@ def few_values(view: View, name: str, job: Job) -> list[str]:
 
 
 class CellEditing(QObject):
-    """`import_requested` when the dataset cannot be edited in place: row, column name and what was typed.
-    `fill_requested` has what was typed for all selected cells, None for null."""
+    """Opens, follows and closes the editor of the current cell.
+
+    `import_requested` is emitted when the dataset cannot be edited in place, with row, column name and what
+    was typed; `fill_requested` with what was typed for all selected cells, None for null.
+    """
 
     import_requested = Signal(object, str, object)
     fill_requested = Signal(object)
@@ -233,8 +236,8 @@ class CellEditing(QObject):
         return self._editor
 
     def begin(self, typed: str | None = None) -> None:
-        """Edit the current cell: what is there, or beginning with `typed`. Text that is in edit already is
-        edited in an area."""
+        """Edit the current cell, starting with its value or with `typed`. Beginning again while a text is
+        being edited switches to the multi-line editor."""
         grid, current = self._tab.grid, self._tab.grid.selection.current
         if self._editor is not None:
             self._enlarge("")
@@ -259,17 +262,17 @@ class CellEditing(QObject):
             self._open_with_value(row, column)
 
     def settle(self) -> bool:
-        """Hand over what is typed; False where it does not fit, and stays in its field."""
+        """Commit what is being typed; return False where it is not valid, and keep the editor open."""
         return self._editor is None or self._editor.finish()
 
     def dismiss(self) -> None:
-        """Leave the cell as it was."""
+        """Close the editor and leave the cell unchanged."""
         cell = self._close()
         if cell is not None:
             self._edits.forget_failed(cell)
 
     def _open_with_value(self, row: int, column: int) -> None:
-        """With the text on screen when it is whole, otherwise with the one that is read now."""
+        """Open with the text on screen if it is complete, otherwise with the one read now."""
         view, name = self._tab.view, self._tab.grid.grid_model.names[column]
         assert view is not None
         cell, edit = self._tab.cells.cell(row, name), self._edits.at(row, name)
@@ -297,7 +300,7 @@ class CellEditing(QObject):
             return CUT
 
     def _switch(self, row: int, column: int) -> None:
-        """True to false, and false or null to true."""
+        """Change true to false, and false or null to true."""
         cell = self._tab.cells.cell(row, self._tab.grid.grid_model.names[column])
         edit = self._edits.at(row, cell.name)
         mark = self._tab.review.marks.get((row, cell.name))
@@ -336,7 +339,7 @@ class CellEditing(QObject):
         editor.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _make(self, field: pa.Field, text: str | None, typed: str | None, in_area: bool) -> Editor:
-        """The field for a value of this type. What is typed begins in a line, unless it is JSON."""
+        """The editor for a value of this type. Typing starts in one line, except for JSON."""
         grid, kind = self._tab.grid, kind_of(field.type)
         if kind is Kind.BOOLEAN and typed is None:
             return CellCheck(field.type, text, grid.viewport())
@@ -345,7 +348,7 @@ class CellEditing(QObject):
         return CellEditor(field.type, text, typed, grid.viewport())
 
     def _enlarge(self, more: str) -> None:
-        """Go on in an area, with `more` where the cursor is."""
+        """Continue in the multi-line editor, with `more` inserted at the cursor."""
         editor = self._editor
         if not isinstance(editor, CellEditor) or kind_of(editor.type) is not Kind.TEXT:
             return
@@ -362,7 +365,7 @@ class CellEditing(QObject):
             self._reason.say(reason, self._editor.geometry())
 
     def _offer(self, field: pa.Field) -> None:
-        """Offer the values that a text column holds, where they are few, or the two of a boolean one."""
+        """Offer the values of a text column if they are few, or the two of a boolean column."""
         view, name, editor = self._tab.view, field.name, self._editor
         assert isinstance(editor, CellEditor)
         if kind_of(field.type) is Kind.BOOLEAN:
@@ -385,7 +388,7 @@ class CellEditing(QObject):
             )
 
     def follow(self) -> None:
-        """Keep the field over its cell while the grid scrolls."""
+        """Keep the editor over its cell while the grid scrolls."""
         place = self._place()
         rect = self._editor and self._tab.grid.cell_rect(place)
         if rect:
@@ -397,14 +400,14 @@ class CellEditing(QObject):
                 self._reason.place(self._editor.geometry())
 
     def _wanted_width(self) -> int:
-        """Of a day and the button of its calendar."""
+        """The width of a date with its calendar button; 0 for other types."""
         editor = self._editor
         if not isinstance(editor, CellEditor) or kind_of(editor.type) not in DAYS:
             return 0
         return editor.fontMetrics().horizontalAdvance(editor.text() or "2013-01-31") + 3 * editor.height()
 
     def _area(self, cell: QRect) -> QRect:
-        """Larger than its cell, and inside the grid."""
+        """The multi-line editor's rectangle: larger than its cell, and inside the grid."""
         look, around = theme.current(), self._tab.grid.viewport().rect()
         width = max(cell.width(), AREA_LETTERS * look.line_height() // 2)
         size = QSize(min(width, around.width()), min(AREA_LINES * look.line_height(), around.height()))
@@ -413,14 +416,14 @@ class CellEditing(QObject):
         return QRect(QPoint(left, top), size)
 
     def _place(self) -> tuple[int, int] | None:
-        """Row and place of the cell in edit; None when it is not among those shown."""
+        """Row and column position of the cell being edited; None when it is not shown."""
         cell, names = self._cell, self._tab.grid.grid_model.names
         if cell is None or cell.row is None or cell.name not in names:
             return None
         return cell.row, self._tab.grid.place(names.index(cell.name))
 
     def _follow_row(self) -> None:
-        """The rows around the field may have changed; it stays with its own."""
+        """Keep the editor with its own row when the rows around it change."""
         if self._editor is None:
             return
         place = self._place()
@@ -460,7 +463,7 @@ class CellEditing(QObject):
             )
 
     def _close(self) -> TableCell | None:
-        """The cell that was in edit."""
+        """Close the editor and return the cell that was being edited."""
         (editor, self._editor), (cell, self._cell) = (self._editor, None), (self._cell, None)
         if self._offering is not None:
             self._offering.cancel()

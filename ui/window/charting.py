@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 CHART, SPEC, DISPLAY = "chart", "spec", "display"
 MOST_COLUMNS = 20
-"""That were selected by hand, and not the whole row."""
+"""More columns than this are a selection of whole rows, not columns chosen by hand."""
 MOST_TOGETHER = 3
-"""Columns of an answer that is charted as a whole."""
+"""An answer with at most this many columns is charted as a whole."""
 
 
 class ChartedTab(Tab, Protocol):
@@ -44,10 +44,10 @@ class ChartedTab(Tab, Protocol):
 
 
 class Charting(QObject):
-    """Nothing of charts is loaded before one is wanted."""
+    """Shows the chart of a tab. No chart code is loaded before the first chart is shown."""
 
     def __init__(self, tab: ChartedTab, place: QHBoxLayout, choices: Path) -> None:
-        """`place` is where the grid stands, `choices` the file of what was chosen in exports."""
+        """`place` is the layout that holds the grid; `choices` is the file that remembers export options."""
         super().__init__(tab)  # type: ignore[arg-type]
         self._tab, self._place, self._choices = tab, place, choices
         self.view: ChartView | None = None
@@ -61,7 +61,7 @@ class Charting(QObject):
 
     @property
     def status(self) -> str:
-        """Such as `53 figures of 326,304 rows · 18 ms`."""
+        """A text for the status bar, such as `53 figures of 326,304 rows · 18 ms`."""
         data = None if self.view is None else self.view.data
         if data is None:
             return "drawing…" if self.view is not None and self.view.running else ""
@@ -72,7 +72,7 @@ class Charting(QObject):
         return text if fetched is None or fetched.is_whole else f"{text} · {fetched.engine}"
 
     def is_drawn(self, spec: ChartSpec) -> bool:
-        """Whether this chart is what is shown."""
+        """Whether this chart is drawn and shown."""
         view = self.view
         return view is not None and not view.running and view.data is not None and view.data.spec == spec
 
@@ -83,7 +83,7 @@ class Charting(QObject):
             self.show()
 
     def show(self) -> None:
-        """In place of the grid; the first time of the columns that are selected."""
+        """Show the chart in place of the grid; the first time, it draws the selected columns."""
         view = self._made()
         self._tab.pane.hide()
         view.show()
@@ -115,8 +115,8 @@ class Charting(QObject):
             self.view.show_rows(loaded.lines.rows, schema, loaded.total_rows, self._columns(schema))
 
     def _columns(self, schema: pa.Schema) -> list[str]:
-        """Those that are selected, or that of the current cell. At the first column, where the cursor begins,
-        those of a small answer are meant together, such as a group and its sum."""
+        """The selected columns, or the current one. With the cursor still in the first column, all columns of
+        a small answer, such as a group and its sum."""
         grid = self._tab.grid
         blocks = grid.selection.blocks
         names = [name for block in blocks for name in grid.names_in(block) if name in schema.names]
@@ -130,11 +130,11 @@ class Charting(QObject):
 
     @property
     def _is_answer(self) -> bool:
-        """Whether its rows are groups, or what a statement in SQL gave."""
+        """Whether the rows are groups, or the result of an SQL statement."""
         return self._tab.line.grouping is not None or isinstance(self._tab.dataset, Computed)
 
     def _filter(self, condition: Filter) -> None:
-        """In place of what this chart was filtered by before by the same columns."""
+        """Filter by a condition; it replaces the chart's earlier filter on the same columns."""
         key = frozenset(columns_read(condition))
         before = [self._conditions[key]] if key in self._conditions else []
         self._conditions[key] = condition
@@ -155,14 +155,15 @@ class Charting(QObject):
 
     @property
     def layout(self) -> dict[str, Any]:
-        """As JSON, for a saved view; nothing while the table is shown."""
+        """The chart as JSON for a saved view; empty while the table is shown."""
         if self.view is None or not self.shown:
             return {}
         display = vars(self.view.form.display)
         return {CHART: {SPEC: self.view.spec.to_json(), DISPLAY: dict(display)}}
 
     def show_layout(self, layout: Mapping[str, Any]) -> None:
-        """The chart of a saved view, or the table. What cannot be read is left out, and said."""
+        """Show the chart of a saved view, or the table. Parts that cannot be read are skipped with a
+        message."""
         saved = layout.get(CHART)
         if not isinstance(saved, Mapping):
             self.hide()
@@ -186,7 +187,7 @@ class Charting(QObject):
     # ------------------------------------------------------------------- export
 
     def export(self, kind: str) -> None:
-        """The picture as "png" or "svg", or the figures."""
+        """Export the picture as "png" or "svg", or the figures."""
         view = self.view
         if view is None or view.data is None:
             return
@@ -204,7 +205,7 @@ class Charting(QObject):
             self.write_picture(Path(chosen).with_suffix(suffix))
 
     def write_picture(self, path: Path) -> None:
-        """As the suffix says, off the GUI thread."""
+        """Write the picture in the format of the suffix, off the GUI thread."""
         from lamella.ui.charts.figures import write_picture
 
         view, tab = self.view, self._tab

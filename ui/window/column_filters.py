@@ -1,4 +1,4 @@
-"""Filters of single columns, made at their header: chosen from the values that there are, or typed."""
+"""Filters of single columns, set at their header: chosen from the column's values, or typed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Types = Mapping[str, pa.DataType]
 
 
 def listed_values(node: Node, name: str, types: Types) -> list[Any] | None:
-    """The values that a condition on this column lists, null among them; None where it asks anything else."""
+    """The values that a condition on this column lists, including null; None if it is any other condition."""
     if not node.on:
         return None
     if isinstance(node, Group):
@@ -45,7 +45,7 @@ def listed_values(node: Node, name: str, types: Types) -> list[Any] | None:
 
 
 def condition_of_values(name: str, kind: pa.DataType, values: Sequence[Any]) -> Filter | None:
-    """That a value is one of these; None stands for null."""
+    """The condition that a value is one of these; None stands for null."""
     not_null = [value for value in values if value is not None]
     if not values:
         return None
@@ -67,8 +67,8 @@ class FilteredTab(Tab, Protocol):
 
 
 class ColumnFilters(QObject):
-    """Those of one tab. Each is a condition of the last filter step, where all of its conditions are to be
-    met."""
+    """The column filters of one tab. Each is a condition of the last filter step, if that step requires
+    all of its conditions."""
 
     def __init__(self, tab: FilteredTab) -> None:
         super().__init__(tab)
@@ -79,7 +79,7 @@ class ColumnFilters(QObject):
         tab.grid.filter_row.typed.connect(self._take)
 
     def choose_values(self, name: str | None) -> ValuePicker | None:
-        """Open a list of the values of a column under its header; those that are taken become a condition."""
+        """Open a list of a column's values under its header; the chosen values become a condition."""
         tab, view = self._tab, self._tab.view
         if view is None or name is None:
             return None
@@ -115,7 +115,7 @@ class ColumnFilters(QObject):
     # --------------------------------------------------------------- filter row
 
     def toggle_row(self) -> None:
-        """Show the row of fields, with the keyboard above the current column, or take it away."""
+        """Show the filter row, with the keyboard above the current column, or hide it."""
         grid, row = self._tab.grid, self._tab.grid.filter_row
         if row.is_shown:
             row.set_shown(False)
@@ -166,7 +166,7 @@ class ColumnFilters(QObject):
     # ----------------------------------------------------------------- the steps
 
     def change(self, change: Callable[[Group], None], session: int = 0) -> None:
-        """Change the conditions of the last filter step, in place; a new step is made where there is none."""
+        """Change the conditions of the last filter step in place; if there is none, add one."""
         tab = self._tab
         tab.steps.close_editor()
         line, place = tab.line, tab.line.last_of(Where)
@@ -189,7 +189,7 @@ class ColumnFilters(QObject):
         return dict(zip(schema.names, schema.types, strict=True))
 
     def _tree(self) -> Group:
-        """That of the last filter step."""
+        """The conditions of the last filter step."""
         line = self._tab.line
         place = line.last_of(Where)
         if place is None:
@@ -200,7 +200,7 @@ class ColumnFilters(QObject):
         )
 
     def _rows(self, view: View | ComputedView) -> Query:
-        """What the filters at the end of the line are given."""
+        """The rows that go into the filters at the end of the line."""
         if not isinstance(view, ComputedView):
             return query_of(SnapshotSource(view.snapshot))
         tab, place = self._tab, self._tab.line.last_of(Where)
@@ -208,7 +208,7 @@ class ColumnFilters(QObject):
         return query_of_line(tab.line, tab.dataset, tab.steps.steps_before(place))
 
     def _others(self, tree: Group, node: Node | None, types: Types) -> list[Filter]:
-        """What the rows that are shown have to meet besides a condition."""
+        """All other conditions that the shown rows meet, without the one of `node`."""
         line, place = self._tab.line, self._tab.line.last_of(Where)
         steps = [one.step for n, one in enumerate(line.steps) if n >= line.tail and n != place and one.on]
         conditions = [step.condition for step in steps if isinstance(step, Where)]
@@ -226,13 +226,13 @@ def _condition_of(step: object) -> Filter | None:
 
 
 def _is_own(node: Node, name: str, types: Types) -> bool:
-    """Whether the field of a column shows a condition."""
+    """Whether the filter row can show this condition in the column's field."""
     own = isinstance(node, Condition) and node.column == name
     return own and isinstance(node, Condition) and written_condition(node, types) is not None
 
 
 def replace_node(root: Group, node: Node | None, condition: Filter | None) -> None:
-    """Put a condition in the place of one, or behind all; None takes it away."""
+    """Replace the condition of `node`; without a node append it, without a condition remove the node."""
     added = from_filter(condition)
     children = added.children if added.every else [added]
     place = len(root.children) if node is None else root.children.index(node)

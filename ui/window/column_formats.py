@@ -1,4 +1,4 @@
-"""How the values of a column are shown: the form for it, under the header of the column."""
+"""The form that chooses how the values of a column are shown, under the column's header."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from lamella.ui.window.loader import Tab
 
 
 class ColumnFormats(QObject):
-    """Those of one tab."""
+    """Opens the format forms of one tab."""
 
     def __init__(self, tab: Tab) -> None:
         super().__init__(tab)
@@ -25,7 +25,7 @@ class ColumnFormats(QObject):
         self.form: FormatForm | None = None
 
     def ask(self, name: str) -> FormatForm | None:
-        """Open the form of a column under its header. What is chosen is shown at once; Escape undoes it."""
+        """Open the form of a column under its header. Choices are shown at once; Escape undoes them."""
         tab, view, grid = self._tab, self._tab.view, self._tab.grid
         if view is None or name not in grid.grid_model.names:
             return None
@@ -59,8 +59,8 @@ class ColumnFormats(QObject):
 
 
 def open_beside_column(grid: GridView, column: int, popover: Popover) -> None:
-    """So that the column stays in sight: to its right, or to its left where there is no room. What is closed
-    is gone."""
+    """Open a popover so that the column stays visible: to its right, or to its left where there is no room.
+    It is deleted when it closes."""
     popover.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     grid.show_column(grid.place(column))
     popover.fit()
@@ -72,14 +72,14 @@ def open_beside_column(grid: GridView, column: int, popover: Popover) -> None:
 
 
 def _extent(card: ColumnCard | None) -> tuple[float, float] | None:
-    """The least and greatest value of the rows that are shown, once they were counted."""
+    """The least and greatest value of the shown rows, once they are known."""
     if card is None or card.shown.min is None or card.shown.max is None:
         return None
     return float(card.shown.min), float(card.shown.max)
 
 
 class FormatPopover(Popover):
-    """Escape leaves the column as it was."""
+    """The popover of a format form; Escape restores the column's format."""
 
     def __init__(self, form: FormatForm, owner: QWidget) -> None:
         super().__init__(form, owner)

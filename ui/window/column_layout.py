@@ -1,5 +1,5 @@
-"""How the columns of a tab are shown, as plain data: their order, widths and formats, which are pinned and
-which hidden. A saved view keeps it, and every dataset from one opening to the next."""
+"""How the columns of a tab are shown, as plain data: order, widths, formats, and which are pinned or
+hidden. Saved views contain it, and it is remembered for each dataset."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from lamella.ui.window.memory import Memory
 log = logging.getLogger(__name__)
 ORDER, WIDTHS, PINNED, HIDDEN, SHOWN, FORMATS = "order", "widths", "pinned", "hidden", "shown", "formats"
 HIDDEN_FIRST = (ID,)
-"""Columns that are hidden until somebody wants them."""
+"""Columns that are hidden by default."""
 
 WIDEST = 4000
-"""Pixels of a width that is read."""
+"""The widest column that is accepted from a saved layout, in pixels."""
 
 AFTER_MS = 300
 
 
 def layout_of(grid: GridView) -> dict[str, Any]:
-    """As JSON: nothing of what is as usual."""
+    """The layout as JSON, without what is at its default."""
     header, names = grid.column_header, grid.grid_model.names
     pinned = [names[column] for column in grid.pinning.columns]
     order = header.names_in_order()
@@ -45,12 +45,12 @@ def layout_of(grid: GridView) -> dict[str, Any]:
 
 
 def show_layout(grid: GridView, layout: Mapping[str, Any]) -> None:
-    """As it was saved. What cannot be read of it is left out: the rows are the same without."""
+    """Apply a saved layout. Parts that cannot be read are skipped."""
     for name, value in _mapping(layout.get(FORMATS)).items():
         try:
             grid.set_format(name, Format.from_json(value))
         except ValueError as error:
-            log.warning("The format of column %r was not taken: %s", name, error)
+            log.warning("The format of column %r was ignored: %s", name, error)
     for name, width in _mapping(layout.get(WIDTHS)).items():
         if type(width) is int and 0 < width <= WIDEST:
             grid.column_header.set_width(name, width)
@@ -66,7 +66,7 @@ def show_layout(grid: GridView, layout: Mapping[str, Any]) -> None:
 
 
 def reset_layout(grid: GridView) -> None:
-    """As the columns are when a dataset is opened for the first time."""
+    """Show the columns as they are when a dataset is opened for the first time."""
     names = grid.grid_model.names
     grid.unpin_columns()
     grid.column_header.widths.clear()
@@ -82,14 +82,14 @@ def _mapping(value: object) -> Mapping[str, Any]:
 
 
 def _names(value: object, known: Sequence[str]) -> list[str]:
-    """Those that there are, each once."""
+    """The names in `value` that are known columns, each once."""
     among = set(known)
     names = value if isinstance(value, list) else []
     return list(dict.fromkeys(name for name in names if isinstance(name, str) and name in among))
 
 
 OF_COLUMNS = (ORDER, PINNED, HIDDEN, SHOWN)
-"""Parts of a layout that are of the dataset's own columns alone."""
+"""The parts of a layout that apply to the dataset's own columns only."""
 
 
 class LaidOutTab(Protocol):
@@ -102,8 +102,8 @@ class LaidOutTab(Protocol):
 
 
 class ColumnLayout(QObject):
-    """That of one tab, remembered while the dataset's own columns are shown. Formats and widths are by name,
-    whatever is shown."""
+    """The column layout of one tab. Order, pinning and visibility are remembered while the dataset's own
+    columns are shown; formats and widths are remembered by name, whatever is shown."""
 
     def __init__(self, tab: LaidOutTab) -> None:
         super().__init__(tab)  # type: ignore[arg-type]
@@ -126,27 +126,26 @@ class ColumnLayout(QObject):
             signal.connect(lambda *_: self._soon.start())
 
     def remember(self, memory: Memory) -> None:
-        """Show the columns as they were when the dataset was last shown, and remember what is changed from
-        now on."""
+        """Restore the columns as they were when the dataset was last shown, and save changes from now on."""
 
         def begin() -> None:
             layout = memory.layout(self._tab.key)
             self._own = {key: layout[key] for key in OF_COLUMNS if key in layout}
             show_layout(self._tab.grid, layout)
-            self._waits = not self._shows_own  # a tab that comes back with its steps may show groups
+            self._waits = not self._shows_own  # a restored tab may show groups
             self._known = self._now()
             self._memory = memory
 
         self._tab.when_shown(begin)
 
     def _follow(self) -> None:
-        """Before the grid shows other columns."""
+        """Save before the grid shows other columns."""
         self.save()
         if self._waits:
             QTimer.singleShot(0, self, self._show_own)
 
     def _show_own(self) -> None:
-        """What was saved of the dataset's columns, once they are there."""
+        """Apply the saved layout once the dataset's own columns are shown."""
         if self._waits and self._shows_own:
             self._waits = False
             show_layout(self._tab.grid, self._own)
@@ -162,7 +161,7 @@ class ColumnLayout(QObject):
         self._soon.start()
 
     def save(self) -> None:
-        """What was changed since it was last saved."""
+        """Save the layout if it has changed."""
         self._soon.stop()
         if self._memory is None:
             return

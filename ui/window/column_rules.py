@@ -17,7 +17,7 @@ from lamella.ui.window.loader import Tab
 
 
 class ColumnRulesForms(QObject):
-    """Opens the form of a column of the tab's table."""
+    """Opens the form for a column of the tab's table."""
 
     def __init__(self, tab: Tab) -> None:
         super().__init__(tab)
@@ -25,7 +25,7 @@ class ColumnRulesForms(QObject):
         self.form: RulesForm | None = None
 
     def ask(self, name: str | None) -> None:
-        """Open it at once, and fill it in when what is set is known."""
+        """Open the form at once, and fill it in when the current rules have been read."""
         table, view, grid = self._tab.table, self._tab.view, self._tab.grid
         if table is None or name is None or name == ID:
             self._tab.messages.say("Columns of a table can have a default and checks: import the file first")
@@ -47,7 +47,7 @@ class ColumnRulesForms(QObject):
         )
 
     def _commit(self, table: Table, name: str, rules: Rules, form: RulesForm, popover: Popover) -> None:
-        """The form stays open where the rows do not meet a check, and says which."""
+        """Commit the rules. The form stays open if the rows violate a check, and names the check."""
 
         def change(table: Table, job: Job) -> Commit:
             return rules.commit(table, name, job) or Commit(table.name, table.version)

@@ -1,4 +1,4 @@
-"""Changes to a table: one after the other off the GUI thread, and the rows of a view that they are about."""
+"""Changes to a table, one after the other off the GUI thread, and finding their rows in a view."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Change = Callable[[Table, Job], Commit]
 
 
 class Commits(QObject):
-    """`committed` has the table and what happened to it; every tab that shows the table reads it again."""
+    """`committed` carries the table and its commit; every tab that shows the table then reloads."""
 
     committed = Signal(Table, Commit)
     failed = Signal(Table, Exception)
@@ -45,8 +45,8 @@ class Commits(QObject):
         stopped: Callable[[], None] | None = None,
         asker: QObject | None = None,
     ) -> None:
-        """Queue a change. `done` is called while `asker` lives; with `failed` and `stopped`, those are the
-        caller's to show as long."""
+        """Queue a change. While `asker` lives, `done`, `failed` and `stopped` are called; otherwise failures
+        and stops go to the signals."""
 
         def is_asker_alive() -> bool:
             return asker is None or shiboken6.isValid(asker)
@@ -76,7 +76,7 @@ BACK_AND_FORTH = {"undo": "Undone", "redo": "Redone"}
 
 
 def is_version(commit: Commit) -> bool:
-    """A change of nothing makes none, and has no time."""
+    """Whether the commit made a version; a change of nothing makes none, and has no time."""
     return commit.time is not None
 
 
@@ -93,7 +93,7 @@ def commit_text(commit: Commit) -> str:
 
 
 def _about(commit: Commit) -> str:
-    """The change that was taken back or brought back: "insert of 2 rows", "set delay in 1 row"."""
+    """The change that was undone or redone: "insert of 2 rows", "set delay in 1 row"."""
     change = commit.message.removeprefix(f"{commit.kind} ")
     rows = commit.inserted + commit.updated + commit.deleted
     return f"{change} {'in' if commit.updated else 'of'} {_rows(rows)}" if rows else change
@@ -107,7 +107,7 @@ STEP = 1_000_000
 
 
 def id_at(view: View, row: int) -> int | None:
-    """None past the end of the view."""
+    """The id of a row; None past the end of the view."""
     ids = ids_of(view, row, 1)
     return int(ids[0]) if len(ids) else None
 
@@ -118,7 +118,7 @@ def row_ids(rows: Rows, block: CellRange) -> list[int]:
 
 
 def row_of(view: View, row_id: int, near: int | None, job: Job) -> int | None:
-    """The row of the view with this id, looked for at `near` first; None when the view lacks it."""
+    """The row of the view with this id, checked at `near` first; None when the view lacks it."""
     if near is not None and near < view.num_rows and id_at(view, near) == row_id:
         return near
     if view.snapshot.ids is None:
@@ -128,7 +128,7 @@ def row_of(view: View, row_id: int, near: int | None, job: Job) -> int | None:
 
 
 def _row_at(view: View, position: int, job: Job) -> int | None:
-    """Positions ascend unless the view is sorted."""
+    """The row at a position; positions ascend unless the view is sorted."""
     if view.query.sort:
         return _first_row(view, position, job)
     row = bisect_left(range(view.num_rows), position, key=lambda r: int(view.positions(r, 1)[0]))

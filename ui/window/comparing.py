@@ -35,13 +35,14 @@ if TYPE_CHECKING:
     from lamella.ui.comparison.view import ComparisonView
 
 CHIP_WIDTH = 240
-"""At most, of what is compared; two long names would make the window wider than it is."""
+"""The most pixels for the name of the other side; longer names would widen the window."""
 
 
 @dataclass(frozen=True)
 class Compared:
-    """What is compared: `make` does it on a worker. `follows` is whether a side is the newest version of the
-    tab's table, which commits change; `other` is what somebody chose, and how, None for versions."""
+    """A comparison. `make` computes it on a worker. `follows` says whether a side is the newest version of
+    the tab's table, which commits change. `other` and `choices` are what the user chose; None for
+    versions."""
 
     chip: str
     make: Callable[[Job], Comparison]
@@ -64,10 +65,10 @@ class ComparedTab(Tab, Protocol):
 
 
 class Comparing(QObject):
-    """Nothing of comparisons is loaded before one is wanted."""
+    """Shows the comparison of a tab. No comparison code is loaded before the first comparison."""
 
     def __init__(self, tab: ComparedTab, place: QHBoxLayout, exports: Path) -> None:
-        """`place` is where the grid stands, `exports` the file of what was chosen in exports."""
+        """`place` is the layout that holds the grid; `exports` is the file that remembers export options."""
         super().__init__(tab)  # type: ignore[arg-type]
         self._tab, self._place, self._exports = tab, place, exports
         self.view: ComparisonView | None = None
@@ -96,7 +97,7 @@ class Comparing(QObject):
 
     @property
     def front_copying(self) -> Copying:
-        """Of the rows that are on screen: those compared, or the tab's own."""
+        """Copying for the rows on screen: the compared rows, or the tab's own."""
         return self.copying if self.shown and self.copying is not None else self._tab.copying
 
     def export_front(self) -> None:
@@ -109,7 +110,8 @@ class Comparing(QObject):
     # ------------------------------------------------------------------- what is compared
 
     def compare_versions(self, before: int, after: int | None = None) -> None:
-        """Two versions of the table; the later one is the newest, and stays so, when it is not given."""
+        """Compare two versions of the table; without `after`, compare with the newest, also after new
+        commits."""
         table = self._tab.table
         if table is None:
             return
@@ -126,7 +128,7 @@ class Comparing(QObject):
         self._show(Compared(chip, make, after is None, versions=(before, after)))
 
     def compare_with(self, other: OtherSide, choices: Choices, swapped: bool = False) -> None:
-        """The rows of the tab, as they are without its steps, and another dataset."""
+        """Compare the tab's dataset, without its steps, with another dataset."""
         dataset, name = self._tab.dataset, self._tab.name
 
         def make(job: Job) -> Comparison:
@@ -145,7 +147,7 @@ class Comparing(QObject):
         self._show(Compared(chip, make, follows, other, choices, swapped))
 
     def ask(self, others: Mapping[str, Callable[[], Source]]) -> CompareDialog:
-        """What to compare with; `others` are open already, the tab's own dataset among them."""
+        """Ask what to compare with; `others` are the open datasets, including the tab's own."""
         from lamella.ui.comparison.dialog import CompareDialog, sides_of
 
         tab, now = self._tab, self.compared
@@ -161,7 +163,7 @@ class Comparing(QObject):
         return dialog
 
     def swap(self) -> None:
-        """Swap sides."""
+        """Swap the two sides."""
         now = self.compared
         if now is None:
             return
@@ -190,7 +192,7 @@ class Comparing(QObject):
             self.view.stop()
 
     def go_on(self, backwards: bool = False) -> None:
-        """To the next row that differs, or the one before."""
+        """Go to the next row that differs, or to the previous one."""
         if self.view is not None and self.shown:
             self.view.go_on(backwards)
 
@@ -210,7 +212,7 @@ class Comparing(QObject):
         self._changed()
 
     def _follow_commit(self, table: Table, commit: Commit) -> None:
-        """What was compared with the newest version is compared again."""
+        """Compare again if one side is the newest version."""
         now = self.compared
         if table is self._tab.table and now is not None and now.follows and self.shown and commit.time:
             assert self.view is not None
@@ -228,7 +230,7 @@ class Comparing(QObject):
     # ------------------------------------------------------------------- what is done with it
 
     def export(self) -> None:
-        """The rows that differ, as a file."""
+        """Export the rows that differ."""
         from lamella.ui.dialogs.export_dialog import ExportDialog
         from lamella.ui.dialogs.export_options import ExportChoices
 
@@ -247,7 +249,7 @@ class Comparing(QObject):
         self._tab.messages.say(text, kind="message-success")
 
     def ask_apply(self) -> ApplyDialog | None:
-        """Which differences become changes of the table."""
+        """Ask which differences to apply to the table."""
         from lamella.ui.comparison.apply_dialog import ApplyDialog
 
         view, tab = self.view, self._tab
@@ -301,7 +303,7 @@ class Comparing(QObject):
 
 
 class _CopiedRows(QObject):
-    """The comparison as what is copied from."""
+    """The comparison as a source of rows to copy."""
 
     def __init__(self, tab: ComparedTab, view: ComparisonView) -> None:
         super().__init__(view)
@@ -315,7 +317,7 @@ class _CopiedRows(QObject):
 
 
 def export_rows(comparison: Comparison) -> Any:
-    """The rows that differ, for the dialog that exports rows."""
+    """The rows that differ, as the export dialog takes them."""
     from lamella.core.transfer.exporting import Destination
     from lamella.core.transfer.exporting import Export as Written
     from lamella.core.transfer.writer import Rows

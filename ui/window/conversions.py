@@ -1,4 +1,4 @@
-"""A column of text read as numbers or dates, offered in its header's menu where it looks like it."""
+"""Reading a text column as numbers or dates, offered in its header's menu if its values look like them."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from lamella.ui.window.file_watch import FileTab
 
 
 class Conversions(QObject):
-    """Of one tab. What a column looks like, and how many of its values would be lost, is found out off the
-    GUI thread while the menu is open."""
+    """The conversions of one tab. What a column looks like, and how many values would be lost, is computed
+    off the GUI thread while the menu is open."""
 
     def __init__(self, tab: FileTab) -> None:
         super().__init__(tab)
@@ -32,7 +32,7 @@ class Conversions(QObject):
         self._counting: Handle | None = None
 
     def add_to(self, menu: QMenu, name: str | None) -> None:
-        """An entry that appears once it is known that the column looks like numbers or dates."""
+        """Add an entry that appears once the column is known to look like numbers or dates."""
         tab = self._tab
         of_file = tab.table is None and takes_types(tab.dataset)
         if name is None or not (tab.table is not None or of_file) or split_steps(tab.line.active)[0]:
@@ -57,7 +57,7 @@ class Conversions(QObject):
         self.count(name, goal, lambda conversion: _say(action, conversion))
 
     def count(self, name: str, goal: Goal, then) -> None:  # type: ignore[no-untyped-def]
-        """How many values would be lost, of all."""
+        """Count how many of all values would be lost."""
         dataset = self._tab.dataset
         if self._counting is not None:
             self._counting.cancel()
@@ -67,7 +67,7 @@ class Conversions(QObject):
         )  # fmt: skip
 
     def ask(self, name: str, goal: Goal) -> None:
-        """Say what would be lost, and do it when that is wanted."""
+        """Say what would be lost, and convert if the user agrees."""
         self.count(name, goal, lambda conversion: self._propose(name, conversion))
 
     def _propose(self, name: str, conversion: Conversion) -> None:
@@ -78,7 +78,8 @@ class Conversions(QObject):
         )
 
     def apply(self, name: str, conversion: Conversion) -> None:
-        """In a table, a change that undo takes back; of a file in place, another reading of it."""
+        """Convert: in a table as a change that can be undone, in a file in place by reading it
+        differently."""
         tab = self._tab
         if tab.table is not None:
             tab.commits.run(
@@ -92,7 +93,7 @@ class Conversions(QObject):
         stored = {new: old for old, new in dict(options.get("names", ())).items()}.get(name, name)
         types = {**dict(options.get("types", ())), stored: str(conversion.kind.storage_type)}
         options["types"] = tuple(types.items())
-        if conversion.is_assumed:  # the count was made by it
+        if conversion.is_assumed:  # use the order of day and month that the count assumed
             options.setdefault("dates", conversion.kind.spelling.order)
         tab.reopening.reopen(with_options(reading, options))
 

@@ -1,4 +1,4 @@
-"""ONE table of the forms in which cells are copied, each written from whole values."""
+"""ONE table of the formats in which cells are copied. Each writes complete values."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ CSV_SPECIAL = ',"\n\r'
 
 @dataclass(frozen=True)
 class Cells:
-    """What is copied: `pages` have the columns of `schema` and come one after the other. `name` is what a
-    table of them is called."""
+    """Cells to copy: `pages` have the columns of `schema` and follow one another. `name` is the name of
+    a table made of them."""
 
     name: str
     schema: pa.Schema
     pages: Iterable[pa.Table]
     formats: Mapping[str, Format] = field(default_factory=dict)
-    """How columns are shown, by name."""
+    """How columns are formatted, by name."""
 
     def rows_of_texts(self) -> Iterator[tuple[str | None, ...]]:
         for page in self.pages:
@@ -67,14 +67,14 @@ def _tsv_as_shown(cells: Cells) -> Lines:
 
 
 def tsv_cell(text: str | None) -> str:
-    """Quoted where a spreadsheet would otherwise end the cell early, or take a quote of its own for ours."""
+    """Quote a text that a spreadsheet would otherwise split or unquote."""
     if text is None:
         return ""
     return _in_quotes(text) if text.startswith('"') or any(c in text for c in TAKEN_APART) else text
 
 
 def _csv(cells: Cells) -> Lines:
-    """Null is nothing, empty text a pair of quotes."""
+    """CSV: null is written as nothing, empty text as a pair of quotes."""
     yield ",".join(map(_csv_cell, cells.schema.names))
     for row in cells.rows_of_texts():
         yield ",".join(map(_csv_cell, row))
@@ -102,7 +102,7 @@ def _json(cells: Cells) -> Lines:
 
 
 def _json_value(value: Any) -> str:
-    """JSON knows neither NaN nor the infinities, dates nor bytes: they are text."""
+    """A value as JSON; NaN, infinities, dates and bytes, which JSON lacks, become text."""
     if isinstance(value, Decimal) and value.is_finite():
         return str(value)
     if isinstance(value, dict):
@@ -163,7 +163,8 @@ def _sql_rows(cells: Cells, end: str) -> Lines:
 
 
 def _in_list(cells: Cells) -> Lines:
-    """Each value once, without nulls, which no list finds; of several columns rows in brackets."""
+    """An SQL IN list: each value once, without nulls, which IN never finds; rows of several columns in
+    parentheses."""
     types, seen = cells.schema.types, dict[str, None]()
     for row in cells.rows_of_values():
         if None not in row:
@@ -176,7 +177,7 @@ SQL_TYPES = {Kind.DATE: "DATE", Kind.TIME: "TIME", Kind.UUID: "UUID"}
 
 
 def sql_literal(value: Any, type_: pa.DataType) -> str:
-    """As DuckDB and PostgreSQL read it."""
+    """A value as a literal of DuckDB and PostgreSQL."""
     if value is None:
         return "NULL"
     if isinstance(value, bool):

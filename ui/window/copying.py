@@ -1,4 +1,4 @@
-"""Copies what is selected, in one of several formats, read in full off the GUI thread."""
+"""Copying the selection in one of several formats; values are read in full off the GUI thread."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class Copying(QObject):
         self._tab = tab
 
     def copy(self, headers: bool = False) -> None:
-        """As tab-separated text, which spreadsheets take."""
+        """Copy as tab-separated text, which spreadsheets read."""
         self.copy_as(BY_ID["tsv_names" if headers else "tsv"])
 
     def copy_as(self, format_: CopyFormat) -> None:
-        """Copy now, or after a question when it is much."""
+        """Copy at once, or after a question when the selection is large."""
         cells = self._tab.grid.selection.num_cells
         if cells > MOST_CELLS:
             text = f"{cells:,} cells are too many for the clipboard: select at most {MOST_CELLS:,}"
@@ -48,7 +48,7 @@ class Copying(QObject):
             self._start(format_)
 
     def ask_format(self) -> QMenu | None:
-        """A menu of all formats, at the current cell."""
+        """Show a menu of all formats at the current cell."""
         grid = self._tab.grid
         if not grid.selection.blocks:
             return None
@@ -102,8 +102,8 @@ def mime_data(text: str, cells: str) -> QMimeData:
 
 
 def cells_text(rows: Rows, parts: Sequence[Part], format_: CopyFormat, job: Job) -> str:
-    """The cells for pasting here, with null told from empty text; empty where text is not of cells, or for
-    so many that they would take twice the memory."""
+    """The cells for pasting into Lamella, where null differs from empty text; empty for other formats, and
+    for selections so large that a second copy would take too much memory."""
     count = sum(block.num_rows * len(names) for block, names in parts)
     if format_.id not in ("tsv", "tsv_names") or count > ASK_ABOVE:
         return ""
@@ -123,7 +123,8 @@ def as_text(
     job: Job,
     formats: Mapping[str, Format] | None = None,
 ) -> str:
-    """Blocks. Each block is written by itself. One cell alone is its text, where text is asked for."""
+    """The selection as text; each block is written separately. A single cell is written as its bare text in
+    text formats. Blocks."""
     if format_.id == "tsv" and len(parts) == 1 and parts[0][0].num_rows == len(parts[0][1]) == 1:
         block, names = parts[0]
         return whole_texts(rows.page(block.top, 1, names).column(0))[0] or ""
@@ -136,7 +137,7 @@ def as_text(
 
 
 def cell_pages(rows: Rows, block: CellRange, names: list[str], job: Job) -> Iterator[pa.Table]:
-    """Blocks. The cells of a block, so many rows at a time."""
+    """The cells of a block, in pages of a limited number of rows. Blocks."""
     step = max(1, CHUNK_CELLS // max(1, len(names)))
     for start in range(block.top, block.bottom + 1, step):
         job.report(start - block.top, block.num_rows, "rows")

@@ -72,20 +72,23 @@ if TYPE_CHECKING:
 
 
 LATER_FREED_ROWS, FREE_AFTER_MS = 1_000_000, 100
-"""Of a view with more rows, to free the memory takes longer than a frame may: a worker does it, once the rows
-that came in its place are painted."""
-LOST = "Conditions and sort keys of columns that are gone were taken out"
+"""A view with more rows takes longer to free than a frame may take: a worker frees it, once the new
+rows are painted."""
+LOST = "Conditions and sort keys of columns that no longer exist were removed"
 
 
 class DatasetTab(QWidget):
-    """`changed` when what actions or the status line depend on may be different; `differently_requested` when
-    the file is to be read in another way. `saved_views` is the file of
-    the views of files."""
+    """A tab that shows a dataset.
+
+    `changed` is emitted when what actions or the status bar depend on may have changed;
+    `differently_requested` when the file should be read in another way. `saved_views` is the file that holds
+    the views of files.
+    """
 
     changed = Signal()
     differently_requested = Signal()
     state_changed = Signal()
-    workspace_kind, statement = "dataset", ""  # the latter is of SQL, where the dataset is its result
+    workspace_kind, statement = "dataset", ""  # `statement` is the SQL whose result the dataset is
 
     def __init__(
         self, dataset: Dataset, key: tuple[str, ...], tasks: Tasks, commits: Commits, saved_views: Path,
@@ -133,12 +136,12 @@ class DatasetTab(QWidget):
 
     @property
     def table(self) -> Table | None:
-        """The dataset when it can be edited."""
+        """The dataset if it can be edited."""
         return self.dataset if isinstance(self.dataset, Table) else None
 
     @property
     def name(self) -> str:
-        """As the tab is titled: what the table or file was called when it was opened."""
+        """The title of the tab: what the table or file was called when it was opened."""
         if not is_file(self.key):
             return self.key[1] + (f" · version {self.key[2]}" if len(self.key) > 2 else "")
         table = table_of_file(self.key)
@@ -156,7 +159,7 @@ class DatasetTab(QWidget):
 
     @property
     def where(self) -> Filter | None:
-        """What the rows meet, of those that the last computed step gives."""
+        """The filter that the rows meet, after the last computed step."""
         return split_steps(self.line.active)[1].where
 
     @property
@@ -165,19 +168,19 @@ class DatasetTab(QWidget):
 
     @property
     def editable(self) -> Table | None:
-        """The table when its own rows are shown, whatever they are filtered and sorted by. Computed rows stay
-        on screen until those of another line are there."""
+        """The table if its own rows are shown, filtered and sorted or not. Computed rows count until those of
+        the new line are on screen."""
         lines = (self.line, self.line if self.shown is None else self.shown.line)
         return None if any(split_steps(line.active)[0] for line in lines) else self.table
 
     def reload(self, from_top: bool = False) -> None:
-        """Run the line again, because it is another or because the rows have changed."""
+        """Run the line again, because the line or the rows have changed."""
         self.filling.stop_growing()
         self.loader.load(self.line, from_top)
 
     @cached_property
     def inspector(self) -> Inspector:
-        """Made when it is first wanted."""
+        """The inspector, made on first use."""
         from lamella.ui.inspector.inspector import Inspector
 
         inspector = Inspector(self.grid, lambda: self.view, self.relations, self.tasks)
@@ -196,7 +199,7 @@ class DatasetTab(QWidget):
         return inspector
 
     def _subject(self) -> PageSubject | None:
-        """What the inspector says of the table or file."""
+        """What the inspector shows of the table or file."""
         from lamella.ui.inspector.table_page import subject_of
 
         return None if self.shown is None else subject_of(self.name, self.dataset, self.shown.lines)
@@ -238,7 +241,7 @@ class DatasetTab(QWidget):
         )
 
     def apply(self, line: Line, session: int = 0) -> None:
-        """Show another line. Edits of one `session` other than 0 are one visit."""
+        """Show another line. Edits of one `session` other than 0 count as one step back."""
         self.visits.visit(line, session)
         self._show_line(line)
 
@@ -249,7 +252,7 @@ class DatasetTab(QWidget):
         self.changed.emit()
 
     def go_back(self) -> None:
-        """To the line before this one."""
+        """Go back to the previous line."""
         if self.visits.can_go_back:
             self._show_line(self.visits.back())
 
@@ -258,7 +261,7 @@ class DatasetTab(QWidget):
             self._show_line(self.visits.forward())
 
     def set_filter(self, where: Filter | None) -> None:
-        """In place of the filters of what is shown."""
+        """Replace the filters that are shown."""
         self.steps.close_editor()
         line = self.line
         while (place := line.last_of(Where)) is not None:
@@ -269,7 +272,7 @@ class DatasetTab(QWidget):
             self.apply(line)
 
     def add_filter(self, condition: Filter) -> None:
-        """One more condition that rows have to meet."""
+        """Add a condition that rows have to meet."""
         self.steps.close_editor()
         place = self.line.last_of(Where)
         if place is None:
@@ -281,7 +284,7 @@ class DatasetTab(QWidget):
             self.apply(self.line.edit(place, step, draft))
 
     def filter_by_card(self, condition: Filter, instead: Sequence[Filter]) -> None:
-        """One more condition, in place of those among these that the last filter has."""
+        """Add a condition and remove those in `instead` from the last filter."""
         parts = self.where.children if isinstance(self.where, And) else (self.where,)
         if any(one in parts for one in instead):
             others = [one for one in parts if one not in instead]
@@ -294,7 +297,7 @@ class DatasetTab(QWidget):
         self.groups.show_rows_of(row)
 
     def add_step(self, step: Step) -> None:
-        """Where steps of its kind go."""
+        """Insert a step where steps of its kind belong."""
         self.steps.close_editor()
         self.apply(self.line.insert(self.line.place_of_new(type(step)), type(step), step))
 
@@ -303,7 +306,7 @@ class DatasetTab(QWidget):
         self.apply(self.line.with_sort(keys))
 
     def toggle_sort(self, column: int, add: bool) -> None:
-        """Ascending, descending, off; `add` keeps the other keys."""
+        """Sort ascending, then descending, then not at all; `add` keeps the other keys."""
         name = self.grid.grid_model.names[column]
         if self.view is not None and name not in self.view.schema.names:
             self.messages.say(OF_ROWS_INSIDE)
@@ -320,7 +323,7 @@ class DatasetTab(QWidget):
 
     def follow(self, other: DatasetTab, row: int, column: str) -> None:
         """Show what `other` shows of the same rows, and go to a cell of it."""
-        layout = layout_of(other.grid)  # it may be closed before the rows are there
+        layout = layout_of(other.grid)  # it may be closed before the rows arrive
 
         def go() -> None:
             names = self.grid.grid_model.names
@@ -332,7 +335,8 @@ class DatasetTab(QWidget):
         self.when_shown(go)
 
     def show_dataset(self, dataset: Dataset) -> None:
-        """Show what the file holds now, as far as its columns allow: same filter, sort and place."""
+        """Show the file's new contents with the same filter, sort and position, as far as its columns
+        allow."""
         self.filling.begin_anew()
         self.counts.stop()
         self.grid.grid_model.pages.cancel()
@@ -348,7 +352,7 @@ class DatasetTab(QWidget):
         self.when_shown(lambda: self.messages.say(LOST) if lost else self._say_news())
 
     def _say_news(self) -> None:
-        """That edits were saved, or the remarks on the file; nothing is said of rows that came before."""
+        """Say that edits were saved, or the remarks on the file; drop messages about earlier rows."""
         news = self.review.take_news()
         if news:
             self.messages.say(news, kind="message-success")
@@ -359,14 +363,14 @@ class DatasetTab(QWidget):
             self._say_remarks()
 
     def when_shown(self, then: Callable[[], object]) -> None:
-        """Once the rows asked for are on screen; now when they are."""
+        """Call `then` once the requested rows are on screen; at once if they are."""
         if self.loader.running:
             self._then.append(then)
         else:
             then()
 
     def stop(self) -> None:
-        """Let go of what is still running for this tab."""
+        """Stop everything that still runs for this tab."""
         self.column_layout.save()
         self.loader.cancel()
         parts = (self.file_watch, self.filling, self.counts, self.groups, self.grid.cards)
@@ -415,14 +419,14 @@ class DatasetTab(QWidget):
         self.tasks.read(lambda job: views.clear(), quiet=True, text="Freeing rows")
 
     def _say_remarks(self) -> None:
-        """What of the file is not shown as it stands there, once it was read to its end."""
+        """Say what of the file cannot be shown as it is, once it has been read to its end."""
         remarks = self.dataset.remarks
         if remarks and remarks != self._remarks:
             self.messages.say(". ".join(remarks) + ".", *self._ways_on(), stays=True)
         self._remarks = remarks
 
     def _ways_on(self) -> list[Choice]:
-        """What can be done about lines that could not be read, and about a version that is not the newest."""
+        """What the user can do about unreadable lines, or about a version that is not the newest."""
         problems = problems_of(self.dataset)
         if not problems:
             return self.reopening.ways_to_versions()
@@ -431,25 +435,26 @@ class DatasetTab(QWidget):
         return [show, *pad, ("Read differently…", self.differently_requested.emit)]
 
     def _show_bad_lines(self) -> None:
-        """What else can be done about them stays in sight."""
+        """Show the bad lines, and keep the other choices visible."""
         show_problems(self.name, problems_of(self.dataset), self.window(), unit_of(self.dataset))
         self._remarks = ()
         self._say_remarks()
 
     def _mark_rows(self) -> None:
-        """Those that stand where they no longer belong, and those that go with unsaved edits."""
+        """Mark rows that no longer belong where they are, and rows that unsaved edits delete."""
         if self.shown is None:
             return
         go, out_of_place = self.review.deleted_rows, self.shown.out_of_place
         self.grid.mark_rows(ChainMap(go, out_of_place) if go else out_of_place or {})
 
     def reads(self, path: Path) -> bool:
-        """Whether what is shown lies in the file."""
+        """Whether the rows that are shown come from this file."""
         segments = () if self.shown is None else self.shown.view.snapshot.segments
         return any(isinstance(segment, FileSegment) and segment.path == path for segment in segments)
 
     def _count_conditions(self, loaded: Loaded) -> None:
-        """Conditions before a computed step are of the dataset's own rows, those behind it of the answer."""
+        """Count conditions before a computed step on the dataset's rows, and conditions after it on its
+        result."""
         place = self.steps.place
         behind = place is not None and place >= self.line.tail
         if not loaded.lines.is_computed or behind:
@@ -459,7 +464,7 @@ class DatasetTab(QWidget):
             self.counts.set_rows(loaded.lines.source if place is not None and place <= first else None)
 
     def _take_editor(self, editor: object) -> None:
-        """Its conditions are counted while a filter is edited."""
+        """Count the conditions of a filter while it is edited."""
         if isinstance(editor, WhereEditor):
             editor.wants_counts.connect(self.counts.restart)
             if self.shown is not None:
@@ -470,7 +475,7 @@ class DatasetTab(QWidget):
         self.changed.emit()
 
     def _failed(self, error: Exception) -> None:
-        """What is shown stays, but not where it may be wrong."""
+        """Show the error. The rows stay, unless they may be wrong."""
         if isinstance(error, DamagedFile) and self.shown is not None:
             self.grid.show_rows(NoRows(self.shown.view.schema), {}, HIDDEN_FIRST)
             self.counts.set_rows(None)

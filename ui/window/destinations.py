@@ -1,4 +1,4 @@
-"""What a window can be asked for by name: its commands, and what it can show."""
+"""What can be found by name in a window: its commands, and everything it can show."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ WITH_COMMANDS = (Where, Compute, Select, Group, Join)
 
 
 def palette(window: Window) -> CommandPalette:
-    """Of all that the window knows by a name."""
+    """The palette of everything in the window that has a name."""
     tab = window.tabs.dataset_tab
     offers = command_offers(window.commands.all())
     offers += [*_step_offers(tab), *column_offers(tab)] if tab is not None else []
@@ -47,7 +47,7 @@ def palette(window: Window) -> CommandPalette:
 
 
 def column_finder(tab: DatasetTab, parent: QWidget) -> CommandPalette:
-    """Of the columns of a tab, beginning at the current one."""
+    """The palette of a tab's columns, starting at the current one."""
     offers, grid = column_offers(tab), tab.grid
     current = grid.selection.current
     begin_at = grid.column_at(current[1]) if current is not None else 0
@@ -56,14 +56,14 @@ def column_finder(tab: DatasetTab, parent: QWidget) -> CommandPalette:
 
 
 def _over(palette: CommandPalette, *tabs: QWidget) -> CommandPalette:
-    """It closes with the first of the tabs that it leads to: one whose table was dropped, for example."""
+    """Close the palette with the first of the tabs that it leads to, for example when a table is dropped."""
     for tab in tabs:
         tab.destroyed.connect(palette.reject)
     return palette
 
 
 def column_offers(tab: DatasetTab) -> list[Offer]:
-    """To go to a column, which is shown if it was hidden."""
+    """Offers that go to a column and show it if it is hidden."""
     grid = tab.grid
     header, schema = grid.horizontalHeader(), grid.grid_model.schema
     looks: dict[pa.DataType, tuple[str, str]] = {}
@@ -79,14 +79,14 @@ def column_offers(tab: DatasetTab) -> list[Offer]:
 
 
 def _go_to_column(tab: DatasetTab, column: int, name: str) -> None:
-    """Unless other columns came while it was chosen."""
+    """Go to a column, unless the columns changed while it was being chosen."""
     if tab.grid.grid_model.names[column : column + 1] == [name]:
         tab.grid.go_to_column(column)
         tab.changed.emit()
 
 
 def _step_offers(tab: DatasetTab) -> list[Offer]:
-    """To add a step of a kind that has no command."""
+    """Offers that add a step of a kind that has no command."""
     return [
         Offer(kind.title, partial(tab.steps.add, step), "Steps", kind.icon, kind.about)
         for step, kind in KINDS.items()
@@ -95,7 +95,7 @@ def _step_offers(tab: DatasetTab) -> list[Offer]:
 
 
 def _entry_offers(window: Window, kind: str, group: str) -> list[Offer]:
-    """Of what the sidebar lists."""
+    """Offers of what the sidebar lists."""
 
     def place(entry: Entry) -> str:
         return " / ".join([Path(entry.key[0]).name, *entry.key[1:-1]])

@@ -1,4 +1,4 @@
-"""The diagrams of relations that are open in a window, one for each store, and how tabs come of them."""
+"""The diagrams of relations that are open in a window, one per store, and the tabs opened from them."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Diagrams(QObject):
         window.commits.committed.connect(self._note_commit)
 
     def of(self, path: Path) -> RelationsTab | None:
-        """The diagram of a store, where it is open."""
+        """The diagram of a store, if it is open."""
         return next((tab for tab in self.open if tab.store.path == path), None)
 
     @property
@@ -60,11 +60,12 @@ class Diagrams(QObject):
 
     @property
     def current(self) -> RelationsTab | None:
-        """The diagram that is in front."""
+        """The diagram that is in front, if any."""
         return next((tab for tab in self.open if tab is self._window.tabs.current), None)
 
     def show(self, path: Path | None = None) -> None:
-        """Of a store by its folder, or of that of the current tab, or else the one that imports go to."""
+        """Show the diagram of a store by its folder; by default the current tab's store, or the one that
+        imports go to."""
         window, tab = self._window, self._window.tabs.dataset_tab
         if path is None and tab is not None and not is_file(tab.key):
             path = Path(tab.key[0])
@@ -85,7 +86,7 @@ class Diagrams(QObject):
         window.tabs.add(tab, f"{store.name} relations", "relation", f"Relations of {store.path}")
 
     def make(self, store: Store) -> RelationsTab:
-        """The diagram of a store; it is shown nowhere yet."""
+        """Make the diagram of a store; it is not shown yet."""
         from lamella.ui.relations.relations_tab import RelationsTab
 
         window = self._window
@@ -105,12 +106,12 @@ class Diagrams(QObject):
         self._window.opening.open_key((str(diagram.store.path), table), show)
 
     def _tell_tabs(self) -> None:
-        """Tabs of tables know the relations that lead from them."""
+        """Let tabs of tables read again which relations lead from them."""
         for tab in self._window.tabs.dataset_tabs:
             tab.relations.read()
 
     def _note_commit(self, table: Table, _commit: object) -> None:
-        """Its rows or columns may be others by now."""
+        """Tell the diagram that rows or columns of a table may have changed."""
         for diagram in self.open:
             if diagram.store is table.store:
                 diagram.note_change(table.name)

@@ -1,4 +1,4 @@
-"""What is dragged out of the window: the selected rows as a CSV file, or a file that is open in place."""
+"""Dragging out of the window: the selected rows as a CSV file, or a file that is open in place."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from lamella.ui.window.line_actions import LineActions
 from lamella.ui.window.loader import Tab
 
 MOST_CELLS = 1_000_000
-"""Of a selection that is dragged; more are exported, with progress."""
+"""The most cells that can be dragged; larger selections are exported, with progress."""
 WAIT_SECONDS, WAIT_STEP = 10, 0.02
 DRAGGED = "what is dragged"
 URLS, TEXT = "text/uri-list", "text/plain"
@@ -36,11 +36,11 @@ LONGEST_NAME = 80
 
 
 class DraggedCells(QMimeData):
-    """The cells as a file, and as text where they are few. They are written off the GUI thread from the
-    moment the drag begins; whoever takes the drop waits for what is left of that."""
+    """The cells as a file, and as text if they are few. Writing starts off the GUI thread when the drag
+    begins; the drop waits until it is done."""
 
     def __init__(self, rows: Rows, parts: Sequence[Part], tab: Tab, owner: QObject) -> None:
-        """Raises OSError where there is no place for the file."""
+        """Raises OSError where the file cannot be created."""
         super().__init__()
         count, name = sum(block.num_rows for block, _ in parts), Path(tab.name).stem or tab.name
         self.path = new_path(f"{name} {count:,} {'row' if count == 1 else 'rows'}.csv")
@@ -76,12 +76,12 @@ class DraggedCells(QMimeData):
         return [QUrl.fromLocalFile(str(self.path))] if self.path.exists() else None
 
     def drop(self) -> None:
-        """Nobody took it."""
+        """Discard the file, because nothing took the drop."""
         self.handle.cancel()
         shutil.rmtree(self.path.parent, ignore_errors=True)
 
     def _wait(self) -> bool:
-        """Whether it is written; false when that was stopped."""
+        """Wait until the file is written; False if writing was stopped."""
         until = time.monotonic() + WAIT_SECONDS
         while not self._is_written.wait(WAIT_STEP):
             if self.handle.over or self.handle.job.cancelled or time.monotonic() > until:
@@ -90,7 +90,7 @@ class DraggedCells(QMimeData):
 
 
 def _table_text(rows: Rows, parts: Sequence[Part], format_id: str, name: str, job: Job) -> str:
-    """Blocks. All parts as one table; they have the same columns."""
+    """All parts as the text of one table; they have the same columns. Blocks."""
     names = parts[0][1]
     pages = itertools.chain.from_iterable(cell_pages(rows, block, names, job) for block, _ in parts)
     schema = rows.page(parts[0][0].top, 0, names).schema
@@ -130,7 +130,7 @@ class DragSource(QObject):
 
 
 def one_table(parts: Sequence[Part], order: Sequence[str]) -> list[Part]:
-    """Each row of the parts once, with all of their columns, in this order."""
+    """Each row of the parts once, with the columns of all parts, in the given order."""
     shown = {name for _, names in parts for name in names}
     names = [name for name in order if name in shown]
     merged: list[CellRange] = []
@@ -144,7 +144,7 @@ def one_table(parts: Sequence[Part], order: Sequence[str]) -> list[Part]:
 
 
 def file_data(paths: Sequence[Path]) -> QMimeData:
-    """Files as a file manager takes them, and as text their paths."""
+    """Files as file managers take them, and their paths as text."""
     data = QMimeData()
     data.setUrls([QUrl.fromLocalFile(str(path)) for path in paths])
     data.setText("\n".join(map(str, paths)))
@@ -152,20 +152,20 @@ def file_data(paths: Sequence[Path]) -> QMimeData:
 
 
 def run_drag(source: QWidget, data: QMimeData) -> Qt.DropAction:
-    """Until the mouse lets go: what was taken is copied, never moved."""
+    """Run the drag until the mouse button is released. Files are copied, never moved."""
     drag = QDrag(source)
     drag.setMimeData(data)
     return drag.exec(Qt.DropAction.CopyAction)
 
 
 class DragFolder:
-    """Of the files of this process; what takes one may still read it long after the drop."""
+    """The folder of this process's dragged files, which the target may still read long after the drop."""
 
     path: Path | None = None
 
 
 def new_path(name: str) -> Path:
-    """In a folder of its own, so that the name need not be another one."""
+    """A path in a folder of its own, so that the name never has to change."""
     if DragFolder.path is None:
         DragFolder.path = Path(tempfile.mkdtemp(prefix="lamella-drag-"))
         atexit.register(remove_dragged_files)
@@ -174,7 +174,7 @@ def new_path(name: str) -> Path:
 
 
 def remove_dragged_files() -> None:
-    """At the end of the program."""
+    """Remove the dragged files at the end of the program."""
     if DragFolder.path is not None:
         shutil.rmtree(DragFolder.path, ignore_errors=True)
         DragFolder.path = None
