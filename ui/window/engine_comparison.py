@@ -1,4 +1,5 @@
-"""The line of a table on a server, run here as well on rows that somebody chooses."""
+"""Comparing a server's answer with a local one: runs the line of a remote table on an open dataset as
+well."""
 
 from __future__ import annotations
 
@@ -17,11 +18,11 @@ from lamella.ui.widgets.controls import without_mnemonic
 from lamella.ui.window.dataset_tab import DatasetTab
 from lamella.ui.window.window import Window
 
-NOTHING_TO_COMPARE = "Nothing is open here to compare with. Open a file or table with the same rows first."
+NOTHING_TO_COMPARE = "Nothing is open to compare with. Open a file or table with the same rows first."
 
 
 def compare_with_local(window: Window) -> None:
-    """Asks by a menu which of the open tabs, and tables of the stores, has the same rows."""
+    """Ask in a menu which of the open tabs, and tables of the stores, has the same rows."""
     tab = window.tabs.dataset_tab
     if tab is None or not isinstance(tab.dataset, Remote):
         return
@@ -41,7 +42,7 @@ def compare_with_local(window: Window) -> None:
 
 
 def compare(tab: DatasetTab, name: str, find: Callable[[], Source]) -> None:
-    """The answers of both are shown in a dialog where they differ."""
+    """Run the line on both and show in a dialog where the answers differ."""
     dataset, shown = tab.dataset, tab.shown
     if shown is None or not isinstance(dataset, Remote):
         return

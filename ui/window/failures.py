@@ -1,4 +1,4 @@
-"""What a tab says when its rows cannot be read, and how its file is opened again."""
+"""Messages for when a tab's rows cannot be read, and opening its file again."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ class OpenedTab(Tab, Protocol):
 
 
 class Failures(QObject):
-    """The failures of one tab, as messages. One stays on show until rows can be read again, or, where the
-    file itself is not whole, until the file is opened again."""
+    """The failures of one tab, as messages. A message stays until rows can be read again or, if the file
+    itself is damaged or incomplete, until the file is opened again."""
 
     def __init__(self, tab: OpenedTab) -> None:
         super().__init__(tab)
@@ -56,16 +56,16 @@ class Failures(QObject):
         self._text = ""
 
     def show(self, error: Exception) -> None:
-        """That rows could not be read; the next ones that can be take the message away."""
+        """Say that rows could not be read; the message goes when rows can be read again."""
         self._text = self._say(error)
 
     def show_lasting(self, error: Exception) -> None:
-        """That the file cannot be read to its end."""
+        """Say that the file cannot be read to its end."""
         self._say(error)
         self._text = ""
 
     def over(self) -> None:
-        """Take the message away, unless it tells something else by now."""
+        """Remove the message, unless another one has replaced it."""
         if self._text and self._tab.messages.label.text() == self._text:
             self._tab.messages.clear()
         self._text = ""
@@ -93,7 +93,7 @@ class Failures(QObject):
 
 
 def can_be_filled_up(error: Exception) -> bool:
-    """Whether the file opens once short rows are filled up."""
+    """Whether the file can be opened by filling up its short rows."""
     return isinstance(error, RaggedRow) and error.paddable
 
 
@@ -104,18 +104,18 @@ def sentence(error: Exception) -> str:
 
 
 def temporary_file_problem(what: str, error: OSError) -> FileProblem:
-    """Of what could not be written to a temporary file."""
+    """The problem of a temporary file that could not be written."""
     return FileProblem(
         tempfile.tempdir or "temporary files",
         f"{what} could not be written to a temporary file",
         error.strerror or str(error),
-        "Check that you may write there, and the disk's space",
+        "Check the permissions of its folder and the free space on the disk",
     )
 
 
 class Reopening(QObject):
-    """Opens the file of one tab again, `chosen` in another way. A table is never opened again: its store
-    knows what changed."""
+    """Opens the file of one tab again, as it was read before or with the reading that was `chosen`. Tables
+    are never opened again: their store knows what changed."""
 
     chosen = Signal(FileReading)
 
@@ -134,7 +134,7 @@ class Reopening(QObject):
             self._open(False, self._tab.reload)
 
     def follow_file(self) -> None:
-        """Open the file again if it changed."""
+        """Open the file again if it has changed."""
         if is_file(self._tab.key):
             self._open(False, lambda: None)
 
@@ -146,14 +146,14 @@ class Reopening(QObject):
         self._open(True, lambda: None)
 
     def fill_up(self) -> None:
-        """Read it with short rows filled up."""
+        """Read the file with short rows filled up."""
         self.reopen(replace(self.reading, ragged="pad"))
 
     def ignore_checksums(self) -> None:
         self.reopen(replace(self.reading, checksums="ignore"))
 
     def ask_version(self) -> None:
-        """Which version of a Delta table to show."""
+        """Ask which version of a Delta table to show."""
         from lamella.ui.dialogs.delta_versions import VersionChoice
 
         tab = self._tab
@@ -163,20 +163,21 @@ class Reopening(QObject):
             dialog.open()
 
     def show_version(self, version: int | None) -> None:
-        """A version of a Delta table, None for the newest, whichever that is when it is read."""
+        """Show a version of a Delta table; None for the newest at the time of reading."""
         others = {name: value for name, value in self.reading.options.items() if name != "version"}
         chosen = others if version is None else {**others, "version": version}
         self.reopen(with_options(self.reading, chosen))
 
     def ways_to_versions(self) -> list[Choice]:
-        """Back to the newest version of a Delta table, while an earlier one is shown."""
+        """Ways back to the newest version of a Delta table, while an earlier one is shown."""
         dataset = self._tab.dataset
         if not isinstance(dataset, DeltaDataset) or dataset.version == dataset.newest:
             return []
         return [("Show the newest", lambda: self.show_version(None)), ("Versions…", self.ask_version)]
 
     def read_saved(self) -> None:
-        """The file as it was saved. All of its rows are read before they are shown, which keeps the place."""
+        """Show the file as it was just saved. All of its rows are read first, so the scroll position is
+        kept."""
         self._open(True, lambda: None, whole=True)
 
     def _open(self, anyway: bool, unchanged: Callable[[], object], whole: bool = False) -> None:

@@ -1,4 +1,4 @@
-"""The rows of a file with a cache come in while they are looked at; the grid grows meanwhile."""
+"""Reading the rest of a file with a cache while its first rows are shown; the grid grows meanwhile."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ GROW_EVERY_MS = 200
 
 
 class FilledTab(Tab, Protocol):
-    """A tab that shows what of a file is there."""
+    """A tab that shows the rows of a file that have been read so far."""
 
     name: str
     dataset: CachedDataset
@@ -32,7 +32,7 @@ class FilledTab(Tab, Protocol):
 
 
 class FileFilling(QObject):
-    """Of one tab. Rows are read on until all are there, or somebody stops that."""
+    """Fills the file of one tab: reads on until all rows are cached or the user stops it."""
 
     def __init__(self, tab: FilledTab) -> None:
         super().__init__(tab)
@@ -43,14 +43,14 @@ class FileFilling(QObject):
         self._pause = QTimer(self, singleShot=True, interval=GROW_EVERY_MS)
 
     def begin(self, loaded: Loaded) -> None:
-        """Once for each content of the file, where rows are missing."""
+        """Start reading on if rows are missing; at most once per content of the file."""
         if self._is_due:
             self._is_due = False
             if not loaded.complete:
                 self._read_on()
 
     def begin_anew(self) -> None:
-        """The file has another content."""
+        """Start over, because the file's content has changed."""
         self.stop()
         self._is_due = True
 
@@ -60,7 +60,7 @@ class FileFilling(QObject):
         self.stop_growing()
 
     def stop_growing(self) -> None:
-        """What was read for it is older than what is read from here on."""
+        """Cancel showing more rows, because newer ones are about to be read."""
         if self._growth is not None:
             self._growth.cancel()
             self._growth = None

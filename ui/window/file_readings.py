@@ -1,4 +1,4 @@
-"""How files are read in the window: what was chosen for each, remembered from one start to the next."""
+"""How files are read in the window: the user's choices for each file, remembered between starts."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from lamella.core.errors import FileProblem, LamellaError, UnknownColumn
 from lamella.core.jobs import Job
 
 PASSING = ("version",)
-"""Options that hold while a tab is open: the next one shows the newest version again."""
+"""Options that hold only while a tab is open: the next tab shows the newest version again."""
 OF_COLUMNS = ("types", "names", "text_columns", "row_key")
-"""Options that name columns of the file, which may be another one by now."""
+"""Options that name columns of the file, which may have changed since."""
 MOST_REMEMBERED = 500
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class FileReading:
-    """`options` are those of `open_dataset` that were chosen, the others are found out. Lines that cannot be
-    read are set aside and counted: one of them is no reason to show nothing."""
+    """How one file is read. `options` are those of `open_dataset` that the user chose; the others are
+    detected. Lines that cannot be read are set aside and counted, so that the rest can be shown."""
 
     ragged: Ragged = "refuse"
     checksums: Checksums = "verify"
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def open(self, path: str, table: str | None, job: Job) -> Dataset:
-        """Raises `FileProblem` and `Cancelled`. What was chosen for columns that the file no longer has
-        counts for nothing."""
+        """Open the file. Choices for columns that it no longer has are ignored. Raises `FileProblem` and
+        `Cancelled`."""
         options = dict(self.options)
         while True:
             try:
@@ -43,7 +43,7 @@ class FileReading:
                 left = _without(options, error.name)
                 if left == options:
                     raise
-                log.warning("%s: what was chosen for it is left out: %s", path, error)
+                log.warning("%s: a choice for reading it is ignored: %s", path, error)
                 options = left
 
     def _open(self, path: str, table: str | None, job: Job, options: Mapping[str, Any]) -> Dataset:
@@ -54,7 +54,7 @@ class FileReading:
 
 
 def _without(options: Mapping[str, Any], column: str) -> dict[str, Any]:
-    """Without what is chosen for one column: its name, or a pair that begins with it."""
+    """The options without those for one column: its name, or a pair that begins with it."""
     return {
         name: tuple(each for each in value if (each if isinstance(each, str) else each[0]) != column)
         if name in OF_COLUMNS
@@ -64,7 +64,8 @@ def _without(options: Mapping[str, Any], column: str) -> dict[str, Any]:
 
 
 class FileReadings:
-    """By the keys of tabs. Options last, in a file of the user's; the rest as long as the window is open."""
+    """Readings by the keys of tabs. Options are saved in a file of the user's; the rest lasts as long as the
+    window."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -76,7 +77,7 @@ class FileReadings:
         return self._readings.get(key, FileReading())
 
     def put(self, key: tuple[str, ...], reading: FileReading) -> None:
-        """Remember a choice. A file that cannot be written costs the memory of it, not the opening."""
+        """Remember a reading. If the file cannot be written, opening goes on and the choice is lost."""
         before = self.of(key)
         lasting = {name: value for name, value in reading.options.items() if name not in PASSING}
         reading = replace(reading, options=lasting)
@@ -96,24 +97,24 @@ class FileReadings:
             with published(self._path) as draft:
                 draft.write_text(json.dumps(newest, indent=1), "utf-8")
         except (OSError, FileProblem) as error:
-            log.warning("How files are read is not remembered: %s", error)
+            log.warning("Choices for reading files could not be saved: %s", error)
 
 
 def _load(path: Path) -> dict[str, dict[str, Any]]:
-    """What somebody else wrote there, or a later version, counts for nothing where it does not fit."""
+    """Load the saved options. Entries that are invalid, or of a later version, are ignored."""
     try:
         saved = json.loads(path.read_text("utf-8"))
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as error:
-        log.warning("%s is not read, and what it remembers is lost: %s", path, error)
+        log.warning("%s cannot be read; the choices saved in it are lost: %s", path, error)
         return {}
     known = {}
     for name, options in saved.items() if isinstance(saved, dict) else ():
         try:
             known[name] = read_options(options)
         except (LamellaError, AttributeError, TypeError) as error:
-            log.warning("%s: what is remembered for %s is not used: %s", path, name, error)
+            log.warning("%s: the choices saved for %s are ignored: %s", path, name, error)
     return known
 
 

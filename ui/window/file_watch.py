@@ -1,4 +1,4 @@
-"""Notices when the file of a tab is changed on disk, and offers to read it again."""
+"""Noticing when the file of a tab changes on disk, and offering to read it again."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ RELOAD = "Reload"
 
 
 Key = tuple[str, ...]
-"""Of a tab: (path,) for a file, (path, "", table) for one of its tables, (folder, table) for a store's, and
-(folder, table, version) for an earlier version of that."""
+"""The key of a tab: (path,) for a file, (path, "", table) for one of its tables, (folder, table) for a
+store's table, and (folder, table, version) for an earlier version of that."""
 
 
 def file_key(path: Path | str, table: str | None = None) -> Key:
@@ -49,49 +49,48 @@ def icon_of(key: Key) -> str:
 
 
 def folder_of(key: Key) -> Path:
-    """Where what is written of a tab is proposed to go: beside its file, or else to the home folder."""
+    """The folder proposed for files written from a tab: that of its file, otherwise the home folder."""
     return Path(key[0]).parent if len(key) == 1 and not is_address(key[0]) else Path.home()
 
 
 def table_of_file(key: Key) -> str | None:
-    """The table or sheet of a file that a tab shows, where the file holds several."""
+    """The table or sheet that a tab shows, if its file holds several."""
     return key[2] if is_file(key) and len(key) > 1 else None
 
 
 def entry_key(key: Key) -> Key:
-    """Of the sidebar's entry that a tab belongs to: a file has one for all its tables, a table one for all
+    """The key of the sidebar entry for a tab: a file has one entry for all its tables, a table one for all
     its versions."""
     return key[:1] if is_file(key) else key[:2]
 
 
 def version_of(key: Key) -> int | None:
-    """The earlier version of a table that a tab shows."""
+    """The earlier version of a table that a tab shows, if any."""
     return int(key[2]) if not is_file(key) and len(key) > 2 and key[2].isdecimal() else None
 
 
 _keys: WeakKeyDictionary[Dataset, Key] = WeakKeyDictionary()
-"""Of the files that are open, and of tables as they were called last."""
+"""The keys of open files, and the last known keys of tables."""
 
 
 def open_file(key: Key, reading: FileReading, job: Job) -> Dataset:
-    """What a tab of this key shows. Raises `FileProblem` and `Cancelled`."""
+    """Open what a tab of this key shows. Raises `FileProblem` and `Cancelled`."""
     dataset = reading.open(key[0], table_of_file(key), job)
     _keys[dataset] = key
     return dataset
 
 
 def key_of(source: Source) -> list[str] | None:
-    """Where what was opened in the window can be opened again; None for what has no place."""
+    """The address at which a dataset can be opened again; None if it has none."""
     if isinstance(source, Table):
-        with suppress(StoreProblem):  # its store is being moved, or its disk is away: it was called this
+        with suppress(StoreProblem):  # its store is being moved, or its disk is missing: keep the last key
             _keys[source] = (str(source.store.path), source.name)
     key = _keys.get(source) if isinstance(source, Table | Dataset) else None
     return None if key is None else list(key)
 
 
 def known_key_of(source: Source) -> list[str] | None:
-    """As `key_of` said last, without a look at the catalog of a table: what that is called may be another by
-    now."""
+    """The last result of `key_of`, without reading the catalog; a table may have been renamed since."""
     key = _keys.get(source) if isinstance(source, Table) else None
     return key_of(source) if key is None else list(key)
 
@@ -100,12 +99,12 @@ Opener = Callable[[Any, Job], Source]
 
 
 def opener(stores: Mapping[str, Any], reading_of: Callable[[Key], FileReading]) -> Opener:
-    """Opens what has an address as `key_of` gives it: tables of these stores by their folders, and files.
-    What it gives blocks, and raises `LamellaError`."""
+    """Opens addresses from `key_of`: tables of these stores by their folders, and files. The function that
+    is returned blocks and raises `LamellaError`."""
 
     def open_source(address: Any, job: Job) -> Source:
         if not isinstance(address, list) or not address or not all(isinstance(one, str) for one in address):
-            raise BadQuery(f"{address!r} says of no dataset where it is")
+            raise BadQuery(f"{address!r} is not the address of a dataset")
         key: Key = tuple(address)
         if is_file(key):
             return open_file(key, reading_of(key), job)
@@ -121,7 +120,7 @@ def opener(stores: Mapping[str, Any], reading_of: Callable[[Key], FileReading]) 
 
 
 def _watcher() -> QFileSystemWatcher:
-    """One for all tabs: systems allow a program few of them."""
+    """The one watcher for all tabs: operating systems limit their number per program."""
     app = QApplication.instance()
     assert app is not None
     watcher = app.findChild(QFileSystemWatcher, WATCHER)
@@ -133,21 +132,21 @@ def _watcher() -> QFileSystemWatcher:
 
 
 def same_files(before: Dataset, fresh: Dataset) -> bool:
-    """Whether both read the same files as they were written at one time."""
+    """Whether both read the same files in the same state."""
     if isinstance(before, CachedDataset) and isinstance(fresh, CachedDataset):
         return before.file.stamps == fresh.file.stamps
     return before.snapshot().token == fresh.snapshot().token
 
 
 def files_of(dataset: Dataset) -> list[str]:
-    """The files whose changes are another content, a database's log among them."""
+    """The files whose changes change the content, including a database's log."""
     if isinstance(dataset, CachedDataset):
         return [path for path, size, _ in dataset.file.stamps if size >= 0]
     return [str(path) for path in getattr(dataset, "watched", getattr(dataset, "paths", ()))]
 
 
 class Reopener(Protocol):
-    """Opens the file of a tab again, with what was chosen for it."""
+    """Opens the file of a tab again with the options chosen for it."""
 
     reading: FileReading
 
@@ -171,8 +170,8 @@ class FileTab(Tab, Protocol):
 
 
 class FileWatch(QObject):
-    """Of one tab. Whether a file is another one is found out off the GUI thread; it is offered once, and
-    once more after the file was read again."""
+    """Watches the file of one tab. Whether it has changed is checked off the GUI thread; reading it again is
+    offered once per change."""
 
     def __init__(self, tab: FileTab) -> None:
         super().__init__(tab)
@@ -187,17 +186,17 @@ class FileWatch(QObject):
         tab.loader.loaded.connect(self._arm)
 
     def stop(self) -> None:
-        """Watch nothing any more."""
+        """Stop watching."""
         self._later.stop()
         if self._paths:
             self._watcher.removePaths(sorted(self._paths))
         self._paths = set()
 
     def _arm(self) -> None:
-        """Watch the files there are now; one that was replaced is watched no longer by itself."""
+        """Watch the current files: a file that is replaced is no longer watched."""
         tab = self._tab
         if not is_file(tab.key) or is_address(tab.key[0]):
-            return  # servers tell of no changes: reading a file that changed does
+            return  # servers report no changes: reading a changed file does
         paths = {tab.key[0], *files_of(tab.dataset)[:MOST_FILES]}
         watched = {*self._watcher.files(), *self._watcher.directories()}
         if missing := sorted(paths - watched):
@@ -240,7 +239,7 @@ class FileWatch(QObject):
         )
 
     def say_changed(self) -> None:
-        """That the file is another one than the unsaved edits are of."""
+        """Say that the file is no longer the one that the unsaved edits belong to."""
         edits = self._tab.edits
         self._tab.messages.say(
             f"{self._tab.name} has changed on disk: the edits here cannot be saved into it any more.",

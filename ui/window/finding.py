@@ -1,4 +1,4 @@
-"""Finding in a tab: what its find bar asks for, looked for in all rows that the tab shows."""
+"""Finding in a tab: searches all rows that it shows for what is typed in the find bar."""
 
 from __future__ import annotations
 
@@ -58,11 +58,11 @@ class SearchedTab(Tab, Protocol):
 
 
 class Finding(QObject):
-    """Nothing of it is made before somebody wants to find something. Rows that come in the place of others
-    are searched anew; the cursor stays where it is then."""
+    """The search of one tab; nothing is created before the first search. When the rows change they are
+    searched again, and the cursor stays where it is."""
 
     def __init__(self, tab: SearchedTab, place: QHBoxLayout) -> None:
-        """`place` is where the grid stands."""
+        """`place` is the layout that holds the grid."""
         super().__init__(tab)  # type: ignore[arg-type]
         self._tab, self._place = tab, place
         self._bar: FindBar | None = None
@@ -72,13 +72,13 @@ class Finding(QObject):
         self._handle: Handle | None = None
         self._pattern = TextPattern("")
         self._origin: tuple[int, int] | None = None
-        """Where the cursor was when typing began: more of a text is looked for from there, too."""
+        """The cursor's cell when typing began: each further letter searches from there again."""
         self._goes = False
-        """Whether the cursor is to go to the first hit."""
+        """Whether the cursor goes to the first hit once it is known."""
         self._hit: Cell | None = None
         self._wrapped = 0
         self._staged: dict[Cell, bool] = {}
-        """Cells with unsaved edits, and whether what is saved of them matches."""
+        """Cells with unsaved edits, and whether their saved values match."""
         self._pause = QTimer(self, singleShot=True, interval=PAUSE_MS)
         self._pause.timeout.connect(partial(self._begin, go=True))
         tab.review.changed.connect(self._mark_staged)
@@ -91,14 +91,14 @@ class Finding(QObject):
 
     @property
     def bar(self) -> FindBar:
-        """Made when it is first wanted."""
+        """The find bar, made on first use."""
         if self._bar is None:
             self._bar = self._made()
         return self._bar
 
     @property
     def hits(self) -> Hits | None:
-        """Those found by now; None while nothing is looked for."""
+        """The hits found so far; None while nothing is searched for."""
         return None if self._search is None else self._search.hits
 
     @property
@@ -107,7 +107,7 @@ class Finding(QObject):
         return words or self._pause.isActive() or self._handle is not None
 
     def open(self) -> None:
-        """Show the bar, to type in."""
+        """Show the bar with the keyboard in it."""
         if self._tab.charting.shown:
             self._tab.charting.hide()
         if not self.is_open:
@@ -140,7 +140,7 @@ class Finding(QObject):
         self._begin(go=False)
 
     def close(self) -> None:
-        """Nothing is marked any more. The bar keeps what was typed."""
+        """Close the bar and remove all marks. The bar keeps its text."""
         self.stop()
         self._search = self._hit = None
         self._show_hits()
@@ -152,7 +152,7 @@ class Finding(QObject):
         self._tab.grid.setFocus()
 
     def stop(self) -> None:
-        """What was found by now stays."""
+        """Stop searching and keep the hits found so far."""
         self._pause.stop()
         if self._words is not None:
             self._words.stop()
@@ -162,7 +162,7 @@ class Finding(QObject):
             self._say()
 
     def step(self, direction: int) -> None:
-        """To the next hit, or the one before: 1 or -1. Opens the bar first where it is closed."""
+        """Go to the next hit (1) or the previous one (-1). Opens the bar first if it is closed."""
         if not self.is_open:
             self.open()
             if not self.bar.field.text():
@@ -171,12 +171,12 @@ class Finding(QObject):
         if self.bar.finds_words:
             self.words.step(direction)
         elif self._pause.isActive() or self.hits is None or (self.hits.count == 0 and self.running):
-            self._goes = True  # as soon as there is one
+            self._goes = True  # as soon as there is a hit
         else:
             self._go(direction)
 
     def keep_hits(self) -> None:
-        """Filter the rows by what is found."""
+        """Filter the rows by the pattern."""
         rows, hits, pattern, tab = self._tab.rows, self.hits, self._pattern, self._tab
         if rows is None or hits is None or not hits.count:
             return
@@ -191,7 +191,7 @@ class Finding(QObject):
         )  # fmt: skip
 
     def replace(self) -> ReplaceDialog | None:
-        """The dialog that replaces, with what is looked for here."""
+        """Open the Replace dialog with the pattern of the bar."""
         dialog = self._tab.blocks.replace()
         if dialog is not None and self.is_open and not self.bar.finds_words and self.bar.field.text():
             pattern = self.bar.pattern
@@ -213,7 +213,7 @@ class Finding(QObject):
         self._pause.start()
 
     def _show_problem(self) -> bool:
-        """Why nothing can be looked for, or that nothing is; whether that is so."""
+        """Show why nothing can be searched for; True if the pattern is empty or invalid."""
         pattern = self.bar.pattern
         problem = pattern.problem if pattern.text else ""
         if pattern.text and not problem:
@@ -224,7 +224,7 @@ class Finding(QObject):
         return True
 
     def _begin(self, go: bool) -> None:
-        """Look through the rows that are shown now."""
+        """Search the rows that are shown now."""
         self._stop_looking()
         rows = self._tab.rows
         if self._show_problem() or rows is None:
@@ -256,19 +256,19 @@ class Finding(QObject):
             handle.cancel()
 
     def _searched_names(self, schema: pa.Schema) -> list[str]:
-        """All columns but ids that are hidden, or those that were chosen."""
+        """The columns to search: those chosen, or all except hidden ids."""
         chosen = self.bar.columns.chosen
         return [name for name in self._names() if name in schema.names and (chosen is None or name in chosen)]
 
     def _names(self) -> list[str]:
-        """The columns as they stand from left to right, hidden ones among them, but hidden ids."""
+        """All columns from left to right, hidden ones included, except hidden ids."""
         grid = self._tab.grid
         header, names = grid.horizontalHeader(), grid.grid_model.names
         columns = (header.logicalIndex(place) for place in range(header.count()))
         return [names[c] for c in columns if names[c] != ID or not grid.isColumnHidden(c)]
 
     def _displayed(self, schema: pa.Schema, names: Sequence[str]) -> Mapping[str, Displayed]:
-        """Columns whose cells show other texts than those of their values."""
+        """Columns whose cells show text other than their plain values."""
         pages, known = self._tab.grid.grid_model.pages, self._tab.grid.grid_model.names
         text = self._pattern.text
         has_digits = sum(map(str.isdigit, text)) >= ROUNDED_DIGITS - 1 or ROUNDED in text
@@ -305,7 +305,7 @@ class Finding(QObject):
             self._say()
 
     def _fail(self, search: CellSearch, error: Exception) -> None:
-        """Such as of a file that is gone."""
+        """Show the error, for example that the file no longer exists."""
         if search is self._search:
             self._handle = None
             self._show_hits()
@@ -322,7 +322,7 @@ class Finding(QObject):
             self._tab.failures.show(error)
 
     def _go_to_first(self) -> None:
-        """Once it is known which hit is the first from where the cursor was."""
+        """Go to the first hit after the cursor's origin, once it is known which one that is."""
         hits = self.hits
         if not self._goes or hits is None or not hits.count:
             return
@@ -341,7 +341,7 @@ class Finding(QObject):
             return
         names, at = self._names(), self._cursor()
         if self._hit is not None and self._hit[0] == at[0] and self._is_hidden(self._hit[1]):
-            at = self._hit[0], names.index(self._hit[1])  # no cursor goes there
+            at = self._hit[0], names.index(self._hit[1])  # the cursor cannot be in a hidden column
         step = hits.after(at, names) if direction > 0 else hits.before(at, names)
         if step is not None:
             self._origin = None
@@ -356,7 +356,7 @@ class Finding(QObject):
         self._say()
 
     def _show_column(self) -> None:
-        """The hidden one that the current hit is in."""
+        """Show the hidden column of the current hit."""
         if self._hit is not None:
             grid, (row, name) = self._tab.grid, self._hit
             grid.hide_columns({name: False})
@@ -369,7 +369,7 @@ class Finding(QObject):
         return name not in names or grid.isColumnHidden(names.index(name))
 
     def _cursor(self) -> tuple[int, int]:
-        """Row, and place among the names that are looked through."""
+        """The cursor's row, and its column's index in `_names()`."""
         grid = self._tab.grid
         current = grid.selection.current
         if current is None:
@@ -378,8 +378,8 @@ class Finding(QObject):
         return current[0], names.index(name) if name in names else 0
 
     def _mark_staged(self) -> None:
-        """Cells with unsaved edits match by what was typed. Until all are looked at, those that are saved
-        count."""
+        """Match cells with unsaved edits by their new text. Until the search is complete, they match by their
+        saved values."""
         hits = self.hits
         if hits is None or not hits.complete:
             return
@@ -399,7 +399,7 @@ class Finding(QObject):
     # ------------------------------------------------------------------ what is said
 
     def _show_hits(self) -> None:
-        """In the cells, and at the scroll bar."""
+        """Show the hits in the cells and at the scroll bar."""
         tab, hits = self._tab, self.hits
         tab.grid.hits = None if hits is None else HitPainter(hits, self._pattern)
         if self.marks is None and hits is not None:
@@ -409,7 +409,7 @@ class Finding(QObject):
         tab.grid.viewport().update()
 
     def _say(self, text: str = "", look: str = "muted") -> None:
-        """How many there are and which one is shown, unless there is something else to say."""
+        """Say how many hits there are and which one is current, or `text`."""
         bar, hits = self.bar, self.hits
         counting = self._handle is not None
         bar.set_counting(counting)
@@ -430,14 +430,14 @@ class Finding(QObject):
         if counting:
             return f"{hits.count:,} so far…" if hits.count else "Looking…"
         if not hits.complete:
-            return f"Stopped: {hits.count:,} found by then"
+            return f"Stopped: {hits.count:,} found so far"
         if not hits.count:
             return NOT_FOUND
         place = hits.place(self._current_hit(hits) or (-1, ""), self._names())
         return f"{hits.count:,} found" if place is None else f"{place + 1:,} of {hits.count:,}"
 
     def _current_hit(self, hits: Hits) -> Cell | None:
-        """The one at the cursor, or the one in a hidden column beside it."""
+        """The hit at the cursor, or the current one in a hidden column of the same row."""
         row, place = self._cursor()
         names = self._names()
         hit = self._hit
@@ -448,7 +448,7 @@ class Finding(QObject):
     # ------------------------------------------------------------------ following
 
     def follow(self) -> None:
-        """Other rows are shown, or the same ones changed."""
+        """Update the search after the rows or their values have changed."""
         if not self.is_open:
             return
         self._show_columns()
@@ -474,7 +474,7 @@ class Finding(QObject):
             self._say()
 
     def _change_mode(self) -> None:
-        """A text is looked for, or words."""
+        """Switch between searching for a text and searching for words."""
         self._stop_looking()
         self._search = self._hit = None
         self._show_hits()
@@ -489,7 +489,7 @@ class Finding(QObject):
 
     @property
     def words(self) -> WordSearchPanel:
-        """The panel of the rows that words are in."""
+        """The panel of rows that contain the words."""
         if self._words is None:
             from lamella.ui.find.word_search import WordSearchPanel
 
@@ -500,7 +500,7 @@ class Finding(QObject):
         return self._words
 
     def show_indexes(self) -> IndexesDialog | None:
-        """Those of the table; None of files, which have none."""
+        """Open the indexes of the table; None for files, which have none."""
         from lamella.ui.indexes.manager import show_indexes
 
         return show_indexes(self._tab, self._tab.grid.current_name or "")

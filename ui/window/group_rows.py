@@ -1,4 +1,4 @@
-"""What a tab shows beside its groups: their totals, and groups that are open under subtotals."""
+"""What a tab shows beside its groups: their totals, and groups that are expanded under subtotals."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from lamella.ui.window.loader import Loaded, Tab
 
 
 def without_totals_row(steps: tuple[Step, ...]) -> tuple[Step, ...]:
-    """What decides which rows there are, and in which order."""
+    """The steps that decide which rows there are, and in which order."""
     return tuple(replace(one, totals=False) if isinstance(one, Group) else one for one in steps)
 
 
-NOT_OF_GROUPS = "no totals: a later step makes other rows of the groups"
+NOT_OF_GROUPS = "no totals: a later step changes the groups"
 OF_A_SUBTOTAL = (
-    "Filters are of groups by all keys. Choose one of those, or a value of a key; Enter shows the rows of a "
-    "group, to filter them."
+    "Only groups by all keys can be filtered. Choose one of those, or the value of a key; Enter shows the "
+    "rows of a group, to filter them."
 )
 OF_ROWS_INSIDE = (
-    "This column is of rows inside groups. Enter shows the rows of a group alone, to sort and filter them."
+    "This column belongs to rows inside groups. Enter shows the rows of one group, to sort and filter them."
 )
 OPEN_HINT = "Enter shows the rows of a group"
 
@@ -47,8 +47,8 @@ class GroupedTab(Tab, Protocol):
 
 
 class GroupRows(QObject):
-    """Of one tab. What is asked for is part of its group step. `rows_changed` after groups were opened or
-    closed."""
+    """The groups of one tab. Which totals and subtotals to show is part of its group step. `rows_changed` is
+    emitted after groups were expanded or collapsed."""
 
     rows_changed = Signal()
 
@@ -61,7 +61,7 @@ class GroupRows(QObject):
         tab.grid.open_requested.connect(self.set_open)
 
     def stop(self) -> None:
-        """Nobody waits any more for what is under way."""
+        """Cancel what is still running."""
         for handle in (self._handle, self._opening):
             if handle is not None:
                 handle.cancel()
@@ -69,19 +69,19 @@ class GroupRows(QObject):
 
     @property
     def step(self) -> Group | None:
-        """The one whose groups are shown, if they are any."""
+        """The group step whose groups are shown, if any."""
         place = self._tab.line.grouping
         step = None if place is None else self._tab.line.steps[place].step
         return step if isinstance(step, Group) else None
 
     @property
     def has_levels(self) -> bool:
-        """Whether they can be opened in place."""
+        """Whether the groups can be expanded in place."""
         return self.step is not None and bool(self.step.keys)
 
     @property
     def hint(self) -> str:
-        """What the status line says of groups."""
+        """What the status bar says about groups."""
         shown = self._tab.shown
         if self.step is None or shown is None:
             last = next((one for one in reversed(self._tab.line.active) if isinstance(one, Group)), None)
@@ -89,11 +89,11 @@ class GroupRows(QObject):
         problem = shown.lines.tree_problem
         behind = shown.where is not None or shown.view.query.limit is not None or self.step.having is not None
         of_all = shown.tree is not None and behind
-        parts = [problem or "", "subtotals are of all rows" if of_all else "", OPEN_HINT]
+        parts = [problem or "", "subtotals cover all rows" if of_all else "", OPEN_HINT]
         return "".join(f" · {part}" for part in parts if part)
 
     def show_rows_of(self, row: int) -> None:
-        """A filter in place of the groups, for those of the group in a row."""
+        """Show the rows of the group in a row, by a filter in place of the group step."""
         tab, rows, step, line = self._tab, self._tab.rows, self.step, self._tab.line
         if rows is None or step is None:
             return
@@ -128,7 +128,7 @@ class GroupRows(QObject):
     # --------------------------------------------------------------------- the tree
 
     def set_open(self, row: int, is_open: bool) -> None:
-        """Open or close the group of a row."""
+        """Expand or collapse the group of a row."""
         tree, now = self._tab.grid.grid_model.tree, self._tab.loader.opened
         if tree is not None and row < tree.num_rows:
             coming = now[1] if now is not None and now[0] is tree.levels else tree.opened
@@ -145,7 +145,7 @@ class GroupRows(QObject):
             self._open(tree, none_open(tree.levels))
 
     def _open(self, tree: TreeRows, opened: OpenGroups) -> None:
-        """Which rows there are is computed off the GUI thread, and they come with those on screen."""
+        """Compute the tree's rows off the GUI thread, and show them together with the cells on screen."""
         tab, grid = self._tab, self._tab.grid
         tab.loader.opened = (tree.levels, opened)
         if self._opening is not None:
@@ -196,11 +196,11 @@ class GroupRows(QObject):
 
     @property
     def has_totals(self) -> bool:
-        """Whether they are there to be copied."""
+        """Whether the totals have been read and can be copied."""
         return self._totals is not None
 
     def copy_totals(self) -> None:
-        """With the names of their columns, in full, as they stand in the grid from left to right."""
+        """Copy the totals in full with their column names, in the order of the grid."""
         totals, header, names = (
             self._totals,
             self._tab.grid.horizontalHeader(),
@@ -220,7 +220,7 @@ class GroupRows(QObject):
         self._tab.messages.say("Copied the totals")
 
     def follow(self, loaded: Loaded) -> None:
-        """After the grid has other rows: read the totals of its groups."""
+        """Read the totals of the groups that the grid now shows."""
         self.stop()
         tab, grid = self._tab, self._tab.grid
         grid.has_groups = self.step is not None
@@ -230,7 +230,7 @@ class GroupRows(QObject):
         elif opened is None or opened[0] is not loaded.tree.levels:
             tab.loader.opened = (loaded.tree.levels, loaded.tree.opened)
         elif opened[1] is not loaded.tree.opened:
-            self._open(loaded.tree, opened[1])  # others were opened while these rows were read
+            self._open(loaded.tree, opened[1])  # others were expanded while these rows were read
         if not loaded.lines.shows_totals:
             grid.totals.set_hidden()
             return
@@ -256,7 +256,7 @@ class GroupRows(QObject):
         )
 
     def _stopped(self, steps: tuple[Step, ...]) -> None:
-        """By the Stop button; what other rows took the place of is stopped as well."""
+        """The Stop button was pressed, or other rows replaced these."""
         shown = self._tab.shown
         if shown is not None and shown.lines.checked.steps is steps and self._handle is not None:
             self._tab.grid.totals.set_problem("stopped")

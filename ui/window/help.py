@@ -1,4 +1,4 @@
-"""F1: the help, opened at the page on what has the keyboard, in the window and in its dialogs."""
+"""F1: opens the help at the page about the widget that has the keyboard, in the window and in its dialogs."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ PAGES = {
     "lamella.ui.settings.page.SettingsPage": "command-line.md#settings",
     "lamella.ui.window.pending_tab.PendingTab": "window.md",
 }
-"""By the widget that has the keyboard, or that one stands in; a subclass goes before what it is made of."""
+"""Pages by the widget that has the keyboard, or one that contains it; subclasses come before their bases."""
 
 
 def page_of(widget: QWidget | None, otherwise: str = FIRST) -> str:
-    """The page on a widget, or on the nearest around it."""
+    """The page about a widget, or about the nearest widget around it that has one."""
     while widget is not None:
         for kind in type(widget).__mro__:
             if page := PAGES.get(f"{kind.__module__}.{kind.__qualname__}"):
@@ -52,7 +52,7 @@ def page_of(widget: QWidget | None, otherwise: str = FIRST) -> str:
 
 
 class Help(QObject):
-    """Of one window. Nothing is read before it is wanted."""
+    """The help of one window. Nothing is read before it is opened."""
 
     def __init__(self, tasks: Tasks, window: QWidget) -> None:
         super().__init__(window)
@@ -63,7 +63,7 @@ class Help(QObject):
         app.focusChanged.connect(self._give_key)
 
     def show(self, page: str = "") -> None:
-        """A page; without a name that on what has the keyboard."""
+        """Show a page; without a name, the page about the widget that has the keyboard."""
         self._wanted = page or page_of(QApplication.focusWidget())
         if self.viewer is not None and shiboken6.isValid(self.viewer):
             self._show(self.viewer)
@@ -95,7 +95,7 @@ class Help(QObject):
         viewer.view.setFocus()
 
     def _give_key(self, _before: QWidget | None, now: QWidget | None) -> None:
-        """The key of a window does not work in its dialogs: each gets one of its own."""
+        """Add the shortcut to a dialog: the window's own does not work there."""
         dialog = now.window() if now is not None else None
         if not isinstance(dialog, QDialog) or dialog.findChild(QShortcut, "help"):
             return

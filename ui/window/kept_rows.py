@@ -1,4 +1,4 @@
-"""Rows that stay where they are after somebody edited them, until the tab is refreshed."""
+"""Rows that stay where they are after they were edited, until the tab is refreshed."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from lamella.core.store.commit import Commit
 
 ID = "_id"
 NO_LONGER_MATCHES = "No longer matches the filter. It stays here until you refresh (F5)."
-OUT_OF_ORDER = "Its place in the sort may be another one. It stays here until you refresh (F5)."
+OUT_OF_ORDER = "May belong elsewhere in the sort order. It stays here until you refresh (F5)."
 FEW_ROWS = 1_000
-"""So many are looked for by their `_id`; more, by all that the filter finds."""
+"""Up to this many rows are looked up by their `_id`; more, by reading the whole result of the filter."""
 NO_ROWS = np.empty(0, np.int64)
 EditedCells = tuple[range, tuple[str, ...]]
 """Rows of a view, and the columns that were edited in them."""
@@ -29,7 +29,7 @@ EditedCells = tuple[range, tuple[str, ...]]
 
 @dataclass(frozen=True, eq=False)
 class RowReasons(Mapping[int, str]):
-    """Why edited rows would not stand where they do after a refresh, by their numbers (ascending)."""
+    """Why edited rows would move or disappear on a refresh, by row number (ascending)."""
 
     unmatched: np.ndarray = field(default_factory=lambda: NO_ROWS)
     unordered: np.ndarray = field(default_factory=lambda: NO_ROWS)
@@ -42,7 +42,7 @@ class RowReasons(Mapping[int, str]):
         raise KeyError(row)
 
     def __contains__(self, row: object) -> bool:
-        """The painter asks for every null on screen."""
+        """Cheap: the painter asks for every null on screen."""
         place = int(self._rows.searchsorted(row))
         return place < len(self._rows) and bool(self._rows[place] == row)
 
@@ -59,8 +59,8 @@ class RowReasons(Mapping[int, str]):
 
 @dataclass(frozen=True)
 class KeptRows:
-    """The view in which rows were edited, the versions that these edits made, the columns that were edited
-    in which of its rows, the rows that were deleted and how many are new."""
+    """The rows that stay: the view in which they were edited, the versions that the edits made, the edited
+    columns by rows, the deleted rows, and the number of new rows."""
 
     view: View
     where: Filter | None
@@ -70,12 +70,12 @@ class KeptRows:
     deleted: tuple[range, ...] = ()
     inserted: int = 0
     numbering: object = field(default_factory=object)
-    """That of the view's rows; another one once some are gone."""
+    """Identifies the numbering of the view's rows; a new object once rows are deleted."""
 
     def with_commit(
         self, commit: Commit, edited: Iterable[EditedCells] = (), deleted: Iterable[range] = ()
     ) -> KeptRows:
-        """`edited` and `deleted` are rows of the view; new ones come behind it."""
+        """With one more commit. `edited` and `deleted` are rows of the view; new rows come after them."""
         if not (commit.updated or commit.inserted or commit.deleted):
             return self  # no version was made
         return replace(
@@ -87,7 +87,7 @@ class KeptRows:
         )
 
     def in_view(self, view: View) -> KeptRows:
-        """The same of the view that these edits made of this one, by its own numbers of rows."""
+        """The same for the view that these edits made of this one, with its row numbers."""
         gone = _merged(self.deleted)
         edited = [(_without(rows, gone), names) for rows, names in self.edited]
         new = range(view.num_rows - self.inserted, view.num_rows)
@@ -100,8 +100,8 @@ class KeptRows:
     def view_of(
         self, snapshot: Snapshot, where: Filter | None, sort: tuple[SortKey, ...], job: Job
     ) -> tuple[KeptRows, RowReasons] | None:
-        """The rows as they stand, by their numbers then, and why some of them would stand elsewhere after a
-        refresh. None where the query is another one, or someone else changed the table as well. Blocks."""
+        """The view with the rows where they are, and why some of them would move on a refresh. None if the
+        query differs, or if someone else changed the table as well. Blocks."""
         if (where, sort) != (self.where, self.sort):
             return None
         before, after = _version(self.view.snapshot), _version(snapshot)
@@ -126,7 +126,7 @@ class KeptRows:
 
 
 def _merged(spans: Iterable[range]) -> list[range]:
-    """The same numbers in ascending ranges that neither meet nor touch."""
+    """The same numbers as ascending ranges that neither overlap nor touch."""
     merged: list[range] = []
     for rows in sorted(spans, key=lambda rows: rows.start):
         if merged and rows.start <= merged[-1].stop:
@@ -137,12 +137,12 @@ def _merged(spans: Iterable[range]) -> list[range]:
 
 
 def _numbers(spans: Iterable[range]) -> np.ndarray:
-    """Ascending, each once."""
+    """The numbers of the ranges, ascending, each once."""
     return np.concatenate([NO_ROWS, *(np.arange(rows.start, rows.stop) for rows in _merged(spans))])
 
 
 def _without(rows: range, gone: Sequence[range]) -> range:
-    """The numbers of these rows once those that are gone no longer count."""
+    """The numbers of these rows after the rows in `gone` are removed."""
     first, last = (
         sum(min(end, each.stop) - each.start for each in gone if each.start < end)
         for end in (rows.start, rows.stop)
@@ -151,7 +151,7 @@ def _without(rows: range, gone: Sequence[range]) -> range:
 
 
 def runs_of(rows: np.ndarray) -> list[range]:
-    """Runs of neighbours among ascending numbers."""
+    """Runs of consecutive numbers in an ascending array."""
     if not len(rows):
         return []
     runs = np.split(rows, np.flatnonzero(np.diff(rows) > 1) + 1)

@@ -1,4 +1,4 @@
-"""What can be opened: stores with their tables, and files in place."""
+"""The datasets that a window can open: stores with their tables, and files in place."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ log = logging.getLogger(__name__)
 
 
 def _entry_of(store: Store) -> StoreEntry:
-    """Reads the catalog."""
+    """The sidebar's entry of a store. Reads the catalog."""
     tables = tuple(store.tables)
     views = {table: tuple(sorted(store.views.of(table))) for table in tables} if store.views else {}
     return StoreEntry(store.path, store.name, tables, views)
@@ -56,8 +56,8 @@ MOST_COUNTED = 200
 
 
 def _rows_of(stores: Sequence[Store], job: Job) -> dict[Key, int]:
-    """Of the first tables of each store. A table that cannot be read has no count: it says why when it is
-    opened."""
+    """The row counts of the first tables of each store. A table that cannot be read has none: opening it says
+    why."""
     rows = {}
     for store in stores:
         for name in islice(store.tables, MOST_COUNTED):
@@ -70,10 +70,13 @@ def _rows_of(stores: Sequence[Store], job: Job) -> dict[Key, int]:
 
 
 class Library(QObject):
-    """`opened` has a dataset and its key. Why a file was not opened, and its key, have: `fillable`, where
-    filling up its short rows would mend it; `doubtful`, where its checksums differ; `several`, where it holds
-    several tables. `damage_found` has a file that was read before it turned out damaged, `counted` the rows
-    of tables by their keys."""
+    """The open stores and files.
+
+    `opened` carries a dataset and its key. Three signals carry why a file was not opened, and its key:
+    `fillable` if filling up its short rows would help, `doubtful` if its checksums differ, and `several` if
+    it holds several tables. `damage_found` carries a file that was read before it turned out to be damaged,
+    and `counted` the numbers of rows by table key.
+    """
 
     opened = Signal(object, tuple)
     failed = Signal(Exception)
@@ -95,19 +98,19 @@ class Library(QObject):
         self._waiting: list[Callable[[], object]] = []
         self._listing: Handle | None = None
         self.listing: Listing = []
-        """As it was emitted last."""
+        """The listing as it was last emitted."""
 
     @property
     def home(self) -> Store:
-        """Where imports go unless somebody says otherwise; there once the library is ready."""
+        """The store that imports go to by default; available once the library is ready."""
         return self.stores[0]
 
     def when_ready(self, then: Callable[[], object]) -> None:
-        """Once the stores are open; now when they are."""
+        """Call `then` once the stores are open; at once if they are."""
         then() if self._ready else self._waiting.append(then)
 
     def when_home(self, then: Callable[[], object]) -> None:
-        """Once imports have a store to go to; why not, when there is none."""
+        """Call `then` once there is a store for imports; if there is none, say why."""
         self.when_ready(lambda: self.failed.emit(self.no_home) if self.no_home else then())
 
     def refresh(self) -> None:
@@ -129,13 +132,13 @@ class Library(QObject):
         self._listing = self._tasks.read(work, done, self.failed.emit, owner=self, quiet=True)
 
     def count(self, table: Table) -> None:
-        """The rows of a table that was changed."""
+        """Count the rows of a table that has changed."""
         self._tasks.read(
             lambda job: {table_key(table): table.num_rows}, self.counted.emit, owner=self, quiet=True
         )
 
     def open_path(self, path: Path) -> None:
-        """A file, folder or glob in place; a folder that is a store as one."""
+        """Open a file, folder or glob in place; a folder that is a store is opened as a store."""
         if path.name == CATALOG and is_store(path.parent):
             path = path.parent
         if is_store(path):
@@ -151,15 +154,15 @@ class Library(QObject):
             self._open_file(file_key(path))
 
     def open_filled_up(self, key: Key) -> None:
-        """A file whose short rows are filled up with nulls."""
+        """Open a file with its short rows filled up with nulls."""
         self._open_file(key, replace(self.readings.of(key), ragged="pad"))
 
     def open_unverified(self, key: Key) -> None:
-        """A file whose checksums are not looked at."""
+        """Open a file without verifying its checksums."""
         self._open_file(key, replace(self.readings.of(key), checksums="ignore"))
 
     def open_tables_of_file(self, keys: Sequence[Key]) -> None:
-        """One after the other: their tabs stand in this order."""
+        """Open the tables one after the other, so that their tabs are in this order."""
         if keys:
             self._open_file(keys[0], then=lambda: self.open_tables_of_file(keys[1:]))
 
@@ -208,7 +211,7 @@ class Library(QObject):
     def with_store(
         self, path: Path, then: Callable[[], object], failed: Callable[[Exception], object]
     ) -> None:
-        """Once the store of a folder is listed, which it is opened for where it is not."""
+        """Call `then` once the store of a folder is listed; it is opened if it is not."""
 
         def look() -> None:
             if any(store.path == path for store in self.stores):
@@ -225,7 +228,7 @@ class Library(QObject):
         self.when_ready(look)
 
     def opener(self) -> Opener:
-        """Opens files, and tables of the stores that are listed now."""
+        """Opens files, and tables of the stores that are currently listed."""
         return opener({str(store.path): store for store in self.stores}, self.readings.of)
 
     def open_key(self, key: Key) -> None:
@@ -262,7 +265,7 @@ class Library(QObject):
         )
 
     def open_imported(self, tables: Sequence[Table]) -> None:
-        """List and show tables that are new."""
+        """List and show tables that were just imported."""
         self.refresh()
         self._read(lambda job: [table_key(table) for table in tables], self._open_keys, "Opening")
 
@@ -271,13 +274,13 @@ class Library(QObject):
             self.open_key(key)
 
     def remove_store(self, store: Store) -> None:
-        """Take it off the list and close it, off the GUI thread: what is pending is flushed before."""
+        """Take a store off the list and close it off the GUI thread; pending changes are flushed first."""
         self.stores.remove(store)
         self._tasks.write(lambda job: store.close(), owner=self, text=f"Closing {store.name}")
         self.refresh()
 
     def replace_store(self, old: Store, new: Store) -> None:
-        """The same store, opened again or in another place."""
+        """Replace a store by the same one, reopened or moved."""
         self.stores[self.stores.index(old)] = new
         self.refresh()
 
@@ -290,7 +293,7 @@ class Library(QObject):
         self._tasks.read(work, done, self.failed.emit, owner=self, text=text)
 
     def start(self, stores: Sequence[Store], no_home: LamellaError | None) -> None:
-        """The first store is `home`, unless `no_home` says why there is none."""
+        """List the stores. The first becomes `home`, unless `no_home` says why there is none."""
         self.no_home = no_home
         self._list(stores)
         if no_home is None:
@@ -299,11 +302,11 @@ class Library(QObject):
         self._be_ready()
 
     def add_store(self, store: Store) -> None:
-        """List a store; one that is listed already is closed again."""
+        """List a store; if it is already listed, the new one is closed."""
         self.add_stores([store])
 
     def add_stores(self, stores: Sequence[Store]) -> None:
-        """The first that ever comes is `home` until `start` says another one is."""
+        """List stores. The first store ever listed is `home` until `start` chooses another."""
         self._list(stores)
         self._be_ready()
 
@@ -323,7 +326,7 @@ class Library(QObject):
 
 
 def table_key(table: Table) -> Key:
-    """Blocks: a table's name is in the catalog."""
+    """The key of a table. Blocks: its name is read from the catalog."""
     return (str(table.store.path), table.name)
 
 
@@ -331,7 +334,7 @@ REST_SECONDS = 20
 
 
 class IdleFlush(QObject):
-    """Some time after the last commit pending changes are flushed, through the queue of writes."""
+    """Flushes pending changes some time after the last commit, in the queue of writes."""
 
     def __init__(self, tasks: Tasks, commits: Commits, stores: Callable[[], Sequence[Store]]) -> None:
         super().__init__(commits)
@@ -347,16 +350,17 @@ class IdleFlush(QObject):
             for store in stores:
                 store.maintenance.flush_idle(job)
 
-        self._tasks.write(work, owner=self, text="Flushing what is pending", quiet=True)
+        self._tasks.write(work, owner=self, text="Flushing pending changes", quiet=True)
 
 
 def ask_fill_up(error: LamellaError, key: Key, library: Library, window: QWidget) -> None:
-    """Say why the file was not opened; it is opened at once when its short rows may be filled up."""
+    """Say why the file was not opened, and offer to open it with its short rows filled up."""
     _ask(error, PAD, lambda: library.open_filled_up(key), window)
 
 
 def ask_open_anyway(error: LamellaError, key: Key, library: Library, window: QWidget) -> None:
-    """The same where its checksums differ: what it shows then may be wrong, so that is not the default."""
+    """Offer to open a file whose checksums differ; not the default choice, since what it shows may be
+    wrong."""
     box = _ask(error, OPEN_ANYWAY, lambda: library.open_unverified(key), window)
     box.setDefaultButton(QMessageBox.StandardButton.Cancel)
 
@@ -364,7 +368,7 @@ def ask_open_anyway(error: LamellaError, key: Key, library: Library, window: QWi
 def ask_tables(
     error: SeveralTables, key: Key, open_keys: Callable[[Sequence[Key]], object], window: QWidget
 ) -> None:
-    """Which tables of a file to open, each in a tab of its own."""
+    """Ask which tables of a file to open, each in a tab of its own."""
     from lamella.ui.dialogs.table_choice import TableChoice
 
     dialog = TableChoice(path_or_address(key[0]).name, error.tables, window)

@@ -1,4 +1,4 @@
-"""What is done with the line of steps of a tab: copied as text, pasted, saved as a view, exported."""
+"""Actions on the steps of a tab: copying as text, pasting, saving as a view, exporting."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ if TYPE_CHECKING:
 
 COPIED = {"sql": "SQL", "python": "Python", "command": "a command", "json": "JSON"}
 OTHER_WAYS = {"sql": ("python", "json"), "command": ("python", "json")}
-"""What can say more: SQL has no two names that differ in case alone, for one."""
+"""Formats that can express more; SQL, for example, has no two names that differ in case alone."""
 
 
 OF_DATASETS = ("python", "command")
-"""What names a file or a table, which the result of a statement is not."""
+"""Formats that name a file or a table, so they cannot express steps on the result of a statement."""
 
 
 class LineTab(Tab, Protocol):
@@ -59,7 +59,7 @@ class LineTab(Tab, Protocol):
 
 
 class LineActions(QObject):
-    """`views_changed` follows a view that was saved."""
+    """The actions of one tab. `views_changed` is emitted after a view was saved."""
 
     views_changed = Signal()
 
@@ -80,7 +80,7 @@ class LineActions(QObject):
         """Put the steps on the clipboard as "sql", "python", "command" or "json"."""
         tab, line = self._tab, self._tab.line
         if tab.statement and kind in OF_DATASETS:
-            tab.messages.say("A result is copied as SQL or JSON: nothing else holds its statement")
+            tab.messages.say("Steps on a result can only be copied as SQL or JSON")
             return
         write = {"sql": _sql, "python": _python, "command": _command, "json": _json}[kind]
 
@@ -104,7 +104,7 @@ class LineActions(QObject):
         tab.tasks.read(work, done, fail, owner=self, quiet=True)
 
     def paste(self) -> None:
-        """Show what the text on the clipboard asks for, if it is a query of this dataset."""
+        """Run the query on the clipboard, if it is one of this dataset."""
         tab, text, others = self._tab, QGuiApplication.clipboard().text(), dict(self._tab.steps.others())
 
         def find(name: str) -> Source:
@@ -122,7 +122,7 @@ class LineActions(QObject):
         def show(query: Query) -> None:
             if query.sources[query.name] is not tab.dataset:
                 tab.messages.say(
-                    f"What was pasted asks for “{visible(query.name)}”, and this tab shows "
+                    f"The pasted steps are for “{visible(query.name)}”, but this tab shows "
                     f"“{visible(tab.name)}”"
                 )
                 return
@@ -139,7 +139,7 @@ class LineActions(QObject):
 
     def ask_name(self) -> None:
         if version_of(self._tab.key) is not None:
-            self._tab.messages.say("A view reads the table as it is now: save it there")
+            self._tab.messages.say("A view always reads the newest version: save it in that tab")
             return
         if not self._tab.line.active and not self._layout():
             self._tab.messages.say(
@@ -150,7 +150,7 @@ class LineActions(QObject):
         self.form.begin()
 
     def save(self, name: str, replace: bool = False) -> None:
-        """Under a name, in the table's store or, of files, in the user's folder."""
+        """Save the view under a name: in the table's store or, for files, in the user's folder."""
         tab, line, layout = self._tab, self._tab.line, self._layout()
         self._popover.close()
 
@@ -176,11 +176,11 @@ class LineActions(QObject):
         tab.tasks.read(write, done, failed, owner=self, quiet=True)
 
     def _layout(self) -> dict[str, Any]:
-        """The look of the columns, and the chart where one is shown."""
+        """The layout of the columns, and the chart if one is shown."""
         return layout_of(self._tab.grid) | self._tab.charting.layout
 
     def show_view(self, name: str) -> None:
-        """The steps that were saved under a name."""
+        """Apply the saved view of this name."""
         tab = self._tab
 
         def read(job: Job) -> tuple[Query, dict[str, Any]]:
@@ -205,7 +205,7 @@ class LineActions(QObject):
     # ------------------------------------------------------------------- export
 
     def ask_export(self) -> None:
-        """Which format, options and file, with a look at its first lines."""
+        """Open the export dialog: format, options, file, and a preview of the first lines."""
         from lamella.ui.dialogs.export_dialog import ExportDialog
         from lamella.ui.dialogs.export_options import ExportChoices
 
@@ -220,7 +220,7 @@ class LineActions(QObject):
         dialog.show()
 
     def shown_rows(self) -> ExportRows:
-        """Those that are shown, in their order, with the columns that are shown."""
+        """The rows and columns that are shown, in their order."""
         from lamella.ui.dialogs.export_dialog import ExportRows
 
         tab, view = self._tab, self._tab.view
@@ -245,7 +245,7 @@ class LineActions(QObject):
         )
 
     def _all_rows(self) -> list[ExportRows]:
-        """Everything, where that is more than what is shown."""
+        """All rows and columns, if they are more than what is shown."""
         from lamella.ui.dialogs.export_dialog import ExportRows
 
         tab, columns = self._tab, self.shown_columns()
@@ -289,7 +289,7 @@ class LineActions(QObject):
 
         return [
             ExportRows(
-                "The history: each version as one of a Delta table",
+                "The history: each version as a version of a Delta table",
                 shown.lines.source.num_rows,
                 lambda count, job: table.read(names, limit=count, job=job),
                 write,
@@ -299,14 +299,14 @@ class LineActions(QObject):
         ]
 
     def shown_columns(self) -> list[str]:
-        """In the order in which they are shown."""
+        """The shown columns in their order."""
         tab = self._tab
         header, names = tab.grid.horizontalHeader(), tab.grid.grid_model.names
         places = sorted(range(len(names)), key=header.visualIndex)
         return [names[place] for place in places if not header.isSectionHidden(place)]
 
     def export(self, path: Path, overwrite: bool = False) -> None:
-        """What is shown, to a new file of the format that its name says."""
+        """Write what is shown to a new file, in the format of the name's suffix."""
         tab = self._tab
         if tab.view is None:
             return
@@ -336,7 +336,7 @@ class LineActions(QObject):
         self._problem = self._tab.messages.label.text()
 
     def _done(self) -> None:
-        """What failed before is no news any more."""
+        """Clear messages about earlier failures."""
         if self._problem and self._tab.messages.label.text() == self._problem:
             self._tab.messages.clear()
         self._problem = ""
@@ -350,7 +350,7 @@ class SaveForm(QWidget):
         self.name = QLineEdit(placeholderText="Name of the view", accessibleName="Name of the view")
         self.save = QPushButton("Save view")
         theme.variant(self.save, "primary")
-        about = QLabel("Saves the steps and the look of the columns; rows are read anew each time.")
+        about = QLabel("Saves the steps and the layout of the columns; rows are read again each time.")
         theme.variant(about, "caption")
         line = QHBoxLayout()
         line.addStretch(1)
@@ -376,7 +376,7 @@ class SaveForm(QWidget):
 
 
 def _over(statement: str, kind: str, text: str) -> str:
-    """Steps over the result of a statement, as one statement."""
+    """Steps on the result of a statement, as one statement."""
     if not statement or kind != "sql":
         return text
     return f"WITH result AS (\n{statement.strip().rstrip(';')}\n)\n{text}"
@@ -389,7 +389,7 @@ def _sql(query: Query, key: tuple[str, ...], job: Job) -> str:
 
 
 def _python(query: Query, key: tuple[str, ...], job: Job) -> str:
-    """A program that stands alone."""
+    """A complete program."""
     from lamella.core.query.pipeline_python import to_python
 
     is_of_file, table = is_file(key), table_of_file(key)

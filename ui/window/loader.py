@@ -1,4 +1,4 @@
-"""The rows that a tab shows: its query off the GUI thread, cells that stay with their row, the status."""
+"""Loading the rows of a tab off the GUI thread, cells that stay with their row, and the status text."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ VisibleRange = Callable[[], tuple[int, int, Sequence[str]]]  # first page, last 
 
 
 DESCRIPTION = b"description"
-"""The key of a column's metadata under which it is described."""
+"""The key for a column's description in its metadata."""
 
 
 @dataclass(frozen=True)
 class Loaded:
-    """A view ready to be shown, `ready` being what is on screen of it."""
+    """A view ready to be shown; `ready` has the cells on screen."""
 
     lines: LineView
     ready: PageTexts
@@ -55,24 +55,25 @@ class Loaded:
     undo: str = ""
     redo: str = ""
     out_of_place: RowReasons = field(default_factory=RowReasons)
-    """Edited rows that a refresh would take away or move, and why; they stay meanwhile."""
+    """Edited rows that a refresh would remove or move, and why; until then they stay."""
 
     kept: KeptRows | None = None
-    """What stays where it is in this view."""
+    """The rows that stay where they are in this view."""
     tree: TreeRows | None = None
-    """The groups of the view, where they are shown as a tree."""
+    """The groups of the view, if they are shown as a tree."""
     numbering: object = field(default_factory=object)
-    """Of its rows: the same as in the view before where all of these stay."""
+    """Identifies the numbering of the rows; the same object as in the previous view if all of its rows
+    stay."""
     descriptions: Mapping[str, str] = field(default_factory=dict)
-    """What is noted of columns of the table, by name."""
+    """The descriptions of the table's columns, by name."""
     edit_problem: FileProblem | None = None
     """Why a file cannot be edited in place."""
     usual_formats: Mapping[str, Format] = field(default_factory=dict)
-    """Of columns that have another than their type says until one is chosen, by name."""
+    """Default formats of columns, by name, where they differ from the type's own."""
 
     @property
     def rows(self) -> Rows:
-        """What the grid shows."""
+        """The rows that the grid shows: the view, or the tree."""
         return self.view if self.tree is None else self.tree
 
     @property
@@ -85,7 +86,7 @@ class Loaded:
 
     @property
     def total_rows(self) -> int:
-        """Before the last filter; of rows elsewhere all that are shown, or would be."""
+        """The number of rows before the last filter; of remote rows, the number in the whole answer."""
         fetched = self.lines.fetched
         return self.view.snapshot.num_rows if fetched is None else fetched.total
 
@@ -99,12 +100,12 @@ class Loaded:
 
     @property
     def sort(self) -> tuple[SortKey, ...]:
-        """Rows elsewhere come in it."""
+        """The sort keys; remote rows arrive already sorted."""
         return self.view.query.sort if self.lines.fetched is None else self.line.sort
 
 
 class Loader(QObject):
-    """`loaded` has other rows, or the same ones changed. `failed` leaves what is shown as it is."""
+    """Loads the rows of a tab. `loaded` carries new or changed rows; after `failed`, the shown rows stay."""
 
     started = Signal()
     loaded = Signal(Loaded)
@@ -121,16 +122,16 @@ class Loader(QObject):
         self._handle: Handle | None = None
         self.kept: KeptRows | None = None
         self.opened: tuple[GroupLevels, OpenGroups] | None = None
-        """The groups that are open, as long as these are shown."""
+        """The expanded groups, as long as the same groups are shown."""
         self.formats: Mapping[str, Format] = {}
-        """Of columns, by name, as the grid has them."""
+        """The formats of the grid's columns, by name."""
 
     @property
     def running(self) -> bool:
         return self._handle is not None
 
     def load(self, line: Line, from_top: bool) -> None:
-        """Read the rows of a line; what was begun before and is not there yet is dropped."""
+        """Read the rows of a line; an earlier read that is still running is dropped."""
         self.cancel()
         first, last, names = self._place()
         if from_top:
@@ -159,8 +160,8 @@ class Loader(QObject):
         edited: Iterable[EditedCells] = (),
         deleted: Iterable[range] = (),
     ) -> None:
-        """Let the rows shown stay where they are after a commit that edited and deleted some, and added new
-        ones, which come last."""
+        """Keep the shown rows where they are after a commit that edited or deleted some and added new ones,
+        which come last."""
         if self.kept is None or self.kept.view is not shown.view:
             self.kept = KeptRows(shown.view, shown.where, shown.sort, numbering=shown.numbering)
         self.kept = self.kept.with_commit(commit, edited, deleted)
@@ -175,7 +176,7 @@ class Loader(QObject):
         self.failed.emit(error)
 
     def _stop(self) -> None:
-        """Told by the Stop button; a wish that replaced this one is still on its way."""
+        """The Stop button was pressed. A read that has replaced this one goes on."""
         if self._handle is not None and not self._handle.running:
             self._handle = None
             self.stopped.emit()
@@ -191,8 +192,8 @@ def load(
     opened: tuple[GroupLevels, OpenGroups] | None = None,
     formats: Mapping[str, Format] | None = None,
 ) -> Loaded:
-    """Blocks: runs the line, unless the rows of `kept` stay, and reads what is on screen. `opened` are the
-    groups that were open in what was shown before."""
+    """Run the line, unless the rows of `kept` stay, and read the cells on screen. `opened` are the groups
+    that were expanded before. Blocks."""
     same_rows = _kept_view(dataset, line, kept, job) if kept else None
     lines, stay, reasons = same_rows or (answers.view(line, dataset, job), None, RowReasons())
     job.check()
@@ -210,7 +211,7 @@ def load(
 
 
 def descriptions_of(dataset: Dataset) -> dict[str, str]:
-    """What people have noted of the columns of a table."""
+    """The descriptions of a table's columns, by name."""
     fields = dataset.schema if isinstance(dataset, Table) else ()
     return {
         column.name: column.metadata[DESCRIPTION].decode(errors="replace")
@@ -242,7 +243,7 @@ def _tree_of(
 def _kept_view(
     dataset: Dataset, line: Line, rows: KeptRows, job: Job
 ) -> tuple[LineView, KeptRows, RowReasons] | None:
-    """The same rows of a table's own, and why some would stand elsewhere after a refresh."""
+    """The same rows of the table itself, and why some would move on a refresh."""
     steps, scan = split_steps(line.active)
     before = rows.view.query
     if steps or (scan.columns, scan.limit, scan.offset) != (before.columns, before.limit, before.offset):
@@ -257,7 +258,7 @@ def _kept_view(
 
 
 def undo_redo_texts(dataset: Dataset) -> tuple[str, str]:
-    """What an undo and a redo of a table would take back and bring back."""
+    """What undo and redo would take back and bring back in a table."""
     if not isinstance(dataset, Table):
         return "", ""
     undo, redo = dataset.history.undoable(), dataset.history.redoable()
@@ -281,8 +282,8 @@ def _first_pages(
 
 
 class TableCell:
-    """A cell of the row that was `row` of `view`. `row` is where it is by `numbering`, which is that of the
-    view shown now as soon as it was looked for there; None when that view lacks it."""
+    """A cell of the row that was `row` of `view`. `row` is its number in `numbering`, which is that of the
+    current view once the row has been looked up there; None if that view lacks it."""
 
     def __init__(self, view: View, row: int, name: str, numbering: object) -> None:
         self._view, self._first_row = view, row
@@ -291,14 +292,13 @@ class TableCell:
         self.row: int | None = row
 
     def is_in(self, view: View) -> bool:
-        """Whether its row may be among those of the view: the rows of a file that was written anew have
-        other numbers."""
+        """Whether its row may be among those of the view: the rows of a rewritten file have other numbers."""
         snapshot = view.snapshot
         return snapshot.ids is not None or snapshot is self._view.snapshot
 
     @cached_property
     def row_id(self) -> int:
-        """Blocks the first time."""
+        """The row's id. Blocks the first time."""
         row_id = id_at(self._view, self._first_row)
         assert row_id is not None
         return row_id
@@ -328,7 +328,7 @@ class Staging(Protocol):
 
 
 class Tab(Protocol):
-    """A tab of rows, as far as its parts know it."""
+    """A tab of rows, as far as its parts need to know it."""
 
     name: str
     key: tuple[str, ...]
@@ -355,7 +355,7 @@ class Tab(Protocol):
 
 
 class TableCells(QObject):
-    """Makes cells of what a tab shows. `moved` after those in use were looked for in another view."""
+    """Makes cells of the shown rows. `moved` is emitted after cells in use were looked up in another view."""
 
     moved = Signal()
 
@@ -366,7 +366,7 @@ class TableCells(QObject):
         tab.loader.loaded.connect(self._loaded)
 
     def cell(self, row: int, name: str) -> TableCell:
-        """Of the view that is shown."""
+        """A cell of the view that is shown."""
         assert self._tab.shown is not None
         cell = TableCell(self._tab.shown.view, row, name, self._tab.shown.numbering)
         self._cells.add(cell)
@@ -393,7 +393,7 @@ SECOND_MS = 1000
 
 
 def status_text(shown: Loaded | None, counting: bool) -> str:
-    """`26,581 of 336,776 rows · 12 ms · 2 of 4 row groups read`; "counting…" until it is known."""
+    """`26,581 of 336,776 rows · 12 ms · 2 of 4 row groups read`; "counting…" until the count is known."""
     if shown is None:
         return "counting…" if counting else ""
     if counting:
@@ -430,7 +430,7 @@ def _rows(shown: Loaded) -> str:
 
 
 def _groups(shown: Loaded) -> str:
-    """How many rows meet a filter before the groups is not counted for this."""
+    """Describe groups. How many rows meet a filter before the group step is not counted just for this."""
     count, source = shown.num_matching, shown.lines.source.num_rows
     before = shown.line.steps[: shown.line.grouping]
     filtered = any(one.is_active and isinstance(one.step, Where) for one in before)
@@ -439,7 +439,7 @@ def _groups(shown: Loaded) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Milliseconds below a second."""
+    """A duration as text, in milliseconds if below a second."""
     ms = seconds * SECOND_MS
     if ms >= SECOND_MS:
         return f"{seconds:.1f} s"

@@ -1,4 +1,4 @@
-"""What the window asks to be remembered from one start to the next. The program keeps it."""
+"""What the window wants remembered between starts; the program implements it."""
 
 from __future__ import annotations
 
@@ -10,18 +10,19 @@ from lamella.core.settings import Settings, Value
 
 
 class WindowEntry(Protocol):
-    """What one window had open; `state` as it was saved last, empty for a new window."""
+    """What one window had open; `state` is as last saved, empty for a new window."""
 
     state: Mapping[str, Any]
 
     def save(self, state: Mapping[str, Any], number: int) -> None:
-        """Any thread. Of two states that with the greater number stays. Raises `FileProblem`."""
+        """Save the state; of two states, the one with the greater number wins. Any thread. Raises
+        `FileProblem`."""
 
     def release(self) -> None:
-        """Save no more; it is restored at the next start."""
+        """Stop saving; the window is restored at the next start."""
 
     def forget(self) -> None:
-        """Save no more, nor restore it."""
+        """Stop saving, and do not restore the window."""
 
 
 class Memory(Protocol):
@@ -31,12 +32,11 @@ class Memory(Protocol):
     default_store: str  # the folder of the store that imports go to; empty for the usual one
 
     histories: dict[tuple[str, ...], Any]
-    """What can be undone in tabs that may be closed and opened again, by what they show, until the program
-    ends."""
+    """What can be undone in tabs that may be closed and opened again, by key, until the program ends."""
 
     @property
     def saved_runs(self) -> Path:
-        """The file of the benchmarks that are kept."""
+        """The file of the saved benchmark runs."""
 
     @property
     def saved_views(self) -> Path:
@@ -44,31 +44,31 @@ class Memory(Protocol):
 
     @property
     def recent(self) -> list[Path]:
-        """The files opened last, newest first."""
+        """Recently opened files, newest first."""
 
     def remember(self, path: Path) -> None:
         """Put a file first among the recent ones."""
 
     def forget(self, path: Path) -> None:
-        """Take a file off the recent ones."""
+        """Remove a file from the recent ones."""
 
     @property
     def geometry(self) -> bytes:
-        """Size and place of the window, as `save_geometry` was given them; empty at the first start."""
+        """Size and position of the window as given to `save_geometry`; empty at the first start."""
 
     def save_geometry(self, geometry: bytes) -> None: ...
 
     @property
     def settings(self) -> Settings:
-        """The values in force, and where they come from."""
+        """The current values, and where they come from."""
 
     def change(self, name: str, value: Value) -> None:
-        """Save a setting, and apply it as far as the window does not. Raises `BadSetting`."""
+        """Save a setting, and apply what the window itself does not. Raises `BadSetting`."""
 
     def add_window(self) -> WindowEntry:
-        """For a window that is new."""
+        """Add an entry for a new window."""
 
     def layout(self, key: tuple[str, ...]) -> dict[str, Any]:
-        """How the columns of a dataset were shown last, as JSON; empty for as usual."""
+        """The last layout of a dataset's columns, as JSON; empty for the default."""
 
     def save_layout(self, key: tuple[str, ...], layout: dict[str, Any]) -> None: ...

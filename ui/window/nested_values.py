@@ -1,4 +1,4 @@
-"""Nested values of a tab: opened below their cell, filtered by what is inside, their fields as columns."""
+"""Nested values of a tab: opened below their cell, used in filters, their fields shown as columns."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ class NestedTab(Tab, Protocol):
 
 
 def condition_of(node: Node) -> Predicate:
-    """That a row has the value of a node at its place, or, of an item of a list, anywhere in that list."""
+    """The condition that a row has the node's value in the same place, or, for a list item, anywhere in the
+    list."""
     place = node.place
     assert place is not None
     if node.is_null:
@@ -48,7 +49,7 @@ def condition_of(node: Node) -> Predicate:
 
 
 def column_names(paths: Sequence[str], used_names: Iterable[str]) -> list[str]:
-    """A name for a column of each field: its own, with that of what it lies in where it is taken."""
+    """A column name for each field: its own name, preceded by those of its parents where it is taken."""
     used, names = set(used_names), list[str]()
     for path in paths:
         parts = path.split(".")
@@ -64,13 +65,13 @@ def column_names(paths: Sequence[str], used_names: Iterable[str]) -> list[str]:
 
 
 def leads_to(place: Place, types: Mapping[str, pa.DataType]) -> bool:
-    """Whether its name, as a condition and a computed column give it, means this place."""
+    """Whether the place's name, as conditions and computed columns use it, resolves to this place."""
     meant = place_of(place.name, types, items=True)
     return meant is not None and (meant.column, meant.path) == (place.column, place.path)
 
 
 class NestedValues(QObject):
-    """Those of one tab."""
+    """The nested values of one tab."""
 
     def __init__(self, tab: NestedTab) -> None:
         super().__init__(tab)
@@ -79,7 +80,7 @@ class NestedValues(QObject):
         tab.grid.value_requested.connect(self.open)
 
     def open(self) -> None:
-        """The nested value of the current cell, below it. Rows of a group are opened instead."""
+        """Open the nested value of the current cell below it. On a group, open its rows instead."""
         tab, grid, current = self._tab, self._tab.grid, self._tab.grid.selection.current
         view = tab.view
         if current is None or view is None:
@@ -103,7 +104,7 @@ class NestedValues(QObject):
         if rect is None or self.popup is not None:
             return
         if value.null_count:
-            self._tab.messages.say(f"Column '{visible(name)}': the value is null, and holds nothing")
+            self._tab.messages.say(f"Column '{visible(name)}': the value is null")
             return
         popup = self.popup = ValuePopup(Node(name, value, Place.of(name, value.type)), grid)
         popup.copy_requested.connect(self._copy)
@@ -120,7 +121,7 @@ class NestedValues(QObject):
         self._tab.grid.setFocus(Qt.FocusReason.PopupFocusReason)
 
     def _copy(self, node: Node) -> None:
-        """In full: a large one takes a while to be written."""
+        """Copy the whole value; writing a large one takes a while."""
         tab = self._tab
         tab.tasks.read(
             lambda job: whole_texts(node.value)[0] or "",
@@ -138,8 +139,8 @@ class NestedValues(QObject):
         try:
             if not leads_to(node.place, types):
                 raise BadFilter(
-                    f"“{node.place.name}” is the name of another column, too",
-                    fix="Filter by a field whose path is not a name of a column",
+                    f"“{node.place.name}” is also the name of another column",
+                    fix="Filter by a field whose path is not a column's name",
                 )
             bind_predicate(condition, types, tab.name)
         except LamellaError as error:
@@ -148,7 +149,7 @@ class NestedValues(QObject):
         tab.add_filter(condition)
 
     def add_columns(self, paths: Sequence[str]) -> None:
-        """Compute fields of structs, by their paths, as columns of their own."""
+        """Add computed columns for fields of structs, by their paths."""
         view = self._tab.view
         if view is not None and paths:
             names = column_names(paths, view.schema.names)
@@ -162,7 +163,7 @@ class NestedValues(QObject):
             grid.go_to_column(grid.grid_model.names.index(name))
 
     def ask_fields(self, name: str) -> FieldsForm | None:
-        """A form, at the header of a struct, with the fields that can be columns."""
+        """Open a form at the header of a struct with the fields that can become columns."""
         view, grid = self._tab.view, self._tab.grid
         if view is None or name not in view.schema.names or not is_struct(view.schema.field(name).type):
             return None
@@ -188,7 +189,8 @@ MOST_FIELDS = 1000
 
 
 class FieldsForm(QWidget):
-    """`fields_requested` has the paths that are checked, in the order of the struct."""
+    """Chooses fields of a struct. `fields_requested` carries the checked paths, in the order of the
+    struct."""
 
     fields_requested = Signal(object)
 

@@ -1,4 +1,4 @@
-"""The ways in: dialogs, drops and the tree lead to open tabs or to an import."""
+"""Opening: dialogs, drops and the sidebar lead to open tabs or to an import."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from lamella.ui.window.tab_set import TabSet
 
 FILTERS = f"Data files ({' '.join(f'*.{suffix}' for suffix in usual_suffixes())});;All files (*)"
 CLIPBOARD = "clipboard"
-"""The name of the file that its text is read from."""
+"""The name of the file into which the clipboard's text is written."""
 
 TabWork = Callable[[DatasetTab], object]
 
 
 def clipboard_file(text: str, page: str) -> TemporaryDirectory[str]:
-    """A folder whose one file holds the text of the clipboard, or the table of its web page. Blocks. Raises
-    `BadData` where there is neither."""
+    """Write the text of the clipboard, or the table of its web page, into a temporary folder. Blocks. Raises
+    `BadData` if there is neither."""
     content = _table_of(text, page)
     try:
         folder = TemporaryDirectory(prefix="lamella-clipboard-", ignore_cleanup_errors=True)
@@ -75,15 +75,15 @@ class Opening(QObject):
         )
         self._wanted: tuple[tuple[str, ...], TabWork] | None = None
         self._requests, self._numbers = itertools.count(1), dict[tuple[str, ...], int]()
-        """When each dataset was asked for last: of several files the smallest is there first."""
+        """The number of the last request for each dataset: of several files, the smallest is loaded first."""
 
     def open_paths(self, paths: Sequence[Path]) -> None:
-        """Each in a tab of its own; one that is open already comes to the front."""
+        """Open each path in a tab of its own; if it is already open, bring its tab to the front."""
         for path in paths:
             self.open_key((str(path.absolute()),))
 
     def open_key(self, key: tuple[str, ...], then: TabWork | None = None) -> None:
-        """`then` is done with the tab once its rows are shown."""
+        """Open the tab of a key. `then` is called with it once its rows are shown."""
         if then is not None:
             self._wanted = (key, then)
         tab, pending = self._tabs.find(key), self._tabs.find_pending(key)
@@ -100,12 +100,12 @@ class Opening(QObject):
             self.do_wanted()
 
     def later_tab(self, key: tuple[str, ...]) -> DatasetTab | None:
-        """The first tab of what was asked for after this, and was there sooner."""
+        """The first tab whose dataset was requested later, but opened earlier."""
         number = self._numbers.get(key, math.inf)
         return next((tab for tab in self._tabs.dataset_tabs if self._numbers.get(tab.key, 0) > number), None)
 
     def open_tables_of_file(self, keys: Sequence[tuple[str, ...]]) -> None:
-        """Each in a tab of its own, in this order."""
+        """Open each table in a tab of its own, in this order."""
         for key in keys:
             if self._tabs.find(key) is not None:
                 self.open_key(key)
@@ -119,7 +119,7 @@ class Opening(QObject):
             self.open_key(entry.key)
 
     def do_wanted(self) -> None:
-        """What a tab was opened for, once it is there."""
+        """Call what was waiting for a tab, once the tab exists."""
         if self._wanted is not None:
             key, then = self._wanted
             tab = self._tabs.find(key)
@@ -128,8 +128,8 @@ class Opening(QObject):
                 tab.when_shown(lambda: then(tab))
 
     def import_paths(self, paths: Sequence[Path], table: str | None = None) -> None:
-        """Ask where the rows go; folders that are stores have tables already and are opened. `table` is one
-        of a file that holds several."""
+        """Ask where to import the rows; folders that are stores are opened instead. `table` is one of a file
+        that holds several."""
         stores = [path for path in paths if is_store(path)]
         self.open_paths(stores)
         files = [path for path in paths if path not in stores]
@@ -152,7 +152,7 @@ class Opening(QObject):
         dialog.open()
 
     def import_clipboard(self) -> None:
-        """What is on the clipboard as a file, which the dialog of an import reads like any other."""
+        """Import the clipboard: it becomes a file, which the import dialog reads like any other."""
         data = QGuiApplication.clipboard().mimeData()
         text = data.text() if data is not None and data.hasText() else ""
         page = data.html() if data is not None and data.hasHtml() else ""
@@ -179,7 +179,7 @@ class Opening(QObject):
         dialog.open()
 
     def read_differently(self, tab: DatasetTab) -> None:
-        """Ask how the file of a tab is to be read."""
+        """Ask how the file of a tab should be read."""
         from lamella.ui.dialogs.file_import import ReadingDialog
 
         path, table = path_or_address(tab.key[0]), table_of_file(tab.key)
@@ -194,7 +194,7 @@ class Opening(QObject):
         dialog.open()
 
     def import_current(self) -> None:
-        """The file of the current tab, or one that is asked for."""
+        """Import the file of the current tab, or one that the user chooses."""
         tab = self._tabs.dataset_tab
         if tab is not None and is_file(tab.key):
             self.import_paths([path_or_address(tab.key[0])], table_of_file(tab.key))

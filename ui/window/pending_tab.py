@@ -1,4 +1,4 @@
-"""A tab from before that is not opened yet: it is when somebody looks at it, or it says why it cannot be."""
+"""A tab of the workspace that is opened when it is first looked at, or says why it cannot be opened."""
 
 from __future__ import annotations
 
@@ -16,16 +16,18 @@ from lamella.ui.tasks import Handle
 from lamella.ui.widgets.controls import breakable
 
 SLOW_MS = 500
-"""Before it is said that a tab is being opened: most are there by then."""
+"""How long opening may take before the tab says that it is opening; most tabs are faster."""
 
 WIDTH, BAR_WIDTH = 460, 160
 Choice = tuple[str, Callable[[], object]]
 
 
 class PendingTab(QWidget):
-    """Keeps `saved`, the state of a tab of the kind `workspace_kind`, whatever becomes of it. `restore` is
-    called when it is to be opened, and ends in `become` or `fail`, which `settled` follows; work that it
-    starts is set as `handle`, to be stopped when the tab is closed."""
+    """Keeps `saved`, the state of a tab of the kind `workspace_kind`, whether or not it can be opened.
+
+    `restore` is called to open it and ends in `become` or `fail`, after which `settled` is emitted. The work
+    that it starts is set as `handle`, so that closing the tab stops it.
+    """
 
     became = Signal(QWidget)
     settled = Signal()
@@ -53,7 +55,7 @@ class PendingTab(QWidget):
 
     @property
     def key(self) -> tuple[str, ...] | None:
-        """Of the dataset that it shows, where it shows one."""
+        """The key of the dataset, if the tab shows one."""
         key = self.saved.get("key")
         is_key = isinstance(key, list) and key and all(isinstance(part, str) for part in key)
         return tuple(key) if is_key else None
@@ -62,7 +64,7 @@ class PendingTab(QWidget):
         return dict(self.saved)
 
     def open(self) -> None:
-        """Once; after it failed `retry` tries again."""
+        """Open the tab, once; after a failure, `retry` tries again."""
         if self.is_opening or self.is_over or self.problem is not None:
             return
         self.is_opening = True
@@ -71,12 +73,12 @@ class PendingTab(QWidget):
         self._restore(self)
 
     def retry(self) -> None:
-        """Where it is not being opened."""
+        """Open the tab, unless it is being opened."""
         self.problem = None
         self.open()
 
     def become(self, widget: QWidget) -> None:
-        """Put the tab that was opened in this one's place."""
+        """Replace this tab by the one that was opened."""
         if not self.is_over:
             self.is_over, self.is_opening = True, False
             self._slow.stop()
@@ -84,7 +86,7 @@ class PendingTab(QWidget):
             self.settled.emit()
 
     def fail(self, error: Exception, *ways: Choice) -> None:
-        """Say why it was not opened, and what can be done: the `ways`, another try, or closing it."""
+        """Say why the tab was not opened, and offer the `ways`, another try, and closing it."""
         if not self.is_over:
             self.is_opening, self.problem, self._ways_out = False, error, ways
             self._slow.stop()
@@ -92,7 +94,7 @@ class PendingTab(QWidget):
             self.settled.emit()
 
     def stop(self) -> None:
-        """Let go of what is still running for it."""
+        """Stop what is still running for the tab."""
         self.is_over = True
         self._slow.stop()
         self.settled.emit()
@@ -101,7 +103,7 @@ class PendingTab(QWidget):
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
-        if self.body is None:  # of many tabs most are never looked at
+        if self.body is None:  # most of many tabs are never looked at
             self.body = Body(self)
             layout = QVBoxLayout(self)
             layout.addStretch(1)
@@ -133,7 +135,7 @@ class PendingTab(QWidget):
 
 
 class Body(QWidget):
-    """A headline, what there is to say, and buttons."""
+    """A headline, a text and buttons."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)

@@ -1,4 +1,4 @@
-"""All columns of a tab with their figures: shown in place of its grid, following its steps."""
+"""The profile of all columns of a tab, shown in place of its grid and following its steps."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ class ProfiledTab(Tab, Protocol):
 
 
 class Profiling(QObject):
-    """Nothing of it is loaded before it is wanted."""
+    """Shows the profile of a tab. Nothing is loaded before it is first shown."""
 
     def __init__(self, tab: ProfiledTab, place: QHBoxLayout, choices: Path) -> None:
-        """`place` is where the grid stands, `choices` the file of what was chosen in exports."""
+        """`place` is the layout that holds the grid; `choices` is the file that remembers export options."""
         super().__init__(tab)  # type: ignore[call-overload]
         self._tab, self._place, self._choices = tab, place, choices
         self.view: ProfilesView | None = None
@@ -56,7 +56,7 @@ class Profiling(QObject):
             self.show()
 
     def show(self) -> None:
-        """In place of the grid, or of the chart."""
+        """Show the profile in place of the grid or the chart."""
         self._tab.comparing.hide()
         self._tab.charting.hide()
         view = self._made()
@@ -90,7 +90,7 @@ class Profiling(QObject):
             self.view.show_rows(*shown_rows(loaded.view), computed, columns)
 
     def _give_way(self) -> None:
-        """To a chart or a comparison that takes the place."""
+        """Hide for a chart or a comparison."""
         if self.view is not None and self.shown and (self._tab.charting.shown or self._tab.comparing.shown):
             self.view.loader.stop()
             self.view.hide()
@@ -102,7 +102,7 @@ class Profiling(QObject):
             self._tab.grid.go_to_column(names.index(name))
 
     def _export(self) -> None:
-        """The figures that are there, as a table."""
+        """Export the figures that have been read, as a table."""
         from lamella.ui.dialogs.export_dialog import ExportDialog
         from lamella.ui.dialogs.export_options import ExportChoices
 
@@ -135,7 +135,7 @@ class Profiling(QObject):
             query = query_of(SnapshotSource(snapshot_of_rows(table, "columns")))
             return export_query(query, path, format, job, overwrite=overwrite, total=table.num_rows, **values)
 
-        so_far = "" if table.num_rows == every else f", of {every:,}: the others are not read yet"
+        so_far = "" if table.num_rows == every else f", of {every:,}: the others have not been read yet"
         label = f"The figures of {table.num_rows:,} columns{so_far}"
         return ExportRows(label, table.num_rows, lambda count, _job: table.slice(0, count), write)
 

@@ -1,4 +1,4 @@
-"""What of a server's answer is here: a bar below the grid that says so, and fetches further rows."""
+"""Fetching further rows of a server's answer: a bar below the grid that says how many rows are here."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from lamella.ui.window.loader import Loaded, Tab
 if TYPE_CHECKING:
     from lamella.core.datasets.spark import SparkTable
 
-AGAIN = "All rows are asked for again, from the first one on: without a key there is no other place to go on"
-BEHIND = "Those that come behind the last row that is here, by the key"
+AGAIN = "Fetches all rows again from the first: without a key, the server cannot continue after the last row"
+BEHIND = "Fetches the rows that follow the last one here, in the order of the key"
 
 
 class Reopener(Protocol):
@@ -70,7 +70,7 @@ class RemoteRows(QObject):
 
     @property
     def _table(self) -> SparkTable | None:
-        """The tab's, where a server holds it; what reads such tables is imported for them alone."""
+        """The tab's table if a server holds it; the code for such tables is imported only for them."""
         dataset = self._tab.dataset
         if not isinstance(dataset, Remote):
             return None
@@ -83,7 +83,7 @@ class RemoteRows(QObject):
         return () if self._table is None else self._table.key
 
     def fetch_more(self) -> None:
-        """Rows that the answer has besides those that are here; the place in the grid stays."""
+        """Fetch further rows of the answer; the position in the grid stays."""
         tab, shown = self._tab, self._tab.shown
         if self._handle is not None or shown is None or shown.lines.fetched is None:
             return
@@ -111,7 +111,7 @@ class RemoteRows(QObject):
         )  # fmt: skip
 
     def ask_key(self) -> None:
-        """Which columns tell the rows apart."""
+        """Ask which columns identify a row."""
         from lamella.ui.dialogs.row_key import RowKeyDialog
 
         if self._table is not None:
@@ -120,7 +120,7 @@ class RemoteRows(QObject):
             dialog.open()
 
     def use_key(self, key: Sequence[str]) -> None:
-        """It is remembered with the table."""
+        """Read the table by this key, which is remembered with it."""
         reading = self._tab.reopening.reading
         others = {name: value for name, value in reading.options.items() if name != "row_key"}
         chosen = {**others, "row_key": tuple(key)} if key else others
@@ -135,9 +135,9 @@ class RemoteRows(QObject):
         noun = "groups" if loaded.line.grouping is not None else "rows"
         by = f", by {', '.join(map(visible, self._key))}" if self._key and not loaded.line.sort else ""
         which = "The first " if by or loaded.line.sort else ""
-        order = "" if by or loaded.line.sort or noun == "groups" else ", in no order"
+        order = "" if by or loaded.line.sort or noun == "groups" else ", unsorted"
         self.bar.show_text(
-            f"{which}{here:,} of {fetched.total:,} {noun}{by}{order}. Charts and figures are of all."
+            f"{which}{here:,} of {fetched.total:,} {noun}{by}{order}. Charts and figures cover all of them."
         )
         self.bar.more_button.setText(f"Fetch {more:,} more")
         self.bar.more_button.setToolTip(BEHIND if self._key else AGAIN)

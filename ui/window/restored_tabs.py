@@ -1,4 +1,4 @@
-"""The tabs of a workspace, opened again: each kind from its state, in the place of its pending tab."""
+"""Restoring the tabs of a workspace: each kind from its state, in place of its pending tab."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ from lamella.ui.window.tab_state import LINE, READING, STAMP, stamp_of
 from lamella.ui.window.window import Window
 from lamella.ui.window.window_settings import make_settings
 
-CHANGED = "{} has changed since it was open here."
-LOST = "Conditions and sort keys of columns that are gone were taken out."
+CHANGED = "{} has changed since it was last open here."
+LOST = "Conditions and sort keys of columns that no longer exist were removed."
 log = logging.getLogger(__name__)
 
 
@@ -62,7 +62,7 @@ def restore_store_page(window: Window, state: Mapping[str, Any], place: PendingT
 def _restore_of_store(
     window: Window, state: Mapping[str, Any], place: PendingTab, make: Callable[[Store], QWidget]
 ) -> None:
-    """What shows a store as a whole."""
+    """Restore a tab that shows a store as a whole."""
     path = Path(str(state.get("store")))
 
     def show() -> None:
@@ -73,10 +73,10 @@ def _restore_of_store(
 
 
 def restore_dataset(window: Window, state: Mapping[str, Any], place: PendingTab) -> None:
-    """Open the dataset off the GUI thread, and show it as it was."""
+    """Open the dataset off the GUI thread, and restore its tab."""
     key = place.key
     if key is None:
-        place.fail(LamellaError("This tab cannot be restored", "It does not say what it showed"))
+        place.fail(LamellaError("This tab cannot be restored", "What it showed was not saved"))
         return
     reading = window.library.readings.of(key)
     saved = state.get(READING)
@@ -84,7 +84,7 @@ def restore_dataset(window: Window, state: Mapping[str, Any], place: PendingTab)
         try:
             reading = FileReading(options=reading.options, **saved)
         except TypeError:
-            log.warning("How %s was read is not taken over: %s", key[0], saved)
+            log.warning("The saved choices for reading %s are ignored: %s", key[0], saved)
     if is_file(key):
         _open(window, key, state, reading, place)
     else:
@@ -136,7 +136,7 @@ def _open(
 def _read_line(
     state: Mapping[str, Any], columns: set[str], open_source: Callable[[Any], Source]
 ) -> tuple[Line, list[str]]:
-    """The steps, as far as the columns allow, and what is to be said of them. Blocks."""
+    """The steps, as far as the columns allow, and what to tell the user about them. Blocks."""
     if LINE not in state:
         return Line(), []
     try:
@@ -154,6 +154,6 @@ def _with_readable_draft(one: LineStep) -> LineStep:
     try:
         tree_from_json(one.draft)
     except BadFilter as error:
-        log.warning("What a filter had besides is left out: %s", error)
+        log.warning("The unfinished conditions of a filter are ignored: %s", error)
         return replace(one, draft=None)
     return one

@@ -1,5 +1,5 @@
-"""Review edits: what is edited in a tab is collected, marked and counted, and saved as one commit, or into
-the file."""
+"""Reviewing edits: edits in a tab are staged, marked and counted, and saved as one commit or into the
+file."""
 
 from __future__ import annotations
 
@@ -50,16 +50,16 @@ if TYPE_CHECKING:
     from lamella.core.transfer.saving import SavedEdits
 
 MOST_CELLS = 100_000
-"""More are an edit of their own, which is committed at once."""
+"""A larger edit is not staged, but committed at once."""
 Parts = Callable[[Job], tuple[Sequence[pa.Table], pa.Table | None, np.ndarray | None]]
 GOES = "This row is deleted when the edits are saved."
 BEING_SAVED = "The edits are being saved"
 NOT_SAVED, SAVING_NOW, SAVED = "not saved yet", "being saved…", "saved; reading the file again…"
 SAVING = "The file is being saved: edit it again in a moment"
-READ_AGAIN = "The file was read again meanwhile: nothing was edited. Try again"
+READ_AGAIN = "The file was read again in the meantime, so nothing was edited. Try again"
 OF_FILE = (
-    "Edits of a file are in memory until they are saved into it with Ctrl+S. Filters and sorts use what is "
-    "saved; new rows are shown once they are saved."
+    "Edits of a file stay in memory until Ctrl+S saves them into it. Filters and sorts use the saved values; "
+    "new rows are shown once they are saved."
 )
 NOTHING = Difference({}, np.empty(0, np.int64), np.empty(0, np.int64), ())
 
@@ -77,7 +77,7 @@ class ReviewedTab(Tab, Protocol):
 
 
 class Conflict(LamellaError):
-    """Someone else changed cells in between."""
+    """Someone else changed the same cells in the meantime."""
 
     def __init__(self, met: Check) -> None:
         super().__init__("Someone else changed cells that are edited here")
@@ -86,7 +86,7 @@ class Conflict(LamellaError):
 
 @dataclass(frozen=True)
 class Placed:
-    """A difference, and where its cells are in a view: marks by row and column, and the rows by `_id`."""
+    """A difference, and where its cells are in a view: marks by row and column, and row numbers by `_id`."""
 
     changes: Difference = NOTHING
     marks: dict[tuple[int, str], Mark] = field(default_factory=dict)
@@ -96,8 +96,10 @@ class Placed:
 
 
 class Review(QObject):
-    """`changed` when edits came or went. While `on`, nothing that is edited in the tab is committed: of a
-    table when somebody wants that, of a file always."""
+    """The staged edits of one tab. `changed` is emitted when edits are added or removed.
+
+    While `on`, no edit in the tab is committed: for a table if the user turned review on, for a file always.
+    """
 
     changed = Signal()
 
@@ -109,17 +111,18 @@ class Review(QObject):
         self._placed = Placed()
         self._placed_edits: list[StagedEdit] = []
         self._undo_next = 0
-        """How many edits to take back once all are here."""
+        """How many edits to undo once all have been collected."""
         self._collecting = 0
-        """Edits that are on their way here."""
+        """How many edits are still being collected."""
         self._saving: list[StagedEdit] | None = None
-        """Those of a file stay until its rows are read again, though they are no edits any more then."""
+        """The edits being saved. A file's stay on show until its rows are read again, though they are saved
+        by then."""
         self._save_next = False
         self._after: Callable[[], object] | None = None
-        """What is to be done once all is saved."""
+        """Called once everything is saved."""
         self._news = ""
         self._own_version = 0
-        """The last one that was saved here; known to the thread that writes."""
+        """The last version that was saved here; used by the writing thread."""
         self._on = False
         self.strip = ReviewStrip(self.show, self.discard, self.ask_copy, self.save)
         self.dialog: ReviewDialog | ConflictDialog | QFileDialog | None = None
@@ -141,12 +144,12 @@ class Review(QObject):
 
     @property
     def is_saving(self) -> bool:
-        """Of a file until its rows are read again."""
+        """Whether edits are being saved; for a file, until its rows have been read again."""
         return self._saving is not None
 
     @property
     def holds_edits(self) -> bool:
-        """Whether there are edits that other rows would not fit."""
+        """Whether there are edits that would not fit other rows."""
         return bool(self._edits or self._collecting)
 
     @property
@@ -159,7 +162,7 @@ class Review(QObject):
 
     @property
     def unsaved(self) -> bool:
-        """Whether there are edits, or some may be on their way."""
+        """Whether there are edits, or some are still being collected."""
         return self.count > 0 or not self._settled
 
     @property
@@ -168,11 +171,11 @@ class Review(QObject):
 
     @property
     def marks(self) -> dict[tuple[int, str], Mark]:
-        """Of cells that are edited, by row and the name of the column."""
+        """The marks of edited cells, by row and column name."""
         return self._placed.marks
 
     def value(self, row: int, name: str) -> pa.Array | None:
-        """What a cell becomes; None for one that is not edited."""
+        """The new value of a cell; None if it is not edited."""
         column = self._placed.changes.columns.get(name)
         if column is None or (row, name) not in self.marks:
             return None
@@ -181,27 +184,27 @@ class Review(QObject):
 
     @property
     def deleted_rows(self) -> dict[int, str]:
-        """Rows of the view that saving deletes, with the words for it."""
+        """Rows of the view that saving deletes, with the text that says so."""
         rows = self._placed.rows
         return {rows[i]: GOES for i in self._placed.changes.deleted.tolist() if i in rows}
 
     def toggle(self) -> None:
-        """Begin to collect edits, or end it once they are saved or discarded."""
+        """Start collecting edits, or stop once they are saved or discarded."""
         if self._on and (self._edits or self._collecting):
             self._tab.messages.say("Save the edits, or discard them, to end the review")
         elif self._tab.editable is None and not self._on:
-            self._tab.messages.say("Only a table's own rows can be edited")
+            self._tab.messages.say("Only the rows of the table itself can be edited")
         else:
             self._on, self._undone = not self._on, []
         self._tell()
 
     @property
     def summary(self) -> str:
-        """`3 cells changed, 1 row deleted`."""
+        """Such as `3 cells changed, 1 row deleted`."""
         return summary(self._placed.changes) if self.count else "the last edits"
 
     def stage(self, make: Parts) -> None:
-        """Collect an edit; `make` gives cells, new rows and deleted ids as `Table.edit` takes them."""
+        """Stage an edit; `make` returns cells, new rows and deleted ids as `Table.edit` takes them."""
         target, view = self._tab.standing.target, self._tab.view
         assert target is not None and view is not None
         if target.is_file and self.is_saving:
@@ -256,7 +259,7 @@ class Review(QObject):
         self._tell()
 
     def undo(self) -> bool:
-        """Take the last edit back; False where there is none."""
+        """Undo the last edit; False if there is none."""
         if self._saving is not None:
             self._tab.messages.say(BEING_SAVED)
             return True
@@ -271,7 +274,7 @@ class Review(QObject):
         return True
 
     def redo(self) -> bool:
-        """Bring an edit back that was taken back; False where there is none."""
+        """Redo the last undone edit; False if there is none."""
         if self._saving is not None:
             self._tab.messages.say(BEING_SAVED)
             return True
@@ -293,7 +296,7 @@ class Review(QObject):
         self._show([], Placed())
 
     def show(self) -> None:
-        """The difference, before and after."""
+        """Show the difference, before and after."""
         changes = self._placed.changes
         self._tab.tasks.read(
             lambda job: cell_texts(changes, MOST_LISTED),
@@ -313,8 +316,9 @@ class Review(QObject):
         self._open(dialog)
 
     def save(self, then: Callable[[], object] | None = None) -> None:
-        """As one commit, with the edits that are still on their way; where someone else changed the same
-        cells, each is shown first. Of a file: into it. `then` is done once they are saved."""
+        """Save all edits, including those still being collected, as one commit or into the file. Where
+        someone else changed the same cells, the conflicts are shown first. `then` is called once the edits
+        are saved."""
         if self._saving is not None:
             return
         self._after = then
@@ -332,7 +336,7 @@ class Review(QObject):
         self._tell()
 
     def _go_on(self) -> bool:
-        """Do what was to be done once all is saved."""
+        """Call what was waiting for the edits to be saved."""
         after, self._after = self._after, None
         if after is not None:
             after()
@@ -347,14 +351,14 @@ class Review(QObject):
             return save_edits(dataset, changes.cells, changes.new_rows, changes.deleted, job)
 
         def stopped() -> None:
-            self._not_saved("Stopped: the file is as it was, and the edits are not saved")
+            self._not_saved("Stopped: the file is unchanged, and the edits are not saved")
 
         self._tab.tasks.write(
             write, self._file_saved, self._file_failed, stopped=stopped, owner=self, text=f"Saving {name}"
         )
 
     def _file_saved(self, saved: SavedEdits) -> None:
-        """The edits stay on show until the rows are read again."""
+        """Keep the edits on show until the rows have been read again."""
         self._news = ". ".join([f"Saved in {self._tab.name}: {self.summary}", *saved.remarks])
         self._edits = self._placed_edits = self._saving = []
         self._undone = []
@@ -366,17 +370,17 @@ class Review(QObject):
             self._tab.reopening.read_saved()
 
     def take_news(self) -> str:
-        """What was saved, once: to be said when the rows are there."""
+        """What was saved, to say it when the rows are shown; empty from the second call on."""
         news, self._news = self._news, ""
         return news
 
     @property
     def _is_waiting(self) -> bool:
-        """For rows of a file that was saved."""
+        """Whether a file was saved and its rows are still to be read."""
         return self._saving is not None and not self._saving
 
     def stop_waiting(self) -> None:
-        """The rows that were saved are shown, or cannot be."""
+        """Drop the saved edits: the saved rows are shown, or cannot be read."""
         if self._is_waiting:
             self._saving = None
             self._forget()
@@ -392,7 +396,7 @@ class Review(QObject):
         self._tab.messages.say(message(error), *choices, kind="message-danger")
 
     def discard_and_reload(self) -> None:
-        """Read the file as it is on disk."""
+        """Discard the edits and read the file as it is on disk."""
         if self._saving is not None:
             self._tab.messages.say(BEING_SAVED)
             return
@@ -400,7 +404,7 @@ class Review(QObject):
         self._tab.reopening.reopen()
 
     def ask_copy(self) -> None:
-        """Write the rows with their edits to another file, whose name says the format."""
+        """Write the rows with their edits to another file, in the format of its name's suffix."""
         path = Path(self._tab.key[0])
         suffix = next((s for s in path.suffixes[::-1] if s[1:].casefold() not in COMPRESSED_SUFFIXES), ".csv")
         dialog = QFileDialog(self._tab.grid.window(), "Save a copy with the edits", str(path.parent))
@@ -410,7 +414,7 @@ class Review(QObject):
         self._open(dialog)
 
     def save_copy(self, path: Path) -> None:
-        """The edits stay unsaved in the file itself."""
+        """Write a copy; in the file itself the edits stay unsaved."""
         dataset, changes = self._tab.dataset, self._placed.changes
         if os.path.realpath(path) == os.path.realpath(self._tab.key[0]):
             self.save()
@@ -436,7 +440,7 @@ class Review(QObject):
         self._tab.tasks.write(write, written, failed, owner=self, text=f"Writing {path.name}")
 
     def _save(self, changes: Difference, seen: int | None) -> None:
-        """`seen` is the version whose conflicts were decided."""
+        """Save the edits. `seen` is the version whose conflicts the user has resolved."""
         table = self._tab.table
         assert table is not None
 
@@ -500,7 +504,7 @@ class Review(QObject):
             self._place(loaded.view)
 
     def _place(self, view: View | None = None) -> None:
-        """Find where the edits are in a view, or in the one that is shown."""
+        """Locate the edits in a view, by default the one that is shown."""
         edits, view, name = self._edits, view or self._tab.view, self._tab.name
         if view is not None:
             work = partial(place, name, edits, view)
@@ -542,7 +546,7 @@ class Review(QObject):
 
 
 def place(name: str, edits: Sequence[StagedEdit], view: View, job: Job) -> Placed:
-    """Blocks."""
+    """Locate edits in a view. Blocks."""
     changes = difference(name, edits)
     if not changes.count:
         return Placed(changes, view=view)
@@ -554,7 +558,7 @@ def place(name: str, edits: Sequence[StagedEdit], view: View, job: Job) -> Place
     edited: list[EditedCells] = []
 
     def found(row_ids: np.ndarray) -> list[int | None]:
-        if in_order:  # the number of a row of a file is its place
+        if in_order:  # the number of a row of a file is its position
             return list(row_ids.tolist())
         if not len(ids):
             return [None] * len(row_ids)

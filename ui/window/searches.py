@@ -1,4 +1,4 @@
-"""The search in everything that is open, as a tab of a window, and the way from a result to its row."""
+"""The search in everything that is open, as a tab of a window, and going from a result to its row."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from lamella.ui.window.window import Window
 
 TITLE = "Find everywhere"
-GONE = "The row is not in {name} any more"
+GONE = "The row is no longer in {name}"
 STEPS_OFF = "The steps were removed to show the row"
 
 
 class Searches(QObject):
-    """One tab, which stays as it is while other tabs are looked at."""
+    """The search tab of a window, which keeps its state while other tabs are shown."""
 
     def __init__(self, window: Window) -> None:
         super().__init__(window)  # type: ignore[call-overload]
@@ -41,14 +41,14 @@ class Searches(QObject):
 
     @property
     def tab(self) -> SearchEverywhere | None:
-        """None where it is not open."""
+        """The search tab; None if it is not open."""
         tab = self._tab
         there = tab is not None and shiboken6.isValid(tab) and tab in self._window.tabs.widgets
         return tab if there else None
 
     @property
     def current(self) -> SearchEverywhere | None:
-        """The tab, where it is in front."""
+        """The search tab, if it is in front."""
         return self.tab if self.tab is not None and self.tab is self._window.tabs.current else None
 
     def show(self) -> SearchEverywhere:
@@ -66,7 +66,7 @@ class Searches(QObject):
         return tab
 
     def _sources(self) -> ListSources:
-        """Files that are open first, then the tables of the open stores."""
+        """Lists what to search: open files first, then the tables of the open stores."""
         from lamella.ui.find.table_search import Source
 
         window = self._window
@@ -84,7 +84,7 @@ class Searches(QObject):
         self._window.opening.open_key(result.key, partial(self._arrive, result))
 
     def _arrive(self, result: Result, tab: DatasetTab) -> None:
-        """At the row, without the steps of the tab where they leave it out."""
+        """Go to the row; if the tab's steps exclude it, remove them."""
         view, row_id = tab.view, result.row_id
         if view is None:
             return
@@ -120,7 +120,7 @@ class Searches(QObject):
         tab.messages.say(STEPS_OFF, ("Back", tab.go_back))
 
     def _show_cell(self, tab: DatasetTab, result: Result, row: int) -> None:
-        """Of a column that is shown from now on, if it was hidden. The find bar goes on from there."""
+        """Go to the cell, showing its column if it was hidden. The find bar continues from there."""
         names = tab.grid.grid_model.names
         tab.grid.setFocus()
         tab.grid.go_to(row, tab.grid.first_place())
@@ -133,7 +133,8 @@ class Searches(QObject):
 def search_handlers(
     window: Window, on: Callable[[Callable[[DatasetTab], object]], Callable[[], object]]
 ) -> dict[str, Callable[[], object]]:
-    """What the actions of finding do, by their ids; `on` makes one of what is done with the tab in front."""
+    """The handlers of the search actions, by their ids; `on` makes a handler of a function of the current
+    tab."""
     return {
         "find": on(lambda tab: tab.finding.open()),
         "find_next": on(lambda tab: tab.finding.step(1)),
@@ -145,13 +146,13 @@ def search_handlers(
 
 
 def _dataset_of(dataset: Dataset, job: Job) -> Dataset:
-    """Read to its end, where it is a file that fills."""
+    """The dataset, read to its end if it is a file that is still being read."""
     whole_snapshot(dataset, job)
     return dataset
 
 
 def _tables(store: Store) -> list[Source]:
-    """Blocks. A store that cannot be read is one that says why."""
+    """The tables of a store. If it cannot be read, one source that raises why. Blocks."""
     from lamella.ui.find.table_search import Source
 
     path = str(store.path)

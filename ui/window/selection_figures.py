@@ -1,4 +1,4 @@
-"""What the selection comes to: count, sum, mean, least and greatest, read off the GUI thread."""
+"""Figures of the selection: count, sum, mean, least and greatest, read off the GUI thread."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ PRECISION = 120  # decimal digits: sums of decimals stay exact
 LARGEST_PLAIN, LEAST_PLAIN = 1e15, 1e-4
 MINUS = "−"
 Part = tuple[int, int, tuple[str, ...]]
-"""First and last row, and the columns to be read of them."""
+"""First row, last row, and the columns to read."""
 
 
 @dataclass
 class Figures:
-    """`values` counts cells that are not null. Numbers are summed up without NaN, which `nans` counts."""
+    """`values` counts cells that are not null. Numbers are summed without NaN, which `nans` counts."""
 
     cells: int = 0
     values: int = 0
@@ -110,7 +110,7 @@ def _sum(column: pa.ChunkedArray, plain: pa.DataType, largest: Any) -> Any:
 
 
 def number_text(value: Any) -> str:
-    """With separators, and at most four digits behind the point of what is not whole."""
+    """A number with separators, and at most four decimal places."""
     if isinstance(value, float) and not math.isfinite(value):
         return "∞" if value > 0 else f"{MINUS}∞"
     if isinstance(value, int):
@@ -121,7 +121,7 @@ def number_text(value: Any) -> str:
 
 
 def disjoint_parts(blocks: Sequence[tuple[CellRange, list[str]]]) -> list[Part]:
-    """The cells of blocks that may overlap, each once: columns with the same rows are read together."""
+    """The cells of blocks that may overlap, each once; columns with the same rows are read together."""
     rows_of: dict[str, list[tuple[int, int]]] = {}
     for block, names in blocks:
         for name in names:
@@ -143,7 +143,7 @@ def _merged(spans: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
 
 
 def read_figures(rows: Rows, parts: Sequence[Part], job: Job) -> Figures:
-    """Blocks."""
+    """Read the figures of these cells. Blocks."""
     figures = Figures()
     for top, bottom, names in parts:
         source = _in_own_order(rows, job) if top == 0 and bottom == rows.num_rows - 1 else rows
@@ -156,26 +156,26 @@ def read_figures(rows: Rows, parts: Sequence[Part], job: Job) -> Figures:
             for name, column in zip(names, source.page(start, count, list(names)).columns, strict=True):
                 if tree is None:
                     figures.add(column)
-                else:  # each row once, where a subtotal and its own groups are both selected
+                else:  # each row once, even if a subtotal and its own groups are both selected
                     is_counted = counted[start - top :][:count] & tree.has_value(start, count, name)
                     figures.add(column.filter(pa.array(is_counted)))
     return figures
 
 
 def _in_own_order(rows: Rows, job: Job) -> Rows:
-    """All rows of a sorted view as they lie in the file: nothing has to be put in order for a sum."""
+    """All rows of a sorted view in the order of the file: a sum needs no sort."""
     if not isinstance(rows, View) or not rows.query.sort or rows.query.limit is not None or rows.query.offset:
         return rows
     unsorted = View(rows.snapshot, replace(rows.query, sort=()), job)
     return unsorted if unsorted.num_rows == rows.num_rows else rows
 
 
-WAIT_MS = 120  # a selection that is being dragged is not read
+WAIT_MS = 120  # nothing is read while the selection is being dragged
 
 
 class SelectionFigures(QObject):
-    """Of one tab: `text` says what is selected; of a single cell nothing, it is there to be read. `changed`
-    when it is another one."""
+    """The figures of one tab's selection. `text` describes it; it is empty for a single cell, whose value can
+    be seen. `changed` is emitted with it."""
 
     changed = Signal()
 
@@ -190,7 +190,7 @@ class SelectionFigures(QObject):
         tab.loader.loaded.connect(self._begin)
 
     def _begin(self) -> None:
-        """What was selected before is read no further."""
+        """Start reading the figures, and stop reading those of the previous selection."""
         self._wait.stop()
         if self._handle is not None:
             self._handle.cancel()
@@ -208,7 +208,7 @@ class SelectionFigures(QObject):
         self._handle = self._tab.tasks.read(
             lambda job: str(read_figures(rows, parts, job)),
             self._show,
-            lambda _: self._show(""),  # the grid shows the same failure
+            lambda _: self._show(""),  # the grid shows the same error
             owner=self,
             quiet=True,
             text="Adding up",

@@ -1,4 +1,4 @@
-"""Files on servers: looking for them, opening and importing them, and the connections that lead there."""
+"""Files on servers: browsing, opening and importing them, and the connections to the servers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class ServerFiles(QObject):
         self._opening, self._tasks, self._window = opening, tasks, window
 
     def ask_address(self, address: str = "") -> ServerBrowser:
-        """Look through what lies at an address, or at one that is typed."""
+        """Open the browser at an address, or at one that the user types."""
         from lamella.ui.remote.server_browser import ServerBrowser
 
         browser = ServerBrowser(Connections(), self._tasks, address, self._window)
@@ -52,14 +52,14 @@ class ServerFiles(QObject):
 
 
 def probe(connection: Connection, job: Job) -> str:
-    """What the server of a connection answers, as a sentence. Blocks; raises `LamellaError`."""
+    """Try a connection and describe the server's answer in a sentence. Blocks; raises `LamellaError`."""
     from lamella.core.remote.trial import try_connection
 
     return try_connection(connection, job=job).sentence
 
 
 def _forget_servers() -> None:
-    """The next file is asked for with the connections as they are now."""
+    """Make the next request use the current connections."""
     from lamella.core.remote.servers import servers
 
     servers.forget()

@@ -1,4 +1,4 @@
-"""What is done with an entry of the sidebar, and the views of files that it lists."""
+"""The actions on an entry of the sidebar, and the list of views of files."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 Act = Callable[[], object]
 Choice = tuple[str, str, Act]
-"""Icon, text, and what it does; a text that is empty stands for a line."""
+"""Icon, text and function of a menu entry; an empty text stands for a separator."""
 LINE: Choice = ("", "", lambda: None)
 
 
@@ -108,7 +108,7 @@ class SidebarActions(QObject):
         self._window.show_files()
 
     def _close(self, entry: Entry) -> None:
-        """All tabs of a file."""
+        """Close all tabs of a file."""
         tabs = self._window.tabs
         for tab in (*tabs.dataset_tabs, *tabs.pending_tabs):
             if tab.key is not None and is_file(tab.key) and tab.key[:1] == entry.key:
@@ -127,7 +127,7 @@ class SidebarActions(QObject):
         return dialog
 
     def ask_delete(self, entry: Entry) -> QMessageBox:
-        """No undo brings a view back."""
+        """Ask before a view is deleted, since that cannot be undone."""
         box = QMessageBox(
             QMessageBox.Icon.Question, "Lamella", f"Delete the view “{visible(entry.text)}”?",
             parent=self._window,
@@ -168,20 +168,20 @@ class SidebarActions(QObject):
             elif stores:
                 of_store(stores[0])
             else:
-                raise StoreProblem(f"The view “{visible(entry.text)}” is not changed", "Its store is closed")
+                raise StoreProblem(f"The view “{visible(entry.text)}” was not changed", "Its store is closed")
 
         window.tasks.read(work, lambda _: self.list_views(), window.show_error, owner=self, quiet=True)
 
     # ----------------------------------------------------------- views of files
 
     def follow_files(self, files: Sequence[Path]) -> None:
-        """List the views of the files that are open."""
+        """List the views of the open files."""
         if files != self._files:
             self._files = list(files)
             self._list_file_views()
 
     def list_views(self) -> None:
-        """Anew, after one was saved, renamed or deleted."""
+        """List the views again after one was saved, renamed or deleted."""
         self._window.library.refresh()
         self._list_file_views()
 
@@ -203,7 +203,7 @@ class SidebarActions(QObject):
             window.tasks.read(work, show, self._say_once, owner=self, quiet=True)
 
     def _say_once(self, error: Exception) -> None:
-        """A file of views that cannot be read would say so with each file that is opened."""
+        """Show an error once, not again for each file that is opened."""
         if str(error) != self._problem:
             self._problem = str(error)
             self._window.show_error(error)
@@ -215,7 +215,7 @@ class SidebarActions(QObject):
 
 
 def show_in_folder(path: Path) -> None:
-    """In the file manager of the desktop: the folder, since not every one can mark a file in it."""
+    """Open the folder in the desktop's file manager; not every one can select a file in it."""
     QDesktopServices.openUrl(QUrl.fromLocalFile(str(path.parent)))
 
 

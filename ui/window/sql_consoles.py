@@ -1,4 +1,5 @@
-"""The SQL consoles of a window: opened, named, given what is open, and what they ask of the window."""
+"""The SQL consoles of a window: opening and naming them, what they may read, and their requests to the
+window."""
 
 from __future__ import annotations
 
@@ -34,7 +35,7 @@ ABOUT = "SQL over what is open"
 
 
 class SqlConsoles(QObject):
-    """`attach` connects a result's grid with the window's menus and actions."""
+    """The consoles of one window. `attach` connects a result's grid with the window's menus and actions."""
 
     def __init__(self, window: Window, attach: Callable[[DatasetTab], object], parent: QObject) -> None:
         super().__init__(parent)
@@ -52,7 +53,7 @@ class SqlConsoles(QObject):
         return current if is_console(current) else None
 
     def show(self) -> None:
-        """The console that was opened last; another one where a console is in front, or none is open."""
+        """Show the console opened last; if a console is in front, or none is open, open a new one."""
         consoles = self.all
         if self.current is not None or not consoles:
             self.open()
@@ -61,7 +62,7 @@ class SqlConsoles(QObject):
             consoles[-1].setFocus()
 
     def open(self, state: Mapping[str, Any] | None = None) -> SqlConsole:
-        """With the text of a `state`, or with a statement of what is in front."""
+        """Open a console with the text of a `state`, or with a statement on the current tab's rows."""
         tab = None if state is not None or self.current is not None else self._window.tabs.dataset_tab
         console = self.make(state)
         if tab is not None:
@@ -71,7 +72,7 @@ class SqlConsoles(QObject):
         return console
 
     def make(self, state: Mapping[str, Any] | None = None) -> SqlConsole:
-        """One that is shown nowhere yet, with the text of a `state`."""
+        """Make a console with the text of a `state`; it is not shown yet."""
         from lamella.ui.sql.console import SqlConsole
 
         window = self._window
@@ -94,7 +95,7 @@ class SqlConsoles(QObject):
         self._window.update_state()
 
     def open_for_steps(self, tab: DatasetTab) -> None:
-        """A console with what a tab shows as SQL."""
+        """Open a console with what a tab shows as SQL."""
         line, dataset, window = tab.line, tab.dataset, self._window
 
         def write(job: Job) -> str:
@@ -112,7 +113,7 @@ class SqlConsoles(QObject):
         )  # fmt: skip
 
     def save(self, otherwise: Callable[[], object]) -> None:
-        """The text of the console in front, as a snippet."""
+        """Save the text of the current console as a snippet; without a console, call `otherwise`."""
         if self.current is not None:
             self.current.ask_snippet()
         else:

@@ -1,4 +1,4 @@
-"""What is done with stores as a whole: from the sidebar, the menu File, the palette and a store's page."""
+"""The actions on whole stores: from the sidebar, the menu File, the palette and a store's page."""
 
 from __future__ import annotations
 
@@ -44,14 +44,15 @@ if TYPE_CHECKING:
     from lamella.ui.window.tab_set import TabSet
 
 MOST_COMMITS = 100
-"""Of another program; more are not counted."""
+"""More commits of another program are not counted."""
 
 Act = Callable[[], object]
 Choice = tuple[str, str, Act]
 
 
 class StoreWindow(Protocol):
-    """The window, as far as its stores need it. A widget, too: the parent of dialogs."""
+    """The window, as far as its stores need to know it. It is also the widget that is the parent of
+    dialogs."""
 
     tabs: TabSet
     tasks: Tasks
@@ -71,8 +72,8 @@ class StoreWindow(Protocol):
 
 @dataclass(frozen=True)
 class StoreInWindow:
-    """A store that is to be moved, in one of the windows that have it open; `names` are of its tables that
-    are shown or joined there."""
+    """A store to be moved, in one of the windows that have it open; `names` are its tables that are shown or
+    joined there."""
 
     actions: StoreActions
     store: Store
@@ -81,7 +82,7 @@ class StoreInWindow:
 
 @dataclass(frozen=True)
 class Moved:
-    """A store that was moved, and opened where it is now: for each window, with its tables."""
+    """A store that was moved and reopened: for each window, the new store with its tables."""
 
     move: Move
     opened: tuple[tuple[StoreInWindow, Store, Tables], ...]
@@ -96,7 +97,7 @@ class StoreActions(QObject):
         self._window = window
         self._pages: list[StorePage] = []
         self._reopened: Store | None = None
-        """A store that could not be moved, open again in its old place."""
+        """A store that could not be moved, reopened in its old place."""
         self.watch = StoreWatch(window.library, window.tasks, self)
         self.watch.lost.connect(self._say_lost)
         self.watch.reopened.connect(lambda old, new: self._come_back(old, new, f"{new.name} is back"))
@@ -106,7 +107,8 @@ class StoreActions(QObject):
     # --------------------------------------------------------------------- choices
 
     def choices(self, path: Path) -> list[Choice]:
-        """Of the menu of a store: icon, text and what it does; a text that is empty stands for a line."""
+        """The menu of a store: icon, text and function of each entry; an empty text stands for a
+        separator."""
         store = self.of(path)
         line: Choice = ("", "", lambda: None)
         if store is None:
@@ -132,7 +134,7 @@ class StoreActions(QObject):
         return own
 
     def of(self, path: Path | None = None) -> Store | None:
-        """By its folder; without one that of the current tab, or else the one that imports go to."""
+        """The store of a folder; by default the current tab's store, or the one that imports go to."""
         window, tab = self._window, self._window.tabs.dataset_tab
         front = window.diagrams.current or self.current_page
         if path is None and front is not None:
@@ -142,7 +144,7 @@ class StoreActions(QObject):
         return next((store for store in window.library.stores if path in (store.path, None)), None)
 
     def act(self, store: Store | None, act: str, table: str = "") -> StoreDialog | None:
-        """One of `store_page.ACTS`, or "expire" of a table."""
+        """Open the dialog of one of `store_page.ACTS`, or that of "expire" for a table."""
         from lamella.ui.stores import store_dialogs as folders
         from lamella.ui.stores import upkeep_dialogs as upkeep
 
@@ -211,7 +213,7 @@ class StoreActions(QObject):
         window.tabs.add(page, store.name, "database", f"Properties of {store.path}")
 
     def make_page(self, store: Store) -> StorePage:
-        """The page of a store; it is shown nowhere yet."""
+        """Make the page of a store; it is not shown yet."""
         from lamella.ui.stores.store_page import StorePage
 
         window = self._window
@@ -238,7 +240,7 @@ class StoreActions(QObject):
     # ------------------------------------------------------------ new, open, close
 
     def ask_new(self) -> None:
-        """Where a new store goes: a folder that is empty, or not there yet."""
+        """Ask where to create a store: in a folder that is empty or does not exist yet."""
         dialog = QFileDialog(self._window, "New store", str(self._near()))  # type: ignore[call-overload]
         dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
         dialog.setFileMode(QFileDialog.FileMode.AnyFile)
@@ -250,13 +252,11 @@ class StoreActions(QObject):
         dialog.open()
 
     def make(self, path: Path) -> None:
-        """An empty store, listed and shown."""
+        """Create an empty store, list it and show it."""
 
         def work(job: Job) -> Store:
             if is_store(path):
-                raise StoreProblem(
-                    f"{path}: there is a store here already", fix="Open it, or choose a new name"
-                )
+                raise StoreProblem(f"{path} already holds a store", fix="Open it, or choose a new name")
             return Store.open(path)
 
         self._open(work, f"Making {path.name}")
@@ -269,7 +269,7 @@ class StoreActions(QObject):
         dialog.open()
 
     def open(self, path: Path) -> None:
-        """A store by its folder; one that is open already is shown."""
+        """Open the store of a folder; if it is open already, show it."""
         if self.of(path) is not None:
             self.show_page(path)
             return
@@ -277,7 +277,7 @@ class StoreActions(QObject):
         def work(job: Job) -> Store:
             if not is_store(path):
                 raise StoreProblem(
-                    f"{path}: there is no store here", fix="Choose the folder that holds catalog.sqlite"
+                    f"{path} does not hold a store", fix="Choose the folder that contains catalog.sqlite"
                 )
             return Store.open(path)
 
@@ -294,7 +294,8 @@ class StoreActions(QObject):
         )
 
     def close(self, store: Store) -> None:
-        """With its tabs; one with unsaved edits asks, and may stay, and then so does the store."""
+        """Close a store with its tabs. A tab with unsaved edits asks first; if it stays open, so does the
+        store."""
         window = self._window
         widgets = [*tabs_of(window.tabs, store.path), *self._other_tabs(store)]
         for widget in widgets:
@@ -307,7 +308,7 @@ class StoreActions(QObject):
         window.library.remove_store(store)
 
     def restore(self) -> StoreDialog:
-        """Ask for a backup and where it goes; the restored store is opened."""
+        """Ask for a backup and where to restore it; the restored store is opened."""
         from lamella.ui.stores.store_dialogs import RestoreDialog
 
         window = self._window
@@ -325,7 +326,7 @@ class StoreActions(QObject):
         return stores[0].path.parent if stores else Path.home()
 
     def _other_tabs(self, store: Store) -> list[StorePage]:
-        """Its page and its diagram."""
+        """The page and the diagram of a store."""
         diagram = self._window.diagrams.of(store.path)
         tabs = [page for page in self.pages if page.store is store]
         return [*tabs, *([diagram] if diagram is not None else [])]  # type: ignore[list-item]
@@ -364,7 +365,7 @@ class StoreActions(QObject):
         return dialog
 
     def _open_everywhere(self, path: Path) -> list[StoreInWindow]:
-        """A store in this window, and in the others of this program."""
+        """A store as it is open in this window and in the others of this program."""
         return [
             StoreInWindow(window.store_actions, store, joined_names(window.tabs, store))
             for window in (self._window, *self._window.others())
@@ -373,13 +374,13 @@ class StoreActions(QObject):
         ]
 
     def _let_go(self, store: Store) -> None:
-        """What is being read of the store is not waited for."""
+        """Stop all reading of the store."""
         self.watch.pause(store)
         for tab in tabs_of(self._window.tabs, store.path):
             tab.stop()
 
     def _take_up(self, store: Store) -> None:
-        """Where it was not moved, tabs read on."""
+        """Let tabs read again from a store that was not moved."""
         reopened, self._reopened = self._reopened, None
         if reopened is not None:
             self._come_back(store, reopened, "")
@@ -389,12 +390,12 @@ class StoreActions(QObject):
                 tab.reload()
 
     def close_for_move(self, store: Store) -> None:
-        """Blocks."""
+        """Close the store so that it can be moved. Blocks."""
         (self._reopened or store).close()
         self._reopened = None
 
     def open_again(self, path: Path) -> None:
-        """Blocks. Where a store was not moved, for its tabs to read on."""
+        """Reopen a store that was not moved, so that its tabs can read again. Blocks."""
         self._reopened = Store.open(path)
 
     def _follow(self, moved: Moved) -> None:
@@ -410,7 +411,7 @@ class StoreActions(QObject):
             one.actions._replace(old, store, tables)
 
     def _replace(self, old: Store, new: Store, tables: Tables) -> None:
-        """Everything that is open of one store shows the other."""
+        """Let everything that shows the old store show the new one."""
         window = self._window
         diagram = window.diagrams.of(old.path)
         page = self.page_of(old)
@@ -428,7 +429,7 @@ class StoreActions(QObject):
     # ----------------------------------------------------------- other programs
 
     def _follow_commits(self, store: Store, name: str, known: int) -> None:
-        """Read a table again that another program changed after the `known` version, and say how."""
+        """Reload a table that another program changed after the `known` version, and say what changed."""
         window = self._window
 
         def work(job: Job) -> tuple[Table, str]:
@@ -451,8 +452,8 @@ class StoreActions(QObject):
 
     def _say_lost(self, store: Store) -> None:
         text = (
-            f"{visible(store.name)} is not at {visible(str(store.path))} any more: its disk was taken out, or"
-            " its folder moved. What is on screen stays, and everything goes on when it is back."
+            f"{visible(store.name)} is no longer at {visible(str(store.path))}: its disk was removed, or its"
+            " folder moved. What is on screen stays, and everything resumes when the store is back."
         )
         window = self._window
         window.sidebar.mark_missing(store.path, text)
@@ -461,7 +462,7 @@ class StoreActions(QObject):
             place.messages.say(text, ("Look again", self.watch.look), kind="message-danger", stays=True)
 
     def _come_back(self, old: Store, new: Store, says: str) -> None:
-        """`new` is the store `old` at the same place, opened again."""
+        """Replace `old` by `new`, the same store reopened in the same place."""
         window = self._window
         names = joined_names(window.tabs, old)
 
@@ -478,12 +479,12 @@ class StoreActions(QObject):
 
 
 def _still_there(stores: Sequence[StoreInWindow]) -> list[StoreInWindow]:
-    """In windows that were not closed meanwhile."""
+    """Those in windows that are still open."""
     return [one for one in stores if shiboken6.isValid(one.actions)]
 
 
 def _move(stores: Sequence[StoreInWindow], target: Path, job: Job) -> Moved:
-    """Blocks. Where it fails, the store is open again in its old place, in each window."""
+    """Move the store. If that fails, it is reopened in its old place in each window. Blocks."""
     old = stores[0].store.path
     for one in stores:
         one.actions.close_for_move(one.store)

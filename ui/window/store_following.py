@@ -1,5 +1,5 @@
-"""What is open of a store follows it: to another place, when its medium was away and is back, and when
-another program commits."""
+"""Keeping open tabs up to date with their store: when it moves, when its disk disappears and returns, and
+when another program commits."""
 
 from __future__ import annotations
 
@@ -32,12 +32,13 @@ Tables = dict[str, Table]
 
 
 def tabs_of(tabs: TabSet, path: Path) -> list[DatasetTab]:
-    """Those that show tables of a store."""
+    """The tabs that show tables of a store."""
     return [tab for tab in tabs.dataset_tabs if not is_file(tab.key) and tab.key[0] == str(path)]
 
 
 def read_tables(store: Store, names: list[str]) -> Tables:
-    """Blocks. Those that are there, with their rows known, so that a tab shows them without waiting."""
+    """The tables that still exist, with their rows already known, so that tabs show them without delay.
+    Blocks."""
     tables = {name: store[name] for name in names if name in store}
     for table in tables.values():
         table.snapshot()
@@ -45,8 +46,8 @@ def read_tables(store: Store, names: list[str]) -> Tables:
 
 
 def follow(tabs: TabSet, old: Store, new: Store, tables: Tables) -> None:
-    """Let the tabs of one store show the tables of another, with the same steps at the same place. `tables`
-    are those of the new one by name; a tab of a table that is gone stays as it is."""
+    """Let the tabs of one store show the tables of another, with the same steps and scroll position. `tables`
+    are the new store's, by name; the tab of a table that no longer exists stays as it is."""
     for tab in tabs_of(tabs, old.path):
         table = tables.get(tab.key[1])
         if table is None:
@@ -68,7 +69,7 @@ def _is_of(source: object, store: Store) -> bool:
 
 
 def _moved(line: Line, old: Store, tables: Tables) -> Line:
-    """With the tables of the new store in the place of those that joins name."""
+    """The line with the new store's tables in place of the old ones that its joins name."""
     sources = {
         name: tables.get(name, source) if _is_of(source, old) else source
         for name, source in line.sources.items()
@@ -77,7 +78,7 @@ def _moved(line: Line, old: Store, tables: Tables) -> Line:
 
 
 def joined_names(tabs: TabSet, store: Store) -> list[str]:
-    """Tables of a store that are shown or joined in a tab."""
+    """The names of a store's tables that are shown or joined in a tab."""
     shown = [tab.key[1] for tab in tabs_of(tabs, store.path)]
     joined = [
         name
@@ -89,7 +90,7 @@ def joined_names(tabs: TabSet, store: Store) -> list[str]:
 
 
 def move_records(memory: Memory, old: Path, new: Path, tables: list[str]) -> None:
-    """What is remembered of a store, under its new place."""
+    """Move what is remembered about a store to its new path."""
     keys = [("relations",), ("store",)]
     for (kind,) in keys:
         if saved := memory.layout((kind, str(old))):
@@ -101,27 +102,31 @@ def move_records(memory: Memory, old: Path, new: Path, tables: list[str]) -> Non
 
 @dataclass(frozen=True)
 class StoreState:
-    """Which file the catalog is, and the newest versions of its tables; None where they cannot be read."""
+    """The identity of the catalog's file, and the newest versions of its tables; None if they cannot be
+    read."""
 
     identity: FileIdentity
     versions: dict[str, int] | None
 
     @classmethod
     def of(cls, store: Store) -> StoreState:
-        """Blocks."""
+        """Read the state of a store. Blocks."""
         identity, versions = file_identity(store.path / CATALOG), None
         if identity != NO_FILE:
-            with suppress(LamellaError):  # it is closed meanwhile, or damaged: whoever reads its rows says so
+            with suppress(LamellaError):  # closed meanwhile, or damaged: reading its rows says so
                 versions = store.versions
         return cls(identity, versions)
 
 
 class StoreWatch(QObject):
-    """Looks from time to time whether the stores are still where they were opened, and what was committed
-    there. `lost` has one whose medium vanished, or whose folder was moved or replaced; `reopened` that one,
-    and what it was opened anew as once it is back. A store that is moved from here is not looked at
-    meanwhile: see `pause`. `committed` has a store, a table, and the version of it that was known before
-    another program committed; tables that came or went are listed anew."""
+    """Checks regularly whether the stores are still where they were opened, and for commits of other
+    programs.
+
+    `lost` carries a store whose disk disappeared, or whose folder was moved or replaced; `reopened` carries
+    it again once it is back, and the store that was opened in its place. A store that is being moved from
+    here is not checked meanwhile: see `pause`. `committed` carries a store, a table, and its last known
+    version before another program committed. Tables that were added or removed are listed again.
+    """
 
     lost = Signal(object)
     reopened = Signal(object, object)
@@ -144,25 +149,25 @@ class StoreWatch(QObject):
         self._paused.add(store)
 
     def forget(self, store: Store) -> None:
-        """It is closed, or open in another place."""
+        """Stop checking a store that was closed or moved."""
         self._identities.pop(store, None)
         self._versions.pop(store, None)
         self.missing.discard(store)
         self._paused.discard(store)
 
     def expect(self, store: Store, commit: Commit) -> None:
-        """A commit of this program, which its windows follow by themselves."""
+        """Expect a commit of this program, which its windows follow on their own."""
         if commit.table in self._versions.get(store, {}):
             self._versions[store][commit.table] = commit.version
         if self._looking is not None:
-            self._looking.cancel()  # what it read may be older
+            self._looking.cancel()  # it may have read an older state
 
     @property
     def is_looking(self) -> bool:
         return self._looking is not None and self._looking.running
 
     def look(self) -> None:
-        """Off the GUI thread: a medium may take long to say that it is gone."""
+        """Check the stores off the GUI thread: a missing disk may take long to report an error."""
         if self.is_looking:
             return
         stores = [store for store in self._library.stores if store not in self._paused]
@@ -185,7 +190,7 @@ class StoreWatch(QObject):
             elif not is_there:
                 self.missing.add(store)
                 self.lost.emit(store)
-            elif state.versions is not None and not self._tasks.writing:  # whose commit is not known yet
+            elif state.versions is not None and not self._tasks.writing:  # else its own commit comes first
                 self._compare_versions(store, state.versions)
 
     def _compare_versions(self, store: Store, versions: dict[str, int]) -> None:

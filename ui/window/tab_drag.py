@@ -1,4 +1,4 @@
-"""Tabs dragged out of their bar: to another window or a new one, or as a file to other programs."""
+"""Dragging tabs out of their bar: to another window or a new one, or as a file to other programs."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ if TYPE_CHECKING:
     from lamella.ui.window.workspace import Workspace
 
 TAB = "application/x-lamella-tab"
-"""Says that a tab is dragged; which one, `TabDrag` knows."""
+"""Says that a tab is being dragged; `TabDrag.source` says which one."""
 
 BELOW_MOUSE = QPoint(120, 12)
-"""From the upper left corner of a new window to the mouse that let go: its first tab is there."""
+"""The distance from a new window's upper left corner to the mouse, so that the mouse is over its first
+tab."""
 DRAG_EVENTS = (QEvent.Type.DragEnter, QEvent.Type.DragMove, QEvent.Type.Drop)
 
 
@@ -37,10 +38,10 @@ class DragWindow(Protocol):
 
 
 class TabDrag(QObject):
-    """Of one window: takes the tabs of others that are dropped anywhere on it."""
+    """The drags of one window; it also takes tabs of other windows that are dropped anywhere on it."""
 
     source: ClassVar[TabDrag | None] = None
-    """Of the window whose current tab is being dragged."""
+    """The one whose window's current tab is being dragged."""
 
     def __init__(self, window: DragWindow) -> None:
         super().__init__(window)  # type: ignore[call-overload]
@@ -49,7 +50,7 @@ class TabDrag(QObject):
         window.installEventFilter(self)  # type: ignore[attr-defined]
 
     def drag(self) -> None:
-        """The current tab, until the mouse lets go."""
+        """Drag the current tab until the mouse button is released."""
         window = self._window
         tab = window.tabs.dataset_tab
         is_file = tab is not None and len(tab.key) == 1 and not is_address(tab.key[0])
@@ -71,7 +72,7 @@ class TabDrag(QObject):
             QTimer.singleShot(0, self, partial(self._drop_in_void, place - BELOW_MOUSE))
 
     def _drop_in_void(self, place: QPoint) -> None:
-        """A new window for the tab, or, where the window has no other one, the window itself."""
+        """Move the tab to a new window or, if it is the only one, move the window itself."""
         window = self._window
         if len(window.tabs.widgets) > 1:
             window.move_tab(None, place)
@@ -88,19 +89,20 @@ class TabDrag(QObject):
             event.ignore()
             return True
         event.acceptProposedAction()
-        if event.type() == QEvent.Type.Drop:  # once the drag is over, for the tab that is dragged closes
+        if event.type() == QEvent.Type.Drop:  # after the drag, because the dragged tab closes
             QTimer.singleShot(0, source, partial(source._window.move_tab, self._window))
         return True
 
 
 class EscapeWatch(QObject):
-    """Whether Esc ended a drag. On X11 the buttons do not tell: Qt takes them for released when a drag ends,
-    whichever way."""
+    """Records whether Esc ended a drag. On X11 the buttons do not tell: Qt reports them as released whenever
+    a drag ends."""
 
     def __init__(self, parent: QObject) -> None:
         super().__init__(parent)
         self.was_pressed = False
-        # Once the drag has begun: its own filter takes all keys, and the last one installed comes first
+        # Only once the drag has begun: its own filter takes all keys, and the last installed filter comes
+        # first
         QTimer.singleShot(0, self, lambda: QApplication.instance().installEventFilter(self))
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
@@ -110,8 +112,9 @@ class EscapeWatch(QObject):
 
 
 def void_under_mouse() -> QPoint | None:
-    """Where the mouse let go outside every window of the program. None over one, and while the button is
-    still down: then Esc ended the drag, where the system tells of buttons meanwhile."""
+    """The point where the mouse was released outside all windows of the program; None over a window. Also
+    None while the button is down, which means that Esc ended the drag, on systems that report buttons
+    meanwhile."""
     if QGuiApplication.mouseButtons() & Qt.MouseButton.LeftButton:
         return None
     place = QCursor.pos()

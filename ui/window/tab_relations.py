@@ -1,4 +1,4 @@
-"""The relations of the table of a tab: which columns lead on, and a choice of where to."""
+"""The relations of a tab's table: which columns lead to other tables, and following them."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ if TYPE_CHECKING:
     from lamella.ui.inspector.inspector import Inspector
 
 OWN_ROWS = (Where, Sort, Limit, Sample, Select, Compute)
-"""Steps that leave each row the one that it is in the table."""
+"""Steps whose rows are still rows of the table."""
 
 
 OF_FILES = (
-    "A file that is open in place has no history: it is as the last program left it. Import it into a store,"
-    " and every change is kept, can be compared and undone."
+    "A file that is open in place has no history: only its current content is known. Import it into a store,"
+    " and every change is kept and can be compared and undone."
 )
-OF_VERSIONS = "The history of the table is beside the rows as they are now."
+OF_VERSIONS = "Open the newest version of the table to see its history."
 
 
 class TabRelations(QObject):
-    """What the relations of a store say about the table of one tab. `changed` when that is known anew;
-    `followed` has a `Follow`."""
+    """The relations of the table of one tab. `changed` is emitted when they have been read; `followed`
+    carries a `Follow`."""
 
     changed = Signal()
     followed = Signal(Follow)
@@ -60,7 +60,7 @@ class TabRelations(QObject):
 
     @property
     def table(self) -> Table | None:
-        """The table of a store, while its rows are shown, with whatever computed columns."""
+        """The store's table while its own rows are shown, with or without computed columns."""
         shown = self._tab.shown
         if shown is None or ID not in shown.view.snapshot.types:
             return None
@@ -68,29 +68,28 @@ class TabRelations(QObject):
 
     @property
     def any_table(self) -> Table | None:
-        """The table of the tab, whatever is shown of it."""
+        """The table of the tab, whichever rows are shown."""
         return self._tab.table
 
     @property
     def no_history(self) -> str:
-        """Why there is no such table."""
+        """Why the tab has no history to show."""
         version = version_of(self._tab.key)
         return OF_FILES if version is None else f"This is version {version}. {OF_VERSIONS}"
 
     @property
     def can_import(self) -> bool:
-        """Whether the rows could become a table, and have a history then."""
+        """Whether the rows could be imported into a table, which would have a history."""
         return is_file(self._tab.key)
 
     def of_column(self, name: str | None) -> list[Link]:
-        """The links that lead on from a column, or from the row where it is the row's `_id` that others
-        point at."""
+        """The links that lead from a column; for the `_id`, those of columns that point at it."""
         if self.table is None or name is None:
             return []
         return [link for link in self.links if name in link.columns and not link.relation.problem]
 
     def follow(self, link: Link) -> None:
-        """From the current row."""
+        """Follow a link from the current row."""
         current, view, tab = self._tab.grid.selection.current, self._tab.view, self._tab
         if current is None or view is None:
             return
@@ -102,7 +101,7 @@ class TabRelations(QObject):
         tab.tasks.read(lambda job: id_at(view, current[0]), go, tab.failures.show, owner=self, quiet=True)
 
     def add_to(self, menu: QMenu, name: str | None) -> None:
-        """A choice for each link of a column."""
+        """Add an entry for each link of a column."""
         links = self.of_column(name)
         if links and not menu.isEmpty():
             menu.addSeparator()
@@ -112,7 +111,7 @@ class TabRelations(QObject):
             menu.addAction(without_mnemonic(visible(join_text(link))), partial(self.join, link))
 
     def join(self, link: Link) -> None:
-        """A step that adds the columns of the other table, by the keys of a link."""
+        """Add a step that joins the columns of the other table by the keys of a link."""
         tab, table = self._tab, self.table
         if table is None:
             return
@@ -129,7 +128,7 @@ class TabRelations(QObject):
         tab.tasks.read(read, add, tab.failures.show, owner=self, text=f"Joining {link.other}")
 
     def choose(self, name: str | None) -> None:
-        """Follow the only link of a column, or ask which."""
+        """Follow a column's only link, or ask which."""
         links = self.of_column(name)
         if len(links) == 1:
             self.follow(links[0])
@@ -140,7 +139,7 @@ class TabRelations(QObject):
             menu.popup(_below_current(self._tab.grid))
 
     def read(self) -> None:
-        """What leads from the table, off the GUI thread."""
+        """Read the links of the table, off the GUI thread."""
         table = self._tab.table
         if table is not None:
             self._tab.tasks.read(
@@ -152,7 +151,7 @@ class TabRelations(QObject):
             )
 
     def _mark(self) -> None:
-        """The columns that lead on, in the header."""
+        """Mark the columns that lead to other tables in the header."""
         shown = self.links if self.table is not None else ()
         names = (name for link in shown if not link.relation.problem for name in link.columns if name != ID)
         self._tab.grid.column_header.set_keys(frozenset(names))
@@ -161,11 +160,11 @@ class TabRelations(QObject):
         if (links, problem) != (self.links, self.problem):
             self.links, self.problem = links, problem
             self.changed.emit()
-        self._mark()  # also of the same links: other steps may be shown by now
+        self._mark()  # even for the same links, since other steps may be shown
 
 
 def follow_text(link: Link) -> str:
-    """Follow to airlines; from a row that is pointed at, also by which column."""
+    """Such as "Follow to airlines"; for a row that others point at, with the name of their column."""
     by = "" if link.direction == "out" else f" ({', '.join(link.other_columns)})"
     return f"Follow to {link.other}{by}"
 
@@ -176,7 +175,7 @@ def join_text(link: Link) -> str:
 
 
 def join_of(link: Link, other_names: Sequence[str]) -> Join:
-    """All rows of this side, with the columns of the rows that they are related to."""
+    """The join that keeps all rows of this side and adds the columns of the related rows."""
     names = [name for name in other_names if name != ID or name in link.other_columns]
     return Join(
         Pipeline(link.other, (Select(tuple(names)),)), link.columns, link.other_columns, "left",
@@ -185,7 +184,7 @@ def join_of(link: Link, other_names: Sequence[str]) -> Join:
 
 
 class FollowClicks(QObject):
-    """Ctrl+click on a cell of a column that leads on follows it. Dragging with Ctrl selects as elsewhere."""
+    """Follows the link of a cell on Ctrl+click. Dragging with Ctrl still selects."""
 
     def __init__(self, relations: TabRelations, grid: GridView) -> None:
         super().__init__(relations)
@@ -223,7 +222,8 @@ class FollowClicks(QObject):
         return 0 <= column < len(names) and bool(self._relations.of_column(names[column]))
 
     def _point(self, leads: bool) -> bool:
-        """A hand over what leads on while Ctrl is held; whether the grid is to leave the cursor alone."""
+        """Show a hand over a link while Ctrl is held. Returns whether the grid should leave the cursor
+        alone."""
         if leads:
             self._grid.viewport().setCursor(Qt.CursorShape.PointingHandCursor)
         elif self._is_hand:

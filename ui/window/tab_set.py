@@ -1,4 +1,4 @@
-"""The tabs in the middle: datasets and the benchmark, or what to do next when there are none."""
+"""The tabs of a window: datasets, the benchmark and others, or a page of next steps when there are none."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from lamella.ui.window.pending_tab import PendingTab
 Key = tuple[str, ...]
 UNSAVED = " •"
 AWAY = 2
-"""How far from the bar a tab is dragged out, in Qt's least distances of a drag."""
+"""How far from the bar a tab must be dragged to leave it, in multiples of Qt's drag distance."""
 
 
 def is_console(tab: QWidget | None) -> bool:
-    """Whether it is one of SQL, without loading what consoles need."""
+    """Whether a tab is an SQL console; does not load the console code."""
     return getattr(tab, "workspace_kind", "") == "sql" and hasattr(tab, "keep_draft")
 
 
 @runtime_checkable
 class Reopenable(Protocol):
-    """A tab beside those of datasets that can be opened again as it was: its key says how."""
+    """A tab without a dataset that can be reopened as it was, by its key."""
 
     @property
     def closed_key(self) -> Key: ...
@@ -39,8 +39,8 @@ class Reopenable(Protocol):
 
 
 class TabBar(QTabBar):
-    """A middle click closes a tab. `layout_changed` when tabs came, went or changed their width;
-    `dragged_out` when the current one is dragged up or down, away from the bar."""
+    """The bar of tabs; a middle click closes one. `layout_changed` is emitted when tabs are added, removed or
+    resized; `dragged_out` when the current tab is dragged up or down, out of the bar."""
 
     layout_changed = Signal()
     dragged_out = Signal()
@@ -64,7 +64,7 @@ class TabBar(QTabBar):
         left, none = Qt.MouseButton.LeftButton, Qt.MouseButton.NoButton
         place, keys = event.position(), event.modifiers()
         over = QMouseEvent(QEvent.Type.MouseButtonRelease, place, event.globalPosition(), left, none, keys)
-        super().mouseReleaseEvent(over)  # a tab that was being moved stands still now
+        super().mouseReleaseEvent(over)  # ends the moving of a tab within the bar
         self.dragged_out.emit()
 
     def _tab_under(self, event: QMouseEvent) -> int:
@@ -92,8 +92,8 @@ class TabBar(QTabBar):
 
 
 class TabSet(QStackedWidget):
-    """`current_changed` also when the last tab closes. `may_close` is asked before a tab does. `dragged_out`
-    when the current tab is dragged away from its bar."""
+    """The stack of tabs. `current_changed` is also emitted when the last tab closes; `may_close` is called
+    before a tab closes; `dragged_out` is emitted when the current tab is dragged out of the bar."""
 
     current_changed = Signal()
     dragged_out = Signal()
@@ -101,7 +101,7 @@ class TabSet(QStackedWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.closed: list[Key | Mapping[str, Any]] = []
-        """The keys of tabs that were closed, or how a workspace saves them."""
+        """The keys of closed tabs, or their workspace items."""
         self.item_of: Callable[[QWidget], Mapping[str, Any] | None] = lambda widget: None
         self.may_close: Callable[[QWidget], bool] = lambda widget: True
         self.tabs = QTabWidget(self)
@@ -110,8 +110,8 @@ class TabSet(QStackedWidget):
         pages = self.tabs.findChild(QStackedWidget)
         assert pages is not None
         self.pages = pages
-        """The parent of what stands in tabs. A widget that gets this parent only when it is added has all
-        that is in it styled again, which is a tenth of the time to open a tab."""
+        """The parent of the tabs' widgets. A widget that gets this parent only when it is added is styled
+        again with all its children, which takes a tenth of the time of opening a tab."""
         self.tabs.setTabsClosable(True)
         self.tabs.setMovable(True)
         self.tabs.setDocumentMode(True)
@@ -129,7 +129,7 @@ class TabSet(QStackedWidget):
         theme.current().changed.connect(self._restyle)
 
     def set_empty_page(self, page: QWidget) -> None:
-        """What is shown while no tab is open."""
+        """Set the page that is shown while no tab is open."""
         self.insertWidget(0, page)
         self.setCurrentIndex(0)
 
@@ -139,12 +139,12 @@ class TabSet(QStackedWidget):
 
     @property
     def title(self) -> str:
-        """Of the current tab; empty when there is none."""
+        """The title of the current tab; empty if there is none."""
         return self.current.property("title") if self.current else ""
 
     @property
     def dataset_tab(self) -> DatasetTab | None:
-        """The current tab when it shows a dataset, or what it shows of one: the result of a console."""
+        """The current tab if it shows a dataset, or the dataset tab inside it: a console's result."""
         current = self.current
         if isinstance(current, DatasetTab):
             return current
@@ -162,11 +162,11 @@ class TabSet(QStackedWidget):
         return next((tab for tab in self.dataset_tabs if tab.key == key), None)
 
     def find_pending(self, key: Key) -> PendingTab | None:
-        """The tab of a dataset from before that is not opened yet."""
+        """The pending tab of a dataset."""
         return next((tab for tab in self.pending_tabs if tab.key == key), None)
 
     def with_key(self, key: Key) -> QWidget | None:
-        """The tab of a dataset, opened or not."""
+        """The tab of a dataset, pending or open."""
         return self.find(key) or self.find_pending(key)
 
     @property
@@ -174,7 +174,7 @@ class TabSet(QStackedWidget):
         return [tab for tab in self.widgets if isinstance(tab, PendingTab)]
 
     def add(self, widget: QWidget, title: str, icon: str, tip: str, before: QWidget | None = None) -> None:
-        """At the end, in front of the others; or before another one, and behind what is in front."""
+        """Add a tab at the end and show it; or insert it before another one, without showing it."""
         self._insert(
             self.tabs.count() if before is None else self.tabs.indexOf(before), widget, title, icon, tip
         )
@@ -183,8 +183,8 @@ class TabSet(QStackedWidget):
             self.show_tab(widget)
 
     def add_pending(self, tab: PendingTab, title: str, icon: str, tip: str) -> None:
-        """At the end; what is in front stays there."""
-        with QSignalBlocker(self.tabs):  # the first one comes to the front by itself
+        """Add a pending tab at the end without showing it."""
+        with QSignalBlocker(self.tabs):  # the first tab would become current
             self._insert(self.tabs.count(), tab, title, icon, tip)
         tab.became.connect(partial(self._replace, tab))
         tab.close_requested.connect(lambda: self.close_at(self.tabs.indexOf(tab)))
@@ -219,7 +219,7 @@ class TabSet(QStackedWidget):
         self.tabs.setTabToolTip(place, visible(tip))
 
     def mark(self, widget: QWidget, unsaved: str) -> None:
-        """What is not saved of a tab; empty where nothing is."""
+        """Mark a tab as unsaved, with a text for its tooltip; an empty text removes the mark."""
         place, title = self.tabs.indexOf(widget), without_mnemonic(widget.property("title"))
         text, tip = title + (UNSAVED if unsaved else ""), widget.property("tip")
         if self.tabs.tabText(place) != text:
@@ -231,7 +231,7 @@ class TabSet(QStackedWidget):
         widget.setFocus()
 
     def step(self, step: int) -> None:
-        """To the tab beside this one, from the last to the first."""
+        """Show the next or previous tab, wrapping around at the ends."""
         count = self.tabs.count()
         if count:
             self.show_tab(self.tabs.widget((self.tabs.currentIndex() + step) % count))
@@ -260,7 +260,7 @@ class TabSet(QStackedWidget):
         self._show_list_button()
 
     def _show_list_button(self) -> None:
-        """Where not all tabs have room."""
+        """Show the button that lists the tabs if not all of them fit."""
         bar = self.tabs.tabBar()
         needs = sum(bar.tabRect(place).width() for place in range(bar.count()))
         self.list_button.setVisible(needs > self.width())

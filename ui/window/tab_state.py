@@ -1,4 +1,5 @@
-"""What a dataset's tab looks like, as JSON and back: steps, columns, chart, cell, place and inspector."""
+"""The state of a dataset's tab, as JSON and back: steps, columns, chart, cell, scroll position and
+inspector."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ PROFILES = "profiles"
 
 
 def stamp_of(key: Key) -> list[int] | None:
-    """By which it is seen later that a file was written: its size and time. None for tables and folders.
+    """The size and time of a file, to see later whether it has changed. None for tables and folders.
     Blocks."""
     if not is_file(key):
         return None
@@ -51,7 +52,7 @@ class StatefulTab(Tab, Protocol):
 
 
 class TabState(QObject):
-    """Of one tab, whose `state_changed` follows when it may be another one."""
+    """The state of one tab, whose `state_changed` is emitted when it may have changed."""
 
     def __init__(self, tab: StatefulTab) -> None:
         super().__init__(tab)
@@ -91,12 +92,12 @@ class TabState(QObject):
             PROFILES: tab.profiling.shown,
             FILTER_ROW: grid.filter_row.is_shown,
         }
-        if self._wanted:  # rows that are not there yet cannot be gone to
+        if self._wanted:  # rows not read yet: still to be scrolled to
             state |= self._wanted
         return {name: value for name, value in state.items() if value}
 
     def show(self, state: Mapping[str, Any]) -> None:
-        """Once the tab's rows are there. What does not fit is left out: the rows are the same without."""
+        """Restore the state once the tab's rows are shown. Parts that do not fit are skipped."""
         self._wanted = {name: state[name] for name in (CELL, TOP, LEFT) if name in state}
         self._tab.when_shown(lambda: self._show(state))
 
@@ -119,7 +120,7 @@ class TabState(QObject):
             tab.loader.loaded.connect(self._go_once_read)
 
     def _go(self) -> None:
-        """To the cell and the place of before, once as many rows are there."""
+        """Go to the saved cell and scroll position, once enough rows have been read."""
         tab, grid, wanted = self._tab, self._tab.grid, self._wanted
         top, cell = _count(wanted.get(TOP)), wanted.get(CELL)
         row = _count(cell[0]) if isinstance(cell, list) and len(cell) == 2 else 0
@@ -140,7 +141,8 @@ class TabState(QObject):
             self._tab.when_shown(self._go)
 
     def _look_at_file(self) -> None:
-        """So that it is known later whether the file was written since, and what joined tables are called."""
+        """Note the state of the file, to see later whether it has changed, and the addresses of joined
+        tables."""
         tab, key, sources = self._tab, self._tab.key, list(self._tab.line.sources.values())
 
         def take(stamp: list[int] | None) -> None:

@@ -1,4 +1,4 @@
-"""The columns of a table changed from the menu of their headers, and tables made of what is shown."""
+"""Changing the columns of a table from their header menus, and making tables from what is shown."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ TabAct = Callable[["DatasetTab", str], object]
 
 
 def on_column(window: Window, act: TabAct) -> Callable[[DatasetTab], object]:
-    """`act` with the table of a tab and its current column. Files and computed rows say why not."""
+    """`act` with the tab's table and current column. On files and computed rows, say why it is not
+    possible."""
 
     def handler(tab: DatasetTab) -> None:
         name = current_column(tab) or ""
@@ -51,7 +52,7 @@ def on_column(window: Window, act: TabAct) -> Callable[[DatasetTab], object]:
 
 
 class ColumnForm(QWidget):
-    """What one column is to be: `accepted` has what was typed. `refuse` says what is wrong with it."""
+    """A form about one column. `accepted` carries what was typed; `refuse` returns what is wrong with it."""
 
     accepted = Signal(dict)
 
@@ -134,10 +135,10 @@ def _open(tab: DatasetTab, name: str, form: ColumnForm) -> ColumnForm:
 def _name_problem(tab: DatasetTab, name: str, own: str = "") -> str:
     name = name.strip()
     if name == ID:
-        return f"{ID} is what a table calls its row ids."
+        return f"{ID} is reserved for the ids of rows."
     names = tab.view.snapshot.schema.names if tab.view is not None else []
     if name != own and name in names:
-        return f"There is a column “{visible(name)}” already."
+        return f"A column “{visible(name)}” already exists."
     return ""
 
 
@@ -145,7 +146,7 @@ def _name_problem(tab: DatasetTab, name: str, own: str = "") -> str:
 
 
 def ask_new(tab: DatasetTab, name: str) -> ColumnForm:
-    """A column behind the current one."""
+    """Ask for a new column after the current one."""
     edit = QLineEdit(placeholderText="name", accessibleName="Name of the column")
     kind = QComboBox(editable=True, accessibleName="Type")
     kind.addItems(list(TYPES))
@@ -174,7 +175,7 @@ def ask_new(tab: DatasetTab, name: str) -> ColumnForm:
         )
 
     fields = [("name", edit), ("type", kind), ("default", default)]
-    form = _open(tab, name, ColumnForm(f"New column behind {visible(name)}", "Add", fields, refuse))
+    form = _open(tab, name, ColumnForm(f"New column after {visible(name)}", "Add", fields, refuse))
     form.accepted.connect(add)
     return form
 
@@ -198,7 +199,7 @@ def ask_name(tab: DatasetTab, name: str) -> ColumnForm:
 
 
 def ask_description(tab: DatasetTab, name: str) -> None:
-    """What is noted of the column, once it is read."""
+    """Ask for the description of the column, starting with the current one once it has been read."""
 
     def note(values: dict[str, str]) -> None:
         text = values["text"].strip() or None
@@ -223,12 +224,12 @@ def ask_description(tab: DatasetTab, name: str) -> None:
 
 
 def drop(tab: DatasetTab, name: str) -> None:
-    """At once: undo brings it back."""
+    """Drop the column without asking: it can be undone."""
     tab.commits.run(tab.table, lambda table, job: table.columns.drop(name), f"Dropping {name}")
 
 
 def move(tab: DatasetTab, name: str, by: int) -> None:
-    """One place to the left or right in the table itself."""
+    """Move the column one position to the left or right in the table itself."""
 
     def work(table: Any, job: Job) -> Any:
         names = list(table.columns)
@@ -241,7 +242,7 @@ def move(tab: DatasetTab, name: str, by: int) -> None:
 
 
 def keep_order(tab: DatasetTab, _name: str) -> None:
-    """The columns of the table in the order in which they are shown; those that are hidden behind them."""
+    """Reorder the table's columns as they are shown; hidden ones go to the end."""
     shown = [name for name in tab.line_actions.shown_columns() if name != ID]
     tab.commits.run(
         tab.table, lambda table, job: table.columns.reorder(shown, "order columns"), "Ordering the columns"
@@ -252,7 +253,7 @@ def keep_order(tab: DatasetTab, _name: str) -> None:
 
 
 def ask_table(window: Window, made_of: MadeOf | None = None, first: Store | None = None) -> None:
-    """A new table in one of the open stores; the store `first` is proposed."""
+    """Ask for a new table in one of the open stores; `first` is the store proposed."""
 
     def ask() -> None:
         stores = [store for store in window.library.stores if not store.read_only]
@@ -265,7 +266,7 @@ def ask_table(window: Window, made_of: MadeOf | None = None, first: Store | None
 
 
 def ask_table_of_shown(window: Window, tab: DatasetTab) -> None:
-    """Of the rows and columns that a tab shows, in their order."""
+    """Ask for a new table of the rows and columns that a tab shows, in their order."""
     view = tab.view
     if view is None:
         return

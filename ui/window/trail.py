@@ -1,4 +1,4 @@
-"""The way from rows to their related rows, in the tabs of those tables, and back again."""
+"""Following relations from row to row across tabs, and going back."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def place_text(place: Place) -> str:
 
 @dataclass(frozen=True)
 class Walk:
-    """From a place to a tab, which showed `line` then."""
+    """A step of the trail: from a place to a tab, which showed `line` then."""
 
     origin: Place
     target: ReferenceType[DatasetTab]
@@ -52,7 +52,7 @@ class Walk:
 
 @dataclass(frozen=True)
 class Target:
-    """What a link leads to: one row, or those that meet a condition. `why_none` where there is nothing."""
+    """What a link leads to: one row, or those that meet a condition. `why_none` says why there is nothing."""
 
     key: Key
     row_id: int | None = None
@@ -61,7 +61,7 @@ class Target:
 
 
 class Trail(QObject):
-    """The rows of a window that were left for related ones, to go back to, the last one first."""
+    """The rows of a window from which relations were followed; going back returns to the last one first."""
 
     changed = Signal()
 
@@ -71,14 +71,15 @@ class Trail(QObject):
         self._walks: list[Walk] = []
 
     def origin(self, tab: DatasetTab) -> Place | None:
-        """Where a tab was come to from, unless other steps are shown by now."""
+        """The place from which a tab was reached, unless the tab shows other steps by now."""
         while self._walks and self._walks[-1].target() is None:
             self._walks.pop()
         last = self._walks[-1] if self._walks else None
         return last.origin if last is not None and last.target() is tab and last.line == tab.line else None
 
     def follow(self, tab: DatasetTab, follow: Follow) -> None:
-        """From the current row of a tab, which has the `_id` of `follow`, or its `start`."""
+        """Follow a relation from the current row of a tab, which has the `_id` of `follow`, or its
+        `start`."""
         table, grid = tab.table, tab.grid
         if table is None:
             return
@@ -100,7 +101,7 @@ class Trail(QObject):
         )
 
     def go_back(self, tab: DatasetTab) -> None:
-        """To the row that led to a tab, or else to the steps that it showed before."""
+        """Go back to the row that led to a tab, or else to its previous steps."""
         origin = self.origin(tab)
         if origin is None:
             tab.go_back()
@@ -111,10 +112,10 @@ class Trail(QObject):
 
     def _return(self, left: DatasetTab, origin: Place, tab: DatasetTab) -> None:
         if tab is left and tab.line != origin.line:
-            tab.go_back()  # there and back within one tab is one visit
+            tab.go_back()  # following and going back within one tab is one visit
         else:
             self._show(tab, origin.line)
-        gone = f"The row you came from is not among the rows of {origin.name} any more"
+        gone = f"The row you came from is no longer among the rows of {origin.name}"
         self._go_to(tab, origin.row_id, origin.column, origin.row, lambda: tab.messages.say(gone))
 
     def _arrive(self, left: DatasetTab, origin: Place, link: Link, target: Target, tab: DatasetTab) -> None:
@@ -128,8 +129,8 @@ class Trail(QObject):
         row_id = target.row_id
 
         def show_all() -> None:
-            """The row may be there and the steps of the tab not show it."""
-            gone = partial(tab.messages.say, f"The row is not in {tab.name} any more")
+            """Look for the row without the tab's steps, which may exclude it."""
+            gone = partial(tab.messages.say, f"The row is no longer in {tab.name}")
             if not tab.line.active:
                 gone()
                 return
@@ -187,7 +188,7 @@ class Trail(QObject):
 
 
 def read_target(table: Table, follow: Follow, job: Job) -> Target:
-    """Blocks."""
+    """Find what a link leads to. Blocks."""
     link, row_id = follow.link, follow.row_id
     key = (str(table.store.path), link.other)
     if follow.target is not None:
@@ -208,7 +209,7 @@ def read_target(table: Table, follow: Follow, job: Job) -> Target:
 
 
 def _place_of(tab: DatasetTab, column: str) -> int | None:
-    """Where a column stands; None for one that is hidden or not there."""
+    """The position of a column; None if it is hidden or does not exist."""
     names = tab.grid.grid_model.names
     if column not in names or tab.grid.isColumnHidden(names.index(column)):
         return tab.grid.first_place()

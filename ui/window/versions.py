@@ -1,5 +1,5 @@
-"""The versions of a tab's table: opened read-only, restored, named, let go of; and what a tab of an earlier
-version says above its rows."""
+"""The versions of a tab's table: opened read-only, restored, named and expired; and the banner above the rows
+of an earlier version."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ class VersionedTab(Tab, Protocol):
 
 
 class Versions(QObject):
-    """`open_requested` has the number of a version that is to be shown in a tab of its own, `now_requested`
-    what is to be done in the tab of the newest one. `changed` after a version got or lost its name, or some
-    expired: no commit tells of that."""
+    """The versions of one tab's table. `open_requested` carries the number of a version to show in a tab of
+    its own, `now_requested` a function to call with the tab of the newest version. `changed` is emitted after
+    a version was named or expired, which no commit reports."""
 
     open_requested = Signal(int)
     now_requested = Signal(object)
@@ -47,12 +47,12 @@ class Versions(QObject):
 
     @property
     def pinned(self) -> int | None:
-        """The version that the tab shows and stays at; None where it shows the newest, or a file."""
+        """The version at which the tab stays; None if it shows the newest, or a file."""
         dataset = self._tab.dataset
         return dataset.version if isinstance(dataset, OldVersion) else None
 
     def put_banner(self, layout: QVBoxLayout) -> None:
-        """Above the rows of an earlier version."""
+        """Put the banner above the rows of an earlier version."""
         version = self.pinned
         if version is None:
             return
@@ -67,7 +67,7 @@ class Versions(QObject):
         layout.addWidget(self.banner)
 
     def attach(self, inspector: Inspector) -> None:
-        """To what its history page wishes."""
+        """Connect the requests of the inspector's history page."""
         page, compare = inspector.history_page, self._tab.comparing.compare_versions
         page.compare_requested.connect(compare)
         page.open_requested.connect(self.open_requested)
@@ -80,7 +80,7 @@ class Versions(QObject):
     # ------------------------------------------------------------------- commits
 
     def restore(self, version: int) -> None:
-        """Make its content the newest again, as a commit."""
+        """Make the content of a version the newest again, as a commit."""
 
         def restored(table: Table, job: Job) -> Commit:
             return table.history.restore(version, f"restore version {version}", job)
@@ -88,7 +88,7 @@ class Versions(QObject):
         self._commit(restored, f"Restoring version {version}")
 
     def undo_to(self, version: int) -> None:
-        """Take back all commits after it, as one commit that redo takes back."""
+        """Undo all commits after a version, as one commit that can be redone."""
 
         def undone(table: Table, job: Job) -> Commit:
             return table.history.undo_to(version, job)
@@ -103,7 +103,7 @@ class Versions(QObject):
     # ------------------------------------------------------------------- names and expiry
 
     def rename(self, version: int, before: str, name: str) -> None:
-        """Give a version a name in place of the one it has; an empty one takes it away."""
+        """Rename a version; an empty name removes the one it has."""
         name = name.strip()
         if name == before:
             return
@@ -118,12 +118,14 @@ class Versions(QObject):
                     if before:
                         table.history.name_version(before, version)
                     raise
-            return f"Version {version} is called “{name}”" if name else f"Version {version} has no name now"
+            return (
+                f"Version {version} is now named “{name}”" if name else f"Version {version} has no name now"
+            )
 
         self._write(work, f"Naming version {version}")
 
     def ask_expire(self, versions: int) -> ExpireDialog | None:
-        """Which of so many versions stay; what goes is said before."""
+        """Ask how many of the versions to keep; the dialog says first what would be removed."""
         from lamella.ui.stores.upkeep_dialogs import ExpireDialog
 
         table, tab = self._tab.table, self._tab
@@ -154,7 +156,7 @@ class Versions(QObject):
 
 
 class VersionBanner(QFrame):
-    """Says which version is shown, and leads back to the newest."""
+    """Says which version is shown, with a button that goes to the newest."""
 
     def __init__(self, version: int, parent: QWidget | None = None) -> None:
         super().__init__(parent)

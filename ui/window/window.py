@@ -1,4 +1,4 @@
-"""The main window, as the parts around it know it."""
+"""The main window's interface, as its parts see it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class Consoles(Protocol):
-    """Those of SQL, as actions know them."""
+    """The SQL consoles, as far as actions need to know them."""
 
     def show(self) -> None: ...
 
@@ -45,13 +45,13 @@ class Consoles(Protocol):
 
 
 class EverythingSearch(Protocol):
-    """The search in all that is open, as actions know it."""
+    """The search in everything that is open, as far as actions need to know it."""
 
     def show(self) -> QWidget: ...
 
 
 class Appearance(Protocol):
-    """The theme and the size of the text, as actions know them."""
+    """Theme and text size, as far as actions need to know them."""
 
     def set_mode(self, mode: str) -> None: ...
 
@@ -59,7 +59,7 @@ class Appearance(Protocol):
 
 
 class Window(Protocol):
-    """A widget, too: the parent of the dialogs of its parts."""
+    """The window. It is also the widget that is the parent of its parts' dialogs."""
 
     tabs: TabSet
     tasks: Tasks

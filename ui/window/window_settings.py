@@ -1,4 +1,4 @@
-"""The settings of the program as a window applies them: in a tab, and by actions of theme and text size."""
+"""The settings in a window: their tab, how they are applied, and the actions for theme and text size."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TITLE, ICON, TIP = "Settings", "settings", "What Lamella does, and how it looks"
 
 
 def show_settings(window: Window) -> SettingsPage | None:
-    """In front of the other tabs. None where the tab is there from before and is opened now."""
+    """Show the settings tab; None if it is a pending tab, which is opened now."""
     for widget in window.tabs.widgets:
         if getattr(widget, "workspace_kind", "") == "settings":
             window.tabs.show_tab(widget)
@@ -39,7 +39,7 @@ def make_settings(window: Window) -> SettingsPage:
 
 
 def change_setting(window: Window, name: str, value: Value) -> None:
-    """Save it, and apply what can be applied while the program runs. Raises `BadSetting`."""
+    """Save a setting and apply it, if that is possible while the program runs. Raises `BadSetting`."""
     window.memory.change(name, value)
     if name == "theme":
         theme.current().set_mode(str(value))
@@ -55,7 +55,7 @@ class Appearance(QObject):
         self._memory = memory
 
     def mark(self, actions: ActionSet) -> None:
-        """Check the action of the mode in force."""
+        """Check the action of the current theme."""
         for mode in Mode:
             actions[f"theme_{mode}"].setChecked(theme.current().mode is mode)
 
@@ -67,7 +67,7 @@ class Appearance(QObject):
         self.set_mode(Mode.LIGHT if theme.current().dark else Mode.DARK)
 
     def step_text(self, step: int) -> None:
-        """One size up or down; 0 goes back to the system's."""
+        """Change the text size by one step up or down; 0 returns to the system's."""
         now = theme.current().text_scale
         nearest = min(range(len(TEXT_SCALES)), key=lambda i: abs(TEXT_SCALES[i] - now))
         scale = 1.0 if step == 0 else TEXT_SCALES[min(max(nearest + step, 0), len(TEXT_SCALES) - 1)]

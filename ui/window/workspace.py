@@ -1,8 +1,8 @@
-"""What is open in a window, saved in the background whenever it changes, and opened again at the next start.
+"""The workspace of a window: saved in the background whenever it changes, and restored at the next start.
 
-A tab takes part by three names: `workspace_kind`, a key of `KINDS`; `state()`, what it needs to come back, as
-JSON; and the signal `state_changed`. The function of its kind in `KINDS` makes it again from that state, when
-it is looked at for the first time. Tabs without these names do not come back.
+A tab takes part by three names: `workspace_kind`, a key of `KINDS`; `state()`, the JSON from which it can be
+restored; and the signal `state_changed`. The function of its kind in `KINDS` restores it from that state when
+it is first looked at. Tabs without these names are not restored.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from lamella.ui.window.restored_tabs import (
 from lamella.ui.window.window import Window
 
 Restore = Callable[[Window, Mapping[str, Any], PendingTab], object]
-"""Opens a tab from its state, off the GUI thread where it reads, and ends in `become` or `fail` of the tab
-that stands in its place until then."""
+"""Opens a tab from its state, reading off the GUI thread, and ends in `become` or `fail` of its pending
+tab."""
 
 KINDS: dict[str, Restore] = {
     "dataset": restore_dataset,
@@ -43,13 +43,13 @@ KINDS: dict[str, Restore] = {
     "relations": restore_diagram,
     "store": restore_store_page,
 }
-"""By `workspace_kind`. A kind whose code is not needed at the start is imported by its function."""
+"""Functions by `workspace_kind`. One whose code is not needed at the start imports it when called."""
 
 SAVE_AFTER_MS = 500
 GEOMETRY, SIDEBAR, SPLITTER, STORES = "geometry", "sidebar", "splitter", "stores"
 TABS, CURRENT, KIND, TITLE, ICON, TIP, STATE = "tabs", "current", "kind", "title", "icon", "tip", "state"
 MOST_TABS = 1_000
-"""That are read from a file."""
+"""At most this many tabs are read from a file."""
 
 log = logging.getLogger(__name__)
 
@@ -63,8 +63,8 @@ class WorkspaceTab(Protocol):
 
 
 class Workspace(QObject):
-    """Of one window. `settled` once it was restored: what was in front is open, or cannot be opened, or is
-    not wanted. `failed` has why something was not saved."""
+    """The workspace of one window. `settled` is emitted once it is restored: the current tab is open, or
+    cannot be opened, or is not wanted. `failed` carries why something was not saved."""
 
     settled = Signal()
     failed = Signal(Exception)
@@ -90,12 +90,12 @@ class Workspace(QObject):
     # ------------------------------------------------------------------- saving
 
     def save_soon(self) -> None:
-        """Half a second after the first of several changes."""
+        """Save half a second after the first of several changes."""
         if self.is_on and not self._soon.isActive():
             self._soon.start()
 
     def save(self) -> None:
-        """In the background."""
+        """Save in the background."""
         state, entry, number = self._collect(), self.entry, self._number
 
         def work(job: Job) -> None:
@@ -104,7 +104,8 @@ class Workspace(QObject):
         self._window.tasks.read(work, None, self._not_saved, owner=self, quiet=True)
 
     def close(self, is_restored: bool) -> None:
-        """Save for the last time, on this thread: whether the window comes back at the next start."""
+        """Save for the last time, on this thread. `is_restored` says whether the window returns at the next
+        start."""
         self._soon.stop()
         self.settled.emit()
         if not (self.is_on and is_restored):
@@ -117,7 +118,7 @@ class Workspace(QObject):
         self.entry.release()
 
     def item_of(self, widget: QWidget) -> dict[str, Any] | None:
-        """A tab as it is saved now; None for one that does not come back."""
+        """A tab as it is saved; None for one that is not restored."""
         if not isinstance(widget, WorkspaceTab):
             return None
         self._states[widget] = widget.state()
@@ -128,7 +129,7 @@ class Workspace(QObject):
         return {KIND: widget.workspace_kind, **named, STATE: self._states[widget]}  # type: ignore[attr-defined]
 
     def turn(self, on: bool) -> None:
-        """Whether anything is saved from now on. What was saved before is removed."""
+        """Turn saving on or off; off also removes what was saved before."""
         if on and not self.is_on:
             self.is_on, self.entry = True, self._window.memory.add_window()
             self.save_soon()
@@ -138,7 +139,7 @@ class Workspace(QObject):
             self.entry.forget()
 
     def _not_saved(self, error: Exception) -> None:
-        log.warning("What is open was not saved: %s", error, exc_info=not isinstance(error, LamellaError))
+        log.warning("The workspace was not saved: %s", error, exc_info=not isinstance(error, LamellaError))
         self.failed.emit(error)
 
     def _collect(self) -> dict[str, Any]:
@@ -183,8 +184,8 @@ class Workspace(QObject):
     # ------------------------------------------------------------------- restoring
 
     def restore(self, opens_current: bool = True) -> None:
-        """Bring back what was open, without opening it; but what was in front, if so wanted. What is not a
-        state of a window is left out."""
+        """Restore what was open as pending tabs, and open the current one if `opens_current`. Invalid entries
+        are skipped."""
         state = self.entry.state
         self._restore_frame(state)
         tabs = state.get(TABS)
@@ -206,8 +207,7 @@ class Workspace(QObject):
             self.settled.emit()
 
     def add_pending(self, item: Mapping[str, Any]) -> PendingTab | None:
-        """A tab as it was saved, at the end, to be opened when it is looked at. None for one of a kind that
-        there is not."""
+        """Add a saved tab at the end, to be opened when it is looked at. None if its kind is unknown."""
         kind, saved = item.get(KIND), item.get(STATE)
         restore = KINDS.get(kind) if isinstance(kind, str) else None
         if restore is None or not isinstance(saved, Mapping):
@@ -219,7 +219,7 @@ class Workspace(QObject):
         return tab
 
     def reopen(self, item: Mapping[str, Any]) -> None:
-        """A tab as it was when it was closed, in front; one of its dataset that is open is shown."""
+        """Show a closed tab as it was; if its dataset is open, show that tab instead."""
         key = item.get(STATE, {}).get("key")
         known = self._window.tabs.with_key(tuple(key)) if key else None
         tab = known or self.add_pending(item)
@@ -228,7 +228,7 @@ class Workspace(QObject):
             self.open_current()
 
     def open_current(self) -> None:
-        """What is in front of the others, where it is not opened yet."""
+        """Open the current tab if it is pending."""
         current = self._window.tabs.current
         self._opens = True
         if isinstance(current, PendingTab):
@@ -241,21 +241,22 @@ class Workspace(QObject):
                 data = base64.b64decode(geometry, validate=True)
             except binascii.Error:
                 data = b""
-            self._window.restoreGeometry(QByteArray(data))  # moved to a screen that there is
+            self._window.restoreGeometry(QByteArray(data))  # moved to a screen that exists
         if state.get(SIDEBAR) is False:
             self._window.sidebar.hide()
         if isinstance(sizes, list) and len(sizes) == self._splitter.count() and all(map(_is_size, sizes)):
             self._splitter.setSizes(sizes)
 
     def _restore_stores(self, paths: object) -> None:
-        """Those that were opened from elsewhere; one that is gone is looked for at the next start again."""
+        """Reopen the stores that were opened from other folders; a missing one is looked for again at the
+        next start."""
         for path in paths if isinstance(paths, list) else ():
             if isinstance(path, str):
                 self._window.library.with_store(Path(path), lambda: None, self._keep_store(path))
 
     def _keep_store(self, path: str) -> Callable[[Exception], None]:
         def keep(error: Exception) -> None:
-            log.warning("A store that was open is not: %s", error)
+            log.warning("A store of the workspace was not opened: %s", error)
             self._gone_stores.append(path)
 
         return keep
@@ -266,6 +267,6 @@ def _is_size(value: object) -> bool:
 
 
 def open_keys(tabs: Sequence[QWidget]) -> list[tuple[str, ...]]:
-    """Of the datasets in these tabs, opened or not."""
+    """The keys of the datasets in these tabs, open or pending."""
     keys = [getattr(tab, "key", None) for tab in tabs]
     return list(dict.fromkeys(key for key in keys if key is not None))

@@ -145,7 +145,7 @@ def test_all_groups_are_opened_and_closed_and_the_current_row_stays(
 def test_what_is_open_stays_open_when_groups_are_sorted_or_filtered(
     qtbot: QtBot, tree: DatasetTab, settled: Settled
 ) -> None:
-    """Each level is sorted, and subtotals are of all rows, whatever is filtered behind the groups."""
+    """Each level is sorted, and subtotals cover all rows, whatever later steps filter."""
     click_arrow(qtbot, tree, 0)
     shows(qtbot, tree, 5)
     tree.set_sort([SortKey("late", True)])
@@ -160,7 +160,7 @@ def test_what_is_open_stays_open_when_groups_are_sorted_or_filtered(
     tree.add_filter(col("half") == 1)
     settled()
     shows(qtbot, tree, 4)
-    assert "subtotals are of all rows" in tree.status
+    assert "subtotals cover all rows" in tree.status
     assert sorted(cell(tree, row, "n") or "" for row in range(4)) == ["17", "33", "33", "34"]
     tree.set_filter(col("n") > 50)
     settled()
@@ -284,7 +284,7 @@ def test_a_tree_that_cannot_be_shown_says_why_and_the_groups_stay(
     assert keys_shown(tree) == CLOSED and tree.status.startswith("6 groups of 100 rows")
     tree.add_step(Sample(3, 0))
     settled()
-    assert "no totals: a later step makes other rows" in tree.status
+    assert "no totals: a later step changes the groups" in tree.status
     tree.go_back()
     settled()
     window.commands["subtotals"].trigger()

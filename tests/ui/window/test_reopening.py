@@ -76,7 +76,7 @@ def test_conditions_of_columns_that_are_gone_are_taken_out(window, file_tab, fil
     window.commands["refresh"].trigger()
     assert settled().where == (col("delay") > 0) == file_tab.where
     assert file_tab.sort == (SortKey("note"),)
-    assert "taken out" in file_tab.messages.label.text()
+    assert "no longer exist were removed" in file_tab.messages.label.text()
 
 
 @pytest.mark.slow

@@ -322,7 +322,7 @@ def test_compare_with_local(
     qtbot: QtBot, window: MainWindow, tab: DatasetTab, path: Path, settled: Callable[[], DatasetTab]
 ) -> None:
     compare_with_local(window)
-    assert "Nothing is open here" in tab.messages.label.text()
+    assert "Nothing is open to compare with" in tab.messages.label.text()
     tab.add_step(Group(("k",), (("mean", agg.mean("n")),)))
     settled()
     same = open_dataset(path)

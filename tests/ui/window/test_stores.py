@@ -328,10 +328,10 @@ def test_a_medium_that_vanishes_is_said_and_tabs_go_on_when_it_is_back(
     qtbot.waitUntil(lambda: not watch.is_looking)
     store.path.rename(away)
     watch.look()
-    qtbot.waitUntil(lambda: "is not at" in tab.messages.label.text())
+    qtbot.waitUntil(lambda: "is no longer at" in tab.messages.label.text())
     assert store in watch.missing and tab.view is not None and tab.view.num_rows == 99
     item = window.sidebar.tree.topLevelItem(0).child(0)
-    assert "its disk was taken out" in item.toolTip(0)
+    assert "its disk was removed" in item.toolTip(0)
     away.rename(store.path)
     qtbot.mouseClick(tab.messages.buttons[0], LEFT)
     qtbot.waitUntil(lambda: window.library.home is not store)
