@@ -1,4 +1,4 @@
-"""What the grid has to know of columns before it draws one: names, types, alignment, notes."""
+"""What the grid needs to know of columns before it draws them: names, types, alignment, notes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NO_SCHEMA = pa.schema([])
 
 
 def icon_name(type_: pa.DataType) -> str:
-    """The icon that stands for a type in headers and lists of columns."""
+    """The icon for a type in headers and lists of columns."""
     kind = kind_of(type_)
     return "number" if kind in NUMBERS else ICONS.get(kind, "group")
 
@@ -33,23 +33,24 @@ def is_right_aligned(type_: pa.DataType) -> bool:
 
 
 def note_of(field: pa.Field) -> str:
-    """What people should know of the column's values; empty for nothing."""
+    """The note on the column's values; empty if there is none."""
     return str((field.metadata or {}).get(NOTE, b"").decode(errors="replace"))
 
 
 @dataclass(frozen=True)
 class GridColumns:
-    """Those of a schema, by their places. Of ten thousand this takes a while, and any thread can do it."""
+    """The columns of a schema, by position. Making it takes a while for ten thousand; any thread can do
+    it."""
 
     schema: pa.Schema = NO_SCHEMA
     names: Sequence[str] = ()
     types: Sequence[pa.DataType] = ()
     right: Sequence[bool] = ()
-    """Which are aligned to the right."""
+    """For each column, whether it is aligned to the right."""
     fractions: Mapping[int, Fraction] = field(default_factory=dict)
-    """Of columns whose digits behind the point stand in line."""
+    """How decimal places are aligned, for the columns in which they are."""
     notes: Mapping[str, str] = field(default_factory=dict)
-    """Of columns that have one, by name."""
+    """The notes on columns, by name."""
 
     @classmethod
     def of(cls, schema: pa.Schema) -> GridColumns:

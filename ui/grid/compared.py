@@ -1,4 +1,5 @@
-"""The grid of a comparison: added and removed rows on grounds of their own, and what changed cells were."""
+"""The grid of a comparison: added and removed rows have coloured backgrounds, changed cells show the old
+value."""
 
 from __future__ import annotations
 
@@ -17,14 +18,14 @@ from lamella.ui.grid.view import GridView
 from lamella.ui.tasks import Tasks
 
 GAP = theme.S
-"""Between what a cell was and what it is."""
+"""Space between the old and the new value, in pixels."""
 SIGNS = {RowChange.ADDED: "+", RowChange.REMOVED: "−", RowChange.CHANGED: "±"}
 INKS = {RowChange.ADDED: "success", RowChange.REMOVED: "danger", RowChange.CHANGED: "warning"}
 WORDS = {RowChange.ADDED: "added", RowChange.REMOVED: "removed", RowChange.CHANGED: "changed"}
 
 
 def text_before(model: GridModel, row: int, column: int) -> tuple[bool, str | None]:
-    """Whether a cell differs, as far as it is read, and the text of what it was."""
+    """Whether a cell is known to differ, and the text of its old value."""
     texts = model.pages.column(row // PAGE_ROWS, column)
     at = row % PAGE_ROWS
     if isinstance(texts, ChangedTexts) and at in texts.before:
@@ -33,7 +34,7 @@ def text_before(model: GridModel, row: int, column: int) -> tuple[bool, str | No
 
 
 class ComparedModel(GridModel):
-    """Says of rows and cells what became of them, for screen readers."""
+    """Tells screen readers how rows and cells differ."""
 
     compared: ComparedRows | None = None
 
@@ -55,7 +56,7 @@ class ComparedModel(GridModel):
 
 
 class ComparedRowHeader(RowHeader):
-    """Signs in place of the numbers of rows that differ."""
+    """Shows signs instead of the numbers of rows that differ."""
 
     def sign_of(self, row: int) -> tuple[str, str] | None:
         model = self.grid_model
@@ -64,7 +65,7 @@ class ComparedRowHeader(RowHeader):
 
 
 class ComparedPainter(CellPainter):
-    """Paints what a cell was struck out beside what it is, and removed rows struck out whole."""
+    """Paints the old value struck out beside the new one, and removed rows struck out whole."""
 
     def restyle(self) -> None:
         super().restyle()
@@ -80,7 +81,7 @@ class ComparedPainter(CellPainter):
         self._kinds: dict[int, RowChange] = {}
 
     def changed_width(self, before: str | None, after: str | None) -> int:
-        """What a changed cell needs."""
+        """The width that a changed cell needs."""
         old, new = NULL if before is None else before, NULL if after is None else after
         return self.metrics.horizontalAdvance(old) + GAP + self._bold.horizontalAdvance(new)
 
@@ -137,7 +138,7 @@ class ComparedPainter(CellPainter):
     def _paint_changed(
         self, painter: QPainter, cell: QRect, flags: int, before: str | None, after: str | None
     ) -> None:
-        """What it is comes first where there is no room for both."""
+        """Paint the new value first where there is no room for both."""
         old, new = NULL if before is None else before, NULL if after is None else after
         new = self._bold.elidedText(new, Qt.TextElideMode.ElideRight, cell.width())
         width = self._bold.horizontalAdvance(new)

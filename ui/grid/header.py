@@ -1,4 +1,4 @@
-"""The headers: columns with type, name, sort and filter marks; rows with their numbers."""
+"""The headers: columns with type, name, and marks for sort and filter; rows with their numbers."""
 
 from __future__ import annotations
 
@@ -28,31 +28,32 @@ ICON = 14
 ARROW = 12
 NARROWEST, USUAL_WIDTH = 40, 130
 QUIET = ("info", "relation")
-"""Marks that say what a column is, and not what is done with it."""
+"""Marks that describe a column, rather than what is applied to it."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Of columns: widths, order and what is hidden, in Qt's own form, and how many are pinned."""
+    """The layout of the columns: widths, order and hidden ones in Qt's own format, and the number of pinned
+    ones."""
 
     state: QByteArray
     pinned: int
 
 
 class ColumnHeader(QHeaderView):
-    """Click sorts, drag moves, double click on an edge fits the width.
+    """A click sorts, a drag moves, a double click on an edge fits the width.
 
-    `sort_requested` has the column and whether its key is to be added to those there are, `column_requested`
-    the column that Ctrl+click selects and whether what is selected is to reach up to it.
+    `sort_requested` carries the column, and whether its key is added to the existing ones; `column_requested`
+    carries the column selected by Ctrl+click, and whether the selection extends to it.
     """
 
     sort_requested = Signal(int, bool)
     column_requested = Signal(int, bool)
     menu_requested = Signal(int, QPoint)
     layout_changed = Signal()
-    """Several columns were moved or hidden at once."""
+    """Emitted when several columns were moved or hidden at once."""
     room_below = 0
-    """What the grid keeps between the header and the rows."""
+    """Pixels that the grid reserves between the header and the rows."""
 
     def __init__(self, model: GridModel, parent: QWidget) -> None:
         super().__init__(Qt.Orientation.Horizontal, parent)
@@ -71,7 +72,7 @@ class ColumnHeader(QHeaderView):
         self.setAccessibleName("Columns")
         self.sectionClicked.connect(self._clicked)
         self.widths: dict[str, int] = {}
-        """Those that were chosen by hand, by the names of columns, at the normal text size."""
+        """Widths set by hand, by column name, at the normal text size."""
         self._is_dragged = False
         self.sectionResized.connect(self._take_width)
         self.sectionHandleDoubleClicked.connect(self._forget_width)
@@ -83,7 +84,7 @@ class ColumnHeader(QHeaderView):
         self._make_room(self._sort)
 
     def put_in_order(self, hidden: Sequence[str]) -> None:
-        """All columns as the model has them, but for those that are hidden."""
+        """Show all columns in the model's order, except the hidden ones."""
         if self.sectionsMoved():
             for column in range(self.count()):
                 self.moveSection(self.visualIndex(column), column)
@@ -95,7 +96,7 @@ class ColumnHeader(QHeaderView):
             self.hideSection(names.index(name))
 
     def names_in_order(self) -> list[str]:
-        """Of all columns, as they stand; quick where none was moved."""
+        """The names of all columns in their order; fast if none was moved."""
         names = self._grid_model.names
         if not self.sectionsMoved():
             return list(names)
@@ -107,7 +108,7 @@ class ColumnHeader(QHeaderView):
         return [name for column, name in enumerate(self._grid_model.names) if self.isSectionHidden(column)]
 
     def set_width(self, name: str, width: int) -> None:
-        """At the normal text size; a column that is not shown has it when it comes."""
+        """Set a width at the normal text size; a column that does not exist yet gets it when it appears."""
         self.widths[name] = width
         if name in self._grid_model.names:
             column = self._grid_model.names.index(name)
@@ -124,11 +125,11 @@ class ColumnHeader(QHeaderView):
 
     @property
     def sort_marks(self) -> dict[str, tuple[bool, int]]:
-        """By the names of columns: whether they descend, and their place in the order."""
+        """By column name: whether the key is descending, and its index among the keys."""
         return self._sort
 
     def _restyle(self) -> None:
-        """Columns grow with the text."""
+        """Scale the columns with the text."""
         before, self._text_scale = self._text_scale, theme.current().text_scale
         factor = self._text_scale / before
         if factor != 1:
@@ -157,12 +158,12 @@ class ColumnHeader(QHeaderView):
 
     @property
     def sort(self) -> tuple[SortKey, ...]:
-        """The keys that are marked, the first one first."""
+        """The marked sort keys, first to last."""
         keys = sorted(self._sort.items(), key=lambda item: item[1][1])
         return tuple(SortKey(name, descending) for name, (descending, _) in keys)
 
     def _make_room(self, columns: Iterable[str]) -> None:
-        """A mark should not cut the name it belongs to."""
+        """Widen columns whose name a mark would cut off."""
         for name in columns:
             if name in self._grid_model.names:
                 column = self._grid_model.names.index(name)
@@ -182,13 +183,13 @@ class ColumnHeader(QHeaderView):
         return QSize(self.wanted_width(logicalIndex), self.own_height)
 
     def wanted_width(self, column: int) -> int:
-        """What name and marks need."""
+        """The width that name and marks need."""
         name = self._grid_model.names[column]
         text = self.fontMetrics().horizontalAdvance(visible(name))
         return self._left_of_name + text + self._width_of_marks(name) + theme.S + theme.XS
 
     def shown_name(self, column: int) -> str:
-        """The name as it is drawn: cut where the column is narrow."""
+        """The name as drawn, shortened where the column is narrow."""
         name = self._grid_model.names[column]
         room = self.sectionSize(column) - self._left_of_name - self._width_of_marks(name) - theme.S
         return self.fontMetrics().elidedText(visible(name), Qt.TextElideMode.ElideRight, room)
@@ -206,7 +207,7 @@ class ColumnHeader(QHeaderView):
         return theme.S + self._icon + theme.XS + 2
 
     def _marks(self, name: str) -> list[str]:
-        """From right to left: sort arrow, filter funnel, and the signs of a key and of a note."""
+        """The marks from right to left: sort arrow, filter funnel, and the signs of a key and of a note."""
         marks = []
         if name in self._sort:
             marks.append("sort-desc" if self._sort[name][0] else "sort-asc")
@@ -219,7 +220,7 @@ class ColumnHeader(QHeaderView):
         return marks
 
     def _rank(self, name: str) -> str:
-        """The place of a sort key among several."""
+        """The number of a sort key if there are several."""
         return str(self._sort[name][1]) if name in self._sort and len(self._sort) > 1 else ""
 
     def _rank_width(self, name: str) -> int:
@@ -235,7 +236,7 @@ class ColumnHeader(QHeaderView):
             self.menu_requested.emit(column, event.globalPos())
 
     def column_at(self, x: int) -> int:
-        """Number in the schema of the column that is seen there; -1 where there is none."""
+        """The schema index of the column at `x` as seen; -1 if there is none."""
         return self.logicalIndex(self.pinning.place_at(x))
 
     # ------------------------------------------------------ with pinned columns
@@ -344,7 +345,7 @@ class RowHeader(QHeaderView):
     def __init__(self, model: GridModel, parent: QWidget) -> None:
         super().__init__(Qt.Orientation.Vertical, parent)
         self.grid_model = model
-        self.marked: Container[int] = ()  # rows that stand where they no longer belong
+        self.marked: Container[int] = ()  # rows that no longer belong where they are
         self.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
         self.setHighlightSections(False)
         self.setAccessibleName("Row numbers")
@@ -352,12 +353,13 @@ class RowHeader(QHeaderView):
         theme.current().changed.connect(self.restyle)
 
     def restyle(self) -> None:
-        self.setMinimumSectionSize(1)  # a larger least size than the current one resizes row after row
+        self.setMinimumSectionSize(1)  # a minimum above the current size would resize row after row
         self.setDefaultSectionSize(theme.current().line_height() + 11)
         self.fit()
 
     def fit(self) -> None:
-        """As wide as the last row number of the whole table: a filter must not move the columns."""
+        """Make the header as wide as the table's last row number, so that a filter does not move the
+        columns."""
         metrics = self.fontMetrics()
         digits = f"{max(self.grid_model.total_rows, self.grid_model.num_rows, 1000):,}"
         self.setFixedWidth(metrics.horizontalAdvance(digits.replace(",", "0")) + 2 * theme.S)
@@ -384,7 +386,7 @@ class RowHeader(QHeaderView):
         painter.drawLine(width - 1, area.top(), width - 1, area.bottom())
 
     def sign_of(self, row: int) -> tuple[str, str] | None:
-        """What stands in place of a row's number, and its colour; None for the number itself."""
+        """The sign shown instead of a row's number, and its colour; None to show the number."""
         return (OUT_OF_PLACE, "warning") if row in self.marked else None
 
     def mousePressEvent(self, event: QMouseEvent) -> None:

@@ -1,4 +1,4 @@
-"""What is found, drawn: behind the texts of cells, and as marks beside the scroll bar."""
+"""Drawing hits: behind the texts of cells, and as marks beside the scroll bar."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from lamella.ui.grid.model import GridModel
 
 MOST_SPANS = 4096
 UNDERLINE = 2
-"""Pixels below what is found: the colour alone is too little for many eyes."""
+"""Pixels of the line below a hit: for many eyes, the colour alone is too faint."""
 MARK_HEIGHT, MARK_WIDTH = 2, 4
 
 
 class CellTexts(Protocol):
-    """What draws the texts of cells."""
+    """Draws the texts of cells."""
 
     metrics: QFontMetrics
 
@@ -78,7 +78,7 @@ class HitPainter:
     def _parts(
         self, cells: CellTexts, grid: RowsOnScreen, strip: ColumnStrip, row: int, cell: QRect
     ) -> list[QRect]:
-        """Where in a cell the text is found, as far as it is seen there; nothing where that is not known."""
+        """The visible rectangles of the hits in a cell; empty while they are not known."""
         try:
             text = grid.grid_model.pages.shown_text(row, strip.column)
         except KeyError:
@@ -110,13 +110,12 @@ class HitPainter:
 
 
 class HitMarks(QWidget):
-    """Where among all rows hits are, over the scroll bar that is shown of these. The mouse goes through it to
-    the bar."""
+    """Marks over the scroll bar for the positions of hits among all rows. The mouse acts on the bar below."""
 
     def __init__(self, pane: QWidget, *bars: QScrollBar) -> None:
         super().__init__(pane)
         self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
-        self.setAccessibleName("Where hits are")
+        self.setAccessibleName("Positions of hits")
         self._bars = bars
         self._hits: Hits | None = None
         for bar in bars:
@@ -124,14 +123,14 @@ class HitMarks(QWidget):
         self.hide()
 
     def show_hits(self, hits: Hits | None) -> None:
-        """Those there are by now; None for none."""
+        """Show the hits found so far; None for none."""
         self._hits = hits
         self._place()
         self.update()
 
     @property
     def places(self) -> np.ndarray:
-        """The pixels, from the top, that have a mark."""
+        """The heights with a mark, in pixels from the top."""
         if self._hits is None or not self.height():
             return np.empty(0, np.int64)
         there = np.flatnonzero(self._hits.overview)

@@ -1,5 +1,5 @@
-"""Keys and mouse over the grid: the way to another cell, ranges of cells, edits that begin, and the drag of
-what is selected."""
+"""Keys and mouse in the grid: moving to other cells, selecting ranges, starting edits, and dragging the
+selection out."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from lamella.ui.grid.selection import Selection
 
 SCROLL_EVERY_MS = 40
 EDGE = 3
-"""Pixels on either side of the border of what is selected, by which it is dragged."""
+"""Pixels on either side of the selection's border by which it can be dragged."""
 
 
 class Grid(Protocol):
-    """What keys and mouse know of a grid, which is a widget, too."""
+    """The grid as keys and mouse see it. It is a widget, too."""
 
     grid_model: GridModel
     selection: Selection
@@ -60,14 +60,14 @@ class Grid(Protocol):
 
 
 class Mouse(QObject):
-    """A press begins a range, wherever it is; on the border of what is selected, or with Alt inside of it, a
-    drag begins instead, and the press is a click where the mouse does not move."""
+    """A press starts a range wherever it is, except on the selection's border, or inside it with Alt: there
+    it starts a drag, or is a click if the mouse does not move."""
 
     def __init__(self, grid: Grid) -> None:
         super().__init__(grid)
         self._grid = grid
         self._grabbed: QPoint | None = None
-        self._chooses = False  # since a press that began a range, until the mouse lets go
+        self._chooses = False  # from a press that began a range until the button is released
         self._scroll_timer = QTimer(self, interval=SCROLL_EVERY_MS)
         self._scroll_timer.timeout.connect(self._scroll_on)
 
@@ -99,13 +99,13 @@ class Mouse(QObject):
         return keys == Qt.KeyboardModifier.NoModifier and self._is_on_border(point)
 
     def _is_on_border(self, point: QPoint) -> bool:
-        """Whether a point of the viewport is on the border of what is selected."""
+        """Whether a point of the viewport is on the border of the selection."""
         around = (QPoint(EDGE, 0), QPoint(-EDGE, 0), QPoint(0, EDGE), QPoint(0, -EDGE))
         selected = [self._is_selected(point + step) for step in around]
         return any(selected) and not all(selected)
 
     def _is_selected(self, point: QPoint) -> bool:
-        """Outside of the viewport as at its edge, so that a range ends where its border is seen."""
+        """Whether a point is in a selected cell; a point outside the viewport counts as its nearest edge."""
         grid, header = self._grid, self._grid.horizontalHeader()
         below = grid.row_top(grid.grid_model.num_rows)
         beyond = point.x() >= header.length() - header.offset() or point.y() >= below
@@ -170,7 +170,7 @@ STEPS = {Key.Key_Up: (-1, 0), Key.Key_Down: (1, 0), Key.Key_Left: (0, -1), Key.K
 
 
 def press(grid: Grid, event: QKeyEvent) -> bool:
-    """True when the key meant something here."""
+    """Handle a key; True if it has a meaning in the grid."""
     if grid.selection.current is None:
         if not grid.grid_model.has_cells:
             return False
@@ -216,8 +216,8 @@ def _target(grid: Grid, key: Qt.Key, shift: bool, control: bool) -> tuple[int, i
 
 
 def _open_or_close(grid: Grid, key: Qt.Key) -> bool:
-    """Of groups in a tree, from the column of their key on to the left: Right opens, Left closes, and goes
-    from within a group to its row. Elsewhere both move as ever."""
+    """Expand and collapse groups of a tree. In the key column of a group and those left of it, Right expands
+    and Left collapses, or moves from inside a group to its row. Elsewhere both move the cursor as usual."""
     tree = grid.grid_model.tree
     if tree is None or grid.selection.current is None:
         return False
@@ -235,7 +235,7 @@ def _open_or_close(grid: Grid, key: Qt.Key) -> bool:
 
 
 def _show_rows_of_group(grid: Grid, key: Qt.Key) -> bool:
-    """Where rows are groups, Enter leads to what is in them, as a double click does."""
+    """Show the rows of a group on Enter, as a double click does."""
     if not grid.has_groups or key not in (Key.Key_Return, Key.Key_Enter):
         return False
     grid.edit_requested.emit(None)
@@ -243,7 +243,7 @@ def _show_rows_of_group(grid: Grid, key: Qt.Key) -> bool:
 
 
 def step(grid: Grid, row: int, place: int, down: int, right: int) -> tuple[int, int]:
-    """The neighbour, over hidden columns; the cell itself at the edge."""
+    """The neighbouring cell, skipping hidden columns; at the edge, the cell itself."""
     header, target = grid.horizontalHeader(), place + right
     while right and 0 <= target < header.count() and header.isSectionHidden(header.logicalIndex(target)):
         target += right
@@ -265,7 +265,7 @@ def _edge(grid: Grid, down: int, right: int) -> tuple[int, int]:
 
 
 def _edit(grid: Grid, event: QKeyEvent, control: bool) -> bool:
-    """F2 and typing begin an edit."""
+    """Start an edit on F2 or typing."""
     if event.key() == Key.Key_F2:
         grid.edit_requested.emit(None)
         return True

@@ -1,4 +1,4 @@
-"""The table model and its pages: texts and thumbnails, filled by workers; the GUI thread never reads."""
+"""The table model and its pages of texts and thumbnails, filled by workers; the GUI thread never reads."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ from lamella.ui.tasks import Handle, Tasks
 
 TIP_CHARACTERS = 72
 
-PAGE_ROWS = 16  # rows scattered over a file cost one by one, and a screen of rows lies in two pages or three
+PAGE_ROWS = 16  # scattered rows cost one read each; a screen of rows spans two or three pages
 PAGES_AHEAD = 2
-AT_ONCE = 2  # requests under way: a jump need not wait for the page it left
+AT_ONCE = 2  # concurrent requests: a jump does not have to wait for the page it left
 MOST_CELLS = 1_500_000
 CELLS_A_PICTURE = 200
 
 
 class Rows(Protocol):
-    """What the grid shows: `core.query.view.View`, as far as the grid needs it."""
+    """The rows that the grid shows: `core.query.view.View`, as far as the grid needs it."""
 
     @property
     def num_rows(self) -> int: ...
@@ -58,7 +58,7 @@ class Rows(Protocol):
 
 @dataclass(frozen=True)
 class NoRows:
-    """None of these columns."""
+    """No rows, of the given columns."""
 
     schema: pa.Schema
     num_rows: int = 0
@@ -69,7 +69,7 @@ class NoRows:
 
 @dataclass(frozen=True)
 class Request:
-    """Pages `first` to `last`, inclusive, of these columns (numbers in the schema)."""
+    """Pages `first` to `last`, inclusive, of the given columns (indexes in the schema)."""
 
     first: int
     last: int
@@ -77,7 +77,7 @@ class Request:
 
 
 class PictureTexts(list[str | None]):
-    """Texts of a page of which some values are `pictures`, by their place in it."""
+    """The texts of a page; `pictures` has the thumbnails of some values, by index in the page."""
 
     def __init__(self, texts: Texts, pictures: dict[int, QImage]) -> None:
         super().__init__(texts)
@@ -86,13 +86,13 @@ class PictureTexts(list[str | None]):
 
 
 def _form_of(texts: Texts) -> Format | None:
-    """The format that texts of a page are in."""
+    """The format in which the texts of a page are written."""
     texts = texts.texts if isinstance(texts, ChangedTexts) else texts
     return texts.form if isinstance(texts, FormattedTexts | PictureTexts) else None
 
 
 def _weight(texts: Texts | tuple[()]) -> int:
-    """In cells, as far as memory goes."""
+    """The memory that texts take, in cells."""
     pictures = len(texts.pictures) if isinstance(texts, PictureTexts) else 0
     formatted_too = len(texts.values) + len(texts.numbers) if isinstance(texts, FormattedTexts) else 0
     return len(texts) + formatted_too + CELLS_A_PICTURE * pictures
@@ -102,7 +102,8 @@ PageTexts = dict[int, dict[int, Texts]]  # page -> column -> texts
 
 
 class ChangedTexts(list[str | None]):
-    """The `texts` of a page of a column; `before` has what was in a cell, by the place in the page."""
+    """The `texts` of one column in a page; `before` has the old values of changed cells, by index in the
+    page."""
 
     def __init__(self, texts: Texts, before: dict[int, str | None]) -> None:
         super().__init__(texts)
@@ -112,7 +113,7 @@ class ChangedTexts(list[str | None]):
 def _put_changes(
     pages: PageTexts, rows: ComparedRows, columns: Sequence[int], names: Sequence[str], page_rows: int
 ) -> None:
-    """Say in the texts of whole pages what was in the cells that differ. Blocks."""
+    """Add the old values of cells that differ to the texts of whole pages. Blocks."""
     if not pages:
         return
     first = min(pages)
@@ -137,7 +138,7 @@ def read_pages(
     job: Job,
     formats: Mapping[str, Format] | None = None,
 ) -> PageTexts:
-    """Blocks; call it on a worker. `formats` are those of columns, by name."""
+    """Read pages; `formats` are by column name. Blocks; call it on a worker."""
     start = request.first * PAGE_ROWS
     count = (request.last + 1) * PAGE_ROWS - start
     table = rows.page(start, count, [names[column] for column in request.columns])
@@ -159,7 +160,8 @@ def read_pages(
 
 
 class Pages(QObject):
-    """`arrived` names the rows, first and last, that can be drawn now. `failed` comes once for each view."""
+    """The pages of the shown rows. `arrived` carries the first and last row that can now be drawn; `failed`
+    is emitted at most once per view."""
 
     arrived = Signal(object, object)
     failed = Signal(Exception)
@@ -170,26 +172,26 @@ class Pages(QObject):
         self._rows: Rows | None = None
         self._columns = GridColumns()
         self.retyped = False
-        """The last rows have columns called as those before, of other types."""
+        """Whether the new rows have columns of the same names with other types."""
         self._generation = 0
         self._broken = False
         self._cells = 0
         self._pages: OrderedDict[int, dict[int, Texts]] = OrderedDict()
         self.fraction_digits: dict[int, int] = {}
-        """The most digits behind the point that were read of a column so far."""
+        """The most decimal places read so far, by column."""
         self.formats: dict[str, Format] = {}
-        """Those that were chosen of columns, by name."""
+        """The formats chosen for columns, by name."""
         self.usual_formats: Mapping[str, Format] = {}
-        """Of columns that have another than their type says until one is chosen, by name."""
+        """Default formats of columns, by name, where they differ from the type's own."""
         self.extents: dict[int, tuple[float, float]] = {}
-        """The least and greatest value that were read so far of a column whose cells have colours."""
+        """The least and greatest values read so far, by column, of columns whose cells are coloured."""
         self._stale: dict[int, set[int]] = {}
         self._under_way: list[tuple[Handle, Request]] = []
         self._wanted: Request | None = None
         self._next: Request | None = None
 
     def show(self, rows: Rows | None, columns: GridColumns, ready: PageTexts | None = None) -> None:
-        """Forget everything read so far; `ready` was read from the new rows already."""
+        """Forget everything read so far; `ready` has pages of the new rows that are already read."""
         others = columns.names != self._columns.names
         self.retyped = not others and columns.types != self._columns.types
         self._generation += 1
@@ -204,7 +206,7 @@ class Pages(QObject):
         self._keep(ready or {})
 
     def grow(self, rows: Rows) -> None:
-        """The same rows with more at the end: only the last page may have been read too short."""
+        """Show the same rows with more at the end: only the last page may be incomplete."""
         last = (self._rows.num_rows - 1) // PAGE_ROWS if self._rows else 0
         self._generation += 1
         self._rows = rows
@@ -213,7 +215,7 @@ class Pages(QObject):
             self._cells -= _weight(column)
 
     def reformat(self, column: int) -> None:
-        """Read a column again in its new format; what is there is drawn until then."""
+        """Read a column again in its new format; its old texts are drawn until then."""
         self._generation += 1
         self.cancel()
         self.fraction_digits.pop(column, None)
@@ -221,7 +223,7 @@ class Pages(QObject):
         self._wanted = self._next = None
 
     def form(self, column: int) -> Format | None:
-        """The format of a column, as far as it says something of its values."""
+        """The column's format, if it applies to its values."""
         rows = self._rows
         if rows is None or column >= len(self._columns.names):
             return None
@@ -231,21 +233,21 @@ class Pages(QObject):
 
     @property
     def all_formats(self) -> Mapping[str, Format]:
-        """Those that were chosen, and the usual ones of other columns."""
+        """The chosen formats, and the default ones of the other columns."""
         return ChainMap(self.formats, self.usual_formats)  # type: ignore[arg-type]
 
     def cancel(self) -> None:
-        """Nobody waits any more for what is under way."""
+        """Cancel all requests."""
         for handle, _ in self._under_way:
             handle.cancel()
         self._under_way.clear()
 
     def text(self, row: int, column: int) -> str | None:
-        """The text of a cell without its format, None for null; raises KeyError while it is not read."""
+        """The text of a cell without its format, None for null; raises KeyError if it has not been read."""
         return self._text(row, column, formatted=False)
 
     def shown_text(self, row: int, column: int) -> str | None:
-        """As it is drawn."""
+        """The text of a cell as it is drawn."""
         return self._text(row, column, formatted=True)
 
     def _text(self, row: int, column: int, formatted: bool) -> str | None:
@@ -266,12 +268,12 @@ class Pages(QObject):
         return self._columns.fractions.get(column, Fraction.NONE)
 
     def column(self, page: int, column: int) -> Texts | None:
-        """The texts of one page of a column, for drawing many cells; None while not read."""
+        """The texts of one page of a column, for drawing many cells; None if they have not been read."""
         page_texts = self._pages.get(page)
         return None if page_texts is None else page_texts.get(column)
 
     def want(self, first_row: int, last_row: int, columns: Sequence[int], downwards: bool = True) -> None:
-        """What is on screen now. Replaces everything wanted before and not yet begun."""
+        """Request what is on screen. Replaces all earlier requests that have not begun."""
         if self._rows is None or self._broken or not columns or self._rows.num_rows == 0:
             return
         first, last = first_row // PAGE_ROWS, last_row // PAGE_ROWS
@@ -286,7 +288,7 @@ class Pages(QObject):
 
     @property
     def settled(self) -> bool:
-        """Nothing that is on screen is still to come."""
+        """Whether everything on screen has been read."""
         return self._wanted is None or self._broken
 
     def _missing(self, first: int, last: int, columns: Sequence[int]) -> Request | None:
@@ -368,7 +370,7 @@ def _total_rows(rows: Rows) -> int:
 
 
 def _text_in_tree(tree: TreeRows, row: int, column: int, text: str | None) -> str:
-    """With what a screen reader says of a group that can be opened."""
+    """The text, with what a screen reader says about a group that can be expanded."""
     level, first = tree.level(row), tree.first_levels[column]
     if not tree.shows(row, column):
         return ""
@@ -377,13 +379,13 @@ def _text_in_tree(tree: TreeRows, row: int, column: int, text: str | None) -> st
     return shown if state is None else f"{shown}, {'open' if state else 'closed'}"
 
 
-WINDOW_ROWS = 1_000_000  # Qt adds row heights up in an int: 2³¹ ÷ height is where its views break
+WINDOW_ROWS = 1_000_000  # Qt sums row heights in an int: its views break at 2³¹ ÷ height rows
 Index = QModelIndex | QPersistentModelIndex
 NO_PARENT = QModelIndex()
 
 
 class GridModel(QAbstractTableModel):
-    """Model row r is row `start + r` of what is shown; at most `window` rows at once."""
+    """Model row r is row `start + r` of the shown rows; at most `window` rows at once."""
 
     def __init__(self, tasks: Tasks, parent: QObject | None = None, window: int = WINDOW_ROWS) -> None:
         super().__init__(parent)
@@ -391,12 +393,12 @@ class GridModel(QAbstractTableModel):
         self.window = window
         self.start = 0
         self.num_rows = 0
-        self.total_rows = 0  # of the whole table, of which a filter shows some
+        self.total_rows = 0  # in the whole table, before filters
         self.columns = GridColumns()
         self.names: list[str] = []
         self.descriptions: Mapping[str, str] = {}
         self.tree: TreeRows | None = None
-        """The rows, where they are groups that can be opened."""
+        """The rows, if they are groups that can be expanded."""
         self._rows = 0
 
     @property
@@ -405,7 +407,7 @@ class GridModel(QAbstractTableModel):
 
     @property
     def has_cells(self) -> bool:
-        """Rows may be without columns, and columns without rows."""
+        """Whether there is a cell: there may be rows without columns, and columns without rows."""
         return self.num_rows > 0 and bool(self.names)
 
     @property
@@ -418,12 +420,12 @@ class GridModel(QAbstractTableModel):
 
     @property
     def right(self) -> Sequence[bool]:
-        """Which columns are aligned to the right."""
+        """For each column, whether it is aligned to the right."""
         return self.columns.right
 
     def show(self, rows: Rows, ready: PageTexts | None = None, columns: GridColumns | None = None) -> bool:
-        """Show other rows, of `columns` where these are known; True when the columns are others, too, and not
-        only more or fewer at the end, as those of rows inside groups are."""
+        """Show other rows; `columns` if they are known. Returns True if the columns differ, except for
+        columns that are added or missing at the end, such as those of rows inside groups."""
         columns = columns or GridColumns.of(rows.schema)
         names = list(columns.names)
         before, now = len(self.names), len(names)
@@ -451,13 +453,13 @@ class GridModel(QAbstractTableModel):
         return False
 
     def grow(self, rows: Rows) -> None:
-        """The same rows, more of them."""
+        """Show the same rows with more at the end."""
         self.total_rows = _total_rows(rows)
         self.pages.grow(rows)
         self._resize(rows.num_rows)
 
     def move_window(self, start: int) -> int:
-        """Let model row 0 be row `start`, as far as there are rows; answers by how much it moved."""
+        """Make row `start` model row 0, as far as there are rows; return the distance moved."""
         start = max(0, min(start, self.num_rows - self._rows))
         moved, self.start = start - self.start, start
         return moved
@@ -469,7 +471,7 @@ class GridModel(QAbstractTableModel):
         return 0 if parent.isValid() else len(self.names)
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
-        """For accessibility and tests; the view draws from the pages directly."""
+        """For accessibility and tests; the view draws directly from the pages."""
         if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.AccessibleTextRole) and index.isValid():
             row, column = self.start + index.row(), index.column()
             try:
@@ -506,7 +508,7 @@ class GridModel(QAbstractTableModel):
         text = "\n".join(map(visible, lines))
         if "<" not in text:
             return text
-        # Qt takes for HTML what looks like it, as the name of a column may.
+        # Qt treats text that looks like HTML as HTML, and a column's name may look like it.
         return f"<p style='white-space: pre'>{html.escape(text)}</p>"
 
     def _resize(self, num_rows: int) -> None:
@@ -526,12 +528,12 @@ class GridModel(QAbstractTableModel):
 BEGINNINGS = {b"\x89PNG\r\n\x1a\n": b"png", b"\xff\xd8\xff": b"jpeg"}
 MOST_BYTES = 8 << 20
 MOST_PIXELS = 50_000_000
-SIDE = QSize(144, 48)  # enough for a row at twice the pixels
+SIDE = QSize(144, 48)  # enough for one row at double resolution
 LONGEST_BEGINNING = max(map(len, BEGINNINGS))
 
 
 def thumbnails(values: pa.ChunkedArray) -> dict[int, QImage]:
-    """By row; nothing for what is not a picture, or one too large to be looked at in passing."""
+    """Thumbnails by row; values that are not pictures, or too large to be decoded quickly, have none."""
     if kind_of(values.type) is not Kind.BINARY:
         return {}
     pictures = {}

@@ -1,4 +1,4 @@
-"""Draws the cells on screen in one pass, straight from the pages."""
+"""Draws the cells on screen in one pass, directly from the pages."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ RIGHT = int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter | Qt.Tex
 MOST_ELIDED = 4096
 ANY_WIDTH = 100_000
 WIDEST_FIT = 360
-"""Columns are made no wider to fit what is in them."""
+"""Fitting does not make columns wider than this, in pixels."""
 SIDES = {"left": LEFT, "center": CENTER, "right": RIGHT}
 STRONGEST = 0.4
-"""Of the colour on a cell's ground: text stays readable on it."""
+"""The strongest colour behind a cell on which text stays readable."""
 
 STRENGTHS = 32
 
 
 @dataclass(frozen=True)
 class Mark:
-    """A cell that is being written, or could not be. `text` is what was typed, None for null."""
+    """A cell that is being written, or could not be written. `text` is what was typed, None for null."""
 
     text: str | None
     error: str = ""
@@ -48,7 +48,7 @@ class Mark:
 
 @dataclass
 class Strip:
-    """A visible column: where it is, and how it is written."""
+    """A visible column: where it is, and how its cells are written."""
 
     column: int
     x: int
@@ -58,7 +58,7 @@ class Strip:
     digits: int = 0
     shading: Shading | None = None
     bold: set[int] = field(default_factory=set)
-    """Rows of which a rule holds."""
+    """Rows for which a format rule asks for bold text."""
 
 
 @dataclass
@@ -108,7 +108,7 @@ class Inks:
 
 
 class PaintedGrid(Protocol):
-    """What the painter knows of a grid."""
+    """The grid as the painter sees it."""
 
     grid_model: GridModel
     selection: Selection
@@ -205,7 +205,7 @@ class CellPainter:
         self._paint_current(painter, pinned)
 
     def _paint_beyond(self, painter: QPainter, area: QRect) -> None:
-        """The grid ends where its columns end."""
+        """Paint the area right of the last column."""
         header = self._grid.horizontalHeader()
         end = header.length() - header.offset()
         if header.count() and end <= area.right():
@@ -229,13 +229,13 @@ class CellPainter:
         return strips
 
     def flags(self, column: int) -> int:
-        """The side that the texts of a column stand at."""
+        """The alignment of a column's texts."""
         form = self._grid.grid_model.pages.form(column)
         usual = RIGHT if self._grid.grid_model.right[column] else LEFT
         return usual if form is None else SIDES.get(form.align, usual)
 
     def _paint_shades(self, painter: QPainter, strip: Strip, rows: range, top: int) -> None:
-        """The colours behind the values of a column."""
+        """Paint the colours behind the values of a column."""
         pages, height, shading = self._grid.grid_model.pages, self._grid.row_height, strip.shading
         seen = pages.extents.get(strip.column)
         if shading is None or seen is None:
@@ -256,7 +256,7 @@ class CellPainter:
                 strip.bold.add(row)
 
     def ground(self, color: str, strength: float) -> QColor:
-        """A colour of the plots in a strength up to 1, thin enough for text on it."""
+        """A plot colour, at a strength of up to 1, pale enough for text on it."""
         key = (color, round(strength * STRENGTHS))
         ground = self._grounds.get(key)
         if ground is None:
@@ -315,8 +315,9 @@ class CellPainter:
         tree: TreeRows,
         nulls: list[tuple[QRect, int, bool]],
     ) -> None:
-        """A column of groups in a tree that has no values on the first levels. Of a key: that of a row's own
-        level, behind an arrow where it can be opened; those of the levels above are fainter."""
+        """Paint a column of a tree of groups that has no values on the first levels. A key column shows the
+        key of the row's own level, after an arrow if it can be expanded; keys of the levels above are
+        fainter."""
         pages, first = self._grid.grid_model.pages, tree.first_levels[strip.column]
         is_key = strip.column in tree.key_columns
         indent = arrow_room() if is_key and (first < tree.last_level or tree.opens_rows) else 0
@@ -360,8 +361,8 @@ class CellPainter:
                 )
 
     def lined_up(self, text: str, fraction: Fraction, digits: int, width: int) -> tuple[str, int]:
-        """The text, and the width it is drawn in, so that points stand below each other. A number that would
-        be cut then ends at the right edge."""
+        """The text, and the width to draw it in so that decimal points line up. A number that would be cut
+        off is right-aligned instead."""
         if fraction is Fraction.NONE:
             return text, width
         key = (text, digits, width)
@@ -382,14 +383,14 @@ class CellPainter:
         return text, room if self.metrics.horizontalAdvance(text) <= room else width
 
     def fitted_in_line(self, column: int, text: str, width: int) -> tuple[str, int]:
-        """A text as it is drawn in a column that is so wide, and the width it is drawn in."""
+        """A text as drawn in a column of this width, and the width to draw it in."""
         pages = self._grid.grid_model.pages
         digits = pages.fraction_digits.get(column, 0)
         text, room = self.lined_up(text, pages.fraction(column), digits, width) if digits else (text, width)
         return self._fitted(text, room), room
 
     def wanted_width(self, column: int, text: str) -> int:
-        """What a cell needs to be drawn whole and in line with its neighbours."""
+        """The width that a cell needs to be drawn in full and lined up with its neighbours."""
         pages = self._grid.grid_model.pages
         digits = pages.fraction_digits.get(column, 0)
         text, room = (
@@ -435,7 +436,7 @@ class CellPainter:
         painter.fillRect(bar, self.inks.waiting)
 
     def _is_coloured(self, row: int, place: int) -> bool:
-        """Whether a cell stands on the colour of the selection or of a mark, where a faint text is lost."""
+        """Whether a cell is on the colour of the selection or of a mark, where a faint text is unreadable."""
         selection = self._grid.selection
         return row in self._grid.row_marks or (selection.num_cells > 1 and (row, place) in selection)
 
@@ -471,7 +472,7 @@ class CellPainter:
                 painter.fillRect(self._grid.block_rect(block, rows, pinned), self.inks.selected)
 
     def _paint_outlines(self, painter: QPainter, rows: range, pinned: bool) -> None:
-        """Around the blocks: their fill alone is too near to the ground for many eyes."""
+        """Outline the blocks: for many eyes, their fill alone is too close to the background."""
         selection = self._grid.selection
         if selection.num_cells < 2:
             return
@@ -502,7 +503,7 @@ class CellPainter:
         return place < self._grid.pinning.places
 
     def _visible_marks(self) -> Iterator[tuple[tuple[int, int], Mark]]:
-        """Of many marks those of the cells on screen are looked up."""
+        """The marks of the cells on screen. If there are many marks, the cells are looked up instead."""
         grid, marks = self._grid, self._grid.marks
         visible = grid.visible_rows() if marks else range(0)
         if len(marks) <= FEW_MARKS:

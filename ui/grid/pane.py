@@ -1,4 +1,4 @@
-"""The grid with its scroll bar, and what lies over it: a word while it works, or why there are no rows."""
+"""The grid with its scroll bar, and the texts over it: that it is busy, or why there are no rows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ MOST = 2**31 - 1  # a scroll bar counts in an int
 
 
 class RowScrollBar(QScrollBar):
-    """Counts in rows, or in several rows at once above 2³¹ of them. Hidden while Qt's own bar does."""
+    """Counts rows, or several rows at a time if there are more than 2³¹. Hidden while Qt's own bar is
+    used."""
 
     def __init__(self, grid: GridView, parent: QWidget | None = None) -> None:
         super().__init__(Qt.Orientation.Vertical, parent)
@@ -26,7 +27,7 @@ class RowScrollBar(QScrollBar):
         self.follow()
 
     def follow(self) -> None:
-        """Show where the grid is."""
+        """Show the grid's position."""
         model, rows = self._grid.grid_model, len(self._grid.visible_rows())
         windowed = model.is_windowed
         self.setVisible(windowed)
@@ -46,7 +47,7 @@ class RowScrollBar(QScrollBar):
             self._grid.scroll_to_row(value * self._rows_per_step)
 
 
-WAIT_MS = 500  # quick work should not flash a word
+WAIT_MS = 500  # fast work should not flash a text
 
 
 class GridPane(QWidget):
@@ -70,7 +71,7 @@ class GridPane(QWidget):
         self.grid.installEventFilter(self)
 
     def set_busy(self, text: str) -> None:
-        """Say what is going on, once it has lasted half a second; nothing for an empty text."""
+        """Say what is going on, once it has lasted half a second; an empty text hides it."""
         if text:
             self.busy.label.setText(text)
             self._late.start()
@@ -84,7 +85,7 @@ class GridPane(QWidget):
         self._place()
 
     def set_nothing(self, text: str) -> None:
-        """Why there are no rows; empty when there are."""
+        """Say why there are no rows; empty if there are some."""
         self.nothing.setText(text)
         self.nothing.setVisible(bool(text))
         self._place()

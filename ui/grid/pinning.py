@@ -1,5 +1,5 @@
-"""Pinned columns: the first ones of a header, which stay at the left while the others are scrolled, and the
-mouse on a header that has some."""
+"""Pinned columns: the first ones of a header, which stay at the left while the others scroll, and the mouse
+on a header with pinned columns."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from lamella.ui import theme
 EDGE = 2
 SCROLL_STEP = 24
 LEAST_ROOM = 160
-"""Pixels for the columns that are scrolled: where there are no more, some pinned ones are scrolled, too."""
+"""Minimum pixels for the scrolling columns; with less room, some pinned columns scroll, too."""
 
 
 class Pinning(QObject):
-    """`changed` when columns were pinned or unpinned.
+    """The pinned columns of a header. `changed` is emitted when columns were pinned or unpinned.
 
-    A column that is dragged between pinned ones is pinned, and one that is dragged out of them no longer.
+    Dragging a column among the pinned ones pins it; dragging it out of them unpins it.
     """
 
     changed = Signal()
@@ -39,12 +39,12 @@ class Pinning(QObject):
 
     @property
     def columns(self) -> list[int]:
-        """Numbers in the schema, from left to right."""
+        """The schema indexes of the pinned columns, from left to right."""
         return [self._header.logicalIndex(place) for place in range(min(self.count, self._header.count()))]
 
     @property
     def places(self) -> int:
-        """How many columns stay: the pinned ones, as far as there is room."""
+        """The number of columns that stay in place: the pinned ones, as far as there is room."""
         if not self.count:
             return 0
         room = self._header.viewport().width() - theme.current().px(LEAST_ROOM)
@@ -53,19 +53,19 @@ class Pinning(QObject):
 
     @property
     def width(self) -> int:
-        """Of the columns that stay; 0 for none."""
+        """The width of the columns that stay in place; 0 if there are none."""
         places = self.places
         return self._position(places) if places else 0
 
     def pin(self, column: int) -> None:
-        """Put a column behind those that are pinned, as one of them."""
+        """Pin a column, to the right of those already pinned."""
         if column not in self:
             self._homes[column] = self._header.visualIndex(column)
             self._move(column, self.count)
             self._set(self.count + 1)
 
     def unpin(self, column: int) -> None:
-        """Put a column back where it was."""
+        """Unpin a column and move it back to its old position."""
         if column in self:
             last = self._header.count() - 1
             self._move(column, min(max(self._homes.pop(column, 0), self.count - 1), last))
@@ -76,24 +76,24 @@ class Pinning(QObject):
             self.unpin(column)
 
     def begin(self, count: int) -> None:
-        """Other columns, of which the first `count` are pinned."""
+        """Start with other columns, the first `count` of which are pinned."""
         self._homes.clear()
         self._set(count)
 
     def x_of(self, column: int) -> int:
-        """The left edge of a column in the viewport. What is scrolled may lie below what stays."""
+        """The left edge of a column in the viewport. Scrolling columns may be covered by pinned ones."""
         if self.count and self._header.visualIndex(column) < self.places:
             return self._header.sectionPosition(column)
         return self._header.sectionViewportPosition(column)
 
     def place_at(self, x: int) -> int:
-        """The place, from left to right, of the column that is seen there; -1 where there is none."""
+        """The position of the column that is visible at `x`; -1 if there is none."""
         if self.count and 0 <= x < self.width:
             return self._header.visualIndexAt(x - self._header.offset())
         return self._header.visualIndexAt(x)
 
     def paint_edge(self, painter: QPainter, top: int, height: int) -> None:
-        """The line between what stays and what is scrolled."""
+        """Paint the line between the pinned and the scrolling columns."""
         if width := self.width:
             painter.fillRect(QRect(width - EDGE, top, EDGE, height), theme.current().color("input_border"))
 
@@ -126,8 +126,8 @@ class Pinning(QObject):
 
 @dataclass
 class _Drag:
-    """Of a column's edge where `width` is that from before, otherwise of the column. `target` is the place
-    that it is dragged to."""
+    """The drag of a column, or of its edge if `width` is set to its width at the start. `target` is the
+    position to which the column is dragged."""
 
     column: int
     begin: QPoint
@@ -136,7 +136,7 @@ class _Drag:
 
 
 class HeaderMouse:
-    """Clicks and drags on a header with pinned columns. Qt's own know one offset for all columns."""
+    """Clicks and drags on a header with pinned columns; Qt's own handling has one offset for all columns."""
 
     def __init__(self, header: QHeaderView, pinning: Pinning) -> None:
         self._header, self._pinning = header, pinning
@@ -168,14 +168,14 @@ class HeaderMouse:
             header.viewport().update()
 
     def _scroll(self, x: int) -> None:
-        """What is dragged out of sight takes the other columns along."""
+        """Scroll the other columns when a column is dragged out of view."""
         table, outside = self._header.parentWidget(), x - min(max(x, 0), self._header.viewport().width() - 1)
         if outside and isinstance(table, QAbstractScrollArea):
             bar = table.horizontalScrollBar()
             bar.setValue(bar.value() + (SCROLL_STEP if outside > 0 else -SCROLL_STEP))
 
     def release(self, event: QMouseEvent) -> int:
-        """The column that was clicked, -1 for none."""
+        """Finish a click or drag; return the column that was clicked, -1 for none."""
         drag, self._drag, header = self._drag, None, self._header
         if drag is None or drag.width is not None:
             return -1
@@ -188,7 +188,7 @@ class HeaderMouse:
         return drag.column if place >= 0 and header.logicalIndex(place) == drag.column else -1
 
     def handle_at(self, x: int) -> int:
-        """The column whose right edge is there, -1 for none."""
+        """The column whose right edge is at `x`, -1 for none."""
         header, pinning = self._header, self._pinning
         grip = header.style().pixelMetric(QStyle.PixelMetric.PM_HeaderGripMargin, None, header)
         for near in (x + grip, x - grip):
@@ -204,7 +204,7 @@ class HeaderMouse:
         return -1
 
     def paint(self, painter: QPainter) -> None:
-        """Where a dragged column would go."""
+        """Paint the line where a dragged column would go."""
         drag, header = self._drag, self._header
         if drag is None or drag.target is None or drag.target == header.visualIndex(drag.column):
             return

@@ -1,4 +1,4 @@
-"""Scrolling over more rows than Qt can: where cells are, and a window of rows that moves."""
+"""Scrolling over more rows than Qt supports: the positions of cells, and a moving window of rows."""
 
 from __future__ import annotations
 
@@ -21,19 +21,20 @@ OVERLAP = 8
 class CellPlaces(QTableView):
     """A table view over a window of rows.
 
-    Rows are numbers in the whole view; a `place` is where a column stands from left to right, hidden or not.
+    Rows are numbered in the whole view; a `place` is the position of a column from left to right, hidden or
+    not.
     """
 
     grid_model: GridModel
     pinning: Pinning
     hits: HitPainter | None = None
-    """What is found among the rows."""
+    """Draws the hits of a search, if there is one."""
     room_at_bottom = 0
-    """What lies over the lower edge of the rows; the last one can be scrolled above it."""
+    """Pixels covered at the lower edge; the last row can be scrolled above them."""
 
     @property
     def rows_height(self) -> int:
-        """Of the viewport, as far as rows are seen in it."""
+        """The height of the part of the viewport in which rows are visible."""
         return max(1, self.viewport().height() - self.room_at_bottom)
 
     @property
@@ -41,7 +42,7 @@ class CellPlaces(QTableView):
         return self.verticalHeader().defaultSectionSize()
 
     def rows_between(self, top: int, bottom: int) -> range:
-        """Rows that have a pixel between these heights of the viewport."""
+        """The rows that are at least partly between these heights of the viewport."""
         offset, height = self.verticalScrollBar().value(), self.row_height
         first = max(0, (top + offset) // height)
         last = min(self.grid_model.rowCount() - 1, (bottom + offset) // height)
@@ -54,7 +55,7 @@ class CellPlaces(QTableView):
         return (row - self.grid_model.start) * self.row_height - self.verticalScrollBar().value()
 
     def columns_between(self, left: int, right: int) -> list[int]:
-        """Columns (numbers in the schema) between these pixels, from left to right."""
+        """The columns (indexes in the schema) between these pixels, from left to right."""
         header, edge = self.horizontalHeader(), self.pinning.width
         if not header.count() or header.length() == 0:
             return []
@@ -66,8 +67,8 @@ class CellPlaces(QTableView):
         return [header.logicalIndex(place) for place in places]
 
     def _places_between(self, left: int, right: int, offset: int) -> Iterator[int]:
-        """Of the columns that have a pixel there where all of them were scrolled so far. Thousands that are
-        hidden between two of them cost nothing."""
+        """The positions of columns between these pixels at a scroll offset. Hidden columns cost nothing,
+        however many there are."""
         header = self.horizontalHeader()
         off = offset - header.offset()
         x, end = max(0, left) + off, min(right, header.length() - offset - 1) + off
@@ -77,7 +78,7 @@ class CellPlaces(QTableView):
             x = header.sectionViewportPosition(column) + header.sectionSize(column)
 
     def visible_columns(self) -> list[int]:
-        """Those on screen, and some on either side."""
+        """The columns on screen, and a few on either side."""
         header, pinned = self.horizontalHeader(), self.pinning.places
         on_screen = self.columns_between(0, self.viewport().width() - 1)
         if not on_screen:
@@ -93,11 +94,12 @@ class CellPlaces(QTableView):
         return sorted(c for c in map(header.logicalIndex, places) if not header.isSectionHidden(c))
 
     def x_of(self, column: int) -> int:
-        """The left edge of a column in the viewport. What is scrolled may lie below pinned columns."""
+        """The left edge of a column in the viewport. Scrolling columns may be covered by pinned ones."""
         return self.pinning.x_of(column)
 
     def zones(self, area: QRect) -> list[tuple[QRect, bool]]:
-        """The parts of an area that show columns that are scrolled, and those that are pinned: True."""
+        """The parts of an area: (rectangle, False) for the scrolling columns, (rectangle, True) for the
+        pinned ones."""
         edge = self.pinning.width
         if not edge:
             return [(area, False)]
@@ -113,7 +115,7 @@ class CellPlaces(QTableView):
         return self.horizontalHeader().logicalIndex(place)
 
     def cell_rect(self, cell: tuple[int, int] | None) -> QRect | None:
-        """Where row and place are drawn; None when they are outside of the window of rows."""
+        """The rectangle of a cell given by row and place; None outside the window of rows."""
         if cell is None or not 0 <= cell[0] - self.grid_model.start < self.grid_model.rowCount():
             return None
         header, column = self.horizontalHeader(), self.column_at(cell[1])
@@ -122,8 +124,8 @@ class CellPlaces(QTableView):
         return QRect(self.x_of(column), self.row_top(cell[0]), header.sectionSize(column), self.row_height)
 
     def block_rect(self, block: CellRange, rows: range, pinned: bool = False) -> QRect:
-        """The part of a block that lies in these rows, and in the columns that are scrolled or in the pinned
-        ones. Where it goes on in the others, it reaches a bit over the edge between them."""
+        """The part of a block in these rows, and in either the scrolling or the pinned columns. If the block
+        continues in the others, the rectangle extends slightly over the edge between them."""
         places = self.pinning.places
         left, right = (block.left, min(block.right, places - 1)) if pinned else (
             max(block.left, places), block.right)  # fmt: skip
@@ -137,7 +139,7 @@ class CellPlaces(QTableView):
         return QRect(start, self.row_top(top), end - start, (bottom - top + 1) * self.row_height)
 
     def cell_at(self, point: QPoint) -> tuple[int, int] | None:
-        """Row and place under a point of the viewport, the nearest when it is outside."""
+        """Row and place of the cell at a point of the viewport; the nearest one if the point is outside."""
         if not self.grid_model.rowCount() or not self.horizontalHeader().length():
             return None
         header = self.horizontalHeader()
@@ -148,7 +150,7 @@ class CellPlaces(QTableView):
         return row, self.pinning.place_at(x)
 
     def is_arrow(self, point: QPoint) -> bool:
-        """Whether a point of the viewport is on the arrow of a group that can be opened."""
+        """Whether a point of the viewport is on the arrow of a group that can be expanded."""
         tree, cell = self.grid_model.tree, self.cell_at(point)
         rect = self.cell_rect(cell)
         if tree is None or cell is None or rect is None or tree.is_open(cell[0]) is None:
@@ -157,7 +159,7 @@ class CellPlaces(QTableView):
         return self.column_at(cell[1]) == tree.key_columns[tree.level(cell[0])] and rect.contains(point)
 
     def names_in(self, block: CellRange) -> list[str]:
-        """The columns of a block that are shown, from left to right."""
+        """The visible columns of a block, from left to right."""
         columns = (self.column_at(place) for place in range(block.left, block.right + 1))
         return [self.grid_model.names[c] for c in columns if not self.isColumnHidden(c)]
 
@@ -167,13 +169,13 @@ class CellPlaces(QTableView):
         return next(shown, 0)
 
     def next_place(self, place: int) -> int:
-        """The nearest column that is shown, to the right if there is one."""
+        """The nearest visible column, to the right if there is one."""
         header = self.horizontalHeader()
         places = [*range(place, header.count()), *range(place, -1, -1)]
         return next((p for p in places if not header.isSectionHidden(header.logicalIndex(p))), place)
 
     def show_column(self, place: int) -> None:
-        """Scroll sideways as little as needed."""
+        """Scroll sideways as little as necessary."""
         header, bar = self.horizontalHeader(), self.horizontalScrollBar()
         if place < self.pinning.places:
             return
@@ -186,12 +188,12 @@ class CellPlaces(QTableView):
 
 
 class WindowScrolling(CellPlaces):
-    """Rows outside of the window are reached by moving it; on screen nothing jumps."""
+    """Moves the window of rows when a row outside it is needed; nothing on screen jumps."""
 
-    _moving = False  # the window is being moved, and where the bar stands means nothing
+    _moving = False  # while the window moves, the bar's value means nothing
 
     def show_cell(self, row: int, place: int) -> None:
-        """Scroll as little as needed; to the middle when it is far."""
+        """Scroll as little as necessary; if the cell is far away, scroll it to the middle."""
         rows = self.visible_rows()
         if rows and not rows[0] <= row <= rows[-1]:
             near = rows[0] - len(rows) <= row <= rows[-1] + len(rows)
@@ -212,7 +214,7 @@ class WindowScrolling(CellPlaces):
         return rows[0] if rows else 0
 
     def scroll_to_row(self, row: int) -> None:
-        """Put a row at the top, as far as there are rows below it."""
+        """Scroll a row to the top, as far as there are rows below it."""
         row = min(max(row, 0), max(0, self.grid_model.num_rows - 1))
         self.bring_window(row)
         self._moving = True
@@ -221,7 +223,7 @@ class WindowScrolling(CellPlaces):
         self.after_scroll()
 
     def bring_window(self, row: int) -> None:
-        """Move the window of rows when `row` is outside of it or close to its edge."""
+        """Move the window of rows if `row` is outside it or close to its edge."""
         model = self.grid_model
         if not model.is_windowed:
             return
@@ -238,5 +240,5 @@ class WindowScrolling(CellPlaces):
             self.viewport().update()
 
     def after_scroll(self) -> None:
-        """Told after every move; answers what it takes to show the rows."""
+        """Called after every move; requests what is needed to show the rows."""
         raise NotImplementedError

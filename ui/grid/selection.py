@@ -1,6 +1,6 @@
-"""What is selected: blocks of rows × columns, whatever their size.
+"""The selection: blocks of rows × columns of any size.
 
-Rows are numbers in the whole view, columns places from left to right as shown.
+Rows are numbered in the whole view; columns are positions from left to right as shown.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from PySide6.QtCore import QObject, Signal
 
 @dataclass(frozen=True)
 class CellRange:
-    """All four edges belong to it."""
+    """A block of cells; all four edges are included."""
 
     top: int
     left: int
@@ -37,7 +37,7 @@ class CellRange:
 
 
 class Selection(QObject):
-    """A current cell, an anchor, and blocks, the last of which follows the current cell."""
+    """A current cell, an anchor, and blocks; the last block follows the current cell."""
 
     changed = Signal()
 
@@ -52,7 +52,7 @@ class Selection(QObject):
 
     @property
     def num_cells(self) -> int:
-        """Cells of all blocks; one that two blocks share counts twice."""
+        """The cells of all blocks; a cell in two blocks counts twice."""
         return sum(block.num_cells for block in self.blocks)
 
     def clear(self) -> None:
@@ -63,12 +63,12 @@ class Selection(QObject):
         self._set(CellRange(row, column, row, column), (row, column), (row, column))
 
     def add(self, row: int, column: int) -> None:
-        """Begin one more block here; what was selected stays."""
+        """Start another block here and keep the selection."""
         block = CellRange(row, column, row, column)
         self._set(block, (row, column), (row, column), [b for b in self.blocks if b != block])
 
     def extend(self, row: int, column: int) -> None:
-        """Let the last block reach from the anchor to here."""
+        """Extend the last block from the anchor to here."""
         anchor = self._anchor or (row, column)
         self._set(CellRange.between(anchor, (row, column)), (row, column), anchor, self.blocks[:-1])
 
@@ -76,7 +76,7 @@ class Selection(QObject):
         self._set(block, current or (block.top, block.left), (block.top, block.left))
 
     def clamp(self, num_rows: int, num_columns: int) -> None:
-        """Stay inside a view that has become smaller."""
+        """Clip the selection to a view that has become smaller."""
         if num_rows == 0 or num_columns == 0:
             if self.current is not None:
                 self.clear()

@@ -1,4 +1,5 @@
-"""Texts of values: one line each for the screen, cut and rounded where long, or whole to be copied."""
+"""Texts of values: one line each for the screen, shortened and rounded where long, or complete for
+copying."""
 
 from __future__ import annotations
 
@@ -15,19 +16,23 @@ LONGEST = 200  # characters of one cell on screen; copying takes the whole text
 LONGEST_BYTES = 48
 FRACTION_DIGITS = re.compile(r"\.(\d+)")
 TIME_FRACTION = re.compile(r"(.*\d\d:\d\d:\d\d)(?:\.(\d+))?(.*)$")
-BREAK, TAB = "↵", "⇥"  # what stands on screen for what was left out
+BREAK, TAB = "↵", "⇥"  # stand on screen for line breaks and tabs
 ROUNDED = "≈"
-EXACT_DIGITS = 15  # of a decimal number that a float always keeps; more are mostly binary rounding
+EXACT_DIGITS = (
+    15  # decimal digits that a float always preserves; longer ones mostly come from binary rounding
+)
 SURELY_EXACT_DIGITS = 13
 ROUNDED_DIGITS = 10
-DECIMALS = 2  # at least, of a rounded number that has no exponent
+DECIMALS = 2  # at least, in a rounded number without an exponent
 LARGEST_PLAIN = 1e15
-CONTROLS = {code: f"\\x{code:02x}" for code in (*range(0x20), 0x7F)}  # few fonts have their signs, ␀ and ␛
+CONTROLS = {
+    code: f"\\x{code:02x}" for code in (*range(0x20), 0x7F)
+}  # few fonts have glyphs for them, such as ␀ and ␛
 STANDS_FOR = frozenset((CUT, BREAK, TAB, ROUNDED, LENGTH, "\\"))
 
 
 def screen_texts(values: pa.ChunkedArray | pa.Array) -> Texts:
-    """One line for each value, long ones cut; None stands for null."""
+    """One line for each value, long ones shortened; None stands for null."""
     texts = whole_texts(values, LONGEST_BYTES)
     if kind_of(values.type) is Kind.FLOAT:
         return _short_floats(texts)
@@ -35,16 +40,16 @@ def screen_texts(values: pa.ChunkedArray | pa.Array) -> Texts:
 
 
 def is_whole(text: str) -> bool:
-    """Whether a text of the screen is surely the value in full."""
+    """Whether a text on screen certainly shows the whole value."""
     return not STANDS_FOR.intersection(text)
 
 
 class Fraction(Enum):
-    """How the digits behind the point of a column's texts stand in line."""
+    """How the decimal places of a column's texts are aligned."""
 
     NONE = "none"
-    AT_POINT = "at the point"  # floats: those with fewer digits end further left
-    FILLED = "filled"  # times: zeros up to the most digits there are
+    AT_POINT = "at the point"  # floats: numbers with fewer digits end further left
+    FILLED = "filled"  # times: filled with zeros up to the most digits in the column
 
 
 def fraction_of(type_: pa.DataType) -> Fraction:
@@ -55,7 +60,7 @@ def fraction_of(type_: pa.DataType) -> Fraction:
 
 
 def fraction_digits(text: str) -> int:
-    """How many digits stand behind the point; none for a number with an exponent."""
+    """The number of decimal places; 0 for a number with an exponent."""
     match = FRACTION_DIGITS.search(text)
     return len(match[1]) if match and "e" not in text else 0
 
@@ -65,7 +70,7 @@ def most_fraction_digits(texts: Texts) -> int:
 
 
 def filled(text: str, digits: int) -> str:
-    """A time with this many digits behind its seconds."""
+    """A time with this many decimal places in its seconds."""
     match = TIME_FRACTION.match(text)
     if not digits or match is None:
         return text
@@ -83,8 +88,9 @@ def _one_line(text: str | None) -> str | None:
 
 
 def _short_floats(texts: Texts) -> Texts:
-    """Whole up to 15 digits, otherwise rounded to ten, with a mark. Beside one that is rounded, those of 14
-    and 15 digits are rounded as well: most of them are binary fractions that end early by chance."""
+    """Floats in full up to 15 digits; longer ones are rounded to ten and marked. Beside a rounded number,
+    those of 14 and 15 digits are rounded as well: most of them are binary fractions that happen to end
+    early."""
     short = _rounded_beyond(texts, EXACT_DIGITS)
     is_rounded = any(text and text.startswith(ROUNDED) for text in short)
     return _rounded_beyond(short, SURELY_EXACT_DIGITS) if is_rounded else short

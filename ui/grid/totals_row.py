@@ -1,4 +1,4 @@
-"""The row of totals: below the last row of a grid, or at its bottom edge where the rows go on."""
+"""The row of totals: below the last row of a grid, or at its bottom edge if there are further rows."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from lamella.ui.grid.scrolling import CellPlaces
 LABEL = "Total"
 SUM = "Σ"
 ABOUT = (
-    "Totals of all rows that are grouped, also of those whose groups a filter or a limit behind the groups"
-    " leaves out. They are no row of the grid: copying and exporting leave them out."
+    "Totals of all grouped rows, including those of groups that a later filter or limit hides."
+    " They are not a row of the grid: copying and exporting leave them out."
 )
 
 
 class TotalsRow(QWidget):
-    """Not seen before `set_waiting` or `set_texts`. Its texts are by the names of columns; None is null."""
+    """Hidden until `set_waiting` or `set_texts` is called. Texts are by column name; None is null."""
 
     menu_requested = Signal(QPoint)
     shown_or_hidden = Signal()
 
     def __init__(self, grid: CellPlaces, painter: CellPainter) -> None:
-        """`painter` is that of the rows."""
+        """`painter` is the painter of the rows."""
         super().__init__(grid)
         self._grid, self._painter = grid, painter
         self.texts: Mapping[str, str | None] = {}
@@ -39,11 +39,11 @@ class TotalsRow(QWidget):
         theme.current().changed.connect(self.update)
 
     def set_waiting(self) -> None:
-        """The totals are on their way; those of before are no longer true."""
+        """Say that the totals are being read; the old ones are no longer valid."""
         self._show({}, waiting=True)
 
     def set_texts(self, texts: Mapping[str, str | None]) -> None:
-        """None of them is cut where a wider column can help."""
+        """Show the totals, and widen columns in which they would be cut off."""
         self._show(texts)
         header = self._grid.horizontalHeader()
         for column in range(len(self._grid.grid_model.names)):
@@ -54,7 +54,7 @@ class TotalsRow(QWidget):
                     header.resizeSection(column, width)
 
     def set_problem(self, problem: str) -> None:
-        """Why there are none."""
+        """Say why there are no totals."""
         self._show({}, problem)
 
     def set_hidden(self) -> None:
@@ -74,7 +74,7 @@ class TotalsRow(QWidget):
     # --------------------------------------------------------------------- place
 
     def follow(self) -> None:
-        """Lie below the last row, as far as it has come."""
+        """Move below the last row, as far as it is scrolled."""
         if self.isHidden():
             return
         grid, place, header = self._grid, self._grid.viewport().geometry(), self._grid.horizontalHeader()
@@ -87,7 +87,7 @@ class TotalsRow(QWidget):
         self.update()
 
     def extend_scrolling(self, value: int) -> None:
-        """Let the last row be scrolled to above this one; `value` is how far the rows were scrolled."""
+        """Let the last row scroll above this one; `value` is the scroll position of the rows."""
         bar, rows, room = (
             self._grid.verticalScrollBar(),
             self._grid.grid_model.rowCount(),
@@ -102,7 +102,7 @@ class TotalsRow(QWidget):
 
     @property
     def label_column(self) -> int | None:
-        """The first column on screen that has no total, as that of a key."""
+        """The first column on screen that has no total, such as that of a key."""
         names = self._grid.grid_model.names
         shown = self._grid.columns_between(0, self.width() - self._gutter)
         return next((one for one in shown if names[one] not in self.texts), None)
@@ -112,7 +112,7 @@ class TotalsRow(QWidget):
         return self._grid.verticalHeader().width()
 
     def cell_rect(self, column: int) -> QRect:
-        """Where a total is drawn."""
+        """The rectangle of a total."""
         width = self._grid.horizontalHeader().sectionSize(column)
         return QRect(self._gutter + self._grid.x_of(column), 0, width, self.height())
 
@@ -167,7 +167,7 @@ class TotalsRow(QWidget):
         painter.drawText(inner.x(), 0, room, self.height(), flags, shown)
 
     def shown_text(self, column: int) -> str | None:
-        """As it is drawn, in the format of the column; None for null."""
+        """A total as drawn, in the column's format; None for null."""
         model = self._grid.grid_model
         text, form = self.texts.get(model.names[column]), model.pages.form(column)
         return text if form is None or not text else in_format(text, form)

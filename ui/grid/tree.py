@@ -1,5 +1,5 @@
-"""Groups as a tree, as rows of a grid: those of the first key, and what is open in them: groups by the next
-key, and in those of the last level the rows that they were made of."""
+"""Groups as a tree of rows in a grid: groups by the first key, which expand into groups by the next key and,
+on the last level, into the rows that they were made of."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from lamella.core.scan.snapshot import Snapshot, project
 from lamella.ui import theme
 
 OpenGroups = tuple[np.ndarray, ...]
-"""Of each level, by the number of a group in it, whether the group is open: those of the last level open into
+"""For each level, by group number, whether the group is expanded; groups of the last level expand into
 rows."""
 GroupView = View | ComputedView
 FindRows = Callable[[Mapping[str, Any], Job], GroupView]
-"""The rows of a group, by the values of its keys. Blocks."""
+"""Returns the rows of a group, by the values of its keys. Blocks."""
 
 MOST_INSIDE = 2_000_000
-"""Rows of a group that are shown in place."""
+"""The most rows inside groups that are shown in place."""
 
 
 def none_open(levels: GroupLevels) -> OpenGroups:
@@ -36,17 +36,17 @@ def none_open(levels: GroupLevels) -> OpenGroups:
 
 
 def all_open(levels: GroupLevels) -> OpenGroups:
-    """Of groups that have others below them; rows are opened one group at a time."""
+    """Expand all groups that contain groups; those that contain rows are expanded one at a time."""
     return (*(np.ones(level.num_rows, bool) for level in levels.levels[:-1]), none_open(levels)[-1])
 
 
 MOST_COMPARED = 100_000
-"""Of levels with more groups none is opened again."""
+"""On levels with more groups than this, none is expanded again."""
 
 
 def open_again(before: GroupLevels, opened: OpenGroups, levels: GroupLevels) -> OpenGroups:
-    """The groups, of other rows or with other figures, whose keys are those of groups that were open before.
-    Blocks."""
+    """Expand the groups whose keys are those of groups expanded before, although their rows or figures
+    differ. Blocks."""
     if before.keys != levels.keys:
         return none_open(levels)
     pairs = zip(before.levels, opened, levels.levels, strict=False)
@@ -64,24 +64,24 @@ def _with_keys_of(old: Snapshot, was_open: np.ndarray, new: Snapshot, keys: tupl
 
 
 def _key_texts(level: Snapshot, groups: np.ndarray, keys: tuple[str, ...]) -> list[str]:
-    """As Python writes them, so that null and NaN are told apart and found again."""
+    """The keys as Python writes them, which distinguishes null from NaN and makes both comparable."""
     rows = fetch(level, groups, project(level, keys))
     return [repr(values) for values in zip(*map(python_values, rows.columns), strict=True)]
 
 
 ARROW = 14
-"""Of a group that can be opened."""
+"""Pixels of the arrow of a group that can be expanded."""
 
 
 def arrow_room() -> int:
-    """The width of an arrow, with the gap to the text behind it."""
+    """The width of an arrow, including the gap to the text after it."""
     return theme.current().px(ARROW) + theme.XS
 
 
 class TreeRows:
-    """Rows are numbers of those that are shown now; with other groups open it is another object. A row of a
-    level has no value in the key columns of the levels below it; a row inside a group of the last level has
-    those of its own columns, which stand behind the others. `page` may be called from any thread."""
+    """The rows that are currently shown; with other groups expanded, it is another object. The row of a level
+    has no value in the key columns of the levels below it. A row inside a group of the last level has values
+    in the columns of the rows, which follow the others. `page` may be called from any thread."""
 
     def __init__(
         self,
@@ -93,8 +93,8 @@ class TreeRows:
         inside: Mapping[int, GroupView] | None = None,
         job: Job | None = None,
     ) -> None:
-        """`find` opens groups of the last level; `inside` has what it found before, by the numbers of the
-        groups. Takes a moment where there are many groups: call it on a worker."""
+        """`find` returns the rows of groups on the last level; `inside` has those it returned before, by
+        group number. With many groups this takes a moment: call it on a worker."""
         self.levels, self.opened = levels, opened
         self._arrangement, self._groups_schema, self._find = arrangement, schema, find
         self._level, self._group = arrangement.rows(opened[:-1])
@@ -104,12 +104,12 @@ class TreeRows:
             self._open_rows(find, inside or {}, job or Job())
         names = self.schema.names
         self.key_columns = tuple(names.index(key) for key in levels.keys)
-        """The columns of the keys, the first one first."""
+        """The columns of the keys, in their order."""
         self.first_levels = tuple(map(self.first_level, names))
         self.last_levels = tuple(map(self.last_level_of, names))
 
     def _open_rows(self, find: FindRows, known: Mapping[int, GroupView], job: Job) -> None:
-        """Put the rows of open groups behind these."""
+        """Add the rows of expanded groups."""
         innermost = np.flatnonzero(self._level == self.last_level)
         heads = innermost[self.opened[-1][self._group[innermost]]]
         for group in self._group[heads].tolist():
@@ -119,7 +119,7 @@ class TreeRows:
         sizes = [self.inside[group].num_rows for group in self._group[heads].tolist()]
         if sum(sizes) > MOST_INSIDE:
             raise BadQuery(
-                f"The rows of these groups are not shown in place: they are {sum(sizes):,}",
+                f"The rows of these groups cannot be shown in place: they are {sum(sizes):,}",
                 f"At most {MOST_INSIDE:,} are",
                 "Press Enter on the group to see its rows alone",
             )
@@ -141,14 +141,14 @@ class TreeRows:
         return {key: python_value(rows.column(key)[0]) for key in keys}
 
     def with_open(self, opened: OpenGroups, job: Job | None = None) -> TreeRows:
-        """The same groups in the same order, others of them open."""
+        """The same groups in the same order, with others of them expanded."""
         return TreeRows(
             self.levels, self._arrangement, self._groups_schema, opened, self._find, self.inside, job
         )
 
     @property
     def opens_rows(self) -> bool:
-        """Whether groups of the last level can be opened."""
+        """Whether groups of the last level can be expanded into rows."""
         return self._find is not None
 
     @property
@@ -162,7 +162,8 @@ class TreeRows:
 
     @cached_property
     def most_rows(self) -> int:
-        """With all groups open that hold others, and those rows that are shown."""
+        """The number of rows with all groups of groups expanded, including the rows inside groups that are
+        shown."""
         return sum(map(len, self._arrangement.groups)) + sum(one.num_rows for one in self.inside.values())
 
     @property
@@ -170,23 +171,23 @@ class TreeRows:
         return len(self.levels.keys) - 1
 
     def level(self, row: int) -> int:
-        """One more than the last for a row inside a group."""
+        """The level of a row; one more than the last for a row inside a group."""
         return int(self._level[row])
 
     def is_open(self, row: int) -> bool | None:
-        """None for what has nothing below it."""
+        """Whether the group of a row is expanded; None if it cannot be."""
         level = int(self._level[row])
         last = self.last_level if self.opens_rows else self.last_level - 1
         return bool(self.opened[level][self._group[row]]) if level <= last else None
 
     def first_level(self, name: str) -> int:
-        """That from which on a column has values: keys have them from their own on, figures from the first
-        on unless they are computed of keys, and columns of rows inside a group there."""
+        """The first level on which a column has values: for a key its own level, for a figure the first level
+        unless it is computed from keys, and for a column of rows the level inside the groups."""
         levels = self.levels.levels
         return next((n for n, one in enumerate(levels) if name in one.types), self.last_level + 1)
 
     def last_level_of(self, name: str) -> int:
-        """That up to which a column has values: figures are of groups alone."""
+        """The last level on which a column has values: rows inside groups have no figures."""
         is_figure = name in self._groups_schema.names and name not in self.levels.keys
         return self.last_level if is_figure else self.last_level + 1
 
@@ -199,11 +200,11 @@ class TreeRows:
         return bool(self.inside) or column in self.key_columns or self.first_levels[column] > 0
 
     def keys_of(self, row: int) -> tuple[str, ...]:
-        """Those that a row has values of."""
+        """The keys of which a row has values."""
         return self.levels.keys[: self.level(row) + 1]
 
     def with_group(self, row: int, is_open: bool, opened: OpenGroups) -> OpenGroups:
-        """Those and the group of a row, or those without it."""
+        """`opened` with the group of a row expanded or collapsed."""
         level = self.level(row)
         changed = [one.copy() if place == level else one for place, one in enumerate(opened)]
         if self.is_open(row) is not None:
@@ -211,12 +212,13 @@ class TreeRows:
         return tuple(changed)
 
     def parent(self, row: int) -> int:
-        """The row of the group that a row lies in; the row itself on the first level."""
+        """The row of the group that contains a row; the row itself on the first level."""
         above = np.flatnonzero(self._level[:row] < self._level[row])
         return int(above[-1]) if len(above) and self._level[row] else row
 
     def row_of(self, other: TreeRows, row: int) -> int:
-        """Where a row of the same tree with others open stands here, or the group in which it is closed."""
+        """The row here of a row of `other`, the same tree with other groups expanded; if it is hidden here,
+        the row of the collapsed group that contains it."""
         level, group = other.level(row), int(other._group[row])
         if level > self.last_level:
             if group in self.inside:
@@ -232,16 +234,17 @@ class TreeRows:
         return np.asarray((self._level > self.last_level) & (self._group == group))
 
     def _place_inside(self, row: int) -> int:
-        """Of a row inside a group, among those of the group."""
+        """The index of a row inside its group."""
         return row - int(self._starts[np.searchsorted(self._starts, row, side="right") - 1])
 
     def has_value(self, offset: int, count: int, name: str) -> np.ndarray:
-        """Which of the rows have a value in a column."""
+        """For each of the rows, whether it has a value in a column."""
         levels = self._level[offset : offset + count]
         return np.asarray((levels >= self.first_level(name)) & (levels <= self.last_level_of(name)))
 
     def can_be_filtered(self, offset: int, count: int, name: str) -> np.ndarray:
-        """Which of the rows have a value that a filter finds: filters are of innermost groups."""
+        """For each of the rows, whether it has a value that can be filtered: filters apply to the innermost
+        groups."""
         has_value = self.has_value(offset, count, name)
         if name in self.levels.keys:
             return has_value
@@ -251,13 +254,13 @@ class TreeRows:
         return bool((self._level[offset : offset + count] < self.last_level).any())
 
     def is_counted(self, top: int, bottom: int) -> np.ndarray:
-        """Which of the rows add up to what all of them hold, each of its rows counted once: a group whose own
-        groups follow among them is left out."""
+        """For each of the rows, whether it counts in a total over them: a group whose own groups follow among
+        the rows is left out, so that no row counts twice."""
         groups = np.minimum(self._level[top : bottom + 1], self.last_level)
         return np.append(groups[1:] <= groups[:-1], True)
 
     def page(self, offset: int, count: int, columns: list[str] | None = None) -> pa.Table:
-        """Null stands where a row has no value."""
+        """The cells of some rows; null where a row has no value."""
         names = self.schema.names if columns is None else columns
         levels, groups = self._level[offset : offset + count], self._group[offset : offset + count]
         parts: list[pa.Table] = []

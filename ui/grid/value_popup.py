@@ -1,4 +1,4 @@
-"""A nested value, opened below its cell as a tree whose items are made when they are first opened."""
+"""A nested value, opened below its cell as a tree whose items are created when first expanded."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from lamella.ui.grid.texts import BREAK, CUT, screen_texts
 from lamella.ui.widgets.controls import FlowLayout
 
 AT_ONCE = 200
-"""Items of a list, or fields of a struct, that are listed; more follow when they are asked for."""
+"""How many items of a list, or fields of a struct, are listed at a time."""
 
 PREVIEWED = 4
 LONG_TEXT = 4000
@@ -38,14 +38,14 @@ ROLE = int(Qt.ItemDataRole.UserRole)
 
 
 def is_nested(type_: pa.DataType) -> bool:
-    """Whether its values can be opened."""
+    """Whether values of the type can be opened."""
     return pa.types.is_struct(type_) or is_list(type_) or pa.types.is_map(type_)
 
 
 @dataclass(frozen=True)
 class Node:
-    """A value inside a nested one: `value` has it alone. `place` is where it is; None inside a map, which no
-    path leads into."""
+    """A value inside a nested one: `value` contains only it. `place` is its path; None inside a map, which no
+    path can enter."""
 
     name: str
     value: pa.Array
@@ -68,7 +68,7 @@ class Node:
         return len(self.value[0].values)
 
     def children(self, first: int, count: int) -> Iterator[Node]:
-        """Some of them, by their place."""
+        """`count` children from index `first` on."""
         kind = self.value.type
         places = range(first, min(first + count, self.num_children))
         if not places:
@@ -89,7 +89,7 @@ class Node:
 
 
 def short_text(value: pa.Array, deep: bool = True) -> str:
-    """One line, however large the value is."""
+    """The value in one line, however large it is."""
     node = Node("", value, None)
     if node.is_null:
         return NULL
@@ -110,7 +110,7 @@ def short_text(value: pa.Array, deep: bool = True) -> str:
 
 
 def _beginning(value: pa.Array) -> pa.Array:
-    """Of a long text, more than is shown of it."""
+    """The beginning of a long text, slightly more than is shown of it."""
     kind = value.type
     if (
         not pa.types.is_string(kind)
@@ -125,7 +125,7 @@ def _beginning(value: pa.Array) -> pa.Array:
 
 
 class ValueTree(QTreeWidget):
-    """The first item is the whole value, open."""
+    """The tree of a nested value; its first item is the whole value, expanded."""
 
     def __init__(self, root: Node, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -146,7 +146,7 @@ class ValueTree(QTreeWidget):
 
     @property
     def node(self) -> Node | None:
-        """That of the current item; None for the one that stands for more."""
+        """The node of the current item; None for the item that lists more."""
         item = self.currentItem()
         node = None if item is None else item.data(FIELD, ROLE)
         return node if isinstance(node, Node) else None
@@ -181,7 +181,7 @@ class ValueTree(QTreeWidget):
             item.addChild(more)
 
     def _activate(self, item: QTreeWidgetItem) -> None:
-        """Enter or a double click: more items, or the value opened or closed."""
+        """On Enter or a double click, list more items, or expand or collapse the value."""
         first, parent = item.data(FIELD, ROLE), item.parent()
         if isinstance(first, int):
             place = parent.indexOfChild(item)
@@ -202,8 +202,8 @@ class ValueTree(QTreeWidget):
 
 
 class ValuePopup(QFrame):
-    """`copy_requested`, `filter_requested` and `column_requested` have the node that is meant. Escape, Alt+Up
-    and a click outside close it."""
+    """The popup of a nested value. `copy_requested`, `filter_requested` and `column_requested` carry the
+    node. Escape, Alt+Up and a click outside close it."""
 
     copy_requested = Signal(object)
     filter_requested = Signal(object)
@@ -220,7 +220,7 @@ class ValuePopup(QFrame):
         self.path.setTextFormat(Qt.TextFormat.PlainText)
         theme.variant(self.path, "caption")
         self.copy = self._button("Copy", "Copy the value in full (Ctrl+C)")
-        self.copy_path = self._button("Copy path", "Copy where the value is (Ctrl+Shift+C)")
+        self.copy_path = self._button("Copy path", "Copy the path of the value (Ctrl+Shift+C)")
         self.filter = self._button("Filter", "Only rows with this value here")
         self.column = self._button("Add column", "Show this field of every row as a column")
         self.edit = self._button("Edit", "Edit the whole value as JSON (F2)")
@@ -242,7 +242,7 @@ class ValuePopup(QFrame):
         self._follow()
 
     def open_at(self, cell: QRect) -> None:
-        """Below a cell of the screen, or above it where there is more room."""
+        """Open below a cell of the screen, or above it if there is more room."""
         screen = (self.parentWidget().screen() or QGuiApplication.primaryScreen()).availableGeometry()
         px = theme.current().px
         width = min(max(px(NARROWEST), cell.width()), px(WIDEST), screen.width())
@@ -258,7 +258,7 @@ class ValuePopup(QFrame):
         self.tree.setFocus(Qt.FocusReason.PopupFocusReason)
 
     def event(self, event: QEvent) -> bool:
-        """The window's own Ctrl+C copies cells of the grid."""
+        """Keep Ctrl+C from the window, where it copies cells of the grid."""
         if event.type() is QEvent.Type.ShortcutOverride:
             event.accept()
             return True
@@ -288,7 +288,7 @@ class ValuePopup(QFrame):
         return button
 
     def _follow(self) -> None:
-        """What can be done with the current item."""
+        """Enable what can be done with the current item."""
         node = self.tree.node
         place = None if node is None else node.place
         self.path.setText("" if place is None else visible(place.name))

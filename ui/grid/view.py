@@ -42,16 +42,19 @@ ROUNDED_TIP = "Rounded on screen; copying and editing take every digit"
 
 
 class GridView(WindowScrolling):
-    """`edit_requested` has the text that typing began with, or None to edit what is there; `value_requested`
-    wants the nested value of the current cell; `drag_requested` when what is selected is dragged by its
-    border."""
+    """The grid of rows.
+
+    `edit_requested` carries the text that typing began with, or None to edit the current value;
+    `value_requested` asks to open the nested value of the current cell; `drag_requested` is emitted when the
+    selection is dragged by its border.
+    """
 
     edit_requested = Signal(object)
     value_requested = Signal()
     menu_requested = Signal(QPoint)
     row_menu_requested = Signal(QPoint)
     open_requested = Signal(int, bool)
-    """The group of a row that is to be opened, or closed."""
+    """Emitted with a row, and whether its group is to be expanded or collapsed."""
     drag_requested = Signal()
     formats_changed = Signal()
     scrolled = Signal()
@@ -92,7 +95,7 @@ class GridView(WindowScrolling):
         self.setCornerButtonEnabled(False)
         self.setAccessibleName("Rows")
         self.setTabKeyNavigation(False)
-        # The painter covers all of it, so Qt moves what stays on screen and has the rest alone painted.
+        # The painter covers all of it, so Qt can shift what stays on screen and repaint only the rest.
         self.viewport().setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
         self.viewport().setMouseTracking(True)
 
@@ -130,8 +133,8 @@ class GridView(WindowScrolling):
         self, rows: Rows, ready: PageTexts | None = None, hidden: Sequence[str] = (),
         columns: GridColumns | None = None,
     ) -> None:  # fmt: skip
-        """Show other rows. Columns keep their widths, order and place on screen when they are the same, and
-        have them again when they come back. Where their types are others, they are fitted anew."""
+        """Show other rows. Columns of the same names and types keep their widths, order and scroll position,
+        also when they return later. Columns whose types have changed are fitted again."""
         self._changing = True
         before = tuple(self.grid_model.names)
         layout = Layout(self.column_header.saveState(), self.pinning.count)
@@ -150,7 +153,7 @@ class GridView(WindowScrolling):
         self._rows_changed()
 
     def mark_rows(self, reasons: Mapping[int, str]) -> None:
-        """Mark rows as standing where they no longer belong; the tooltip says why."""
+        """Mark rows that no longer belong where they are; the tooltip gives the reason."""
         self.row_marks = reasons
         self.row_header.marked = reasons
         self.row_header.viewport().update()
@@ -168,7 +171,7 @@ class GridView(WindowScrolling):
             del self._layouts[next(iter(self._layouts))]
 
     def _begin_columns(self, hidden: Sequence[str], pinned: Sequence[str]) -> None:
-        """As they were when they were shown before; otherwise those of the `pinned` names stay pinned."""
+        """Lay out columns as when they were last shown; otherwise, keep those in `pinned` pinned."""
         self.selection.clear()
         names, header = self.grid_model.names, self.column_header
         known = self._layouts.get(tuple(names))
@@ -203,7 +206,7 @@ class GridView(WindowScrolling):
             self.viewport().update()
 
     def want(self) -> None:
-        """Ask for what is on screen and has not been read."""
+        """Request what is on screen and has not been read."""
         rows, columns = self.visible_rows(), self.visible_columns()
         if rows and columns and not self._changing:
             downwards, self._last_top = rows[0] >= self._last_top, rows[0]
@@ -221,7 +224,7 @@ class GridView(WindowScrolling):
         self.setFocus(Qt.FocusReason.MouseFocusReason)
 
     def _open_row_menu(self, row: int, point: QPoint) -> None:
-        """For the selected rows, or for this one where it is not among them."""
+        """Open the menu of the selected rows, or of this row if it is not selected."""
         if not any(block.top <= row <= block.bottom for block in self.selection.blocks):
             self.select_rows(row, extend=False)
         self.row_menu_requested.emit(point)
@@ -235,7 +238,8 @@ class GridView(WindowScrolling):
 
     @property
     def current_name(self) -> str | None:
-        """Of the column of the current cell, which may be empty; None when there is none."""
+        """The name of the current cell's column, which may be an empty string; None without a current
+        cell."""
         current, names = self.selection.current, self.grid_model.names
         return names[self.column_at(current[1])] if current is not None and names else None
 
@@ -246,7 +250,7 @@ class GridView(WindowScrolling):
             self.selection.select_block(block, (top, place))
 
     def _select_columns(self, column: int, extend: bool) -> None:
-        """One, or those from the current cell's up to it."""
+        """Select a column, or all from the current cell's up to it."""
         place, current = self.place(column), self.selection.current
         if extend and current is not None:
             block = CellRange.between((0, current[1]), (self.grid_model.num_rows - 1, place))
@@ -269,7 +273,7 @@ class GridView(WindowScrolling):
         self.show_cell(row, place)
 
     def go_to_column(self, column: int) -> None:
-        """Make it the column of the current cell and show it, even if it was hidden."""
+        """Move the current cell to a column and show it, even if it was hidden."""
         if self.isColumnHidden(column):
             self.hide_columns({self.grid_model.names[column]: False})
         place = self.place(column)
@@ -283,16 +287,16 @@ class GridView(WindowScrolling):
 
     @property
     def formats(self) -> dict[str, Format]:
-        """Those that were chosen for columns, by name. Those that are not shown at the moment keep theirs."""
+        """The formats chosen for columns, by name, including columns that are not shown at the moment."""
         return self.grid_model.pages.formats
 
     @property
     def all_formats(self) -> Mapping[str, Format]:
-        """With the usual ones of columns for which none was chosen."""
+        """The chosen formats, and the default ones of the other columns."""
         return self.grid_model.pages.all_formats
 
     def set_format(self, name: str, form: Format | None) -> None:
-        """Show a column in another form; None as is usual for it."""
+        """Show a column in a format; None for its default."""
         if form == self.formats.get(name):
             return
         names, usual = self.grid_model.names, None
@@ -312,7 +316,7 @@ class GridView(WindowScrolling):
         self.formats_changed.emit()
 
     def _widen(self) -> None:
-        """A column whose format was changed, where it is too narrow for that."""
+        """Widen a column that is too narrow for its new format."""
         column, self._widen_next = self._widen_next, None
         if column is not None and self.column_header.sectionSize(column) < self.sizeHintForColumn(column):
             self.fit_column(column)
@@ -339,15 +343,14 @@ class GridView(WindowScrolling):
     # --------------------------------------------------------------- columns
 
     def pin_column(self, column: int, pinned: bool = True) -> None:
-        """Let a column stay at the left while the others are scrolled, or scroll again. The current cell goes
-        with it."""
+        """Pin a column at the left, or unpin it. The current cell moves with it."""
         current = self.selection.current
         name = self.current_name
         self.pinning.pin(column) if pinned else self.pinning.unpin(column)
         self.follow_column(current, name)
 
     def follow_column(self, cell: tuple[int, int] | None, name: str) -> None:
-        """Make the cell of a row and of this column, wherever that is by now, the current one."""
+        """Make the cell of this row and column the current one, wherever the column is by now."""
         if cell is not None and name in self.grid_model.names:
             self.go_to(cell[0], self.place(self.grid_model.names.index(name)))
 
@@ -359,7 +362,7 @@ class GridView(WindowScrolling):
     def hide_columns(self, hidden: Mapping[str, bool]) -> None:
         """Hide some columns, by name, and show others."""
         header = self.column_header
-        header.setUpdatesEnabled(False)  # or each one has Qt add up the places of all columns anew
+        header.setUpdatesEnabled(False)  # otherwise Qt sums up all columns again for each one
         with QSignalBlocker(header):
             for column, name in enumerate(self.grid_model.names):
                 if name in hidden and header.isSectionHidden(column) != hidden[name]:
@@ -381,11 +384,11 @@ class GridView(WindowScrolling):
         self.column_header.layout_changed.emit()
 
     def fit_column(self, column: int) -> None:
-        """As wide as its name and what is on screen of it."""
+        """Make a column as wide as its name and its cells on screen."""
         self.horizontalHeader().resizeSection(column, self.sizeHintForColumn(column))
 
     def sizeHintForColumn(self, column: int) -> int:
-        """Qt asks for it when an edge of the header is double-clicked."""
+        """Called by Qt when an edge of the header is double-clicked."""
         assert self._painter is not None
         pages, widest = self.grid_model.pages, 0
         for row in self.visible_rows():
@@ -420,7 +423,7 @@ class GridView(WindowScrolling):
         self.viewport().update()
 
     def _make_room(self) -> None:
-        """For the totals, or without them."""
+        """Reserve room for the totals, or release it."""
         self.updateGeometries()
         self.want()
         self.viewport().update()
@@ -436,7 +439,7 @@ class GridView(WindowScrolling):
             self.painted.emit()
 
     def updateGeometries(self) -> None:
-        """To Qt, the cards and the filter row below the header are part of it."""
+        """Let Qt treat the cards and the filter row as part of the header."""
         if self._painter is None:
             super().updateGeometries()
             return
@@ -474,7 +477,8 @@ class GridView(WindowScrolling):
             self.scrolled.emit()
 
     def _keep_current_column(self, width: int) -> None:
-        """In sight, if it was when the grid had this width: a panel that opens beside it covers nothing."""
+        """Keep the current column visible if it was at this earlier width: a panel opened beside the grid
+        covers nothing."""
         if self.selection.current is None:
             return
         place = self.selection.current[1]
@@ -498,7 +502,7 @@ class GridView(WindowScrolling):
 
     @property
     def is_nested(self) -> bool:
-        """Whether the current cell holds a nested value, which can be opened."""
+        """Whether the current cell has a nested value, which can be opened."""
         current = self.selection.current
         column = -1 if current is None else self.column_at(current[1])
         return column >= 0 and is_nested(self.grid_model.schema.field(column).type)
@@ -539,7 +543,7 @@ class GridView(WindowScrolling):
         return super().viewportEvent(event)
 
     def _show_tip(self, event: QHelpEvent) -> None:
-        """What is wrong with a cell, or its text when it is cut."""
+        """Show the problem of a cell, or its text if it is cut off."""
         cell = self.cell_at(event.pos())
         rect = self.cell_rect(cell)
         text = ""
@@ -565,7 +569,7 @@ class GridView(WindowScrolling):
         return text if cut or shown != text else ""
 
     def _follow_selection(self) -> None:
-        """Tell Qt, and so a screen reader, which cell is the current one."""
+        """Tell Qt, and through it screen readers, which cell is the current one."""
         current = self.selection.current
         if current is not None:
             index = self.grid_model.index(current[0] - self.grid_model.start, self.column_at(current[1]))
@@ -574,13 +578,13 @@ class GridView(WindowScrolling):
         self.viewport().update()
 
     def visualRect(self, index) -> QRect:
-        """Where a cell is seen, for screen readers: Qt knows nothing of pinned columns."""
+        """The visible rectangle of a cell, for screen readers: Qt does not know about pinned columns."""
         if not index.isValid():
             return QRect()
         return self.cell_rect((self.grid_model.start + index.row(), self.place(index.column()))) or QRect()
 
     def currentChanged(self, current, previous) -> None:
-        """Scrolling to the current cell is done by `show_cell`."""
+        """Do not scroll: `show_cell` does."""
 
     def _restyle(self) -> None:
         assert self._painter is not None

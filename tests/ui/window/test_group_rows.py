@@ -439,7 +439,7 @@ def test_rows_of_a_huge_group_are_not_shown_in_place(
     tree.groups.open_all()
     shows(qtbot, tree, 9)
     tree.grid.open_requested.emit(1, True)
-    qtbot.waitUntil(lambda: "not shown in place" in tree.messages.label.text())
+    qtbot.waitUntil(lambda: "cannot be shown in place" in tree.messages.label.text())
     assert "17" in tree.messages.label.text() and tree.grid.grid_model.num_rows == 9
     tree.grid.open_requested.emit(2, False)
     tree.grid.open_requested.emit(5, True)
