@@ -18,9 +18,7 @@ FRACTION_DIGITS = re.compile(r"\.(\d+)")
 TIME_FRACTION = re.compile(r"(.*\d\d:\d\d:\d\d)(?:\.(\d+))?(.*)$")
 BREAK, TAB = "↵", "⇥"  # stand on screen for line breaks and tabs
 ROUNDED = "≈"
-EXACT_DIGITS = (
-    15  # decimal digits that a float always preserves; longer ones mostly come from binary rounding
-)
+EXACT_DIGITS = 15  # decimal digits that a float always preserves; more mostly come from binary rounding
 SURELY_EXACT_DIGITS = 13
 ROUNDED_DIGITS = 10
 DECIMALS = 2  # at least, in a rounded number without an exponent
