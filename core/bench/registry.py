@@ -1,7 +1,7 @@
-"""The systems under test and the workloads that they are asked: one table of each.
+"""The systems under test and the workloads: one table of each.
 
-Everything is named by place (`module:name`) and imported when it is asked for, so that a benchmark of two
-systems loads two. To add a system or a workload is to write its module and its lines here."""
+Classes are named by place (`module:name`) and imported when needed, so that a benchmark of two systems loads
+only two. To add a system or a workload, write its module and its lines here."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _PACKAGE = "lamella."
 _HERE = f"{_PACKAGE}core.bench."
 USE = "name it by --interpreter"
-"""What to do with a Python of one's own that has the packages that the installed program lacks."""
+"""How to use another Python that has the packages that the installed program lacks."""
 
 
 class UnknownSystem(UnknownName):
@@ -32,7 +32,7 @@ class UnknownSystem(UnknownName):
 
 
 class MissingSystem(LamellaError):
-    """A system whose package is not installed here, or that has no part in a workload."""
+    """A system whose package is not installed here, or that does not support a workload."""
 
 
 class UnknownWorkload(UnknownName):
@@ -44,12 +44,12 @@ class UnknownWorkload(UnknownName):
 
 @dataclass(frozen=True)
 class Entry:
-    """A system by its name. `requires` maps the modules it cannot do without to what pip calls them; a system
-    with a `server` is ready only while that answers.
+    """A system by its name. `requires` pairs the modules it needs with their names for pip; a system with a
+    `server` is ready only while that responds.
 
-    `classes` are places in `systems` by family; `absent` says why it takes no part in a family where it
-    might be looked for. `variant` names what ran it where that is not what usually does: another Python,
-    or a server that only speaks its protocol; `varied` is the title then.
+    `classes` are places in `systems` by family; `absent` says why it does not support a family in which users
+    might look for it. `variant` names what ran it if not the usual program: another Python, or a server that
+    only speaks its protocol; its title is then made from `varied`.
     """
 
     id: str
@@ -63,14 +63,14 @@ class Entry:
 
     @property
     def missing(self) -> str:
-        """Why it cannot run here and the command that mends it; empty when it can."""
+        """Why it cannot run here, and the command that fixes that; empty if it can."""
         lacking = [package for module, package in self.requires if find_spec(module) is None]
         if not lacking:
             return ""
         return f"{' and '.join(lacking)} must be installed first. {install_command(lacking, USE)}"
 
     def place(self, family: str) -> str:
-        """Of its class for a family of workloads; empty where it has no part in it."""
+        """The place of its class for a family of workloads; empty if it does not support the family."""
         if ":" in self.id:
             return self.id
         place = self.classes.get(family, "")
@@ -292,7 +292,7 @@ ENTRIES = {
 
 
 def entry_named(name: str) -> Entry:
-    """One of the table, also a variant of one, or `package.module:Class` for a system of somebody's own.
+    """A system of the table, a variant of one, or a system of the user's named `package.module:Class`.
 
     Raises UnknownSystem, with the nearest name, for anything else.
     """
@@ -313,39 +313,40 @@ _BY = "@"
 
 
 def variant_name(name: str, variant: str) -> str:
-    """What a system is called in results where something else than usual ran it: "csv@PyPy 7.3.11" has the
-    title "CSV, PyPy 7.3.11", and stands beside "csv"."""
+    """The name in results of a system that another program than usual ran: "csv@PyPy 7.3.11" has the title
+    "CSV, PyPy 7.3.11", and is listed beside "csv"."""
     return f"{name}{_BY}{variant}" if variant else name
 
 
 def plain_name(name: str) -> str:
-    """Of a variant, the system's own."""
+    """The name of the system without its variant."""
     return name if ":" in name else name.partition(_BY)[0]
 
 
 def name_of_any(name: str) -> str:
-    """A name that `entry_named` takes, with a title that says the same: for what a file holds, of another
-    version say."""
+    """A name that `entry_named` accepts, with `name` as its title if it is unknown: for files of other
+    versions, for example."""
     return name if ":" in name or plain_name(name) in ENTRIES else f":{name}"
 
 
 def place_in_table(name: str) -> int:
-    """Of a system, also of a variant; those of somebody's own come last."""
+    """The position of a system or a variant in the table; systems of the user's come last."""
     systems, base = list(ENTRIES), plain_name(name)
     return systems.index(base) if base in ENTRIES else len(systems)
 
 
 def unready() -> dict[str, str]:
-    """Why systems cannot be measured here now, by their ids: what is missing, or that no server answers.
+    """Why systems cannot be measured here now, by their ids: a missing package, or a server that does not
+    respond.
 
-    Blocks for seconds where one does not.
+    Blocks for seconds if a server does not respond.
     """
     reasons = {entry.id: entry.missing or unready_reason(entry) for entry in ENTRIES.values()}
     return {name: reason for name, reason in reasons.items() if reason}
 
 
 def unready_reason(entry: Entry) -> str:
-    """Why nobody answers for a system with a server; empty where somebody does. Blocks for seconds."""
+    """Why the server of a system does not respond; empty if it does or there is none. Blocks for seconds."""
     if entry.server:
         try:
             load(entry.id, next(filter(entry.takes, FAMILIES))).answering_version()
@@ -355,21 +356,21 @@ def unready_reason(entry: Entry) -> str:
 
 
 def add_class(name: str, family: str, place: str) -> None:
-    """Let a system take part in a family with a class of a room above this one: `place` begins with
-    "lamella." and names the class, or a function that makes it."""
+    """Add a class for a system and a family that is in a higher layer: `place` begins with "lamella." and
+    names the class, or a function that returns it."""
     entry = ENTRIES[name]
     ENTRIES[name] = replace(entry, classes={**entry.classes, family: place})
 
 
 def load(name: str, family: str = "table") -> type[System]:
-    """The system's class. Raises UnknownSystem, or MissingSystem naming what to install."""
+    """The system's class. Raises UnknownSystem, or MissingSystem, which says what to install."""
     entry = entry_named(name)
     if entry.variant:
         raise UnknownSystem(name, "The benchmark", ENTRIES)
     if entry.missing:
         raise MissingSystem(f"{entry.title} cannot take part", entry.missing)
     if not entry.takes(family):
-        raise MissingSystem(f"{entry.title} takes no part in workloads of the kind '{family}'")
+        raise MissingSystem(f"{entry.title} does not support workloads of the kind '{family}'")
     try:
         place = load_place(entry.place(family))
         system: type[System] = place if isinstance(place, type) else place()
@@ -379,9 +380,9 @@ def load(name: str, family: str = "table") -> type[System]:
 
 
 def load_place(place: str) -> Any:
-    """What stands at `module:name`, or a system of somebody's own file at `benchmark.py:name`.
+    """The object at `module:name`, or a system in the user's own file at `benchmark.py:name`.
 
-    Raises ImportError or AttributeError where nothing does, and ScriptFailed where the file does not run.
+    Raises ImportError or AttributeError if there is none, and ScriptFailed if the file does not run.
     """
     module, _, name = place.rpartition(":")
     if module.endswith(".py"):
@@ -399,10 +400,10 @@ Expected = Callable[[Workload, Operation, int], str]
 
 @dataclass(frozen=True)
 class Family:
-    """What the workloads of one family share: how they run and their right answers, by place.
+    """What the workloads of one family share, by place: how they run, and their right answers.
 
-    `prepares` makes ready what all systems of a benchmark are given. Without `answers` nobody knows the right
-    answer beforehand, and the systems have to agree.
+    `prepares` makes the data that all systems get. Without `answers` the right answers are not known
+    beforehand, and the systems have to agree.
     """
 
     id: str
@@ -411,7 +412,7 @@ class Family:
     prepares: str | None = None
 
     def prepared(self, workload: Workload, rows: Iterable[int], folder: Path, job: Job) -> Workload:
-        """With what has to be made ready in the benchmark's folder before any system is timed."""
+        """Prepare the workload's data in the benchmark's folder, before any system is timed."""
         if self.prepares is None:
             return workload
         prepared_workload: Workload = load_place(_HERE + self.prepares)(workload, rows, folder, job)
@@ -428,12 +429,12 @@ class Family:
 
     @property
     def places(self) -> Mapping[str, str]:
-        """The classes' places by system."""
+        """The places of the classes by system."""
         return {entry.id: entry.place(self.id) for entry in ENTRIES.values() if entry.takes(self.id)}
 
     @property
     def absent(self) -> Mapping[str, str]:
-        """Why a system that might be looked for here takes no part, by system."""
+        """Why systems in which users might be interested do not support the family, by system."""
         return {entry.id: entry.absent[self.id] for entry in ENTRIES.values() if self.id in entry.absent}
 
 
@@ -476,7 +477,7 @@ def family_of(workload: Workload) -> Family:
 
 
 class _Workloads(Mapping[str, Workload]):
-    """By their ids, in the table's order; each is imported when it is first asked for."""
+    """The workloads by their ids, in the table's order; each is imported when it is first needed."""
 
     def __init__(self, places: Mapping[str, str]) -> None:
         self._places = places
@@ -522,16 +523,16 @@ GROUPS: dict[str, tuple[str, ...]] = {
         *("entity-indexes", "entity-text", "entity-relations"),
     )
 }
-"""Workloads that stand on one published page, by the name that means them all."""
+"""Names for several workloads, those of one published page."""
 
 ALL = "all"
 
 
 def workload_named(name: str) -> Workload:
-    """One of the table, a benchmark on somebody's own table ("mine:…"), or the one in a Python file.
+    """A workload of the table, one on the user's own table ("mine:…"), or the one in a Python file.
 
-    Raises UnknownWorkload, with the nearest name, for one that does not exist, and FileProblem for a file
-    that holds no benchmark.
+    Raises UnknownWorkload, with the nearest name, if there is none, and FileProblem for a file without a
+    benchmark.
     """
     user_workload = _user_workload(name)
     if user_workload is not None:
@@ -542,7 +543,7 @@ def workload_named(name: str) -> Workload:
 
 
 def workload_with_options(name: str, table_rows: int | None, options: Mapping[str, Any]) -> Workload:
-    """One by its name with what was asked of it instead of its own. Raises UnknownWorkload."""
+    """A workload by its name, with these options instead of its own. Raises UnknownWorkload."""
     workload = replace(workload_named(name), table_rows=table_rows, options=options)
     if workload.family != "mine" or not options:
         return workload
@@ -552,7 +553,7 @@ def workload_with_options(name: str, table_rows: int | None, options: Mapping[st
 
 
 def workloads_named(name: str) -> tuple[Workload, ...]:
-    """One workload by its id, those of a group, or all. Raises UnknownWorkload."""
+    """One workload by its id, the workloads of a group, or all. Raises UnknownWorkload."""
     if name == ALL:
         return tuple(WORKLOADS.values())
     if name in GROUPS:

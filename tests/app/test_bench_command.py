@@ -117,7 +117,7 @@ def test_a_limit_that_is_passed_is_a_result(bench: Said) -> None:
 def test_kept_runs_are_listed_shown_noted_measured_again_compared_and_forgotten(
     bench: Said, tmp_path: Path
 ) -> None:
-    assert "No run is saved" in bench("--runs")[1]
+    assert "There are no saved runs" in bench("--runs")[1]
     bench(*FEW[:4], "--systems", "sqlite", "--repeats", 3, "--seed", 1)
     status, said, _ = bench("--again", 1, "--quiet")
     assert status == 0 and "Saved as run 2" in said
@@ -148,8 +148,8 @@ def test_kept_runs_are_listed_shown_noted_measured_again_compared_and_forgotten(
     assert status == 0 and "Small benchmark: Times at 100,000 rows, 3 repeats" in said
     assert "Q1: count by cab, again" in said and "Full text" not in said and "AMD EPYC" in said
     status, _, problems = bench("--show", tmp_path / "one.results", "--workload", "taxi")
-    assert status == 2 and "nothing is there of taxi" in problems and "It has small" in problems
-    assert "No run is saved" in bench("--runs")[1]
+    assert status == 2 and "it did not measure taxi" in problems and "It measured small" in problems
+    assert "There are no saved runs" in bench("--runs")[1]
 
 
 def test_compare_ends_with_1_when_something_became_slower(bench: Said, tmp_path: Path) -> None:
@@ -246,8 +246,8 @@ def test_the_list_says_that_no_server_answers(bench: Said, monkeypatch: pytest.M
     assert status == 0
     (line,) = [line for line in said.splitlines() if line.startswith("  mongodb ")]
     assert f"No server answers at {place}" in line and "Ready" not in line
-    (entity,) = [block for block in said.split("Sizes: ") if "Ready for it: lamella" in block][:1]
-    assert "mongodb" not in entity.partition("Ready for it: ")[2]
+    (entity,) = [block for block in said.split("Sizes: ") if "Systems that are ready: lamella" in block][:1]
+    assert "mongodb" not in entity.partition("Systems that are ready: ")[2]
     assert "mongodb" not in choice.parts[0].systems and "sqlite" in choice.parts[0].systems
 
 
@@ -285,7 +285,7 @@ def test_ctrl_c_ends_the_benchmark_and_what_was_measured_is_kept(tmp_path: Path)
         benchmark.send_signal(signal.SIGINT)
         said = benchmark.stdout.read()
     assert benchmark.returncode == 130
-    assert "Stopped. This was measured until then:" in said
+    assert "Stopped. Results so far:" in said
     assert list(tmp_path.iterdir()) == []
 
 

@@ -57,7 +57,7 @@ def test_every_workload_says_how_its_answers_were_checked(name: str) -> None:
     )
     known = workload.check is not Check.AGREED
     for records, agreed in (
-        ([alone], "SQLite (synchronous off) alone: checked against nobody"),
+        ([alone], "from SQLite (synchronous off) alone, with nothing to check against"),
         ([alone, other], "agreed by 2 systems"),
     ):
         said = f"equals the right one, {workload.check.value}" if known else agreed
@@ -90,7 +90,10 @@ def of_indexes(*told: tuple[str, str]) -> list[Record]:
     ("records", "said"),
     [
         ([], "known to nobody beforehand: the systems have to agree"),
-        (of_indexes(("sqlite", "point_keys")), "SQLite (synchronous off) alone: checked against nobody"),
+        (
+            of_indexes(("sqlite", "point_keys")),
+            "from SQLite (synchronous off) alone, with nothing to check against",
+        ),
         (of_indexes(("sqlite", "point_keys"), ("duckdb", "point_keys")), "they are agreed by 2 systems."),
         (
             of_indexes(("sqlite", "point_keys"), ("duckdb", "point_keys"), ("duckdb", "range_keys")),
@@ -104,8 +107,8 @@ def test_systems_that_agreed_are_counted(records: list[Record], said: str) -> No
 
 def test_reports_say_how_answers_were_checked() -> None:
     records = [record("sqlite", 0.1), *of_indexes(("sqlite", "point_keys"), ("duckdb", "point_keys"))]
-    known = "Every answer that has a time equals the right one, computed from the data."
-    agreed = "Nobody knew the right answers beforehand; they are agreed by 2 systems."
+    known = "Every timed answer equals the right one, computed from the data."
+    agreed = "The right answers were not known beforehand; they are agreed by 2 systems."
     run = SavedRun(BEGAN, "Two workloads", "lamella bench", 1.0, None, tuple(records))
     for text in (text_report(records), markdown_report(run)):
         assert known in text and agreed in text

@@ -108,7 +108,7 @@ def test_what_does_not_fit_in_memory_is_refused_with_the_estimate_and_the_sizes_
     told = str(found.value)
     assert "Not enough memory: 1,000,000,000,000 rows need about 12,000,000 GB" in told and "is free" in told
     assert f"{SMALL.title}, SQLite (synchronous off): Not enough memory" in told
-    assert "Leave those sizes or systems out: 10 rows fit" in told
+    assert "Leave these sizes or systems out: 10 rows fit" in told
     assert refuse_what_does_not_fit(Choice((part_of(SMALL, ["sqlite"], [10], 1),)), costs).problems == ()
 
 
@@ -116,7 +116,7 @@ def test_what_does_not_fit_on_the_disk_of_the_folder_is_refused() -> None:
     costs = Costs([ended(1000, 1.0, disk=1_000_000)])
     with small_disk(kilobytes=1000) as disk, filled(disk, leave=200_000):
         choice = Choice((part_of(SMALL, ["sqlite"], [1000], 1),), folder=disk)
-        with pytest.raises(LamellaError, match="Not enough room on the disk: 1,000 rows need about"):
+        with pytest.raises(LamellaError, match="Not enough disk space: 1,000 rows need about"):
             refuse_what_does_not_fit(choice, costs)
         assert estimate(replace(choice, folder=None), costs).problems == ()
 

@@ -33,20 +33,20 @@ def failure_of(name: str, folder: Path, **limits: float) -> Failure:
 def test_a_system_that_hangs_is_ended_at_its_limit(tmp_path: Path) -> None:
     failure = failure_of("Sleeper", tmp_path, limit_seconds=2)
     assert (failure.operation, failure.kind) == ("read", LIMIT)
-    assert failure.message == "Ended: the limit of 2 s passed"
+    assert failure.message == "Ended: the limit of 2 s was exceeded"
 
 
 @pytest.mark.slow
 def test_a_system_that_takes_too_much_memory_is_ended_at_its_limit(tmp_path: Path) -> None:
     failure = failure_of("Hoarder", tmp_path, limit_bytes=200_000_000)
     assert (failure.operation, failure.kind) == ("read", LIMIT)
-    assert failure.message == "Ended: the limit of 200 MB of memory passed"
+    assert failure.message == "Ended: the limit of 200 MB of memory was exceeded"
 
 
 def test_a_system_that_is_killed_is_told_as_such(tmp_path: Path) -> None:
     failure = failure_of("Killed", tmp_path)
     assert (failure.operation, failure.kind) == ("query", CRASHED)
-    assert "killed by signal 9; out of memory, perhaps" in failure.message
+    assert "killed by signal 9; possibly out of memory" in failure.message
 
 
 @pytest.mark.slow
@@ -111,7 +111,7 @@ def test_the_watch_looks_only_between_the_beginning_of_a_step_and_its_rest() -> 
         watch.begin()
         while not ended:
             time.sleep(0.01)
-    assert ended == ["ended"] and watch.passed == "the limit of 0.05 s passed"
+    assert ended == ["ended"] and watch.passed == "the limit of 0.05 s was exceeded"
 
 
 @pytest.mark.parametrize("limits", [Limits(seconds=1000.0), Limits(memory_bytes=10**15), Limits()])

@@ -140,7 +140,7 @@ def test_answers_that_nobody_knew_beforehand_are_told_with_who_agreed() -> None:
     (agreed,) = (table.lines for table in report_tables(both) if "known beforehand" in table.title)
     assert agreed == (("agreed by 3 systems", "all"),)
     text = text_report([*both, asked("lamella", "range_keys"), asked("sqlite", "range_keys", rows=10)])
-    assert "alone: checked against nobody" in text
+    assert "alone, with nothing to check against" in text
     assert "beforehand" not in text_report([record("lamella", 0.5)]), "those of whole tables are known"
 
 

@@ -88,14 +88,16 @@ def test_a_file_of_another_version_is_named_with_the_fields_that_differ(tmp_path
     item = to_saved(record("sqlite", 0.5).to_dict())
     del item["checksum"]
     path.write_text(json.dumps([item | {"joules": 3}]), encoding="utf-8")
-    with pytest.raises(FileProblem, match=r"It lacks checksum; unknown are joules.*another version") as found:
+    with pytest.raises(
+        FileProblem, match=r"It lacks checksum; it has the unknown joules.*Another version"
+    ) as found:
         read_json(path)
     assert str(path) in str(found.value)
 
 
 def test_a_file_without_the_system_lacks_it_by_its_name_in_files() -> None:
     item = to_saved(record("sqlite", 0.5).to_dict())
-    with pytest.raises(BadData, match=r"[Uu]nknown are backend"):
+    with pytest.raises(BadData, match=r"has the unknown backend"):
         from_json(json.dumps([item | {"system": "sqlite"}]))
     del item["backend"]
     with pytest.raises(BadData, match="lacks backend"):

@@ -166,7 +166,7 @@ def _cut_short(path: Path) -> None:
     [
         (_damaged, "Move the file away"),
         (_of_later_version, r"later version.*99.*Use that version"),
-        (_of_another_program, "not of saved runs"),
+        (_of_another_program, "does not contain saved runs"),
         (_cut_short, "Move the file away"),
     ],
 )
@@ -192,20 +192,20 @@ def after(path: Path, statement: str) -> SavedRuns:
 @pytest.mark.parametrize(
     ("statement", "said"),
     [
-        ("UPDATE batches SET seconds = 'long'", "its seconds cannot be"),
-        ("UPDATE batches SET seconds = zeroblob(24)", "its seconds cannot be"),
-        ("UPDATE batches SET samples = 9", "its places cannot be"),
-        ("UPDATE batches SET samples = -1", "its samples cannot be"),
-        ("UPDATE batches SET rows = 0", "its rows cannot be"),
-        ("UPDATE batches SET seconds = x'000000000000f87f'", "seconds is nan seconds, which cannot be"),
-        ("UPDATE batches SET disk_bytes = x'ffffffffffffffff'", "disk_bytes is -1, which cannot be"),
-        ("UPDATE batches SET latencies = zeroblob(80)", "other numbers of latencies than it says"),
-        ("UPDATE batches SET latencies = zeroblob(9)", "its latencies cannot be"),
-        ("UPDATE batches SET calls = zeroblob(9)", "its calls cannot be"),
+        ("UPDATE batches SET seconds = 'long'", "its seconds is impossible"),
+        ("UPDATE batches SET seconds = zeroblob(24)", "its seconds is impossible"),
+        ("UPDATE batches SET samples = 9", "its places is impossible"),
+        ("UPDATE batches SET samples = -1", "its samples is impossible"),
+        ("UPDATE batches SET rows = 0", "its rows is impossible"),
+        ("UPDATE batches SET seconds = x'000000000000f87f'", "seconds is nan seconds, which is impossible"),
+        ("UPDATE batches SET disk_bytes = x'ffffffffffffffff'", "disk_bytes is -1, which is impossible"),
+        ("UPDATE batches SET latencies = zeroblob(80)", "another number of latencies than it says"),
+        ("UPDATE batches SET latencies = zeroblob(9)", "its latencies is impossible"),
+        ("UPDATE batches SET calls = zeroblob(9)", "its calls is impossible"),
         ("UPDATE batches SET figures = '{'", "is not JSON"),
         ("UPDATE batches SET figures = '{}'", "Figures.samples is None"),
         ("UPDATE batches SET checksum = CAST(x'ff' AS TEXT)", "UTF-8|utf-8"),
-        ("UPDATE surroundings SET environment = '[]'", "JSON of another kind"),
+        ("UPDATE surroundings SET environment = '[]'", "not the kind of JSON"),
         ("UPDATE ended SET steps = 'many'", "Ended.steps is 'many'"),
         ("UPDATE runs SET started = 'noon'", "'noon', which is not a time"),
         ("UPDATE runs SET choice = '{}'", "What a run measured cannot be read"),
@@ -227,9 +227,9 @@ def test_a_value_that_is_damaged_is_told_with_the_file(kept: SavedRuns, statemen
         ("UPDATE samples SET latencies = '{}'", "Figures.samples is None"),
         ("UPDATE samples SET latencies = '[\"a\"]'", "should be seconds"),
         ("UPDATE samples SET latencies = '[0.1, 1e999]'", "should be seconds"),
-        ("UPDATE samples SET rows = -5", "Record.rows is -5, which cannot be"),
+        ("UPDATE samples SET rows = -5", "Record.rows is -5, which is impossible"),
         ("UPDATE samples SET seconds = 'long'", "Record.seconds is 'long'"),
-        ("UPDATE samples SET seconds = -4e303", "seconds, which cannot be"),
+        ("UPDATE samples SET seconds = -4e303", "seconds, which is impossible"),
         ("UPDATE samples SET checksum = CAST(x'ff' AS TEXT)", "UTF-8|utf-8"),
     ],
 )
@@ -433,8 +433,8 @@ def _changed(statement: str):
         (lambda path: gzip.compress(gzip.decompress(_results(path))[:9000]), "damaged"),
         (lambda path: gzip.compress(bytes(1 << 21)), "larger than 2,000,000 bytes"),
         (_changed("PRAGMA user_version = 3"), "later version.*3"),
-        (_changed("PRAGMA application_id = 5"), "not of saved runs"),
-        (_changed("DELETE FROM runs"), "not a results file.*It holds no run"),
+        (_changed("PRAGMA application_id = 5"), "does not contain saved runs"),
+        (_changed("DELETE FROM runs"), "not a results file.*It has no runs"),
         (_changed("DROP TABLE samples"), "cannot be read.*lacks samples.backend"),
         (_changed("CREATE VIEW more AS SELECT 1"), "not a results file.*a view 'more'"),
         (
@@ -452,14 +452,17 @@ def _changed(statement: str):
                 "INSERT INTO ended SELECT 1, 'small', 'x', 1, 1, 1, 1, 1, 1, 1 FROM"
                 " (WITH RECURSIVE n(v) AS (SELECT 1 UNION ALL SELECT v + 1 FROM n LIMIT 200) SELECT v FROM n)"
             ),
-            "not a results file.*20[0-9] rows, and 100 are the most",
+            "not a results file.*20[0-9] rows; the maximum is 100",
         ),
-        (_changed("UPDATE batches SET samples = 99, places = zeroblob(792)"), "[0-9]+ rows, and 100 are"),
-        (_changed("UPDATE batches SET rows = -5"), "damaged.*its rows cannot be"),
+        (
+            _changed("UPDATE batches SET samples = 99, places = zeroblob(792)"),
+            "[0-9]+ rows; the maximum is 100",
+        ),
+        (_changed("UPDATE batches SET rows = -5"), "damaged.*its rows is impossible"),
         (_changed(f"UPDATE batches SET figures = '{'[' * 90_000}'"), "damaged.*is not JSON"),
         (_changed(f"UPDATE surroundings SET environment = '{'[' * 90_000}'"), "damaged.*is not JSON"),
         (_changed(f"UPDATE runs SET choice = '{DEEP}'"), "damaged.*is not JSON"),
-        (_changed("UPDATE batches SET seconds = 'long'"), "damaged.*its seconds cannot be"),
+        (_changed("UPDATE batches SET seconds = 'long'"), "damaged.*its seconds is impossible"),
         (_changed("UPDATE runs SET started = 'noon'"), "damaged.*noon"),
     ],
 )
@@ -514,7 +517,7 @@ def test_what_is_not_known_here_keeps_its_name_in_reports(tmp_path: Path) -> Non
         "INSERT INTO batches SELECT * FROM other",
     )
     assert "leveldb" in text_report(run.records)
-    assert "mail: this workload is not known here" in text_report(run.records)
+    assert "mail: this version does not know the workload" in text_report(run.records)
     assert "leveldb" in markdown_report(run) and "## mail" in markdown_report(run)
     assert "leveldb" in comparison_text(run) and "mail" in comparison_text(run)
     saved = SavedRuns(tmp_path / "runs.sqlite")
@@ -545,10 +548,10 @@ def test_times_of_zero_are_compared() -> None:
     ("text", "said"),
     [
         ("[" * 90_000, "must be JSON"),
-        ('[{"rows": 1}]', "other fields"),
+        ('[{"rows": 1}]', "different fields"),
         ("[3]", "must be a JSON object. It is 3"),
         (lambda item: item | {"seconds": "long"}, "Record.seconds is 'long'"),
-        (lambda item: item | {"rows": 10**30}, "Record.rows is 1000000000.*cannot be"),
+        (lambda item: item | {"rows": 10**30}, "Record.rows is 1000000000.*is impossible"),
         (lambda item: item | {"latencies": {"a": 1}}, "should be seconds"),
         (lambda item: item | {"latencies": [1e300]}, "should be seconds"),
         (lambda item: item | {"figures": [1]}, "must be a JSON object"),
@@ -582,6 +585,6 @@ def test_runs_are_searched_by_what_they_are_called_measured_and_tagged(kept: Sav
 def test_notes_that_are_too_long_are_refused_and_the_old_one_stays(kept: SavedRuns) -> None:
     number = kept.save(recorded())
     kept.note(number, "short")
-    with pytest.raises(BadData, match=r"at most 10,000 characters, and this one has 1,000,000"):
+    with pytest.raises(BadData, match=r"at most 10,000 characters; this one has 1,000,000"):
         kept.note(number, "x" * 1_000_000)
     assert kept.run(number).note == "short"

@@ -151,7 +151,7 @@ def samples_of(workload: Workload) -> dict[str | None, str]:
 def lost_words(message: Failure | Unsupported) -> str:
     """Beside the place where a value would have been."""
     if isinstance(message, Unsupported):
-        return f"cannot: {message.reason}"
+        return f"not supported: {message.reason}"
     return f"{message.kind}: {message.message}"
 
 

@@ -1,5 +1,5 @@
-"""The child processes of a benchmark, from their start to their end, however they end: one that measures a
-system, and one in which systems say what they are."""
+"""The child processes of a benchmark, from start to end, however they end: one measures a system, another
+lets the systems describe themselves."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from lamella.core.jobs import Job
 HIDDEN_ARGUMENT = "--bench-worker"
 KEPT_ERROR_CHARACTERS = 4000
 NO_CONSOLE: int = getattr(subprocess, "CREATE_NO_WINDOW", 0)
-"""Windows would open one for each child of a program that has none."""
+"""Without this flag, Windows opens a console for each child of a program that has none."""
 
 
 class Child:
@@ -56,7 +56,7 @@ class Child:
         self._failed = False
 
     def run(self) -> None:
-        """Blocks until the process is gone. Raises Cancelled when the job was told to stop."""
+        """Run the process and block until it has ended. Raises Cancelled if the job was cancelled."""
         with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as errors:
             with _start(self.spec, errors) as process, _ended_with(process):
                 kill = partial(_kill, process)
@@ -84,10 +84,10 @@ class Child:
                     self._pause.wait(self.job)
                     watch.begin()
                     _say(process.stdin, "begin")
-        except BrokenPipeError:  # it died before it listened: its exit status tells
+        except BrokenPipeError:  # it died before it listened: its exit status says more
             return
         except BadData as error:
-            self.job.check()  # a line cut short by the kill is nobody's fault
+            self.job.check()  # after a kill, a truncated line is no error
             if not watch.passed:
                 self._pass_on(self._failure(str(error), line))
 
@@ -101,7 +101,7 @@ class Child:
         errors.seek(0)
         message = errors.read()[-KEPT_ERROR_CHARACTERS:].strip()
         how = f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"
-        hint = "; out of memory, perhaps" if status == -9 else ""
+        hint = "; possibly out of memory" if status == -9 else ""
         last_line = f": {message.splitlines()[-1]}" if message else ""
         return self._failure(f"Its process {how}{hint}{last_line}", message)
 
@@ -119,8 +119,8 @@ class Child:
 
 
 def command(*words: str) -> list[str]:
-    """The program itself with a hidden argument, so that it works from the bundle too; on Windows the one
-    with standard streams, not the one that windows are started by."""
+    """The command that starts this program with a hidden argument, which also works in the bundle. On Windows
+    it is the executable with standard streams, not the one that starts windows."""
     if getattr(sys, "frozen", False):
         program = Path(sys.executable)
         return [str(program.with_name("lamella.exe") if program.stem == "lamellaw" else program), *words]
@@ -128,7 +128,8 @@ def command(*words: str) -> list[str]:
 
 
 def _start(spec: Spec, errors: IO[str]) -> subprocess.Popen[str]:
-    """In a session of its own, so that what it starts can be ended with it, and Ctrl+C comes to us alone."""
+    """Start a child in its own session, so that its children can be ended with it, and only this process gets
+    Ctrl+C."""
     program, environment = command(HIDDEN_ARGUMENT), own_environment()
     if spec.interpreter is not None and spec.complete:
         program = interpreters.complete_command(spec.interpreter, HIDDEN_ARGUMENT)
@@ -150,7 +151,7 @@ def _start(spec: Spec, errors: IO[str]) -> subprocess.Popen[str]:
 
 @contextmanager
 def _ended_with(process: subprocess.Popen[str]) -> Iterator[None]:
-    """Whatever happens in the block, the process and what it started are gone after it."""
+    """End the process and its children after the block, whatever happens in it."""
     try:
         yield
     finally:
@@ -171,19 +172,20 @@ def _say(input_: IO[str], line: str) -> None:
 
 
 def _places_in(folder: Path) -> dict[str, str]:
-    """Temporary files and caches, on the disk that was chosen and gone with the folder."""
+    """Environment variables that put temporary files and caches into the benchmark's folder: on the chosen
+    disk, and removed with it."""
     temporary, home = folder / "temporary", folder / "home"
     temporary.mkdir(exist_ok=True)
     return {"LAMELLA_HOME": str(home)} | dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(temporary))
 
 
 def own_environment() -> dict[str, str]:
-    """Ours, with where to import from."""
+    """The environment of this process, with the path to import from."""
     return os.environ | {"PYTHONPATH": os.pathsep.join(_import_path())}
 
 
 def _import_path() -> list[str]:
-    """Where this program was imported from, wherever the child is started."""
+    """The folders that this program is imported from, first its own: a child may start in another folder."""
     root = str(Path(lamella.__file__).parents[1])
     return [root, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
 
@@ -193,7 +195,7 @@ INTRODUCING_ARGUMENT = "--bench-systems"
 
 @dataclass(frozen=True)
 class Introduction:
-    """`problem` says why the system cannot be asked here, and is empty when it can."""
+    """What a system says of itself. `problem` says why it cannot run here, and is empty if it can."""
 
     system: str
     version: str = ""
@@ -202,8 +204,8 @@ class Introduction:
 
 
 def introduce_systems(families: Sequence[str]) -> int:
-    """In the child: a line for each system that takes one of the families, as soon as it has been loaded."""
-    for entry in sorted(ENTRIES.values(), key=lambda entry: entry.server):  # whose answer takes seconds, last
+    """Write a line for each system that takes one of the families, once it is loaded. Runs in the child."""
+    for entry in sorted(ENTRIES.values(), key=lambda entry: entry.server):  # servers last: they take seconds
         family = next((family for family in families if entry.takes(family)), None)
         if family is not None:
             sys.stdout.write(json.dumps(asdict(_introduction(entry, family))) + "\n")
@@ -212,8 +214,8 @@ def introduce_systems(families: Sequence[str]) -> int:
 
 
 def ask_introductions(families: Sequence[str], heard: Callable[[Introduction], None], job: Job) -> None:
-    """Blocks until every system of these workloads has been introduced. Raises `Cancelled` when the job is
-    stopped, and `BadData` where the process fails."""
+    """Pass on the introductions of all systems that take one of the families, as they come. Blocks. Raises
+    `Cancelled` if the job is cancelled, and `BadData` if the process fails."""
     with (
         tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as errors,
         subprocess.Popen(
@@ -238,7 +240,7 @@ def ask_introductions(families: Sequence[str], heard: Callable[[Introduction], N
         job.check()
         if status != 0:
             errors.seek(0)
-            raise BadData("The systems could not be asked about themselves", errors.read()[-500:].strip())
+            raise BadData("The systems could not be described", errors.read()[-500:].strip())
 
 
 def _introduction(entry: Entry, family: str) -> Introduction:
@@ -251,7 +253,7 @@ def _introduction(entry: Entry, family: str) -> Introduction:
         return Introduction(entry.id, system.version(), system.describe())
     except LamellaError as error:
         return Introduction(entry.id, problem=str(error))
-    except Exception as error:  # noqa: BLE001 -- a system may fail in any way, and it is told
+    except Exception as error:  # noqa: BLE001 -- a system may fail in any way; it is reported
         return Introduction(entry.id, problem=f"{type(error).__name__}: {error}")
 
 
@@ -259,4 +261,4 @@ def _read(line: str) -> Introduction:
     try:
         return Introduction(**json.loads(line))
     except (ValueError, TypeError) as error:
-        raise BadData("A system's introduction cannot be read", f"It is {line[:200]!r}") from error
+        raise BadData("The description of a system cannot be read", f"It is {line[:200]!r}") from error

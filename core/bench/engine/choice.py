@@ -1,4 +1,4 @@
-"""What a benchmark is asked, as plain data: it can be run, saved, written as a command, and asked again; and
+"""What a benchmark measures, as plain data that can be run, saved, written as a command and run again; and
 which child processes it needs, in which order."""
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SEEDS = 2**32
 
 
 def new_seed() -> int:
-    """Of the shuffled order of a benchmark."""
+    """A random seed for the shuffled order of a benchmark."""
     return random.SystemRandom().randrange(SEEDS)
 
 
@@ -30,7 +30,7 @@ def new_seed() -> int:
 class Part:
     """One workload of a benchmark.
 
-    `words` are how the command line names it where `--workload` does not, as for a table of one's own.
+    `words` are the command-line options that name it if `--workload` cannot, as for a table of the user's.
     """
 
     workload: Workload
@@ -50,7 +50,7 @@ class Part:
 
     @classmethod
     def from_dict(cls, item: dict[str, Any]) -> Part:
-        """Raises UnknownWorkload for a workload that this version does not have."""
+        """The part saved as a dict. Raises UnknownWorkload for a workload that this version does not have."""
         workload = workload_with_options(item["workload"], item["table_rows"], item["options"])
         rows, systems, words = (tuple(item[name]) for name in ("rows", "systems", "words"))
         return cls(workload, rows, systems, item["repeats"], words)
@@ -58,11 +58,11 @@ class Part:
 
 @dataclass(frozen=True)
 class Choice:
-    """Workloads to be run one after the other, and how.
+    """Workloads to run one after the other, and how to run them.
 
-    `limit_seconds` and `limit_bytes` are what one step of one system at one size may take; `interpreter` is
-    the Python that runs the systems where it is not ours; no `folder` is the system's temporary one.
-    `words` are how the command line asked for the parts, where it did.
+    `limit_seconds` and `limit_bytes` apply to one step of one system at one size. `interpreter` is another
+    Python that runs the systems, if any. Without a `folder` the system's temporary one is used. `words` are
+    the command-line options that named the parts, if any did.
     """
 
     parts: tuple[Part, ...]
@@ -88,12 +88,12 @@ class Choice:
 
     @property
     def repeats(self) -> int:
-        """The most of any part."""
+        """The largest number of repeats of any part."""
         return max(part.repeats for part in self.parts)
 
     @property
     def title(self) -> str:
-        """ "Small benchmark and 2 more: Lamella, SQLite"."""
+        """A title such as "Small benchmark and 2 more: Lamella, SQLite"."""
         first, *more = self.parts
         titles = [entry_named(name).title for name in self.systems]
         others = f" and {len(more)} more" if more else ""
@@ -102,7 +102,7 @@ class Choice:
 
     @property
     def commands(self) -> list[str]:
-        """What to type to run this again; more than one where sizes or systems differ between workloads."""
+        """The commands that run this again; several if sizes or systems differ between workloads."""
         return [shlex.join(["lamella", "bench", *words, *self._conditions()]) for words in self._commands()]
 
     def to_json(self) -> str:
@@ -112,14 +112,14 @@ class Choice:
 
     @classmethod
     def from_json(cls, text: str) -> Choice:
-        """Raises UnknownWorkload for a workload that this version does not have."""
+        """The choice saved as JSON. Raises UnknownWorkload for a workload that this version does not have."""
         item = json.loads(text)
         folder = None if item["folder"] is None else Path(item["folder"])
         parts, words = tuple(map(Part.from_dict, item["parts"])), tuple(item["words"])
         return cls(**(item | {"parts": parts, "words": words, "folder": folder}))
 
     def _commands(self) -> list[list[str]]:
-        """Neighbouring parts that differ in their workload alone share a command."""
+        """The words of each command. Neighbouring parts that differ only in their workload share one."""
         if self.words:
             return [list(self.words)]
         return [_words(list(parts)) for _, parts in groupby(self.parts, key=_alike)]
@@ -137,7 +137,7 @@ class Choice:
 
 
 FEW = 4
-"""Systems that a title names."""
+"""The maximum number of systems that a title names; more are counted."""
 
 
 def part_of(
@@ -147,9 +147,9 @@ def part_of(
     repeats: int | None = None,
     scale: str | None = None,
 ) -> Part:
-    """A part with what was left out filled in: by the scale, or else by the workload's own sizes and repeats.
+    """A part whose missing sizes and repeats come from the scale or, without one, from the workload.
 
-    The scale "published" is the workload's own where nobody published sizes.
+    The scale "published" gives the workload's own sizes if there are no published ones.
     """
     sizes = _rows_at(workload, scale) if rows is None else tuple(rows)
     usual = workload.small_repeats if scale == SMALL_SCALE else workload.default_repeats
@@ -158,8 +158,9 @@ def part_of(
 
 
 def ready_systems(workload: Workload, unready: Collection[str] = ()) -> list[Entry]:
-    """The systems that take this workload and have all they need here, or those that it brings. Those that
-    `registry.unready` names are left out: what is installed is seen at once, a server has to be asked."""
+    """The systems that take this workload and have all their packages installed, or the workload's own ones.
+    `unready` (see `registry.unready`) names systems to leave out, such as those whose server does not
+    respond."""
     if workload.family == "own":
         return [entry_named(name) for name in system_names(workload)]
     able = [entry for entry in ENTRIES.values() if entry.takes(workload.family) and not entry.missing]
@@ -175,7 +176,7 @@ def _rows_at(workload: Workload, scale: str | None) -> tuple[int, ...]:
 
 
 def _alike(part: Part) -> tuple[Any, ...]:
-    """Neighbours that have the same share a command."""
+    """A key: neighbouring parts with equal keys share a command."""
     return (part.systems, part.words, SMALL_SCALE if _is_small(part) else _size(part))
 
 
@@ -216,7 +217,7 @@ def _distinct(names: Iterable[str]) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Trial:
-    """One child process."""
+    """The work of one child process."""
 
     workload: Workload
     system: str
@@ -238,10 +239,11 @@ def plan_trials(
     seed: int | None = None,
     first_repeat: int = 0,
 ) -> list[Trial]:
-    """Small sizes first; at each size the systems in a shuffled order, so none is always first.
+    """The trials of a workload: small sizes first, and at each size the systems in a shuffled order, so that
+    none is always first.
 
-    With `fresh`, every step of every repeat has a process of its own, so that all reads are cold,
-    and the systems take turns after each repeat. The same seed gives the same order.
+    With `fresh`, every step of every repeat has its own process, so that all reads are cold, and the systems
+    take turns after each repeat. The same seed gives the same order.
     """
     shuffled = random.Random(seed)
     numbers = range(first_repeat, first_repeat + repeats)

@@ -1,10 +1,11 @@
-"""What a benchmark will take, by what child processes of earlier benchmarks took: time, memory and room on
-the disk. What will not fit is refused.
+"""Estimates time, memory and disk space of a benchmark from the child processes of earlier ones, and refuses
+what will not fit.
 
-Known are points: a workload and a system at a size. Between two of them everything grows with the rows, and
-beyond the last as it did between the last two. Small sizes say little of a row: there, and where nothing was
-seen, a row costs what the workload says in its option `costs` (by system: seconds of a step, bytes of memory
-and on the disk), or else what its family does. Of a system that was never seen, the dearest one counts.
+The estimates are based on points: the costs of a workload and a system at one size. They are interpolated
+linearly between sizes, and extrapolated from the last two. Small sizes say little about the cost of a row:
+there, and without any points, a row costs what the workload's option `costs` says (by system: seconds of a
+step, bytes of memory and on disk), or a default of its family. A system without points costs as much as the
+most expensive one.
 """
 
 from __future__ import annotations
@@ -31,23 +32,24 @@ from lamella.core.errors import LamellaError
 from lamella.core.jobs import Job
 
 START_SECONDS = 0.6
-"""Of a child: an interpreter and what it imports."""
+"""The time to start a child: an interpreter and its imports."""
 
 BYTES_AT_REST = 150_000_000
-"""Of a child with nothing in it."""
+"""The memory of a child without any data."""
 
 LEAST_STEP_SECONDS = 0.01
 
 TELLING_ROWS = 1000
-"""Fewer take what they take whatever their number."""
+"""With fewer rows, costs do not depend on their number."""
 
 ROOM_TO_WORK = 2
-"""While a system writes its data anew, the old ones are still there."""
+"""A factor of disk space: while a system rewrites its data, the old data still exists."""
 
 
 @dataclass(frozen=True)
 class Point:
-    """One child at `size` rows, of the table and to be changed: seconds of a step, bytes at the most."""
+    """The costs of one child at `size` rows (of the table, plus those that change): seconds per step, and
+    peaks of memory and disk space."""
 
     size: int
     step_seconds: float
@@ -65,14 +67,15 @@ class Point:
 FAMILIES = {
     "table": Point(1, 25e-6, 12_000, 2_000),
 }
-"""Of one row, measured with SQLite: a hundred Python integers in a dict, and once more as an answer."""
+"""The costs of one row by family, measured with SQLite: a hundred Python integers in a dict, and again in an
+answer."""
 
 ANY_FAMILY = Point(1, 20e-6, 4_000, 1_000)
 
 
 class Costs:
     def __init__(self, ends: Iterable[Ended]) -> None:
-        """Where one size of a workload and system was measured more than once, the last one counts."""
+        """If a size of a workload and system was measured several times, the last measurement counts."""
         by_system: dict[tuple[str, str], dict[int, Point]] = {}
         for one in ends:
             point = Point.of(one)
@@ -80,7 +83,7 @@ class Costs:
         self._points = {key: [points[size] for size in sorted(points)] for key, points in by_system.items()}
 
     def seconds(self, trial: Trial) -> float:
-        """Of a whole child, its start included."""
+        """The time of a whole child, including its start."""
         steps = len(trial.repeats) * len(trial.steps)
         return START_SECONDS + steps * max(
             LEAST_STEP_SECONDS, self._at(trial, lambda point: point.step_seconds)
@@ -101,7 +104,7 @@ class Costs:
 
 
 def shipped_costs(newer: Iterable[Ended] = ()) -> Costs:
-    """What was measured when this version was made, and over it `newer` ones, the oldest first."""
+    """The costs measured for this release, overridden by `newer` ones, which come oldest first."""
     return Costs([*shipped(), *newer])
 
 
@@ -112,7 +115,7 @@ def shipped() -> Sequence[Ended]:
 
 
 def to_json(ends: Iterable[Ended]) -> str:
-    """For the file that is shipped: a line for each workload, system and size, the last one measured."""
+    """The text of the shipped file: a line for each workload, system and size, with its last measurement."""
     last: Mapping[Any, Ended] = {(one.workload, one.system, one.rows, one.table_rows): one for one in ends}
     lines = (json.dumps(to_saved(vars(last[key]))) for key in sorted(last))
     return "[\n" + ",\n".join(lines) + "\n]\n"
@@ -128,7 +131,7 @@ def _row(trial: Trial) -> Point:
 
 
 Line = list[tuple[int, float]]
-"""Sizes, ascending, and values, none below the one before."""
+"""Pairs of sizes, ascending, and values, which never decrease."""
 
 
 def _rising(points: Sequence[Point], of: Callable[[Point], float]) -> Line:
@@ -137,7 +140,7 @@ def _rising(points: Sequence[Point], of: Callable[[Point], float]) -> Line:
 
 
 def _along(line: Line, size: int, of_row: float) -> float:
-    """The value at a size: on the line, before its beginning, or after its end."""
+    """The value at a size: interpolated, or extrapolated before the first or after the last one."""
     (first, least), (last, most) = line[0], line[-1]
     if size >= last:
         return most + _slope(line, of_row) * (size - last)
@@ -149,9 +152,9 @@ def _along(line: Line, size: int, of_row: float) -> float:
 
 
 def _slope(line: Line, of_row: float) -> float:
-    """What one more row adds beyond the last size."""
+    """The cost of each row beyond the last size."""
     last, most = line[-1]
-    if last < TELLING_ROWS or not most:  # so little that it does not show
+    if last < TELLING_ROWS or not most:  # too little to measure
         return of_row
     size, value = next((point for point in reversed(line) if point[0] <= last / 2), (0, 0.0))
     slope = (most - value) / (last - size)
@@ -160,10 +163,10 @@ def _slope(line: Line, of_row: float) -> float:
 
 @dataclass(frozen=True)
 class Estimate:
-    """Of a whole benchmark: `memory_bytes` and `disk_bytes` are of its largest child, since one runs at a
-    time.
+    """The costs of a whole benchmark. `memory_bytes` and `disk_bytes` are those of its largest child, since
+    only one runs at a time.
 
-    `problems` say what does not fit, without a full stop; `fitting_rows` are the sizes that do.
+    `problems` say what does not fit, without a full stop; `fitting_rows` are the sizes that fit.
     """
 
     seconds: float
@@ -174,7 +177,8 @@ class Estimate:
 
 
 def estimate(choice: Choice, costs: Costs | None = None) -> Estimate:
-    """Reads how much memory and disk is free now, and no data. `costs` may know of saved runs."""
+    """Estimate a benchmark, and compare it with the memory and disk space that are free now. Reads no data.
+    `costs` may include those of saved runs."""
     known_costs = costs or shipped_costs()
     trials = [
         trial for trial in planned_trials(choice) if entry_named(trial.system).takes(trial.workload.family)
@@ -192,7 +196,7 @@ def estimate(choice: Choice, costs: Costs | None = None) -> Estimate:
 
 
 def refuse_what_does_not_fit(choice: Choice, costs: Costs | None = None) -> Estimate:
-    """The estimate. Raises LamellaError, with it, where memory or disk are too small for something."""
+    """Estimate a benchmark. Raises LamellaError with the estimate if memory or disk space is too small."""
     forecast = estimate(choice, costs)
     if not forecast.problems:
         return forecast
@@ -202,7 +206,7 @@ def refuse_what_does_not_fit(choice: Choice, costs: Costs | None = None) -> Esti
     raise LamellaError(
         "This benchmark does not fit on this computer",
         "; ".join(lines),
-        f"Leave those sizes or systems out: {fitting} rows fit" if fitting else "Measure fewer rows",
+        f"Leave these sizes or systems out: {fitting} rows fit" if fitting else "Measure fewer rows",
     )
 
 
@@ -210,12 +214,12 @@ SHOWN_PROBLEMS = 3
 
 
 def problem(trial: Trial, folder: Path | None, costs: Costs) -> str:
-    """Why a trial cannot be tried here and now; empty when it can."""
+    """Why a trial does not fit here now; empty if it does."""
     return _memory_problem(trial, costs) or _disk_problem(trial, folder, costs)
 
 
 def planned_trials(choice: Choice) -> list[Trial]:
-    """Every child process, by part."""
+    """All child processes of a benchmark, in order."""
     return [trial for trials in planned_trials_by_part(choice) for trial in trials]
 
 
@@ -246,9 +250,9 @@ def _memory_problem(trial: Trial, costs: Costs) -> str:
 def _disk_problem(trial: Trial, folder: Path | None, costs: Costs) -> str:
     place = folder or Path(tempfile.gettempdir())
     if not place.exists():
-        return ""  # the benchmark itself says so
+        return ""  # the benchmark itself reports that
     free, size = psutil.disk_usage(str(place)).free, costs.disk_bytes(trial)
-    return _lack("room on the disk", trial, size, free, f"is free in {place}")
+    return _lack("disk space", trial, size, free, f"is free in {place}")
 
 
 def _lack(what: str, trial: Trial, size: int, free: int, where: str) -> str:
@@ -263,7 +267,7 @@ def _titled(trial: Trial) -> str:
 
 
 class Clock:
-    """Tells a job, in milliseconds as forecast. The trials must begin in the order they are given in."""
+    """Reports progress to a job, in estimated milliseconds. Trials must begin in the order of `trials`."""
 
     def __init__(self, job: Job, trials: Sequence[Trial], seconds: Sequence[float]) -> None:
         self._job, self._seconds = job, list(zip(trials, seconds, strict=True))

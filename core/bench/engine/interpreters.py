@@ -1,5 +1,6 @@
-"""Another Python to run systems in, PyPy say: found, and asked what it is; what can be run there, and what
-its worker, `core.bench.plain`, is given. One that has Lamella runs what the installed program lacks."""
+"""Other Pythons that run systems, such as PyPy: how to find and examine one, what it can run, and the input
+of its worker, `core.bench.plain`. A Python that has Lamella can run systems that the installed program
+lacks."""
 
 from __future__ import annotations
 
@@ -61,12 +62,13 @@ print(json.dumps({
 
 
 class BadInterpreter(LamellaError):
-    """What was given as an interpreter and cannot be used as one."""
+    """An interpreter that does not exist or cannot be used."""
 
 
 @dataclass(frozen=True)
 class Interpreter:
-    """Versions are empty for `libraries` that it does not have; the resolutions of its clocks are seconds."""
+    """Another Python. The versions of `libraries` that it lacks are empty; clock resolutions are in
+    seconds."""
 
     path: Path
     implementation: str
@@ -79,29 +81,30 @@ class Interpreter:
 
     @property
     def is_complete(self) -> bool:
-        """Whether it runs our own worker, with all systems that are installed there: for the installed
-        program, to which no packages can be added, a Python that has the same version of Lamella."""
+        """Whether it runs the usual worker, with all systems that are installed there: a Python with the same
+        version of Lamella, for the installed program, to which no packages can be added."""
         return bool(getattr(sys, "frozen", False)) and self.lamella == version_of("lamella")
 
     @property
     def variant(self) -> str:
-        """Of the systems that are run there; our own worker measures as it does here."""
+        """The variant of systems run there; none if the usual worker runs them."""
         return "" if self.is_complete else self.name
 
     @property
     def name(self) -> str:
-        """ "PyPy 7.3.11", "CPython 3.13.1"."""
+        """Its name and version, such as "PyPy 7.3.11"."""
         return f"{self.implementation} {_dotted(self.own_version)}"
 
     @property
     def sentence(self) -> str:
-        """The same with the language's version, where that is another number."""
+        """Its name, with the version of the language if that differs."""
         same = self.own_version == self.language
         return self.name if same else f"{self.name} (Python {_dotted(self.language)})"
 
 
 def examine(name: str | None) -> Interpreter | None:
-    """None for no interpreter and for our own. Blocks up to seconds. Raises BadInterpreter."""
+    """Find an interpreter and ask for its versions; None for no name and for this process's own. Blocks, up
+    to seconds. Raises BadInterpreter."""
     if name is None:
         return None
     path = _executable(name)
@@ -119,22 +122,22 @@ def examine(name: str | None) -> Interpreter | None:
 
 
 def command(interpreter: str) -> list[str]:
-    """Of the worker for other Pythons."""
+    """The command of the worker for other Pythons."""
     return [interpreter, "-m", "bench.plain"]
 
 
 def complete_command(interpreter: str, *words: str) -> list[str]:
-    """Of our own worker in a Python that has Lamella."""
+    """The command of the usual worker in a Python that has Lamella."""
     return [interpreter, "-m", "lamella.app", *words]
 
 
 def environment_of_complete() -> dict[str, str]:
-    """Ours without where to import from: it has packages of its own."""
+    """The environment of a Python that has Lamella: it imports its own packages."""
     return {name: value for name, value in environment_of_other().items() if name != "PYTHONPATH"}
 
 
 def environment_of_other() -> dict[str, str]:
-    """Ours without what is meant for our own interpreter: the packages of one Python are not for another."""
+    """The environment of another Python, without the variables meant for this one: their packages differ."""
     ours = dict(os.environ)
     if getattr(sys, "frozen", False) and "LD_LIBRARY_PATH_ORIG" in ours:
         ours["LD_LIBRARY_PATH"] = ours["LD_LIBRARY_PATH_ORIG"]
@@ -150,7 +153,8 @@ def _executable(name: str) -> Path:
 
 
 def _is_ours(path: Path) -> bool:
-    """By its folder, too: an environment links to a Python that lacks the environment's packages."""
+    """Whether `path` is this process's Python. Folders are compared, too: the Python of an environment is a
+    link to one without the environment's packages."""
     ours = Path(sys.executable).absolute()
     return path.parent == ours.parent and path.resolve() == ours.resolve()
 
@@ -172,7 +176,7 @@ def _probe(path: Path) -> dict[str, Any]:
 
 
 def _no_python(path: Path, why: str) -> BadInterpreter:
-    return BadInterpreter(f"{path} cannot be asked as a Python", why, "Choose another interpreter")
+    return BadInterpreter(f"{path} does not work as a Python", why, "Choose another interpreter")
 
 
 def _dotted(numbers: Sequence[int]) -> str:
@@ -183,13 +187,13 @@ OLDEST_SQLALCHEMY = 2
 
 
 def objection(other: Interpreter, system: str, workload: Workload) -> str:
-    """Why this cannot be run there; empty when it can."""
+    """Why a system cannot run a workload there; empty if it can."""
     if other.is_complete:
         return ""
     if workload.id != FLOATS.id:
-        return f"{workload.title} needs NumPy, {_numpy(other)}; {FLOATS.title} is what can be run there"
+        return f"{workload.title} needs NumPy, {_numpy(other)}; {FLOATS.title} can be run there"
     if system not in DESCRIPTIONS:
-        return f"{entry_named(system).title} is asked through NumPy, {_numpy(other)}"
+        return f"{entry_named(system).title} needs NumPy, {_numpy(other)}"
     return _lack_of_sqlalchemy(other) if system.startswith("sqlalchemy") else ""
 
 
@@ -201,7 +205,7 @@ def version(other: Interpreter, system: str) -> str:
 
 
 def worker_spec(other: Interpreter, workload: Workload, spec: Spec) -> Spec:
-    """The spec as its worker needs it."""
+    """The spec as the worker of that Python needs it."""
     if other.is_complete:
         return replace(spec, interpreter=str(other.path), complete=True)
     columns = list(workload.data_columns)
@@ -209,7 +213,7 @@ def worker_spec(other: Interpreter, workload: Workload, spec: Spec) -> Spec:
 
 
 def prepare_worker(other: Interpreter, workload: Workload, spec: Spec) -> Iterator[Message]:
-    """Writes the data into the folder of the spec, and tells what a worker of ours would know by itself."""
+    """Write the data into the folder of the spec, and yield the messages that the usual worker would send."""
     if other.is_complete:
         return
     _write_data(workload, spec.rows, spec.folder)
@@ -236,14 +240,14 @@ def _write_data(workload: Workload, rows: int, folder: Path) -> None:
 
 def _numpy(other: Interpreter) -> str:
     if other.libraries["numpy"]:
-        return f"and that is done by Lamella's own interpreter alone, not by {other.name}"
-    return f"which is not there under {other.name}"
+        return f"which only Lamella's own interpreter uses, not {other.name}"
+    return f"which {other.name} does not have"
 
 
 def _lack_of_sqlalchemy(other: Interpreter) -> str:
     version_text = other.libraries["sqlalchemy"]
     if version_text and int(version_text.partition(".")[0]) >= OLDEST_SQLALCHEMY:
         return ""
-    lack = f"SQLAlchemy {version_text} is too old" if version_text else "SQLAlchemy is not there"
+    lack = f"SQLAlchemy {version_text} is too old" if version_text else "SQLAlchemy is not installed"
     requirement = f"'SQLAlchemy>={OLDEST_SQLALCHEMY}'"
-    return f"{lack} under {other.name}. Run: {other.path} -m pip install {requirement}"
+    return f"{lack} in {other.name}. Run: {other.path} -m pip install {requirement}"

@@ -1,5 +1,5 @@
-"""Which answer is right: the one known beforehand, or else the one that the first system gave. Answers are
-compared by their checksums."""
+"""Decides which answer is right: the one known beforehand or, without one, that of the first system. Answers
+are compared by their checksums."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _S = TypeVar("_S", bound=Sample)
 
 @dataclass(frozen=True)
 class _Right:
-    """`said_by` is the system that was first to answer where nobody knew beforehand."""
+    """The right answer. `said_by` is the system that gave it first, if it was not known beforehand."""
 
     checksum: str
     said_by: str = ""
@@ -25,7 +25,7 @@ class _Right:
 
 @dataclass
 class Judge:
-    """Of the answers of one workload."""
+    """Judges the answers of one workload."""
 
     _answers: dict[tuple[str, int], _Right] = field(default_factory=dict)
     _wrong: set[Point] = field(default_factory=set)
@@ -37,7 +37,7 @@ class Judge:
         self._answers.setdefault((message.operation, message.rows), _Right(message.checksum))
 
     def objection(self, record: Record) -> Failure | None:
-        """What is wrong with a record's answer; None where it is right, or the first of its kind."""
+        """What is wrong with a record's answer; None if it is right, or the first of its kind."""
         reference = _Right(record.checksum, record.system)
         right = self._answers.setdefault((record.operation, record.rows), reference)
         if record.checksum == right.checksum:
@@ -56,7 +56,7 @@ class Judge:
         )
 
     def is_trusted(self, record: Record) -> bool:
-        """Whether its system has answered this rightly every time."""
+        """Whether the record's system gave the right answer every time."""
         return point_of(record) not in self._wrong
 
 
@@ -65,14 +65,14 @@ def point_of(one: Sample | Failure) -> Point:
 
 
 def trusted(samples: Iterable[_S], failures: Iterable[Failure]) -> list[_S]:
-    """Without the right answers of whoever gave a wrong one, too: it was fast by luck."""
+    """The samples of systems that never gave a wrong answer at that point: right ones may be luck."""
     wrong = {(one.workload, point_of(one)) for one in failures if one.kind == WRONG}
     return [one for one in samples if not wrong or (one.workload, point_of(one)) not in wrong]
 
 
 def _against(right: _Right) -> str:
     title = entry_named(right.said_by).title if right.said_by else ""
-    return f"Not the answer of {title}" if title else "Wrong answer"
+    return f"Differs from the answer of {title}" if title else "Wrong answer"
 
 
 def _checksum_text(checksum: str) -> str:
@@ -81,7 +81,8 @@ def _checksum_text(checksum: str) -> str:
 
 
 def expectations(workload: Workload, operations: Sequence[str], rows: int) -> Iterator[Expected]:
-    """Of tables, operations with the same answer are reckoned once."""
+    """The right answers of operations, as far as they are known beforehand. For tables, operations with the
+    same answer are computed once."""
     expected, answers = family_of(workload).expected, dict[Any, str]()
     if expected is None:
         return

@@ -1,5 +1,5 @@
-"""What one step of one system at one size may take, the watch that ends a child that takes more, and a
-benchmark that waits for as long as somebody wants it to."""
+"""Limits of time and memory for one step of one system at one size, the watch that ends a child that exceeds
+them, and pausing a benchmark."""
 
 from __future__ import annotations
 
@@ -18,12 +18,13 @@ LOOKS_FOR_CHILDREN = 20
 SHARE_OF_MEMORY = 0.9
 
 START_SECONDS = 60.0
-"""For a child to import its system, where the limit of a step is shorter."""
+"""The time that a child has to import its system, even if the limit of a step is shorter."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """None for no limit. The time is of a whole step: making its data and checking its answer count."""
+    """None is no limit. The time is that of a whole step, including making its data and checking its
+    answer."""
 
     seconds: float | None = None
     memory_bytes: int | None = None
@@ -36,16 +37,16 @@ NO_LIMITS = Limits()
 
 
 def most_memory() -> int:
-    """What a child may hold where nobody said: a system that takes more takes the computer down with it."""
+    """The default limit of memory: a child that takes more would make the computer unusable."""
     return round(psutil.virtual_memory().available * SHARE_OF_MEMORY)
 
 
 class Watch:
-    """Looks at a child from a thread of its own and calls `end` once when a limit is passed.
+    """Watches a child on its own thread, and calls `end` once when a limit is exceeded.
 
-    Nothing is looked at before `begin` and after `rest`, so a benchmark that is paused does not run out of
-    time. Memory is what the process holds, looked at ten times a second, and its children, every other
-    second: to find them takes a hundred times longer."""
+    It does not watch before `begin` and after `rest`, so that a paused benchmark does not run out of time.
+    Memory is that of the process and its children, read ten times a second. Children are looked up only every
+    other second, because that takes a hundred times longer."""
 
     def __init__(self, pid: int, limits: Limits, end: Callable[[], None]) -> None:
         self.passed = ""
@@ -71,7 +72,7 @@ class Watch:
             self._thread.join()
 
     def begin(self, at_least: float = 0.0) -> None:
-        """A step begins now."""
+        """Start watching: a step begins now."""
         with self._changed:
             seconds = self._limits.seconds
             self._seconds = 0.0 if seconds is None else max(seconds, at_least)
@@ -101,10 +102,10 @@ class Watch:
 
     def _look(self) -> str:
         if self._deadline is not None and monotonic() >= self._deadline:
-            return f"the limit of {self._seconds:g} s passed"
+            return f"the limit of {self._seconds:g} s was exceeded"
         most = self._limits.memory_bytes
         if most is not None and self._resident_bytes() > most:
-            return f"the limit of {shown_bytes(most)} of memory passed"
+            return f"the limit of {shown_bytes(most)} of memory was exceeded"
         return ""
 
     def _resident_bytes(self) -> int:
@@ -115,7 +116,7 @@ class Watch:
 
 
 def _family(pid: int) -> list[psutil.Process]:
-    """A process and its children; none for one that is gone."""
+    """A process and its children; empty if it has ended."""
     try:
         process = psutil.Process(pid)
         return [process, *process.children(recursive=True)]
@@ -131,9 +132,10 @@ def _resident(process: psutil.Process) -> int:
 
 
 class Pause:
-    """Give it to `core.bench.engine.runner.run`; any thread may call `pause` and `resume`.
+    """Pauses a benchmark: pass it to `core.bench.engine.runner.run`, and call `pause` and `resume` on any
+    thread.
 
-    Nothing that is being timed is touched: the benchmark waits before the next step.
+    A step that is being timed is not interrupted: the benchmark waits before the next one.
     """
 
     def __init__(self) -> None:
@@ -151,7 +153,7 @@ class Pause:
         self._running.set()
 
     def wait(self, job: Job) -> None:
-        """Block while paused. Raises Cancelled when the job is told to stop, paused or not."""
+        """Block while paused. Raises Cancelled if the job is cancelled, paused or not."""
         with job.interrupted_by(self._running.set):
             self._running.wait()
         job.check()

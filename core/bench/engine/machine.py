@@ -1,4 +1,4 @@
-"""The machine and the versions that a result is measured with, and its memory made ready."""
+"""Describes the machine and the versions of a measurement, and prepares the memory for it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LIBRARIES = ("pyarrow", "duckdb", "numpy", "sqlglot")
 
 
 def environment(folder: Path) -> dict[str, Any]:
-    """Plain data for a JSON file; `folder` is where the databases are put."""
+    """The machine and versions as plain data for a JSON file; `folder` holds the databases."""
     clock = time.get_clock_info("perf_counter")
     return {
         "processor": processor(),
@@ -35,7 +35,7 @@ def environment(folder: Path) -> dict[str, Any]:
 
 
 def sentence(values: dict[str, Any]) -> str:
-    """One line for a report: "AMD …, 2 cores, 24 GB, ext4, Linux …, CPython 3.11.2", of what is known."""
+    """The known facts in one line, such as "AMD …, 2 cores, 24 GB, ext4, Linux …, CPython 3.11.2"."""
     writers: dict[str, Callable[[Any], str]] = {
         "processor": str,
         "cores": lambda cores: f"{cores} core{'s' if cores != 1 else ''}",
@@ -48,7 +48,7 @@ def sentence(values: dict[str, Any]) -> str:
 
 
 def machine_of(environment: Mapping[str, Any]) -> str:
-    """What stays the same of a machine while its disks and versions change: "AMD …, 2 cores, 24 GB"."""
+    """The facts that identify a machine while its disks and versions change: "AMD …, 2 cores, 24 GB"."""
     return sentence(
         {name: environment[name] for name in ("processor", "cores", "memory_bytes") if name in environment}
     )
@@ -69,7 +69,7 @@ def _disk(folder: Path) -> dict[str, Any]:
 
 
 def _file_system(folder: Path) -> dict[str, str]:
-    """Of the innermost mount that holds the folder."""
+    """The file system of the innermost mount that contains the folder."""
     mounts = [m for m in psutil.disk_partitions(all=True) if folder.is_relative_to(m.mountpoint)]
     if not mounts:
         return {"type": "unknown", "device": "unknown"}
@@ -86,7 +86,7 @@ def _versions(names: Iterable[str]) -> Iterable[tuple[str, str]]:
 
 
 BYTES_A_ROW = 5_000
-"""About what a hundred numbers take as Python objects."""
+"""About the memory of a hundred numbers as Python objects."""
 
 MOST_BYTES = 5 << 29
 PIECE_BYTES = 64 << 20
@@ -94,7 +94,7 @@ PAGE_BYTES = 4096
 
 
 def fetch(rows: int) -> int:
-    """Use as much as so many rows may need, and give it back; the number of bytes."""
+    """Allocate as much memory as `rows` rows may need, and free it. Return the number of bytes."""
     size = min(rows * BYTES_A_ROW, MOST_BYTES, psutil.virtual_memory().available // 2)
     pieces = [np.empty(PIECE_BYTES, np.uint8) for _ in range(size // PIECE_BYTES)]
     for piece in pieces:

@@ -1,8 +1,8 @@
-"""What an operation costs, and one repeat of a workload on one database: its steps in order, each timed and
-checked.
+"""Measures the cost of operations, and runs one repeat of a workload on one database: its steps in order,
+each timed and checked.
 
-A step that changes data is checked by what is read next: by the workload's own read where that follows, and
-otherwise by one that is not timed.
+A step that changes data is checked by the next read: the workload's own if one follows, or an extra one that
+is not timed.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Cost:
-    """Of one operation. Where it was done many times in a row, `latencies` has the seconds of each,
-    and `seconds` and `cpu_seconds` are their means."""
+    """The cost of one operation. If it was done many times in a row, `latencies` has the seconds of each,
+    and `seconds` and `cpu_seconds` are means."""
 
     seconds: float
     cpu_seconds: float
@@ -38,7 +38,7 @@ class Cost:
     latencies: tuple[float, ...] = ()
 
     def __add__(self, other: Cost) -> Cost:
-        """Of two pieces of work done one after the other."""
+        """The cost of two pieces of work done one after the other."""
         return Cost(
             self.seconds + other.seconds,
             self.cpu_seconds + other.cpu_seconds,
@@ -47,13 +47,13 @@ class Cost:
 
 
 def measure(work: Callable[[], T]) -> tuple[T, Cost]:
-    """Run `work` and say what it cost.
+    """Run `work` and return its answer and cost.
 
-    The collector stays on, as in anybody's program, but starts clean and passes over what was there
-    before: no operation pays for the garbage or the input of another. Peak memory is of this
-    operation where the system can forget the last peak (Linux), else of the process so far. A system's
-    worker processes (those of `multiprocessing`) count: their peaks are added up. Who has frozen the
-    collector's objects before has to unfreeze them.
+    The garbage collector stays on, as in any program, but starts clean and skips existing objects, so that no
+    operation pays for the garbage or the input of another. Peak memory is that of this operation if the
+    operating system can reset the peak (Linux), or of the process so far. A system's worker processes (those
+    of `multiprocessing`) count: their peaks are added up. If the caller has frozen the collector's objects,
+    they stay frozen.
     """
     frozen_before = gc.get_freeze_count() > 0
     gc.collect()
@@ -72,9 +72,9 @@ def measure(work: Callable[[], T]) -> tuple[T, Cost]:
 def measure_each(
     works: Sequence[Callable[[], T]], enough_seconds: float, before_each: Callable[[], object] | None = None
 ) -> tuple[list[T], Cost]:
-    """Run each of `works`, timed one by one; past `enough_seconds` the rest is left out.
+    """Run and time each of `works`; after `enough_seconds` the rest is left out.
 
-    What `before_each` does is not part of `seconds`, though of `cpu_seconds`.
+    The time of `before_each` is not part of `seconds`, but of `cpu_seconds`.
     """
     latencies: list[float] = []
 
@@ -97,17 +97,17 @@ def measure_each(
 
 
 def _of_workers(figure: Callable[[int], float]) -> float:
-    """The sum over the processes that this one has started by `multiprocessing` and that run still. Where no
-    system uses that, it is not even imported."""
+    """The sum of a figure over the running processes that this one started by `multiprocessing`, which is not
+    imported if no system uses it."""
     module, total = sys.modules.get("multiprocessing.process"), 0.0
     for child in module.active_children() if module else ():
-        with suppress(psutil.NoSuchProcess, FileNotFoundError, ProcessLookupError):  # it has ended since
+        with suppress(psutil.NoSuchProcess, FileNotFoundError, ProcessLookupError):  # it has ended meanwhile
             total += figure(child.pid)
     return total
 
 
 def _cpu_seconds() -> float:
-    """Of this process, of children it waited for, and of its workers."""
+    """The processor time of this process, of children that it has waited for, and of its workers."""
     times = psutil.Process().cpu_times()
     return time.process_time() + times.children_user + times.children_system + _of_workers(_cpu_of)
 
@@ -141,13 +141,14 @@ def _peak_of(pid: int) -> int:
 B = TypeVar("B", bound=System)
 
 ENOUGH_SECONDS = 5.0
-"""For changes one at a time: a slow system does the rest in one go, so that all end at the same rows."""
+"""The time for changes one by one; a slow system does the rest at once, so that all end with the same
+rows."""
 
 
 @dataclass(frozen=True)
 class Sample:
-    """`again` marks an operation that the open database has just done before, `first` the one before it where
-    both go by one name."""
+    """One measurement. `again` marks an operation that the open database has just done before, `first` the
+    one before it, if both have the same name."""
 
     operation: str
     cost: Cost
@@ -182,16 +183,16 @@ class Cycle(ABC, Generic[B]):
 
     @abstractmethod
     def _digest_of_all(self) -> str:
-        """Of everything the open database holds."""
+        """The checksum of everything in the open database."""
 
     def _changing(self, work: Callable[[], None]) -> Cost:
-        """Closing counts: what a system puts off until then is a part of the change."""
+        """Measure a change, including closing the database: work that a system defers until then counts."""
         _, cost = self._measure_opening(work, writing=True)
         _, closing = measure(self.system.close)
         return cost + closing
 
     def _measure_opening(self, work: Callable[[], T], writing: bool) -> tuple[T, Cost]:
-        """Time `work`, and opening the database before it where the workload counts that. Stays open."""
+        """Time `work`, and opening the database before it if the workload counts that. It stays open."""
         if not self.workload.opens_inside:
             self.system.open(writing)
             return measure(work)

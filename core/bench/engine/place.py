@@ -1,7 +1,7 @@
-"""The folder that a benchmark makes its databases in, and the databases that a server keeps for it: they go
-with the benchmark, however that ends.
+"""The folder of a benchmark's databases, and its databases on servers: they are removed when the benchmark
+ends, however it ends.
 
-A benchmark that was killed cannot remove its folder: the next one in the same place does.
+A benchmark that was killed cannot remove its folder: the next one in the same parent folder does.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ OWNER = "owner.json"
 
 @contextmanager
 def benchmark_folder(parent: Path | None) -> Iterator[Path]:
-    """A new folder in `parent`, or else in the system's temporary one. Raises FileProblem."""
+    """A new folder in `parent`, or in the system's temporary folder. Raises FileProblem."""
     where = parent or Path(tempfile.gettempdir())
     try:
         remove_abandoned(where)
@@ -36,7 +36,7 @@ def benchmark_folder(parent: Path | None) -> Iterator[Path]:
     except OSError as error:
         why = error.strerror or str(error)
         raise FileProblem(
-            where, "no benchmark folder can be made here", why, "Choose another folder"
+            where, "no benchmark folder can be created here", why, "Choose another folder"
         ) from error
     try:
         yield folder
@@ -45,15 +45,16 @@ def benchmark_folder(parent: Path | None) -> Iterator[Path]:
 
 
 def remove_abandoned(where: Path) -> list[Path]:
-    """Remove what benchmarks left here whose process is gone from this computer; what was removed."""
+    """Remove the folders of benchmarks on this computer whose process has ended, and return them."""
     abandoned = [folder for folder in where.glob(f"{PREFIX}*") if _is_abandoned(folder)]
     for folder in abandoned:
-        remove_folder(folder, ignore_errors=True)  # two benchmarks may remove the same
+        remove_folder(folder, ignore_errors=True)  # two benchmarks may remove the same folder
     return abandoned
 
 
 def _is_abandoned(folder: Path) -> bool:
-    """Only where the owner is known: a folder of another computer, or one without a name in it, stays."""
+    """Whether the owner has ended. Folders of other computers, or without a known owner, are not
+    abandoned."""
     try:
         owner = json.loads(folder.joinpath(OWNER).read_text(encoding="utf-8"))
         pid, computer = int(owner["pid"]), str(owner["computer"])
@@ -70,12 +71,12 @@ def _is_abandoned(folder: Path) -> bool:
 
 
 def _owner(pid: int) -> dict[str, Any]:
-    """A process by its number and start: numbers are given again."""
+    """A process, identified by number and start time, since numbers are reused."""
     return {"pid": pid, "started": psutil.Process(pid).create_time(), "computer": platform.node()}
 
 
 def remove_folder(folder: Path, ignore_errors: bool = False) -> None:
-    """The folder, and the databases and the folders of servers that are noted anywhere in it."""
+    """Remove the folder, and the databases and folders on servers that are noted anywhere in it."""
     for note in folder.rglob(DATABASE_NOTE):
         from lamella.core.bench.systems import mongodb
 

@@ -1,7 +1,7 @@
-"""What a runner and its child process say to each other, in lines.
+"""The line protocol between a runner and its child process.
 
-In: the `Spec` as one line of JSON, then a line for each `Doing` that was heard, which says: begin. A child
-that finds its input at an end has no runner any more, and ends. Out: a message a line, as JSON.
+Input of the child: the `Spec` as one line of JSON, then a line "begin" in answer to each `Doing`. At the end
+of its input the runner is gone, and the child ends. Output: one message per line, as JSON.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from lamella.core.errors import BadData
 
 @dataclass(frozen=True)
 class Spec:
-    """One child's work: a system, one size, and the steps to do for each repeat.
+    """One child's work: a system, one size, and the steps to do in each repeat.
 
     `answers` are the operations whose right answer the runner does not know yet; `table_rows` and `options`
-    stand for the workload's own. `interpreter` is another Python, whose worker has the data in the folder; a
-    `complete` one has Lamella, and so our own worker.
+    replace the workload's own. `interpreter` is another Python, whose worker finds the data in the folder; a
+    `complete` one has Lamella, and so runs the usual worker.
     """
 
     workload: str
@@ -49,7 +49,7 @@ class Spec:
 
 @dataclass(frozen=True)
 class Doing:
-    """What a child begins as soon as the runner lets it."""
+    """A step that a child will begin as soon as the runner allows it."""
 
     system: str
     rows: int
@@ -63,17 +63,17 @@ class Measured:
 
 
 FAILED, CRASHED, WRONG, LIMIT, TOO_LARGE = "failed", "crashed", "wrong answer", "limit", "too large"
-"""The kinds of failure: an exception, a process that died, an answer unlike the right one, more time or
-memory than a step may take, and a size that was not tried for want of room."""
+"""The kinds of failure: an exception, a process that died, a wrong answer, a limit of time or memory that was
+exceeded, and a size that was not tried because it does not fit."""
 
 
 ANSWERED_BY = "answered_by"
-"""In the environment of a system in whose place another program answers: that program's name."""
+"""A key in the environment of a system that another program stands in for: the name of that program."""
 
 
 @dataclass(frozen=True)
 class Failure:
-    """A system that failed, crashed or answered wrongly: a result too. `details` may be long."""
+    """A system that failed, crashed or gave a wrong answer, which is a result, too. `details` may be long."""
 
     workload: str
     system: str
@@ -87,7 +87,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class Unsupported:
-    """What a system has no means for, and why."""
+    """A step that a system does not support, and why."""
 
     workload: str
     system: str
@@ -97,7 +97,7 @@ class Unsupported:
 
 @dataclass(frozen=True)
 class Surroundings:
-    """The machine and libraries of a child, and what it says of its system."""
+    """The machine and libraries of a child, and the version and description of its system."""
 
     system: str
     version: str
@@ -108,8 +108,8 @@ class Surroundings:
 
 @dataclass(frozen=True)
 class Ended:
-    """A child process has done all it was asked: how long it was there, its start included, and what it took
-    at the most."""
+    """A child process that has finished: how long it ran, including its start, and its peaks of memory and
+    disk space."""
 
     workload: str
     system: str
@@ -124,7 +124,7 @@ class Ended:
 
 @dataclass(frozen=True)
 class Expected:
-    """The checksum that the right answer has, from the data itself."""
+    """The checksum of the right answer, computed from the data itself."""
 
     operation: str
     rows: int
@@ -144,7 +144,7 @@ def to_line(message: Message) -> str:
 
 
 def from_line(line: str) -> Message:
-    """Raises BadData for a line that no worker wrote."""
+    """The message in a line. Raises BadData for a line that is none."""
     try:
         item = json.loads(line)
         kind = _KINDS[item.pop("event")]
@@ -153,5 +153,5 @@ def from_line(line: str) -> Message:
         return kind(**item)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise BadData(
-            "The benchmark's child process wrote something unreadable", f"It wrote {line[:200]!r}"
+            "The output of the benchmark's child process cannot be read", f"It wrote {line[:200]!r}"
         ) from error

@@ -1,8 +1,8 @@
-"""Runs benchmarks of one workload or several, one after the other, with one job and one listener: one child
-process per system and size, results as they come.
+"""Runs benchmarks of one or several workloads, one after the other, with one job and one listener: one child
+process per system and size, with results as they come.
 
-A system that fails, crashes or answers wrongly is a result and the others go on. Blocking; the listener is
-called on the thread that runs the benchmark.
+A system that fails, crashes or gives a wrong answer is a result, and the others go on. Blocks; the listener
+is called on the thread that runs the benchmark.
 """
 
 from __future__ import annotations
@@ -50,13 +50,14 @@ def run(
     costs: Costs | None = None,
     first_repeat: int = 0,
 ) -> list[Record]:
-    """The samples of all workloads, those with a wrong answer left out; failures go to `on_event`.
+    """Run a benchmark. Return the samples of all workloads, except those with wrong answers; failures go to
+    `on_event`.
 
-    Progress of the job is of the whole, by `costs`: what is known of saved runs beside what is shipped.
-    `first_repeat` numbers the repeats of a benchmark that adds some to an earlier one. Raises UnknownSystem
-    and LamellaError before anything starts, FileProblem, and Cancelled when the job is told to stop, which
-    ends the child process at once: what was measured until then the listener has heard. Without a limit of
-    memory it is nine tenths of what is free."""
+    The job's progress covers the whole benchmark, estimated by `costs`, which include saved runs and shipped
+    figures. `first_repeat` is the number of the first repeat, for a benchmark that adds some to an earlier
+    one. The default limit of memory is nine tenths of the free memory. Raises UnknownSystem and LamellaError
+    before anything starts, FileProblem, and Cancelled if the job is cancelled, which ends the child process
+    at once; the listener has then received the results so far."""
     job, known_costs = job or Job(), costs or shipped_costs()
     check_choice(choice)
     planned = planned_trials_by_part(choice, first_repeat)
@@ -81,7 +82,7 @@ def run(
 
 
 def check_choice(choice: Choice) -> None:
-    """Raises UnknownSystem or LamellaError for a choice of nothing, or of what cannot be."""
+    """Raise UnknownSystem or LamellaError for an empty or impossible choice."""
     if not choice.parts:
         raise LamellaError("A benchmark needs at least one workload")
     for part in choice.parts:
@@ -97,13 +98,13 @@ def _check_part(part: Part) -> None:
         raise LamellaError("A benchmark needs numbers of rows of at least 1", f"It was given {list(rows)}")
     if not names:
         systems = ", ".join(registry.ENTRIES)
-        raise LamellaError("A benchmark needs at least one system", fix=f"There are: {systems}")
+        raise LamellaError("A benchmark needs at least one system", fix=f"The systems are: {systems}")
     if part.repeats < 1:
         raise LamellaError("A benchmark needs at least one repeat", f"It was given {part.repeats}")
     if workload.table_rows and max(rows) > workload.table_rows:
         raise LamellaError(
             f"{workload.title}: {max(rows):,} rows cannot change in a table of {workload.table_rows:,}",
-            fix="Ask for fewer rows, or for a larger table",
+            fix="Choose fewer rows, or a larger table",
         )
 
 
@@ -112,7 +113,7 @@ def _clock(job: Job, planned: Sequence[list[Trial]], costs: Costs) -> Clock:
     return Clock(job, trials, [costs.seconds(trial) for trial in trials])
 
 
-def run_workload(  # noqa: PLR0913, PLR0917 -- all that can be asked of a benchmark, by keyword
+def run_workload(  # noqa: PLR0913, PLR0917 -- all options of a benchmark, by keyword
     workload: str | Workload,
     rows: Sequence[int],
     systems: Sequence[str],
@@ -128,14 +129,14 @@ def run_workload(  # noqa: PLR0913, PLR0917 -- all that can be asked of a benchm
     first_repeat: int = 0,
     interpreter: Path | str | None = None,
 ) -> list[Record]:
-    """The samples of a benchmark, those with a wrong answer left out; failures go to `on_event`.
+    """Run one workload. Return its samples, except those with wrong answers; failures go to `on_event`.
 
-    `folder` chooses the disk: the databases are made in a new folder inside it, which is removed
-    whatever happens. A workload given whole may have a `table_rows` of its own. A step that takes more
-    than `limit_seconds` or `limit_bytes` of memory is ended, with its child: a failure of the kind "limit".
-    The same `seed` shuffles the systems in the same way. Another `interpreter` than ours runs what it can.
-    Raises BadInterpreter, UnknownWorkload, UnknownSystem, FileProblem, and Cancelled when the job is told
-    to stop, which ends the child process at once.
+    `folder` chooses the disk: the databases are created in a new folder inside it, which is always removed. A
+    `Workload` object may have its own `table_rows`. A step that takes more than `limit_seconds`, or more than
+    `limit_bytes` of memory, is ended together with its child: a failure of the kind "limit". The same `seed`
+    shuffles the systems in the same way. Another `interpreter` runs the systems that it can.
+    Raises BadInterpreter, UnknownWorkload, UnknownSystem, FileProblem, and Cancelled if the job is cancelled,
+    which ends the child process at once.
     """
     resolved = workload_named(workload) if isinstance(workload, str) else workload
     choice = Choice(
@@ -151,7 +152,7 @@ def run_workload(  # noqa: PLR0913, PLR0917 -- all that can be asked of a benchm
 
 
 LONGEST_NAME = 100
-"""Of a folder; systems of somebody's own are called by the path of their file."""
+"""The maximum length of a folder's name: systems of the user's are named by the path of their file."""
 
 Listener = Callable[[Message], None]
 Problem = Callable[[Trial], str]
@@ -159,8 +160,8 @@ Problem = Callable[[Trial], str]
 
 @dataclass(frozen=True)
 class Conditions:
-    """What holds for every child process of a benchmark. `problem` says why a trial cannot be tried, if
-    so."""
+    """What all child processes of a benchmark share. `problem` returns why a trial does not fit, or
+    nothing."""
 
     job: Job
     clock: Clock
@@ -173,7 +174,8 @@ class Conditions:
 
 @dataclass
 class WorkloadRun:
-    """A system that fails, crashes or answers wrongly is a result and the others go on."""
+    """Runs the trials of one workload. A system that fails, crashes or gives a wrong answer is a result, and
+    the others go on."""
 
     workload: Workload
     folder: Path
@@ -204,7 +206,7 @@ class WorkloadRun:
         entry = registry.entry_named(trial.system)
         if not entry.takes(self.workload.family):
             why = family_of(self.workload).absent.get(trial.system)
-            reason = why or f"{entry.title} is not made for {self.workload.title.lower()}"
+            reason = why or f"{entry.title} does not support {self.workload.title.lower()}"
             self._receive(Unsupported(self.workload.id, trial.system, trial.steps[0], reason))
         elif reason := self._objection(trial.system):
             self._receive(Unsupported(self.workload.id, trial.system, trial.steps[0], reason))
@@ -227,14 +229,14 @@ class WorkloadRun:
         failures = self._run_with_retry(trial, home)
         out = (trial.system, trial.rows) in self._out
         if out or trial.steps[-1] == self.workload.steps[-1]:
-            place.remove_folder(home)  # what a failed system left must not fill the disk of the others
+            place.remove_folder(home)  # data left by a failed system must not fill the disk
         if not failures:
             self._receive(_ended(trial, monotonic() - began, self._of_child))
 
     def _run_with_retry(self, trial: Trial, home: Path) -> int:
-        """Run a trial; where a step fails that the others do not need, these go on in another child.
+        """Run a trial. If a step fails that the others do not need, they continue in another child.
 
-        The number of failures.
+        Return the number of failures.
         """
         pending, failures, under = [trial], 0, self.under
         while pending:
@@ -249,7 +251,7 @@ class WorkloadRun:
         return failures
 
     def _rest(self, trial: Trial, failure: Failure) -> list[Trial]:
-        """What is left to ask of a system that failed at a step."""
+        """The trials that are left for a system that failed at a step."""
         step, steps = failure.operation, trial.steps
         if not self.workload.asks_only or step not in self.workload.steps[1:]:
             self._out.add((trial.system, trial.rows))
@@ -303,15 +305,15 @@ class WorkloadRun:
                 if message in self._unsupported:
                     return
                 self._unsupported.add(message)
-                if message.step == self.workload.steps[0]:  # nothing for the other steps to stand on
+                if message.step == self.workload.steps[0]:  # all other steps need it
                     self._never.add(message.system)
             case Surroundings() | Ended():
                 pass
         self.under.listener(message)
 
     def _signed(self, message: Message) -> Message:
-        """By the name of what really ran the system."""
-        if isinstance(message, (Unsupported, Expected, Ended)):  # estimates know systems by their own names
+        """The message with the name of the variant that really ran the system."""
+        if isinstance(message, (Unsupported, Expected, Ended)):  # estimates use the plain names
             return message
         if isinstance(message, Measured):
             return replace(message, record=replace(message.record, system=self._name(message.record.system)))

@@ -1,7 +1,7 @@
 """The child process of a benchmark: one system, one size, a fresh interpreter.
 
-It reads a `Spec` from standard input, where leave to begin each step follows, and writes messages to standard
-output, one JSON object a line. What a system prints goes to standard error.
+It reads a `Spec` from standard input, followed by the permissions to begin each step, and writes messages to
+standard output, one JSON object per line. What a system prints goes to standard error.
 """
 
 from __future__ import annotations
@@ -38,9 +38,10 @@ from lamella.core.bench.workloads.model import Workload
 
 
 def main() -> NoReturn:
-    """Exit status 0 unless the process itself breaks: a system that fails is a message.
+    """Do the work and end the process. The exit status is 0 unless the process itself breaks: a system that
+    fails is a message.
 
-    Ends the process: to free all that was imported would take longer than many a benchmark.
+    The process ends without cleaning up: freeing all modules would take longer than many a benchmark.
     """
     gate = StepGate()
     spec = Spec.from_json(gate.spec)
@@ -65,7 +66,7 @@ class Worker:
     _done_before: set[str] = field(default_factory=set)
 
     def run(self) -> None:
-        """Do every repeat; stops at the first failure of the system, which is told."""
+        """Do all repeats; stop at the first failure of the system, and report it."""
         try:
             system_class = registry.load(self.spec.system, self._workload.family)
             self._introduce(system_class)
@@ -75,7 +76,7 @@ class Worker:
                 self._repeat(system_class, repeat)
         except NotReady as error:
             self.tell(Unsupported(self.spec.workload, self.spec.system, self.spec.steps[0], str(error)))
-        except Exception as error:  # noqa: BLE001 -- a system may fail in any way, and it is told
+        except Exception as error:  # noqa: BLE001 -- a system may fail in any way; it is reported
             self.tell(self._failure(error))
 
     @property
@@ -155,14 +156,14 @@ class Worker:
 
 
 def _tidy_heap() -> None:
-    """What was imported and made until now is looked through once, and not again before every measurement."""
+    """Collect garbage once, and freeze the remaining objects, so that measurements do not go through them."""
     gc.unfreeze()
     gc.collect()
     gc.freeze()
 
 
 def _own_output() -> TextIO:
-    """Standard output for messages alone: whatever else is printed goes to standard error."""
+    """Standard output, reserved for messages: everything else that is printed goes to standard error."""
     output = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     return output

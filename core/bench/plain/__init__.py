@@ -1,6 +1,6 @@
-"""A worker for other Pythons than our own, PyPy say: the workload of floats with the standard library alone.
+"""A worker for other Pythons, such as PyPy: the workload of floats, with the standard library only.
 
-From Python 3.8 on, so in words that it knows, and nothing of `core` is imported but
-`core.bench.plain.step_gate`, which is as plain. It is run as `python -m bench.plain` from the folder `core`,
-whose imports that Python may lack.
+It works on Python 3.8 and later, so it uses only the syntax of 3.8 and imports nothing else of `core`. It is
+run as `python -m bench.plain` from the folder `core`, because that Python may lack the packages that `core`
+imports.
 """

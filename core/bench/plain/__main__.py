@@ -1,4 +1,4 @@
-"""What a runner starts."""
+"""The entry point that a runner starts."""
 
 from __future__ import annotations
 

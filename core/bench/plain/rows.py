@@ -1,5 +1,5 @@
-"""The rows of the workload, which the runner wrote as raw doubles, row after row, and their checksum, which
-is `core.bench.workloads.table_rows.checksum` of rows of floats in plain Python."""
+"""The rows of the workload, which the runner wrote as raw doubles, row after row, and their checksum: in
+plain Python, the same as `core.bench.workloads.table_rows.checksum`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Dict, Iterable, List, Sequence
 Row = Dict[str, float]
 
 DATA = "rows.f64"
-"""The name of their file, in the folder of a `Spec`."""
+"""The file of the rows, in the folder of a `Spec`."""
 
 
 def read_rows(path: Path, columns: List[str]) -> List[Row]:
@@ -29,7 +29,7 @@ WORD = 2**64 - 1
 
 
 def checksum(rows: Iterable[Sequence[float]]) -> str:
-    """Rows count in any order; the columns' places and every value count."""
+    """The checksum of rows. The order of rows does not matter; that of columns and all values do."""
     count, total = 0, 0
     for row in rows:
         count += 1
@@ -45,7 +45,7 @@ def _sum_of_row(row: Sequence[float]) -> int:
 
 
 def _bits(row: Sequence[float]) -> array[int]:
-    """-0.0 counts as 0.0, and every NaN as the same one."""
+    """The bits of the values. -0.0 counts as 0.0, and all NaNs are the same."""
     floats = array("d", [value + 0.0 if value == value else float("nan") for value in row])
     return array("Q", floats.tobytes())
 

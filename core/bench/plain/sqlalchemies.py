@@ -1,4 +1,4 @@
-"""SQLAlchemy on SQLite, where the interpreter has it: version 2 or later."""
+"""SQLAlchemy on SQLite, for interpreters that have it: version 2 or later."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .systems import PRAGMAS, System
 
 
 class SQLAlchemy(System):
-    """The engine is made once, as a program does; every opening takes a new connection from it."""
+    """The engine is created once, as programs do; each opening takes a new connection from it."""
 
     def __init__(self, folder: str, columns: List[str]) -> None:
         super().__init__(folder, columns)
@@ -48,7 +48,7 @@ class Core(SQLAlchemy):
 
 
 class ORM(SQLAlchemy):
-    """A mapped class must have a primary key: one that SQLite counts."""
+    """A mapped class must have a primary key: SQLite assigns its numbers."""
 
     extra_columns = 1
 

@@ -1,6 +1,6 @@
-"""How a child process is led: its runner hands it a spec, and leave to begin each step.
+"""The input of a child process: a spec from its runner, then the permission to begin each step.
 
-The standard library alone, for any Python.
+Uses the standard library only, for any Python.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ from typing import NoReturn, TextIO
 
 
 class StepGate:
-    """Takes standard input over: whatever else reads from it, a system's own programs say, finds it empty.
+    """Takes over standard input: anything else that reads from it, such as a system's own programs, finds it
+    empty.
 
-    Where the input ends, the runner is gone, and this process ends at once with all that it started.
+    When the input ends, the runner is gone, and this process ends at once, together with its children.
     """
 
     def __init__(self) -> None:
@@ -24,7 +25,7 @@ class StepGate:
         threading.Thread(target=self._listen, name="orders of the runner", daemon=True).start()
 
     def wait(self) -> None:
-        """Block until the runner lets the next step begin."""
+        """Block until the runner allows the next step to begin."""
         self._leave.acquire()
 
     def _listen(self) -> None:
@@ -42,7 +43,7 @@ def _own_input() -> TextIO:
 
 
 def _end_with_children() -> NoReturn:
-    """Those of its process group, if the runner gave it one of its own."""
+    """End this process, and its process group if the runner gave it one of its own."""
     if hasattr(os, "getpgrp") and os.getpgrp() == os.getpid():
         os.killpg(0, signal.SIGKILL)
     os._exit(1)

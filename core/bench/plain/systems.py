@@ -1,4 +1,5 @@
-"""The systems that need the standard library alone, set up as their like in `core.bench.registry` are."""
+"""The systems that need only the standard library, set up like those of the same name in
+`core.bench.registry`."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ PRAGMAS = ("PRAGMA synchronous = OFF", "PRAGMA journal_mode = MEMORY")
 
 
 class System(ABC):
-    """One database in a folder that is there. `extra_columns` are those that it needs for itself."""
+    """One database in an existing folder. `extra_columns` counts those that the system itself adds."""
 
     extra_columns = 0
 
@@ -34,7 +35,7 @@ class System(ABC):
     def close(self) -> None: ...
 
     def prepare(self, rows: List[Row]) -> Any:
-        """What a user must do to dicts before the system takes them."""
+        """Convert dicts as a user must before the system accepts them."""
         return [tuple(row.values()) for row in rows]
 
     @abstractmethod
@@ -42,10 +43,10 @@ class System(ABC):
 
     @abstractmethod
     def read(self) -> Any:
-        """Every row, as this system's user gets it."""
+        """All rows, as a user of this system gets them."""
 
     def as_rows(self, answer: Any) -> Iterable[Sequence[float]]:
-        """The columns' values of what was read, for the check."""
+        """The values of the rows that were read, for the check."""
         rows: Iterable[Sequence[float]] = answer
         return rows
 
@@ -71,7 +72,7 @@ class SQLite(System):
 
 
 class SQLiteObjects(SQLite):
-    """With slots from Python 3.10 on, which was the first to offer them."""
+    """Rows as dataclass objects, with slots since Python 3.10, the first to support them."""
 
     def __init__(self, folder: str, columns: List[str]) -> None:
         super().__init__(folder, columns)
@@ -86,7 +87,7 @@ class SQLiteObjects(SQLite):
 
 
 class File(System):
-    """One file; every call opens it and closes it."""
+    """One file, opened and closed by each call."""
 
     name: str
 
@@ -95,10 +96,10 @@ class File(System):
         return os.path.join(self.folder, self.name)
 
     def open(self, writing: bool) -> None:
-        """There is nothing to open."""
+        """Do nothing: there is nothing to open."""
 
     def close(self) -> None:
-        """Nothing is left open."""
+        """Do nothing: each call closes the file."""
 
 
 class CSV(File):

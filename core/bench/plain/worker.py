@@ -1,7 +1,7 @@
 """The child process: one system, one size, the steps `create` and `read` for each repeat.
 
-It is led and answers as `core.bench.engine.worker` is and does: a spec and leave to begin come in, one JSON
-object a line goes out. What is right, and what machine this is, its runner knows.
+It has the protocol of `core.bench.engine.worker`: a spec and permissions to begin come in, one JSON object
+per line goes out. The runner itself knows the right answers and the machine.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ Tell = Callable[[str, Dict[str, Any]], None]
 
 
 def main() -> int:
-    """Exit status 0 unless the process itself breaks: a system that fails is a message."""
+    """Do the work. The exit status is 0 unless the process itself breaks: a system that fails is a
+    message."""
     gate = StepGate()
     spec = json.loads(gate.spec)
     output = _own_output()
@@ -51,13 +52,13 @@ class Worker:
         self._unchecked: List[Tuple[str, Cost, int]] = []
 
     def run(self) -> None:
-        """Stops at the first failure of the system, which is told."""
+        """Do all repeats; stop at the first failure of the system, and report it."""
         try:
             module, _, name = PLACES[self.spec["system"]].partition(":")
             system = getattr(import_module("." + module, __package__), name)
             for repeat in self.spec["repeats"]:
                 self._repeat(system, repeat)
-        except Exception as error:  # noqa: BLE001 -- a system may fail in any way, and it is told
+        except Exception as error:  # noqa: BLE001 -- a system may fail in any way; it is reported
             repeat, step = self._begun
             said = {"message": "%s: %s" % (type(error).__name__, error), "details": traceback.format_exc()}
             self.tell("failure", self._at(repeat, operation=step, **said))
@@ -101,7 +102,7 @@ class Worker:
         self._check(system, repeat, first)
 
     def _settle(self, system: System, repeat: int) -> None:
-        """What no timed read has checked is read once more."""
+        """Read once more to check the changes that no timed read has checked."""
         if self._unchecked:
             system.open(False)
             self._check(system, repeat, checksum(system.as_rows(system.read())))
@@ -144,7 +145,7 @@ def _disk_bytes(folder: str) -> int:
 
 
 def _own_output() -> TextIO:
-    """Standard output for messages alone: whatever else is printed goes to standard error."""
+    """Standard output, reserved for messages: everything else that is printed goes to standard error."""
     output = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(sys.stderr.fileno(), 1)
     return output
@@ -156,7 +157,7 @@ class Cost(NamedTuple):
     peak_rss_bytes: int
 
     def and_then(self, other: Cost) -> Cost:
-        """Of two pieces of work done one after the other."""
+        """The cost of two pieces of work done one after the other."""
         return Cost(
             self.seconds + other.seconds,
             self.cpu_seconds + other.cpu_seconds,
@@ -165,9 +166,9 @@ class Cost(NamedTuple):
 
 
 def measured(work: Callable[[], Any]) -> Tuple[Any, Cost]:
-    """Run `work` and say what it cost.
+    """Run `work` and return its answer and cost.
 
-    The collector starts clean, and CPython's passes over what was there before.
+    The garbage collector starts clean, and in CPython skips existing objects.
     """
     gc.collect()
     if hasattr(gc, "freeze"):
@@ -183,7 +184,7 @@ def measured(work: Callable[[], Any]) -> Tuple[Any, Cost]:
 
 
 def _cpu_seconds() -> float:
-    """Of this process and of children it waited for."""
+    """The processor time of this process, and of children that it has waited for."""
     times = os.times()
     return time.process_time() + times.children_user + times.children_system
 
@@ -195,7 +196,8 @@ def _forget_peak() -> None:
 
 
 def _peak_rss() -> int:
-    """Of this operation on Linux, of the process so far elsewhere, and unknown, as 0, on Windows."""
+    """The peak memory: of this operation on Linux, of the process so far elsewhere, and 0 (unknown) on
+    Windows."""
     if sys.platform == "linux":
         with open("/proc/self/status") as file:
             return int(file.read().partition("VmHWM:")[2].split(maxsplit=1)[0]) * 1024

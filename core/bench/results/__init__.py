@@ -1,1 +1,1 @@
-"""What benchmarks measured: records, statistics, reports, and the runs that are saved."""
+"""The results of benchmarks: records, statistics, reports, and saved runs."""

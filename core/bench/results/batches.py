@@ -1,7 +1,7 @@
-"""Samples as columns: those of one point that share their texts are one batch, with an array for each number.
+"""Samples as columns: the samples of one point with equal texts form a batch, with an array for each number.
 
 A run may have half a million samples. As batches they are read, summarised and written without an object for
-each; `Records` makes these when somebody looks at them one by one.
+each; `Records` creates the objects when they are first accessed one by one.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ COLUMNS = {
     "calls": INTEGER,
     "latencies": FLOAT,
 }
-"""The arrays of a batch in the order of its fields, as they are saved."""
+"""The arrays of a batch and their types, in the order of its fields, as they are saved."""
 
 MOST_CALLS = 1 << 20
-"""In one batch, which is one value in a file: those of more are several."""
+"""The maximum number of latencies in one batch, because they are one value in a file."""
 
 Array = npt.NDArray[Any]
 Row = tuple[Any, ...]
@@ -40,8 +40,9 @@ Row = tuple[Any, ...]
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """`places` are those of the samples among all of their run. Of samples that hold many calls, `latencies`
-    are those of all of them, one after the other, and `calls` how many each has; else both are empty."""
+    """`places` are the positions of the samples in their run. If samples consist of many calls, `latencies`
+    has those of all samples, one after the other, and `calls` the number of each; otherwise both are
+    empty."""
 
     workload: str
     system: str
@@ -65,7 +66,7 @@ class Batch:
 
     @property
     def many_calls(self) -> bool:
-        """As of a record."""
+        """As for a record."""
         return len(self.calls) > 0 or (self.figures is not None and self.figures.p95 is not None)
 
     @property
@@ -73,7 +74,7 @@ class Batch:
         return set(self.repeats.tolist())
 
     def values(self, quantity: str) -> list[float]:
-        """As of a record, of all of them."""
+        """As for a record, the values of all samples."""
         samples = self.latencies if quantity == "seconds" and len(self.calls) else getattr(self, quantity)
         values: list[float] = samples.astype(FLOAT).tolist()
         return values
@@ -95,7 +96,7 @@ class Batch:
 
 
 class Records(Sequence[Record]):
-    """The records of a run, which are made when the first of them is looked at."""
+    """The records of a run, created when the first of them is accessed."""
 
     def __init__(self, batches: Iterable[Batch]) -> None:
         self.batches = tuple(batches)
@@ -150,7 +151,7 @@ class _Group:
 
 
 def batched(rows: Iterable[Row]) -> tuple[Batch, ...]:
-    """In the order of the first sample of each."""
+    """Group rows into batches, in the order of their first samples."""
     groups: dict[Row, _Group] = {}
     result: list[tuple[Row, _Group]] = []
     for place, (*texts, latencies, repeat, seconds, cpu, peak, disk) in enumerate(rows):
@@ -177,14 +178,14 @@ def _batch(texts: Row, group: _Group) -> Batch:
 
 
 def column_bytes(batch: Batch) -> dict[str, bytes]:
-    """The arrays as they are saved: little-endian, 8 bytes a number."""
+    """The arrays as they are saved: little-endian, 8 bytes per number."""
     return {name: getattr(batch, name).astype(kind).tobytes() for name, kind in COLUMNS.items()}
 
 
 def columns_of(runs: Sequence[Sequence[bytes]]) -> Iterator[tuple[Array, ...]]:
-    """Of each batch the arrays, in the order of COLUMNS, of their bytes in that order. Raises BadData.
+    """The arrays of each batch, made from their bytes, in the order of COLUMNS. Raises BadData.
 
-    The numbers of all batches are checked at once: of thousands of small arrays that takes the time of one.
+    The numbers of all batches are checked at once: that takes as long as one of thousands of small arrays.
     """
     if not runs:
         return
@@ -197,7 +198,7 @@ def columns_of(runs: Sequence[Sequence[bytes]]) -> Iterator[tuple[Array, ...]]:
     for arrays in zip(*whole, strict=True):
         calls, latencies = arrays[-2:]
         if len(calls) and (calls.max() > len(latencies) or calls.sum() != len(latencies)):
-            raise BadData("A batch of samples has other numbers of latencies than it says")
+            raise BadData("A batch of samples has another number of latencies than it says")
         yield arrays
 
 
@@ -209,7 +210,7 @@ def _check(name: str, column: Array) -> None:
     sound = _SOUND[COLUMNS[name]](column)
     if not sound.all():
         unit = " seconds" if COLUMNS[name] == FLOAT else ""
-        raise BadData(f"A sample's {name} is {column[~sound][0].item()!r}{unit}, which cannot be")
+        raise BadData(f"A sample's {name} is {column[~sound][0].item()!r}{unit}, which is impossible")
 
 
 _SOUND: dict[np.dtype[Any], Callable[[Array], Array]] = {

@@ -1,7 +1,7 @@
-"""Systems against each other, and two benchmarks of the same things: who was faster and by how much.
+"""Compares systems with each other, and two benchmarks of the same things: which was faster, and by how much.
 
-Two benchmarks differ where spreads do not overlap: the middle halves of the samples (from their 25th to their
-75th percentile), of three samples or more on each side, and medians further apart than 5%."""
+Two benchmarks differ where they have at least three samples each, the middle halves of the samples (from the
+25th to the 75th percentile) do not overlap, and the medians are more than 5% apart."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ PLURALS = {"median": "medians", "mean": "means", "lowest": "lowest"}
 
 
 LEAST_SECONDS = 1e-9
-"""What no clock tells from nothing: saved times may be 0."""
+"""Less than clocks can measure: saved times may be 0."""
 
 
 def quotient(seconds: float, by: float) -> float:
@@ -49,7 +49,7 @@ def quotient(seconds: float, by: float) -> float:
 
 @dataclass(frozen=True)
 class Ratio:
-    """One system against another at one point; `factor` above 1 says the subject was faster."""
+    """One system against another at one point; a `factor` above 1 means that the subject was faster."""
 
     operation: Operation
     rows: int
@@ -66,7 +66,7 @@ class Ratio:
 
     @property
     def verdict(self) -> str:
-        """ "52 × faster", "1.4 × slower" or "as fast"."""
+        """The comparison in words: "52 × faster", "1.4 × slower" or "as fast"."""
         slower = self.factor < 1
         times = 1 / self.factor if slower else self.factor
         if times < EQUAL_WITHIN:
@@ -87,7 +87,8 @@ class Ratio:
 def ratios(
     records: Sequence[Sample], statistic: str = "median", temperature: str | None = None
 ) -> list[Ratio]:
-    """The subject (Lamella, or else the first system) against every other, largest sizes first.
+    """The subject (Lamella or, if it is missing, the first system) against each other one, largest sizes
+    first.
 
     `samples` of a ratio is the smaller count of the two. All records are of one workload.
     """
@@ -99,7 +100,7 @@ def ratios(
 def ratios_between(
     workload: Workload, points: Mapping[Point, Summary], statistic: str = "median"
 ) -> list[Ratio]:
-    """As `ratios`, of summaries of one workload by operation, system and rows."""
+    """Like `ratios`, for the summaries of one workload by operation, system and rows."""
     names = in_order(system for _, system, _ in points)
     subject = names[0] if names else ""
     value = STATISTICS[statistic]
@@ -128,9 +129,10 @@ AHEAD, LEVEL, BEHIND = "ahead", "level", "behind"
 
 @dataclass(frozen=True)
 class Standing:
-    """By medians. `factor` is how many times faster the subject was than the best other; below 1, slower.
+    """The subject compared with the best other system, by medians. `factor` is how many times faster it was;
+    below 1, it was slower.
 
-    `place` is 1 for the fastest of `systems`; `call` is "first" or "again" where calls are told apart.
+    `place` is 1 for the fastest of `systems`; `call` is "first" or "again" if these calls are distinguished.
     """
 
     operation: Operation
@@ -159,7 +161,7 @@ class Standing:
 
 
 def standings(records: Sequence[Sample]) -> list[Standing]:
-    """Of the first system (Lamella, where it took part), wherever others were measured too.
+    """The standings of the first system (Lamella, if it took part), wherever others were measured, too.
 
     All records are of one workload.
     """
@@ -177,13 +179,14 @@ def standings(records: Sequence[Sample]) -> list[Standing]:
 
 
 def shown_standing(one: Standing) -> str:
-    """ "2 of 5, × 3.1 SQLite": what the subject takes of the best other's time."""
+    """A standing such as "2 of 5, × 3.1 SQLite", with the subject's time as a share of the best other's."""
     against = unbroken(shown_against(1 / one.factor))
     return f"{one.place} of {one.systems}, {against} {entry_named(one.rival).title}"
 
 
 def standing_counts(standings: Iterable[Standing]) -> str:
-    """Such as "Of 6, Lamella is ahead in 2, level in 1, behind in 3", of at least one, all of one subject."""
+    """A sentence such as "Of 6, Lamella is ahead in 2, level in 1, behind in 3". All standings, at least one,
+    have the same subject."""
     each = list(standings)
     counts = {verdict: sum(one.verdict == verdict for one in each) for verdict in (AHEAD, LEVEL, BEHIND)}
     parts = [f"{verdict} in {count:,}" for verdict, count in counts.items() if count]
@@ -225,7 +228,7 @@ REFERENCE = "sqlite"
 
 @dataclass(frozen=True)
 class Multiple:
-    """Of the reference's value: the mean over sizes, and the lowest and highest of any size."""
+    """A system's values as multiples of the reference's: the mean over sizes, the lowest and the highest."""
 
     system: str
     mean: float
@@ -235,7 +238,8 @@ class Multiple:
 
 
 def reference_of(points: Mapping[Point, Summary]) -> str:
-    """SQLite as it was published where it took part, or else the first system; empty for no points."""
+    """SQLite in the published configuration if it took part, or the first system; empty if there are no
+    points."""
     names = in_order(system for _, system, _ in points)
     return REFERENCE if REFERENCE in names else next(iter(names), "")
 
@@ -243,7 +247,7 @@ def reference_of(points: Mapping[Point, Summary]) -> str:
 def multiples(
     points: Mapping[Point, Summary], operation: str, reference: str, statistic: str = "mean"
 ) -> list[Multiple]:
-    """Of one operation, for each system that shares a size with the reference."""
+    """The multiples of one operation, for each system that shares a size with the reference."""
     value = STATISTICS[statistic]
     base = {rows: value(summary) for (name, system, rows), summary in points.items()
             if name == operation and system == reference and value(summary) > 0}  # fmt: skip
@@ -267,7 +271,7 @@ LEAST_SAMPLES = 3
 class Comparison:
     """One operation of one system at one size, before and after.
 
-    `call` is "first" or "again" where a question's calls are told apart, and else empty.
+    `call` is "first" or "again" if a question's calls are distinguished, and otherwise empty.
     """
 
     workload: str
@@ -280,12 +284,12 @@ class Comparison:
 
     @property
     def factor(self) -> float:
-        """How many times faster it became, by the medians; below 1, slower."""
+        """How many times faster it became, by medians; below 1, it became slower."""
         return quotient(self.before.median, self.after.median)
 
     @property
     def verdict(self) -> str:
-        """ "faster", "slower", "same" or "too few samples"."""
+        """The verdict: "faster", "slower", "same" or "too few samples"."""
         if min(self.before.count, self.after.count) < LEAST_SAMPLES:
             return TOO_FEW
         (low, high), (new_low, new_high) = spread(self.before, "median"), spread(self.after, "median")
@@ -295,7 +299,8 @@ class Comparison:
 
 
 def compare(before: Sequence[Sample], after: Sequence[Sample]) -> list[Comparison]:
-    """Of every point that both benchmarks measured, by workload, operation, system and size."""
+    """The comparisons of all points that both benchmarks measured, by workload, operation, system and
+    size."""
     old, new = by_workload(before), by_workload(after)
     return [
         comparison for name in old if name in new for comparison in _of_workload(name, old[name], new[name])
@@ -303,7 +308,7 @@ def compare(before: Sequence[Sample], after: Sequence[Sample]) -> list[Compariso
 
 
 def comparison_table(comparisons: Sequence[Comparison]) -> ReportTable:
-    """A line for each, the slower ones first."""
+    """A table with a line for each comparison, the slower ones first."""
     ordered = sorted(comparisons, key=lambda one: (_ORDER.index(one.verdict), one.factor))
     header = ("verdict", "workload", "operation", "system", "rows", "before", "after", "factor", "samples")
     return ReportTable("Before and after (medians)", header, tuple(map(_line, ordered)))

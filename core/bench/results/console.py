@@ -1,4 +1,4 @@
-"""A benchmark as it is told on the command line: what happens as it comes, then the report and the files."""
+"""The output of a benchmark on the command line: its progress, then the report and the files."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from lamella.core.bench.results.run import SavedRun, by_system, describe_surroun
 
 
 class Console:
-    """Prints a benchmark's progress: pass `receive` as its listener. Every line goes to `say`."""
+    """Prints a benchmark's progress: pass `receive` as its listener. Each line goes to `say`."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
         self.say = say
@@ -41,7 +41,7 @@ class Console:
                 self.say(failure_line(message))
             case Unsupported(_, system, step, reason):
                 self.unsupported.append(message)
-                self.say(f"{system}, {step.replace('_', ' ')}: cannot. {reason}")
+                self.say(f"{system}, {step.replace('_', ' ')}: not supported. {reason}")
             case Surroundings():
                 self._note(message)
 
@@ -56,10 +56,10 @@ class Console:
 def finish(
     run: SavedRun, say: Callable[[str], None], out: Path | None = None, report: Path | None = None
 ) -> None:
-    """Say the tables and what went wrong, and write the files.
+    """Print the tables and failures, and write the files.
 
-    `out` gets one JSON array of records, and machine and versions go to a file beside it: `out.json`
-    and `out.environment.json`; `report` gets all of it as Markdown. Raises FileProblem.
+    `out` gets a JSON array of records, with machine and versions in a file beside it: `out.json` and
+    `out.environment.json`; `report` gets everything as Markdown. Raises FileProblem.
     """
     say("\n" + text_report(run.samples) if run.samples else "\nNothing was measured.")
     for failure in run.failures:
@@ -73,14 +73,15 @@ def finish(
 
 
 def has_failures(run: SavedRun) -> bool:
-    """Whether a system failed, crashed or answered wrongly; to pass a limit, or not to fit, is a result."""
+    """Whether a system failed, crashed or gave a wrong answer. Exceeding a limit, or not fitting, is a normal
+    result."""
     return any(failure.kind not in (LIMIT, TOO_LARGE) for failure in run.failures)
 
 
 def write_results(
     records: Sequence[Record], surroundings: Mapping[str, Mapping[str, Any]], out: Path
 ) -> Path:
-    """Write the samples, and beside them the surroundings by system; the second file's path."""
+    """Write the samples, and the surroundings by system in a file beside it, whose path is returned."""
     beside = out.with_suffix(".environment.json")
     write_json(records, out)
     write_text(beside, json.dumps(surroundings, indent=1) + "\n")

@@ -1,4 +1,4 @@
-"""Numbers, systems and operations as they are shown, and tables of them for a terminal and for Markdown."""
+"""How numbers, systems and operations are shown, and tables of them for a terminal and for Markdown."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from lamella.core.bench.workloads.model import Workload
 from lamella.core.errors import LamellaError
 
 EQUAL_WITHIN = 1.05
-"""Closer than this, one run cannot say who was faster."""
+"""Within this factor, one run cannot tell which is faster."""
 
 
 def competitors(records: Sequence[Sample]) -> list[str]:
-    """The systems of the records in the table's order, Lamella first, others' own last."""
+    """The systems of the records in the table's order, Lamella first, the user's own last."""
     return in_order(record.system for record in records)
 
 
 def in_order(systems: Iterable[str]) -> list[str]:
-    """Each once, in the table's order."""
+    """The distinct systems, in the table's order."""
     return sorted(set(systems), key=lambda name: (place_in_table(name), name))
 
 
 def short_titles(titles: Sequence[str]) -> list[str]:
-    """Without configurations, in brackets, where that leaves no two of the same name."""
+    """The titles without their configurations in brackets, unless two would become the same."""
     short = [title.partition(" (")[0] for title in titles]
     return [name if short.count(name) == 1 else title for name, title in zip(short, titles, strict=True)]
 
 
 def shown_seconds(seconds: float) -> str:
-    """Three significant digits with a unit: "1.93 ms"."""
+    """A time with three significant digits and a unit: "1.93 ms"."""
     for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
         if seconds >= size:
             return f"{_digits(seconds / size, 3)} {unit}"
@@ -48,17 +48,17 @@ def shown_bytes(size: float) -> str:
 
 
 def shown_factor(times: float) -> str:
-    """Two significant digits, more for hundreds: "1.4", "52", "1,250"."""
+    """A factor with two significant digits, or all before the decimal point: "1.4", "52", "1,250"."""
     return _digits(times, 2)
 
 
 def shown_share(share: float) -> str:
-    """What one takes of what another takes: "÷ 12" is a twelfth, "× 2.0" twice as much."""
+    """One value as a share of another: "÷ 12" is a twelfth, "× 2.0" twice as much."""
     return f"÷ {shown_factor(1 / share)}" if share < 1 else f"× {shown_factor(share)}"
 
 
 def shown_against(share: float) -> str:
-    """As `shown_share`; "≈" where one run cannot say which is more."""
+    """Like `shown_share`, or "≈" if one run cannot tell which is more."""
     return "≈" if 1 / EQUAL_WITHIN < share < EQUAL_WITHIN else shown_share(share)
 
 
@@ -67,7 +67,7 @@ def shown_rows(rows: int) -> str:
 
 
 def _digits(value: float, significant: int) -> str:
-    """Plain notation, since nobody reads "1e+02 ms"."""
+    """A number with significant digits, never in scientific notation."""
     magnitude = math.floor(math.log10(value))
     if round(value, significant - 1 - magnitude) >= 10.0 ** (magnitude + 1):
         magnitude += 1  # 9.96 to two digits is 10, not 10.0
@@ -85,7 +85,7 @@ def workload_about(name: str) -> str:
 
 
 def operation_title(workload: str, operation: str, call: str = "") -> str:
-    """`call` is "first" or "again" where a question's calls are told apart."""
+    """The title of an operation. `call` is "first" or "again" if a question's calls are distinguished."""
     known_workload = workload_or_none(workload)
     title = operation
     if known_workload is not None and known_workload.has(operation):
@@ -94,7 +94,7 @@ def operation_title(workload: str, operation: str, call: str = "") -> str:
 
 
 def workload_or_none(name: str) -> Workload | None:
-    """None for one that this version does not have, or whose file is gone."""
+    """The workload, or None if this version does not have it or its file is gone."""
     try:
         return workload_named(name)
     except LamellaError:
@@ -108,7 +108,7 @@ _FIGURE = re.compile(r"[*÷×≈\s]*\d|–$")
 
 @dataclass(frozen=True)
 class ReportTable:
-    """Cells may have Markdown's bold; columns of figures stand to the right."""
+    """A table. Cells may be bold in Markdown; columns of figures are aligned to the right."""
 
     title: str
     header: tuple[str, ...]
@@ -127,7 +127,7 @@ class ReportTable:
 
     @property
     def _figures(self) -> list[bool]:
-        """Of each column but the first, whether it holds nothing else."""
+        """For each column, whether it holds only figures; the first one never counts."""
         columns = list(zip(*self.lines, strict=True)) or [()] * len(self.header)
         return [False, *(all(map(_FIGURE.match, column)) for column in columns[1:])]
 
@@ -138,7 +138,7 @@ class ReportTable:
 
 
 def unbroken(text: str) -> str:
-    """Stays on one line where a browser folds a cell."""
+    """The text with non-breaking spaces, so that browsers do not wrap it in a cell."""
     return text.replace(" ", NO_BREAK)
 
 

@@ -1,6 +1,6 @@
-"""A benchmark as Markdown, to be read in a minute: verdict and matrix of each workload, the plots, how to run
-it again, and the machine. An appendix has how each system was set up, and for each workload a table for every
-size and what went wrong."""
+"""A benchmark as Markdown that can be read in a minute: the verdict and matrix of each workload, the plots,
+how to run it again, and the machine. An appendix shows how each system was set up and, for each workload, a
+table for every size and the failures."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from lamella.core.bench.results.report import overview_table, points_of, report_
 from lamella.core.bench.results.run import SavedRun, by_system
 
 HOW_TO_READ = (
-    "Times are medians; ± is the standard deviation of the samples, as a share of the median. **Bold** is the"
-    " quickest of its operation, and what is within 5 % of it. Lamella (where it takes no part, the first"
-    " system) is compared with each: ÷ 3.1 beside a time says that Lamella takes that time divided by 3.1,"
-    " × 2.0 that it takes twice that time, so that the other is quicker, and ≈ that they are within 5 %."
-    " *First* is the first call of a question since its database was opened, *again* are those after it."
-    " – was not measured: it was not measured at this size, or the reason stands below the tables."
+    "Times are medians; ± is the standard deviation of the samples, as a share of the median. **Bold** marks"
+    " the fastest system of an operation, and those within 5 % of it. Lamella (or the first system, if it"
+    " is not among them) is compared with each: ÷ 3.1 beside a time means that Lamella takes that time"
+    " divided by 3.1, × 2.0 that it takes twice that time, so that the other is faster, and ≈ that they are"
+    " within 5 %. *First* is the first call of a question after its database was opened, *again* are later"
+    " calls. – means not measured: not at this size, or for the reason given below the tables."
 )
 
 
 def markdown_report(run: SavedRun, plots: str = "") -> str:
-    """`plots` is where a picture of them is, beside the page."""
+    """The report of a run. `plots` is the path of a picture of the plots, relative to the page."""
     surroundings = by_system(run.surroundings)
     parts = [
         f"# {run.title}",
@@ -51,7 +51,7 @@ def markdown_report(run: SavedRun, plots: str = "") -> str:
 
 
 def _verdicts(run: SavedRun) -> list[str]:
-    """What to read first: a sentence and a matrix for each workload, at its largest size."""
+    """A sentence and a matrix for each workload, at its largest size."""
     lines = []
     for name, records in by_workload(run.samples).items():
         tally = Tally(records)
@@ -78,12 +78,12 @@ def _claims(records: Sequence[Sample]) -> str:
     table = claims_table(records)
     if not table.lines:
         return ""
-    about = "What the documents say that this benchmark goes back to, of those that this run touches."
+    about = "The claims of the documents behind this benchmark, as far as this run measured them."
     return f"## Claims of the documents\n\n{about}\n\n{table.as_markdown()}"
 
 
 def machine_and_systems(surroundings: Mapping[str, Mapping[str, Any]]) -> str:
-    """`surroundings` are as `run.by_system` gives them."""
+    """The machine and the systems. `surroundings` are those of `run.by_system`."""
     return "\n\n".join(filter(None, [_machine(surroundings), _systems(surroundings)]))
 
 
@@ -113,7 +113,7 @@ def _system(name: str, one: Mapping[str, Any], with_python: bool) -> str:
 
 
 def _differences(run: SavedRun) -> str:
-    """Systems that are set up otherwise for one workload than for another."""
+    """The systems that are configured differently for some workloads."""
     usual = by_system(run.surroundings)
     titles_of: dict[tuple[str, str], list[str]] = {}
     for one in run.surroundings:
@@ -123,11 +123,11 @@ def _differences(run: SavedRun) -> str:
         f"- {entry_named(system).title}, in {', '.join(dict.fromkeys(titles))}: {description}."
         for (system, description), titles in titles_of.items()
     ]
-    return "Where a workload asks for another configuration:\n\n" + "\n".join(others) if others else ""
+    return "Different configurations for some workloads:\n\n" + "\n".join(others) if others else ""
 
 
 def _groups(run: SavedRun) -> dict[str, list[Sample]]:
-    """By workload; those that lost everything have no records."""
+    """The samples by workload; empty for workloads in which everything failed."""
     outcomes: list[Sample | Failure | Unsupported] = [*run.samples, *run.failures, *run.unsupported]
     groups = by_workload(run.samples)
     return {one.workload: groups.get(one.workload, []) for one in outcomes}
@@ -148,11 +148,11 @@ def _measured(records: Sequence[Sample]) -> list[str]:
 
 
 Reason = tuple[str, str]
-"""A system, and what it cannot do or what went wrong."""
+"""A system, and what it does not support or what went wrong."""
 
 
 def not_measured_lines(missing: Sequence[Failure | Unsupported]) -> list[str]:
-    """A paragraph of a page, or none: every reason once, with all that it stands for."""
+    """A paragraph of a page, or none: each reason once, with everything that it applies to."""
     places: dict[Reason, list[str]] = {}
     for one in missing:
         places.setdefault(_reason(one), []).append(_place(one))
@@ -173,7 +173,7 @@ def _place(one: Failure | Unsupported) -> str:
 
 
 def _at_places(system: str, places: Sequence[str]) -> str:
-    """What happened in several repeats is counted."""
+    """A system and its steps, with the number of times if there are several."""
     counts = Counter(places).items()
     parts = [f"{place} ({times} times)" if times > 1 else place for place, times in counts]
     return f"{entry_named(system).title}, {'; '.join(parts)}"

@@ -1,6 +1,6 @@
-"""One system against its rivals at one size: a ratio for each operation, and the verdict over all of them.
+"""One system against its rivals at one size: a ratio for each operation, and a verdict over all of them.
 
-Spreads are those of an error bar (`records.spread`): where two overlap, samples cannot say who is ahead.
+Spreads are those of an error bar (`records.spread`): if two overlap, the samples cannot tell which is ahead.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from lamella.core.bench.workloads.model import Operation, Workload
 from lamella.core.bench.workloads.questions import QuestionCycle
 
 AHEAD, BEHIND, LEVEL, UNSURE, FAILED, ABSENT = "ahead", "behind", "level", "unsure", "failed", "absent"
-"""What a cell says of the subject. LEVEL is within 5%, UNSURE has spreads that overlap, FAILED has a failure
-of the rival or of the subject in place of a figure, ABSENT nothing."""
+"""The outcomes of a cell, for the subject. LEVEL is within 5%, UNSURE has spreads that overlap, FAILED has a
+failure of the rival or the subject instead of a figure, ABSENT has nothing."""
 
 SIGNS = {AHEAD: "▲", BEHIND: "▼", LEVEL: "≈", UNSURE: "≈", FAILED: "✕", ABSENT: "–"}
 MOST_LOSSES = 4
-"""Named in a verdict; the others are counted."""
+"""The maximum number of losses that a verdict names; the others are counted."""
 
 DISK = "disk_bytes"
 
@@ -65,7 +65,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Cell:
-    """The subject against one rival. `own` and `other` are seconds or bytes, 0 where there is no figure;
+    """The subject against one rival. `own` and `other` are seconds or bytes, or 0 if there is no figure;
     `note` says why there is none."""
 
     column: Column
@@ -77,17 +77,17 @@ class Cell:
 
     @property
     def factor(self) -> float:
-        """How many times less the subject takes; below 1, more. 0 where there is no figure."""
+        """How many times less the subject takes; below 1, it takes more. 0 if there is no figure."""
         return self.other / self.own if self.own else 0.0
 
     @property
     def times(self) -> float:
-        """At least 1, whoever is ahead."""
+        """The factor as at least 1, whichever is ahead."""
         return max(self.factor, 1 / self.factor) if self.factor else 0.0
 
     @property
     def text(self) -> str:
-        """ "▲ 8.6 × faster", "≈ level", "✕ wrong answer"."""
+        """The outcome in words: "▲ 8.6 × faster", "≈ level", "✕ wrong answer"."""
         words = {LEVEL: "level", FAILED: self.note.partition(":")[0], ABSENT: ""}.get(self.outcome)
         if words is None:
             ahead = self.factor >= 1
@@ -96,13 +96,13 @@ class Cell:
 
     @property
     def short_text(self) -> str:
-        """ "▲ 8.6 ×": where there is no room for the word."""
+        """The outcome without the word, for narrow cells: "▲ 8.6 ×"."""
         if self.outcome in (AHEAD, BEHIND, UNSURE):
             return f"{SIGNS[self.outcome]} {shown_factor(self.times)} ×"
         return SIGNS[self.outcome] if self.outcome == FAILED else self.text
 
     def sentence(self, subject: str) -> str:
-        """Of the subject's title, for a tooltip."""
+        """The outcome as a sentence with the subject's title, for a tooltip."""
         if not self.own:
             return self.note or "Not measured"
         figures = f"{self.column.text_of(self.own)} against {self.column.text_of(self.other)}"
@@ -117,7 +117,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Matrix:
-    """`subject` is Lamella where it took part, or else the first system; empty where nothing was measured."""
+    """`subject` is Lamella if it took part, or the first system; empty if nothing was measured."""
 
     rows: int
     subject: str
@@ -127,12 +127,12 @@ class Matrix:
 
     @property
     def title(self) -> str:
-        """Of the subject."""
+        """The title of the subject."""
         return entry_named(self.subject).title if self.subject else ""
 
     @property
     def verdict(self) -> str:
-        """One sentence over all cells; empty where nothing was measured at this size."""
+        """One sentence about all cells; empty if nothing was measured at this size."""
         if not self.subject:
             return ""
         at = f"at {shown_rows(self.rows)}"
@@ -152,7 +152,7 @@ class Matrix:
         return "; ".join([head, *self._rest(nearest)]) + "."
 
     def short_title(self, system: str) -> str:
-        """Without its configuration, where that leaves no two systems of the same name."""
+        """The title without its configuration, unless two systems would have the same one."""
         return self._short_titles[system]
 
     @cached_property
@@ -180,12 +180,12 @@ class Matrix:
         return f"{cell.column.title} {shown_factor(cell.times)} ×{rival}"
 
     def nearest(self, column: Column) -> Cell | None:
-        """Against the best rival of a column; None where no two have a figure."""
+        """The cell of the best rival in a column; None if no two systems have a figure."""
         cells = (self.cells[rival, column] for rival in self.rivals)
         return min((cell for cell in cells if cell.own), key=_factor, default=None)
 
     def table(self) -> ReportTable:
-        """Rivals down, columns across."""
+        """The matrix as a table, with a line for each rival."""
         lines = (
             (
                 f"against {entry_named(rival).title}",
@@ -202,18 +202,18 @@ def _factor(cell: Cell) -> float:
 
 
 def asks_questions(workload: Workload) -> bool:
-    """Whether a question's first call and those after it are told apart."""
+    """Whether a question's first call and later calls are distinguished."""
     return issubclass(family_of(workload).cycle, QuestionCycle)
 
 
 def usual_samples(workload: Workload) -> str | None:
-    """Of questions, the calls after the first one: that is another thing."""
+    """The samples to show by default: for questions, the calls after the first one, which differs."""
     return AGAIN if asks_questions(workload) else None
 
 
 class Matrices:
-    """The matrices of one benchmark. A cell stays the same object while samples of neither side come, so that
-    whoever draws it knows without looking."""
+    """The matrices of one benchmark. A cell stays the same object until new samples of either side come, so
+    that a view knows what to redraw."""
 
     def __init__(self, workload: Workload, tally: Tally) -> None:
         self._workload, self._tally = workload, tally
@@ -227,7 +227,7 @@ class Matrices:
         failures: Iterable[Failure] = (),
         unsupported: Iterable[Unsupported] = (),
     ) -> Matrix:
-        """At one size. `samples` is a key of `records.SAMPLES`."""
+        """The matrix of one size. `samples` is a key of `records.SAMPLES`."""
         lost = _reasons(failures, unsupported, rows)
         measured = [name for name in in_order(self._tally.systems_at(rows)) if self._has(name, rows, samples)]
         if not measured:
@@ -255,7 +255,8 @@ class Matrices:
         return self._tally.summary((column.operation.id, system, rows), column.field, selection)
 
     def _columns(self) -> tuple[Column, ...]:
-        """Of what was measured, and the size after the first operation that changes it."""
+        """The columns of the operations measured, and of the size on disk after the first one that changes
+        it."""
         measured = [one for one in self._workload.operations if one.id in self._tally.operations]
         resizing = next((one for one in measured if one.resizes), None)
         return (*map(Column, measured), *([Column(resizing, DISK)] if resizing else []))
@@ -278,12 +279,12 @@ def matrix_of(
     failures: Iterable[Failure] = (),
     unsupported: Iterable[Unsupported] = (),
 ) -> Matrix:
-    """One matrix alone, as `Matrices.matrix`."""
+    """A single matrix, like `Matrices.matrix`."""
     return Matrices(workload, tally).matrix(rows, statistic, samples, failures, unsupported)
 
 
 class _Pair(NamedTuple):
-    """What a cell is made of; `own_loss` and `loss` are outcomes with their notes."""
+    """What a cell is made from; `own_loss` and `loss` are outcomes with their notes."""
 
     rows: int
     subject: str
@@ -294,7 +295,8 @@ class _Pair(NamedTuple):
     loss: tuple[str, str] | None
 
     def same_as(self, pair: _Pair) -> bool:
-        """Without a look at the samples: a tally's summaries are the same objects until there are more."""
+        """Whether nothing changed. Summaries are compared by identity: a tally keeps them until samples
+        come."""
         return self.own is pair.own and self.other is pair.other and (
             (self.rows, self.subject, self.statistic, self.own_loss, self.loss)
             == (pair.rows, pair.subject, pair.statistic, pair.own_loss, pair.loss)
@@ -315,8 +317,8 @@ class _Pair(NamedTuple):
 def _reasons(
     failures: Iterable[Failure], unsupported: Iterable[Unsupported], rows: int
 ) -> dict[tuple[str, str], tuple[str, str]]:
-    """By system and operation: the outcome and its note."""
-    reasons = {(one.system, one.step): (ABSENT, f"cannot: {one.reason}") for one in unsupported}
+    """The outcomes and notes of failures, by system and operation."""
+    reasons = {(one.system, one.step): (ABSENT, f"not supported: {one.reason}") for one in unsupported}
     return reasons | {
         (one.system, one.operation): (FAILED, f"{one.kind}: {one.message}")
         for one in failures

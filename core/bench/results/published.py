@@ -1,6 +1,5 @@
-"""What others published, as data: times, which the dashed lines are drawn from, and claims, with whether a
-run bears them out. Each claim says where its document contradicts itself, and what can be asked of
-measurements."""
+"""Published results, as data: times, shown as dashed lines, and claims, which a run may confirm. Each claim
+says where its document contradicts itself, and how measurements can test it."""
 
 from __future__ import annotations
 
@@ -25,8 +24,8 @@ from lamella.core.bench.results.records import Sample, Tally, by_workload
 
 @dataclass(frozen=True)
 class PublishedPoint:
-    """`value` is in the unit of its line. `below_resolution` marks a printed 0: shorter than the publisher's
-    clock could tell."""
+    """`value` is in the unit of its line. `below_resolution` marks a published 0: shorter than the
+    publisher's clock could measure."""
 
     rows: int
     value: float
@@ -35,16 +34,17 @@ class PublishedPoint:
 
     @property
     def seconds(self) -> float:
-        """The value, of a line of times."""
+        """The value, for a line of times."""
         return self.value
 
 
 @dataclass(frozen=True)
 class PublishedLine:
-    """`operations` are those of ours that it may be compared with: their timers hold the same work.
+    """A published line of points. `operations` are the benchmark's own ones that it can be compared with,
+    because their timers cover the same work.
 
-    `published_as` is what the document calls it, where that says more than the operation. `quantity` is a
-    field of `Record`: seconds, or what the points count instead.
+    `published_as` is its name in the document, if that says more than the operation. `quantity` is a field of
+    `Record`: seconds, or whatever else the points measure.
     """
 
     workload: str
@@ -63,7 +63,7 @@ class PublishedLine:
 
 @cache
 def published(workload: str) -> tuple[PublishedLine, ...]:
-    """Every line published for a workload; none for one that nobody published. Raises UnknownWorkload."""
+    """All lines published for a workload; empty if there are none. Raises UnknownWorkload."""
     source = files("lamella.resources") / "published" / f"{workload_named(workload).id}.json"
     if not source.is_file():
         return ()
@@ -95,7 +95,7 @@ def _published_line(document: dict[str, Any], item: dict[str, Any]) -> Published
 
 
 def _point(point: dict[str, Any]) -> PublishedPoint:
-    """Times are written as `seconds`, all else as `value`."""
+    """A point of the file, where times are named `seconds` and everything else `value`."""
     value = point["seconds"] if "seconds" in point else point["value"]
     return PublishedPoint(
         rows=point["rows"],
@@ -109,13 +109,13 @@ REPRODUCED, NOT_REPRODUCED = "reproduced", "not reproduced"
 PARTLY, NOT_MEASURED, CANNOT = "in part", "not measured in this run", "cannot be asked here"
 
 GROWS_LIKE_ROWS = (0.5, 2.0)
-"""Time over rows from one size to the next, where time is said to grow in proportion."""
+"""The range of time per row, from one size to the next, that counts as growing in proportion."""
 
 
 @dataclass(frozen=True)
 class Claim:
-    """`itself` is where the document contradicts itself or compares what cannot be; `cannot` why nothing can
-    be asked here; `tests` are plain data, each of a `kind` that TESTS knows."""
+    """A published claim. `itself` says where the document contradicts itself or makes an invalid comparison;
+    `cannot` says why it cannot be tested here; `tests` are plain data, each of a `kind` in TESTS."""
 
     document: str
     claim: str
@@ -126,7 +126,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class Finding:
-    """Of one test: whether the claim holds, and what was measured, in words."""
+    """The result of one test: whether the claim holds, and what was measured, in words."""
 
     holds: bool
     measured: str
@@ -139,7 +139,8 @@ def claims() -> tuple[Claim, ...]:
 
 
 def claims_table(records: Sequence[Sample]) -> ReportTable:
-    """What a run says of every claim, and what its own document does: of documents that the run touches."""
+    """What a run says about each claim, and what its own document says. Only documents for which the run
+    measured something are listed."""
     tallies = {name: Tally(group) for name, group in by_workload(records).items()}
     findings = [(claim, *judge_claim(claim, tallies)) for claim in claims()]
     touched = {claim.document for claim, verdict, _ in findings if verdict not in (NOT_MEASURED, CANNOT)}
@@ -153,7 +154,7 @@ def claims_table(records: Sequence[Sample]) -> ReportTable:
 
 
 def judge_claim(claim: Claim, tallies: Mapping[str, Tally]) -> tuple[str, str]:
-    """The verdict, and what it rests on. `tallies` are by workload."""
+    """The verdict, and the measurements behind it. `tallies` are by workload."""
     if not claim.tests:
         return CANNOT, claim.cannot
     findings = [finding for test in claim.tests if (finding := _finding(test, tallies)) is not None]
@@ -170,7 +171,7 @@ def _finding(test: Mapping[str, Any], tallies: Mapping[str, Tally]) -> Finding |
 
 
 def _ratio(test: Mapping[str, Any], tally: Tally) -> Finding | None:
-    """At the size told, or else the largest that both have."""
+    """Test a ratio, at the given size or the largest that both have."""
     slow, fast, quantity = test["slow"], test["fast"], test.get("quantity", "seconds")
     sizes = [n for n in tally.rows if _value(tally, slow, n, quantity) and _value(tally, fast, n, quantity)]
     rows = test.get("rows", max(sizes, default=None))
@@ -188,7 +189,7 @@ def _ratio(test: Mapping[str, Any], tally: Tally) -> Finding | None:
 
 
 def _order(test: Mapping[str, Any], tally: Tally) -> Finding | None:
-    """Fastest first, at every size that all of them have."""
+    """Test an order, fastest first, at every size that all systems have."""
     parts, holds = [], True
     for rows in tally.rows:
         sides = [{"system": name, "operation": test["operation"]} for name in test["systems"]]
@@ -204,7 +205,7 @@ def _order(test: Mapping[str, Any], tally: Tally) -> Finding | None:
 
 
 def _flat(test: Mapping[str, Any], tally: Tally) -> Finding | None:
-    """The slowest size takes at most so many times what the quickest takes."""
+    """Test that the slowest size takes at most `factor` times as long as the fastest."""
     points = _line(test, tally)
     if len(points) < 2:
         return None
@@ -217,7 +218,7 @@ def _flat(test: Mapping[str, Any], tally: Tally) -> Finding | None:
 
 
 def _linear(test: Mapping[str, Any], tally: Tally) -> Finding | None:
-    """From the second largest size to the largest."""
+    """Test proportional growth from the second largest size to the largest."""
     steps = list(pairwise(_line(test, tally)))
     if not steps:
         return None
@@ -229,7 +230,7 @@ def _linear(test: Mapping[str, Any], tally: Tally) -> Finding | None:
 
 
 def _below(test: Mapping[str, Any], tally: Tally) -> Finding | None:
-    """A percentile of one operation's samples is at most so many seconds."""
+    """Test that a percentile of one operation's samples is at most `seconds`."""
     points = dict(_line(test, tally, test.get("percent", 50)))
     rows = test.get("rows", max(points, default=None))
     if rows not in points:
@@ -248,7 +249,7 @@ TESTS: dict[str, Callable[[Mapping[str, Any], Tally], Finding | None]] = {
 
 
 def _line(side: Mapping[str, Any], tally: Tally, percent: float = 50) -> list[tuple[int, float]]:
-    """Rows and seconds, ascending."""
+    """Pairs of rows and seconds, in ascending order of rows."""
     values = ((rows, _value(tally, side, rows, percent=percent)) for rows in tally.rows)
     return [(rows, seconds) for rows, seconds in values if seconds is not None]
 

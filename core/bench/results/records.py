@@ -1,7 +1,7 @@
-"""Records of a benchmark: one per timed operation, all samples kept, and statistics over them.
+"""Records of a benchmark, one per timed operation, with all samples, and statistics over them.
 
-A workload of questions has, of each repeat, one sample of the first call and one that holds the latencies of
-those after it: two quantities, never one.
+A workload of questions has two samples for each repeat: one of the first call, and one with the latencies of
+the later calls. They are different quantities and are never mixed.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True)
 class Figures:
-    """What is known of a point whose samples were not saved, times in seconds.
+    """What is known about a point whose samples were not saved; times are in seconds.
 
-    `samples` and `repeats` are counts. The mean, and the percentiles where the calls were timed one by one.
+    `samples` and `repeats` are counts. Percentiles are known only if the calls were timed one by one.
     """
 
     samples: int
@@ -45,12 +45,11 @@ class Figures:
 class Record:
     """One sample.
 
-    `seconds` is wall-clock, `cpu_seconds` of the process and its children. `temperature` is "cold"
-    for the first time its process does this, and for the first call of a question since its database was
-    opened; "warm" afterwards. The file cache is warm in both.
-    `latencies` are the seconds of each where one sample did the operation many times in a row, and
-    then `seconds` and `cpu_seconds` are means.
-    `figures` stand for all samples of a point of which no more was saved: `seconds` is then their median.
+    `seconds` is wall-clock time, `cpu_seconds` that of the process and its children. `temperature` is "cold"
+    for the first time that the process does this, and for the first call of a question after its database was
+    opened; "warm" afterwards. The file cache is warm in both cases. If one sample did the operation many
+    times in a row, `latencies` are the seconds of each, and `seconds` and `cpu_seconds` are means. `figures`
+    replace all samples of a point if no more was saved: `seconds` is then their median.
     """
 
     workload: str
@@ -75,22 +74,22 @@ class Record:
 
     @property
     def repeat_numbers(self) -> Collection[int]:
-        """Of a batch, those of all its samples."""
+        """The numbers of the repeats: of a batch, those of all its samples."""
         return (self.repeat,)
 
     def values(self, quantity: str) -> Sequence[float]:
-        """Of a numeric field; of seconds, every latency is one."""
+        """The values of a numeric field; for seconds, all latencies."""
         if quantity == "seconds" and self.latencies:
             return self.latencies
         return (float(getattr(self, quantity)),)
 
     @classmethod
     def from_dict(cls, item: dict[str, Any]) -> Record:
-        """Raises BadData unless `item` has exactly the fields of a record; latencies and figures may be left
-        out."""
+        """The record in a dict. Raises BadData unless it has exactly the fields of a record; latencies and
+        figures are optional."""
         names = {each.name for each in fields(cls)}
         if wrong := _wrong_fields(names, set(item) | {"latencies", "figures"}):
-            raise BadData("A benchmark record has other fields than this version writes", wrong, _WRITE_AGAIN)
+            raise BadData("A benchmark record has different fields in this version", wrong, _WRITE_AGAIN)
         figures = item.get("figures")
         return typed(cls, item | {
             "latencies": seconds_of(item.get("latencies", [])),
@@ -98,7 +97,7 @@ class Record:
         })  # fmt: skip
 
     def to_dict(self) -> dict[str, Any]:
-        """Latencies and figures only where there are some."""
+        """The record as a dict, without empty latencies and figures."""
         item = dict(vars(self))
         for name in ("latencies", "figures"):
             if not item[name]:
@@ -109,7 +108,7 @@ class Record:
 
 
 class Sample(Protocol):
-    """What is summarised: a record, or a batch of them."""
+    """What can be summarised: a record, or a batch of them."""
 
     @property
     def workload(self) -> str: ...
@@ -132,26 +131,26 @@ class Sample(Protocol):
 
 
 _S = TypeVar("_S", bound=Sample)
-_WRITE_AGAIN = "It may be of another version of the program: write it again with this one"
+_WRITE_AGAIN = "Another version of the program may have written it: write it again with this one"
 
 
 _SAVED_NAMES = {"system": "backend"}
-"""Fields that have another name in saved runs and results files: those of earlier versions are read too."""
+"""Fields that have another name in saved runs and results files, which earlier versions also wrote."""
 
 
 def to_saved(item: Mapping[str, Any]) -> dict[str, Any]:
-    """By the names that fields have in saved runs and results files."""
+    """The fields with their names in saved runs and results files."""
     return {_SAVED_NAMES.get(name, name): value for name, value in item.items()}
 
 
 def from_saved(item: Mapping[str, Any]) -> dict[str, Any]:
-    """By the names that fields have here."""
+    """The fields with their names in the program."""
     renamed = {old: name for name, old in _SAVED_NAMES.items() if name not in item}
     return {renamed.get(name, name): value for name, value in item.items()}
 
 
 def _wrong_fields(known: set[str], fields: set[str]) -> str:
-    sides = {"it lacks": known - fields, "unknown are": fields - known}
+    sides = {"it lacks": known - fields, "it has the unknown": fields - known}
     return "; ".join(
         f"{what} {', '.join(sorted(to_saved(dict.fromkeys(names))))}"
         for what, names in sides.items()
@@ -168,29 +167,29 @@ _TYPES: dict[Any, type | tuple[type, ...]] = {
 LEAST_SECONDS, MOST_SECONDS = 1e-12, 1e9
 _MOST_COUNT = 1 << 63
 MOST_BYTES = 1 << 29
-"""Of a file of results, unpacked: a hundred times what all workloads together take."""
+"""The maximum size of an uncompressed results file: a hundred times that of all workloads together."""
 
 MOST_TEXT = 1 << 20
-"""Characters of one text in a file: the longest that is written is what a process said before its end."""
+"""The maximum number of characters of one text in a file; the longest ones are error outputs of processes."""
 
 
 @cache
 def _fields(kind: type) -> tuple[tuple[str, type | tuple[type, ...], str], ...]:
-    """Those whose types can be checked."""
+    """The fields whose types can be checked."""
     return tuple((one.name, _TYPES[one.type], str(one.type)) for one in fields(kind) if one.type in _TYPES)
 
 
 def typed(kind: type[_T], row: Mapping[str, Any]) -> _T:
-    """Of a row of a file, which holds what it holds, whatever its columns promise.
+    """An object from a row of a file, whose values may have any type, whatever its columns say.
 
-    Text is made visible, and a system that is not known here keeps its name. Raises BadData for a value that
-    a field cannot have.
+    Control characters in text are made visible, and unknown systems keep their names. Raises BadData for
+    values that a field cannot have.
     """
     row = from_saved(row)
     for name, types, type_name in _fields(kind):  # type: ignore[arg-type]
         value: Any = row.get(name)
         if not isinstance(value, types):
-            raise BadData(f"{kind.__name__}.{name} is {shown(value)}, and should be {type_name}")
+            raise BadData(f"{kind.__name__}.{name} is {shown(value)}, but should be {type_name}")
         if isinstance(value, str):
             row[name] = _text(kind, name, value)
         elif isinstance(value, int | float):
@@ -198,20 +197,20 @@ def typed(kind: type[_T], row: Mapping[str, Any]) -> _T:
     try:
         return kind(**row)
     except TypeError as error:
-        raise BadData(f"{kind.__name__} has other columns than this version writes", str(error)) from error
+        raise BadData(f"{kind.__name__} has different columns in this version", str(error)) from error
 
 
 def _check_number(kind: type, name: str, value: float, seconds: bool) -> None:
-    """Every float of a run is a number of seconds, every integer a count; sizes begin with 1."""
+    """Check a number. All floats of a run are seconds, all integers are counts, and sizes are at least 1."""
     least = 1 if name == "rows" else 0
     if not (is_time(value) if seconds else least <= value < _MOST_COUNT):
         unit = " seconds" if seconds else ""
-        raise BadData(f"{kind.__name__}.{name} is {shown(value)}{unit}, which cannot be")
+        raise BadData(f"{kind.__name__}.{name} is {shown(value)}{unit}, which is impossible")
 
 
 def _text(kind: type, name: str, value: str) -> str:
     if len(value) > MOST_TEXT:
-        raise BadData(f"{kind.__name__}.{name} has {len(value):,} characters, and {MOST_TEXT:,} are the most")
+        raise BadData(f"{kind.__name__}.{name} has {len(value):,} characters; the maximum is {MOST_TEXT:,}")
     text = value if value.isprintable() else visible(value)
     return name_of_any(text) if name == "system" else text
 
@@ -219,12 +218,12 @@ def _text(kind: type, name: str, value: str) -> str:
 def seconds_of(value: Any) -> tuple[float, ...]:
     """The latencies of a sample. Raises BadData."""
     if not isinstance(value, list) or not all(isinstance(one, int | float) and is_time(one) for one in value):
-        raise BadData(f"The latencies of a sample are {shown(value)}, and should be seconds")
+        raise BadData(f"The latencies of a sample are {shown(value)}, but should be seconds")
     return tuple(value)
 
 
 def object_of(value: Any) -> dict[str, Any]:
-    """Raises BadData."""
+    """The value if it is a JSON object. Raises BadData."""
     if not isinstance(value, dict):
         raise BadData("A benchmark record must be a JSON object", f"It is {shown(value)}")
     return value
@@ -239,7 +238,7 @@ def to_json(records: Iterable[Record]) -> str:
 
 
 def from_json(text: str) -> list[Record]:
-    """Raises BadData for what is not an array of records of this version."""
+    """The records in a JSON text. Raises BadData unless it is an array of records of this version."""
     try:
         items = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -254,7 +253,7 @@ def _from_item(item: Any) -> Record:
 
 
 def read_json(path: Path) -> list[Record]:
-    """Raises FileProblem, for a file of another version too."""
+    """The records in a file. Raises FileProblem, also for a file of another version."""
     try:
         if path.stat().st_size > MOST_BYTES:
             raise BadData(f"The file is larger than {MOST_BYTES:,} bytes")
@@ -262,7 +261,7 @@ def read_json(path: Path) -> list[Record]:
     except (OSError, UnicodeDecodeError) as error:
         raise FileProblem(path, "cannot be read", str(error), "Choose another file") from error
     except BadData as error:
-        raise FileProblem(path, "these are no results of a benchmark", str(error).rstrip(".")) from error
+        raise FileProblem(path, "this is not a file of benchmark results", str(error).rstrip(".")) from error
 
 
 def write_json(records: Iterable[Record], path: Path) -> None:
@@ -270,7 +269,7 @@ def write_json(records: Iterable[Record], path: Path) -> None:
 
 
 def need_folder(path: Path) -> None:
-    """Raises FileProblem where a file could not be written for want of its folder."""
+    """Raise FileProblem if a file cannot be written because its folder does not exist."""
     if not path.absolute().parent.is_dir():
         raise FileProblem(path, "cannot be written", "There is no such folder", "Choose another place")
 
@@ -311,7 +310,7 @@ class Summary:
         return float(self._ordered[0])
 
     def percentile(self, percent: float) -> float:
-        """Linear between the two nearest samples."""
+        """A percentile, interpolated linearly between the two nearest samples."""
         ordered = self._ordered
         place = (len(ordered) - 1) * percent / 100
         low = math.floor(place)
@@ -328,13 +327,13 @@ class Summary:
 
 
 class SavedSummary(Summary):
-    """Made of `Figures`; what they do not say is taken from the median."""
+    """A summary made from `Figures`; values that they lack are replaced by the median."""
 
     _figures: Figures
 
     def __init__(self, figures: Figures) -> None:
         super().__init__((figures.median,))
-        object.__setattr__(self, "_figures", figures)  # a frozen dataclass has no other way
+        object.__setattr__(self, "_figures", figures)  # the dataclass is frozen
 
     @property
     def count(self) -> int:
@@ -354,12 +353,13 @@ class SavedSummary(Summary):
 
     @property
     def middle_half(self) -> tuple[float, float]:
-        """The median ± the deviation, which no samples contradict."""
+        """The median ± the deviation, since there are no samples."""
         return max(0.0, self.median - self.deviation), self.median + self.deviation
 
 
 def spread(summary: Summary, statistic: str) -> tuple[float, float]:
-    """What an error bar spans: mean ± deviation, the middle half about a median, nothing about a lowest."""
+    """The range of an error bar: mean ± deviation, the middle half around a median, nothing for the
+    lowest."""
     if statistic == "mean":
         return max(summary.lowest, summary.mean - summary.deviation), summary.mean + summary.deviation
     if statistic == "median":
@@ -379,9 +379,9 @@ Point = tuple[str, str, int]
 def summaries(
     records: Iterable[Sample], temperature: str | None = None, quantity: str = "seconds"
 ) -> dict[Point, Summary]:
-    """By (operation, system, rows); only of one temperature when it is given.
+    """The summaries by (operation, system, rows), of one temperature if it is given.
 
-    `quantity` is a numeric field of Record; of seconds, every latency is a sample.
+    `quantity` is a numeric field of Record; for seconds, every latency is a sample.
     """
     samples: dict[Point, list[float]] = {}
     of_figures: dict[Point, Summary] = {}
@@ -397,11 +397,11 @@ def summaries(
 FIRST, AGAIN = "first", "again"
 
 Group = tuple[str, str]
-"""An operation and which of its calls: "first", "again", or "" where they are not told apart."""
+"""An operation and which of its calls: "first", "again", or "" if they are not distinguished."""
 
 
 def by_call(records: Sequence[_S]) -> dict[Group, list[_S]]:
-    """The records of one workload, told apart; in the order in which they came."""
+    """The records of one workload by operation and call, in their original order."""
     both = _repeated_operations(records)
     groups: dict[Group, list[_S]] = {}
     for record in records:
@@ -417,7 +417,7 @@ def by_workload(records: Iterable[_S]) -> dict[str, list[_S]]:
 
 
 def repeats_of(records: Iterable[Sample]) -> int:
-    """How many times what they measured was measured."""
+    """How many repeats the records have."""
     all_records = list(records)
     repeats = [record.figures.repeats for record in all_records if record.figures is not None]
     return max([len({repeat for record in all_records for repeat in record.repeat_numbers}), *repeats])
@@ -436,7 +436,7 @@ def _repeated_operations(records: Sequence[Sample]) -> set[str]:
 
 
 _Key = tuple[Point, str, str | None]
-"""A point, a numeric field of a record, and which samples."""
+"""A point, a numeric field of a record, and a key of SAMPLES."""
 
 SAMPLES: dict[str | None, Callable[[Sample], bool]] = {
     None: lambda record: True,
@@ -445,14 +445,14 @@ SAMPLES: dict[str | None, Callable[[Sample], bool]] = {
     FIRST: lambda record: not record.many_calls,
     AGAIN: lambda record: record.many_calls,
 }
-"""All of them; the first of its kind in its process, or of a question since its database was opened, and the
-later ones; of a question alone the first call, and the later calls: of what is done once, like filling it,
-these are all of them."""
+"""Which samples to take: all; COLD and WARM, by their temperature; or FIRST and AGAIN, the first and the
+later calls of a question. An operation without repeated calls, such as filling the database, has all its
+samples in FIRST and AGAIN."""
 
 
 class Tally:
-    """Holds the samples of one workload. A redraw wants the same again and again, and most points stay as
-    they were: a summary is made once for the samples that it is of."""
+    """The samples of one workload. Summaries are cached until a point gets new samples, because redraws ask
+    for them again and again while most points do not change."""
 
     def __init__(self, records: Iterable[Sample] = ()) -> None:
         self._of_points: dict[Point, list[Sample]] = {}
@@ -478,7 +478,7 @@ class Tally:
         self._calls.setdefault(operation, set()).add(record.many_calls)
 
     def withdraw(self, point: Point) -> None:
-        """Its samples do not count."""
+        """Remove the samples of a point."""
         if point in self._of_points:
             del self._of_points[point]
             operation, system, _ = point
@@ -489,7 +489,7 @@ class Tally:
 
     @property
     def points(self) -> Iterable[Point]:
-        """That something was measured at."""
+        """The points that have samples."""
         return self._of_points
 
     @property
@@ -502,22 +502,22 @@ class Tally:
         return self._of_operations.keys()
 
     def systems(self, operation: str) -> list[str]:
-        """Those that did it at any size."""
+        """The systems that did an operation at any size."""
         return list(self._doers.get(operation, ()))
 
     def systems_at(self, rows: int) -> list[str]:
-        """Those that did anything at this size."""
+        """The systems that did anything at this size."""
         return list(self._systems.get(rows, ()))
 
     def revision(self, operation: str, system: str) -> tuple[int, bool]:
-        """Another one whenever a summary of the two may be another."""
+        """A value that changes whenever a summary of this operation and system may have changed."""
         line = self._lines.get((operation, system))
         return line.revision if line else 0, self._is_repeated(operation)
 
     def line(
         self, operation: str, system: str, quantity: str = "seconds", samples: str | None = None
     ) -> dict[int, Summary]:
-        """By the number of rows, as `summaries`."""
+        """The summaries of one operation and system, by the number of rows."""
         line = self._lines.get((operation, system), _Line())
         pairs = ((point[2], self.summary(point, quantity, samples)) for point in line.points)
         return {rows: summary for rows, summary in pairs if summary is not None}
@@ -525,13 +525,14 @@ class Tally:
     def summaries(
         self, quantity: str = "seconds", samples: str | None = None, operation: str | None = None
     ) -> dict[Point, Summary]:
-        """As `summaries` of records: of one operation when it is given, `samples` being a key of SAMPLES."""
+        """Like the function `summaries`, of one operation if it is given; `samples` is a key of SAMPLES."""
         points = self._of_points if operation is None else self._of_operations.get(operation, ())
         pairs = ((point, self.summary(point, quantity, samples)) for point in points)
         return {point: summary for point, summary in pairs if summary is not None}
 
     def summary(self, point: Point, quantity: str = "seconds", samples: str | None = None) -> Summary | None:
-        """None where nothing of the kind was measured; the same object until there are more samples."""
+        """The summary of a point, or None if there are no such samples. It stays the same object until there
+        are more."""
         records = self._of_points.get(point)
         if records is None:
             return None
@@ -548,13 +549,13 @@ class Tally:
         return summary[1]
 
     def _is_repeated(self, operation: str) -> bool:
-        """Whether its first call and the later ones are told apart."""
+        """Whether an operation's first call and the later ones are distinguished."""
         return len(self._calls.get(operation, ())) > 1
 
 
 @dataclass
 class _Line:
-    """What one system did of one operation."""
+    """The points of one system and operation."""
 
     points: list[Point] = field(default_factory=list)
     revision: int = 0

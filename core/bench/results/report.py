@@ -1,5 +1,6 @@
-"""A benchmark as tables. Of each workload: times by size, then once for all sizes latencies where calls were
-timed one by one, memory, sizes on disk, and where no right answer was known beforehand who agreed."""
+"""A benchmark as tables. For each workload: times by size; then, for all sizes, latencies of calls that were
+timed one by one, memory, sizes on disk and, if the right answers were not known beforehand, which systems
+agreed."""
 
 from __future__ import annotations
 
@@ -53,7 +54,7 @@ NOTHING = "–"
 
 @dataclass(frozen=True)
 class GridLine:
-    """`cells` are by system; `standing` says how the subject stands, where that is told."""
+    """`cells` are by system; `standing` is that of the subject, if it is shown."""
 
     label: str
     cells: Mapping[str, str]
@@ -62,8 +63,8 @@ class GridLine:
 
 @dataclass(frozen=True)
 class Grid:
-    """`subject` is the system that the others are compared with; of cells that are `wide` half as many stand
-    beside each other."""
+    """`subject` is the system that the others are compared with; `wide` halves the number of columns of a
+    table."""
 
     title: str
     subject: str
@@ -71,8 +72,8 @@ class Grid:
     wide: bool = False
 
     def tables(self, most: int) -> list[ReportTable]:
-        """One; where there are more than `most` systems they stand below each other, in tables of at most
-        so many lines of the grid beside each other."""
+        """The grid as one table, with a column for each system. With more than `most` systems, it has a row
+        for each system instead, in several tables with at most `most` lines of the grid as columns."""
         if not self.lines:
             return []
         beside = most // 2 if self.wide else most
@@ -96,7 +97,7 @@ class Grid:
         return ReportTable(title, ("", *(line.label for line in lines)), tuple(rows))
 
     def _columns(self, lines: Sequence[GridLine]) -> dict[str, list[str]]:
-        """The cells by what stands above them, or before them."""
+        """The cells by their column header, or by their row header."""
         standing = {f"{entry_named(self.subject).title} against the best other": [o.standing for o in lines]}
         systems = {
             entry_named(name).title: [line.cells.get(name, NOTHING) for line in lines]
@@ -112,9 +113,9 @@ class Grid:
 def comparison_cells(
     summaries: Mapping[str, Summary], subject: str, text_of: Callable[[float], str], spread: bool
 ) -> dict[str, str]:
-    """A cell for each system: its median, the spread of its samples, and how the subject did against it.
+    """A cell for each system: its median, the spread of its samples, and the comparison with the subject.
 
-    What is within 5 % of the least is bold.
+    Values within 5 % of the lowest are bold.
     """
     least = min((one.median for one in summaries.values() if one.median > 0), default=0.0)
     best = {name for name, one in summaries.items() if 0 < one.median < least * EQUAL_WITHIN}
@@ -132,12 +133,13 @@ def comparison_cells(
 
 
 def agreement_tables(workload: Workload, records: Sequence[Sample], before: str = "") -> list[ReportTable]:
-    """One, or none where answers were known. Those that differ are failures, and not among `records`."""
+    """A table of the systems that agreed; none if answers were known beforehand. Answers that differ are
+    failures, and not among `records`."""
     agreements = _agreements(workload, points_of(records)) if workload.check is Check.AGREED else {}
     lines = tuple(
         (words, "all" if len(agreements) == 1 else "; ".join(titles)) for words, titles in agreements.items()
     )
-    title = f"{before}Answers, of which none was known beforehand"
+    title = f"{before}Answers, none of which was known beforehand"
     return [ReportTable(title, ("answers", "operations"), lines)] if lines else []
 
 
@@ -146,17 +148,17 @@ def points_of(records: Iterable[Sample]) -> set[Point]:
 
 
 def shown_check(workload: Workload, points: Iterable[Point]) -> str:
-    """How the answers that were measured were checked, in a sentence; of none, how they will be."""
+    """A sentence on how the answers were checked, or will be checked if there are none yet."""
     points = set(points)
     if points and workload.check is not Check.AGREED:
-        return f"Every answer that has a time equals the right one, {workload.check.value}."
+        return f"Every timed answer equals the right one, {workload.check.value}."
     agreements = _agreements(workload, points)
     if not agreements:
         return workload.check.sentence
     if len(agreements) == 1:
-        return f"Nobody knew the right answers beforehand; they are {next(iter(agreements))}."
+        return f"The right answers were not known beforehand; they are {next(iter(agreements))}."
     parts = (f"{words}: {', '.join(titles)}" for words, titles in agreements.items())
-    return f"Nobody knew the right answers beforehand. {_capital('; '.join(parts))}."
+    return f"The right answers were not known beforehand. {_capital('; '.join(parts))}."
 
 
 def _capital(text: str) -> str:
@@ -164,7 +166,7 @@ def _capital(text: str) -> str:
 
 
 def _agreements(workload: Workload, points: Iterable[Point]) -> dict[str, list[str]]:
-    """The titles of operations by who gave the same answer, at the size where they are fewest."""
+    """The titles of operations by the systems that agreed, at the size with the fewest."""
     answered: dict[str, dict[int, set[str]]] = {}
     for operation, system, rows in points:
         answered.setdefault(operation, {}).setdefault(rows, set()).add(system)
@@ -178,12 +180,12 @@ def _agreements(workload: Workload, points: Iterable[Point]) -> dict[str, list[s
 def _words(systems: set[str]) -> str:
     titles = [entry_named(name).title for name in in_order(systems)]
     if len(titles) == 1:
-        return f"{titles[0]} alone: checked against nobody"
+        return f"from {titles[0]} alone, with nothing to check against"
     return f"agreed by {len(titles)} systems"
 
 
 def overview_table(records: Sequence[Sample]) -> ReportTable:
-    """Empty where no system was measured beside another."""
+    """A table of the standings by workload and size; empty if no two systems were measured together."""
     header = ("workload", "rows", "system", "ahead", "level", "behind", "furthest behind", "furthest ahead")
     lines = (
         _line(name, rows, list(group_standings))
@@ -219,26 +221,26 @@ def _rows(one: Standing) -> int:
 
 
 def _link(title: str) -> str:
-    """To the heading of that name, as GitHub calls its anchors."""
+    """A link to the heading of that name, with GitHub's form of anchors."""
     anchor = re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
     return f"[{title}](#{anchor})"
 
 
 PAGE_COLUMNS, TERMINAL_COLUMNS = 8, 4
-"""More systems than these stand below each other."""
+"""With more systems than these, each has a row instead of a column."""
 
 SIGNS = (
-    "Beside a time: ± is the standard deviation, as a share of the median; ÷ 3.1 says that Lamella (or else\n"
-    "the first system) takes that time divided by 3.1, × 2.0 twice that time, ≈ that they are within 5 %."
+    "Beside a time: ± is the standard deviation, as a share of the median; ÷ 3.1 means that Lamella (or, if\n"
+    "missing, the first system) takes that time divided by 3.1, × 2.0 twice that time, ≈ within 5 % of it."
 )
 
 
 def report_tables(
     records: Sequence[Sample], most: int = PAGE_COLUMNS, placed: bool = True
 ) -> list[ReportTable]:
-    """Workload by workload, with at most so many systems beside each other. None for no records.
+    """The tables of all workloads, with at most `most` columns of systems. Empty if there are no records.
 
-    `placed` says in each line which place Lamella has, and how it did against the best other.
+    `placed` adds to each line the place of Lamella, and its comparison with the best other system.
     """
     groups = by_workload(records)
     reports = (
@@ -250,7 +252,7 @@ def report_tables(
 
 
 def text_report(records: Sequence[Sample]) -> str:
-    """Empty for no records."""
+    """The report as text; empty if there are no records."""
     reports = report_tables(records, TERMINAL_COLUMNS, placed=False)
     groups = by_workload(records)
     checks = [_check_line(name, group, len(groups) > 1) for name, group in groups.items()]
@@ -261,13 +263,13 @@ def text_report(records: Sequence[Sample]) -> str:
 def _check_line(name: str, records: Sequence[Sample], titled: bool) -> str:
     workload = workload_or_none(name)
     if workload is None:
-        return f"{name}: this workload is not known here, so it has no tables."
+        return f"{name}: this version does not know the workload, so it has no tables."
     return (f"{workload.title}: " if titled else "") + shown_check(workload, points_of(records))
 
 
 @dataclass(frozen=True)
 class _Call:
-    """An operation, or its first or its later calls, with its samples by size and system."""
+    """An operation, or its first or later calls, with its samples."""
 
     operation: Operation
     call: str
@@ -299,7 +301,7 @@ class _WorkloadReport:
 
     @cached_property
     def calls(self) -> list[_Call]:
-        """In the workload's order, the first call of a question before the later ones."""
+        """The calls in the workload's order, the first call of a question before the later ones."""
         groups = by_call(self.records)
         return [
             _Call(operation, call, groups[operation.id, call])
@@ -329,7 +331,7 @@ class _WorkloadReport:
         return GridLine(call.title, cells, shown_standing(standing) if standing and self.placed else "")
 
     def _latencies(self) -> Grid:
-        title = "Calls timed one by one: p50 / p95 / p99, and how many a second at the mean"
+        title = "Calls timed one by one: p50 / p95 / p99, and calls per second by the mean"
         timed_calls = [call for call in self.calls if any(record.many_calls for record in call.records)]
         lines = [
             GridLine(
@@ -346,7 +348,7 @@ class _WorkloadReport:
         return self._bytes("Peak memory (medians)", "peak_rss_bytes", with_memory)
 
     def _sizes(self) -> Grid:
-        """The later calls of an operation count, where they are told apart."""
+        """The sizes on disk, after the later calls of an operation if these are distinguished."""
         last_calls = {call.operation.id: call for call in self.calls if call.operation.resizes}
         return self._bytes("Size on disk (medians)", "disk_bytes", list(last_calls.values()), "after ")
 
@@ -365,7 +367,7 @@ class _WorkloadReport:
         return Grid(f"{self._before}{title}", self._subject, lines, wide)
 
     def _at(self, rows: int) -> str:
-        """Needless where all is of one size."""
+        """The size as a suffix, if there are several sizes."""
         return f", {shown_rows(rows)}" if len(self._rows) > 1 else ""
 
     @property
@@ -382,7 +384,7 @@ class _WorkloadReport:
 
 
 def _call_count(summaries_of: Mapping[str, Summary]) -> str:
-    """How many calls; the fewest and the most, where systems differ."""
+    """The number of calls, as a range if systems differ."""
     counts = sorted({summary.count for summary in summaries_of.values()})
     return f"{'–'.join(f'{count:,}' for count in dict.fromkeys((counts[0], counts[-1])))} calls"
 

@@ -1,8 +1,8 @@
-"""Results files: one run on its way to another computer, as a database of saved runs compressed by gzip.
+"""Results files, which carry one run to another computer: a database of saved runs, compressed by gzip.
 
-A file from somewhere else is not trusted. It is unpacked in memory, up to a limit; nothing in its schema is
-run; every value must have the type of its column; names are made visible; and what it says can be run again
-names no program, folder or file of this computer.
+Files from elsewhere are not trusted. They are unpacked in memory, up to a limit; nothing in their schema is
+run; every value must have the type of its column; control characters in names are made visible; and commands
+to repeat them name no program, folder or file of this computer.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ from lamella.core.bench.results.run_tables import (
 from lamella.core.errors import BadData, FileProblem, shown
 
 MOST_ROWS = 2_000_000
-"""Of its tables together, which are read into memory."""
+"""The maximum number of rows of all tables together, which are read into memory."""
 
 MOST_CELL = 1 << 25
-"""Bytes of one value: a sample may have the latencies of a million calls."""
+"""The maximum size of one value in bytes: a sample may have the latencies of a million calls."""
 
 SUFFIX = ".results"
 NO_RESULTS = "this is not a results file"
 WRITE_RESULTS = "`lamella bench --show RUN --export FILE` writes one"
-_ASK_ANEW = "Copy it again from where it came from"
+_ASK_ANEW = "Copy it again from its source"
 _SQLITE, _GZIP = b"SQLite format 3\0", b"\x1f\x8b"
 
 
 def write_results_file(run: SavedRun, path: Path) -> None:
-    """Raises FileProblem. The same run makes the same bytes."""
+    """Write a run to a file. The same run gives the same bytes. Raises FileProblem."""
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
         create_tables(connection)
         insert_run(connection, run)
@@ -54,7 +54,7 @@ def write_results_file(run: SavedRun, path: Path) -> None:
 
 
 def read_results_file(path: Path) -> SavedRun:
-    """The run of a results file, or all of a file of saved runs in one. Raises FileProblem for any other."""
+    """The run in a results file, or all runs of a file of saved runs combined. Raises FileProblem."""
     try:
         with closing(_unpacked(path)) as connection:
             _refuse_what_acts(connection, path)
@@ -66,13 +66,14 @@ def read_results_file(path: Path) -> SavedRun:
     except (sqlite3.Error, BadData, UnicodeDecodeError) as error:
         raise FileProblem(path, "the results file is damaged", str(error), _ASK_ANEW) from error
     if not runs:
-        raise FileProblem(path, NO_RESULTS, "It holds no run", WRITE_RESULTS)
+        raise FileProblem(path, NO_RESULTS, "It has no runs", WRITE_RESULTS)
     combined = combine(runs)
     return replace(combined, choice=_for_this_computer(combined.choice))
 
 
 def _for_this_computer(choice: Choice | None) -> Choice | None:
-    """What can be run again without the files and programs of another computer; None where nothing can."""
+    """The choice without the folder and interpreter of the other computer; None if it needs files from
+    there."""
     if choice is None:
         return None
     user_files = [
@@ -99,7 +100,8 @@ def _unpacked(path: Path) -> sqlite3.Connection:
 
 
 def _refuse_what_acts(connection: sqlite3.Connection, path: Path) -> None:
-    """Views, triggers, and tables whose rows are computed: reading these would run what a file says."""
+    """Refuse views, triggers, virtual tables and computed columns: reading them would run code of the
+    file."""
     acts = """
         SELECT type, name FROM sqlite_master
         WHERE type IN ('view', 'trigger') OR sql LIKE 'CREATE VIRTUAL%'
@@ -114,11 +116,12 @@ def _refuse_many_rows(connection: sqlite3.Connection, path: Path) -> None:
     counts = (connection.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in RUN_TABLES)
     in_batches = connection.execute("SELECT ifnull(sum(samples), 0) FROM batches").fetchone()[0]
     if (rows := sum(counts) + in_batches) > MOST_ROWS:
-        raise FileProblem(path, NO_RESULTS, f"It has {rows:,} rows, and {MOST_ROWS:,} are the most")
+        raise FileProblem(path, NO_RESULTS, f"It has {rows:,} rows; the maximum is {MOST_ROWS:,}")
 
 
 def _database(path: Path) -> bytes:
-    """Raises FileProblem for a file that cannot be a results file, before more than MOST_BYTES are read."""
+    """The uncompressed database. Raises FileProblem if it cannot be a results file; reads at most
+    MOST_BYTES."""
     try:
         with path.open("rb") as file:
             start = file.read(len(_SQLITE))
@@ -133,7 +136,8 @@ def _database(path: Path) -> bytes:
         why = error.strerror or str(error)
         raise FileProblem(path, "cannot be read", why, "Choose another file") from error
     if len(content) > MOST_BYTES:
-        raise FileProblem(path, NO_RESULTS, f"Unpacked it is larger than {MOST_BYTES:,} bytes", WRITE_RESULTS)
+        what = f"Uncompressed, it is larger than {MOST_BYTES:,} bytes"
+        raise FileProblem(path, NO_RESULTS, what, WRITE_RESULTS)
     if not content.startswith(_SQLITE):
         raise FileProblem(path, NO_RESULTS, _begins(content), WRITE_RESULTS)
     return content

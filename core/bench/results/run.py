@@ -1,4 +1,4 @@
-"""A benchmark as it is saved: what was asked, everything it told, and when."""
+"""A benchmark as it is saved: what it measured, when, and all its results."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from lamella.core.bench.results.records import Record, Sample
 
 @dataclass(frozen=True)
 class SavedRun:
-    """`id` is 0 until it is saved. `choice` is None where this version no longer knows its workloads.
+    """`id` is 0 until it is saved. `choice` is None if this version no longer knows its workloads.
 
-    `ended` are the child processes of the benchmark, from which later ones are estimated.
+    `ended` are the child processes of the benchmark, which serve to estimate later ones.
     """
 
     started: datetime
@@ -42,7 +42,7 @@ class SavedRun:
 
     @property
     def samples(self) -> Sequence[Sample]:
-        """Its records, in batches where they are saved as such: for what is said of all of them together."""
+        """Its records, or their batches if they are saved as such, for statistics over all of them."""
         return self.records.batches if isinstance(self.records, Records) else self.records
 
 
@@ -66,7 +66,7 @@ class RunSummary:
 
     @classmethod
     def of(cls, run: SavedRun) -> RunSummary:
-        """Of one that is in no file of saved runs."""
+        """The summary of a run that is not in a file of saved runs."""
         outcomes: list[Sample | Failure] = [*run.samples, *run.failures]
         first = run.surroundings[0].environment if run.surroundings else {}
         return cls(
@@ -87,12 +87,12 @@ class RunSummary:
 
     @property
     def tags(self) -> tuple[str, ...]:
-        """The words of its note that begin with #, without that."""
+        """The words of its note that begin with #, without the #."""
         return tuple(dict.fromkeys(_TAG.findall(self.note)))
 
     def matches(self, text: str) -> bool:
-        """Whether each word of `text` is in what the run is called, what it measured, where and when; a word
-        that begins with # is a tag."""
+        """Whether each word of `text` is in the run's title, note, command, machine or start time, or in what
+        it measured; words that begin with # are tags."""
         words = text.casefold().split()
         tags = {word[1:] for word in words if _TAG.fullmatch(word)}
         if not tags <= {tag.casefold() for tag in self.tags}:
@@ -115,8 +115,7 @@ _TAG = re.compile(r"(?<![\w#])#(\w[\w.-]*)")
 
 @dataclass
 class Recording:
-    """Collects a benchmark for `SavedRuns.save`: give `receive` to it as its listener, or call that from
-    one."""
+    """Collects a benchmark for `SavedRuns.save`: pass `receive` as its listener, or call it from one."""
 
     choice: Choice
     started: datetime = field(default_factory=lambda: datetime.now(UTC))
@@ -141,7 +140,7 @@ class Recording:
                 self.ended.append(message)
 
     def run(self) -> SavedRun:
-        """As it is now: the benchmark may be over or have been stopped."""
+        """The run with its results so far: the benchmark may still run, be over or have been stopped."""
         return SavedRun(
             started=self.started,
             title=self.choice.title,
@@ -161,8 +160,8 @@ class Recording:
 
 
 def combine(runs: Sequence[SavedRun]) -> SavedRun:
-    """One run of them all: of each workload and size what the last of them has that measured it, so that
-    everything that is compared was measured in one run. One under another interpreter stands beside them.
+    """Combine runs into one. Each workload and size comes from the last run that measured it, so that all
+    values that are compared were measured in one run. Runs with another interpreter are combined separately.
     """
     if len(runs) == 1:
         return runs[0]
@@ -191,19 +190,20 @@ def combine(runs: Sequence[SavedRun]) -> SavedRun:
 
 
 def _variant(run: SavedRun) -> str:
-    """What ran all of its systems; empty where that is what usually does."""
+    """The variant of all systems of a run; empty if they are the usual ones or differ."""
     measured: list[Sample | Failure] = [*run.samples, *run.failures]
     variants = {entry_named(one.system).variant for one in measured}
     return variants.pop() if len(variants) == 1 else ""
 
 
 def by_system(surroundings: Sequence[Surroundings], workload: str | None = None) -> dict[str, dict[str, Any]]:
-    """What files of results say of each system and its machine: in this workload, or its first."""
+    """The description of each system and its machine for results files: in this workload, or in the first one
+    that it took part in."""
     last_first = [one for one in surroundings if workload in (None, one.workload)]
     return {one.system: describe_surroundings(one) for one in reversed(last_first)}
 
 
 def describe_surroundings(surroundings: Surroundings) -> dict[str, Any]:
-    """What a file of results says of one system and the machine it ran on."""
+    """The description of one system and its machine for results files."""
     environment: Mapping[str, Any] = surroundings.environment
     return {"version": surroundings.version, "description": surroundings.description, **environment}

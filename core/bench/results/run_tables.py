@@ -1,6 +1,6 @@
-"""The tables of saved runs: their schema, what a run is as rows of them, and what rows of a file may hold.
+"""The tables of saved runs: their schema, runs as rows, and checks of the rows of a file.
 
-Version 1 had a row for each sample, which is still read; version 2 has one for each batch.
+Version 1 had a row for each sample and can still be read; version 2 has a row for each batch.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from lamella.core.errors import BadData, FileProblem, shown, visible
 
 VERSION = 2
 APPLICATION = 0x6C616D72  # "lamr"
-WAY_OUT = "Move the file away, or delete it: the next benchmark begins a new one"
+WAY_OUT = "Move the file away or delete it: the next benchmark creates a new one"
 _POINT = "workload TEXT NOT NULL, backend TEXT NOT NULL"
 _OF_RUN = "run INTEGER NOT NULL REFERENCES runs ON DELETE CASCADE"
 RUN_TABLES = ("runs", "samples", "batches", "failures", "unsupported", "surroundings", "ended")
@@ -61,7 +61,7 @@ BATCHES = (
     "CREATE INDEX batches_by_point ON batches (workload, operation, backend, rows)",
     "CREATE INDEX batches_by_run ON batches (run)",
 )
-"""What version 2 has and version 1 had not. `figures` is JSON, or empty."""
+"""What version 2 added. `figures` is JSON, or empty."""
 
 TABLES = (
     """CREATE TABLE runs (
@@ -90,26 +90,26 @@ TABLES = (
 
 
 def has_tables(connection: sqlite3.Connection, path: Path, writing: bool = False) -> bool:
-    """Whether the file has our tables; False for one that is empty. Inside a transaction that is open.
+    """Whether the file has these tables; False if it is empty. Needs an open transaction.
 
-    A file of version 1 becomes one of this version for `writing`; for reading, the table that it lacks is a
-    temporary one. Raises FileProblem for a file of another program or of a later version.
+    A file of version 1 is upgraded if `writing`; for reading, a temporary table replaces the one that it
+    lacks. Raises FileProblem for a file of another program or of a later version.
     """
-    # One statement sees one state of the file: another process may be creating the tables.
+    # A single statement, because another process may be creating the tables.
     version, application, entries = connection.execute(
         "SELECT user_version, application_id, (SELECT count(*) FROM sqlite_master)"
         " FROM pragma_user_version, pragma_application_id"
     ).fetchone()
     if application != APPLICATION:
         if entries:
-            raise FileProblem(path, "this is a database, but not of saved runs", fix=WAY_OUT)
+            raise FileProblem(path, "this database does not contain saved runs", fix=WAY_OUT)
         return False
     if version > VERSION:
         raise FileProblem(
             path,
             "the saved runs were written by a later version of the program",
-            f"The file has version {version}, and {VERSION} is the latest known here",
-            "Use that version, or move the file away: the next benchmark begins a new one",
+            f"The file has version {version}, but this program reads versions up to {VERSION}",
+            "Use that version, or move the file away: the next benchmark creates a new one",
         )
     if missing := _columns_of_version(version) - _columns(connection):
         names = ", ".join(sorted(missing))
@@ -127,7 +127,7 @@ def _add_batches(connection: sqlite3.Connection, writing: bool) -> None:
 
 
 def _columns(connection: sqlite3.Connection) -> set[str]:
-    """As table.column."""
+    """The columns of all tables, as table.column."""
     rows = connection.execute(
         "SELECT m.name, c.name FROM sqlite_master AS m, pragma_table_info(m.name) AS c WHERE m.type = 'table'"
     )
@@ -144,7 +144,7 @@ def _columns_of_version(version: int) -> frozenset[str]:
 
 
 def create_tables(connection: sqlite3.Connection) -> None:
-    """Inside the transaction that is open."""
+    """Create the tables. Needs an open transaction."""
     for statement in TABLES:
         connection.execute(statement)
     connection.execute(f"PRAGMA application_id = {APPLICATION}")
@@ -152,7 +152,7 @@ def create_tables(connection: sqlite3.Connection) -> None:
 
 
 def insert_rows(connection: sqlite3.Connection, table: str, items: Sequence[Mapping[str, Any]]) -> int:
-    """Rows of the same columns; the number of the last one, 0 for none."""
+    """Insert rows with equal columns. Return the id of a single row, otherwise 0."""
     if not items:
         return 0
     names = ", ".join(items[0])
@@ -165,11 +165,11 @@ def insert_rows(connection: sqlite3.Connection, table: str, items: Sequence[Mapp
 
 
 MOST_LATENCIES = 1 << 25
-"""Characters of the latencies of a sample in version 1: of a million calls."""
+"""The maximum number of characters of a sample's latencies in version 1: those of a million calls."""
 
 
 def insert_run(connection: sqlite3.Connection, run: SavedRun) -> int:
-    """The number it has from now on. Inside the transaction that is open."""
+    """Save a run and return its number. Needs an open transaction."""
     number = insert_rows(connection, "runs", [_run_row(run)])
     for table, items in (
         ("batches", [_batch_row(batch) for batch in batches_of(run.records)]),
@@ -183,7 +183,7 @@ def insert_run(connection: sqlite3.Connection, run: SavedRun) -> int:
 
 
 def select_run(connection: sqlite3.Connection, number: int) -> SavedRun:
-    """Everything of a run that is there."""
+    """Everything about an existing run. Raises BadData."""
 
     def of(table: str) -> list[dict[str, Any]]:
         rows = connection.execute(f"SELECT * FROM {table} WHERE run = ? ORDER BY rowid", (number,))
@@ -191,7 +191,7 @@ def select_run(connection: sqlite3.Connection, number: int) -> SavedRun:
 
     row = connection.execute("SELECT * FROM runs WHERE id = ?", (number,)).fetchone()
     if row is None:
-        raise BadData(f"Run {number} is listed, but not there")
+        raise BadData(f"Run {number} is listed, but does not exist")
     run = SavedRun(
         id=number,
         started=_moment(row["started"]),
@@ -225,7 +225,7 @@ def _run_row(run: SavedRun) -> dict[str, Any]:
 
 
 def _systems(run: SavedRun) -> Sequence[str]:
-    """Those that were asked for, by the names that they have in the results."""
+    """The systems that were chosen, by their names in the results."""
     measured = {plain_name(name): name for name in dict.fromkeys(one.system for one in run.samples)}
     return [measured.get(name, name) for name in run.choice.systems] if run.choice else ()
 
@@ -251,7 +251,7 @@ def _json(text: Any, *kinds: type) -> Any:
     except (TypeError, ValueError, RecursionError) as error:
         raise BadData(f"{shown(text)} is not JSON", str(error)) from error
     if not isinstance(value, kinds):
-        raise BadData(f"{shown(text)} is JSON of another kind than its column has")
+        raise BadData(f"{shown(text)} is not the kind of JSON that its column holds")
     return value
 
 
@@ -298,7 +298,7 @@ _BATCH_CHECKS = {
 _UNSOUND = (
     f"CASE {' '.join(f'WHEN NOT ({check}) THEN {name!r}' for name, check in _BATCH_CHECKS.items())} END"
 )
-"""The column of a batch that holds what it cannot."""
+"""SQL for the name of a column of a batch that has an impossible value."""
 
 
 def _batches(connection: sqlite3.Connection, number: int) -> list[Batch]:
@@ -308,10 +308,10 @@ def _batches(connection: sqlite3.Connection, number: int) -> list[Batch]:
 def _checked_batches(
     connection: sqlite3.Connection, which: str, values: Sequence[Any]
 ) -> Iterator[tuple[int, Batch]]:
-    """With the numbers of their runs. Raises BadData."""
+    """The batches, with the numbers of their runs. Raises BadData."""
     wrong = connection.execute(f"SELECT {_UNSOUND} FROM {which} AND {_UNSOUND} IS NOT NULL LIMIT 1", values)
     if (bad := wrong.fetchone()) is not None:
-        raise BadData(f"A batch of samples is damaged: its {bad[0]} cannot be")
+        raise BadData(f"A batch of samples is damaged: its {bad[0]} is impossible")
     cursor = connection.cursor()
     cursor.row_factory = None
     rows = cursor.execute(f"SELECT run, {', '.join(_BATCH)} FROM {which} ORDER BY rowid", values).fetchall()
@@ -346,7 +346,7 @@ _SOUND = " AND ".join(
         *(f"({name} = 0 OR {name} BETWEEN {LEAST_SECONDS} AND {MOST_SECONDS})" for name in _SECONDS),
     ]
 )
-"""What `typed` asks of a record. SQLite looks at half a million of them in the time of ten thousand here."""
+"""The checks that `typed` makes of a record, as SQL: fifty times faster than in Python."""
 
 
 def _of_version_1(connection: sqlite3.Connection, number: int) -> tuple[Batch, ...]:
@@ -356,13 +356,13 @@ def _of_version_1(connection: sqlite3.Connection, number: int) -> tuple[Batch, .
 def _checked_samples(
     connection: sqlite3.Connection, which: str, values: Sequence[Any]
 ) -> Iterator[tuple[int, Batch]]:
-    """As `_checked_batches`, of version 1."""
+    """Like `_checked_batches`, for version 1."""
     names = ", ".join(_SAMPLE)
     unsound = connection.execute(f"SELECT {names} FROM {which} AND NOT ({_SOUND}) LIMIT 1", values).fetchone()
     if unsound is not None:
         latencies, figures = _calls(unsound["latencies"])
-        typed(Record, dict(unsound) | {"latencies": latencies, "figures": figures})  # says what is wrong
-        raise BadData("A sample has more latencies than any benchmark measures")
+        typed(Record, dict(unsound) | {"latencies": latencies, "figures": figures})  # raises with the reason
+        raise BadData("A sample has more latencies than a benchmark can measure")
     cursor = connection.cursor()
     cursor.row_factory = None
     lines = cursor.execute(f"SELECT run, {names} FROM {which} ORDER BY run, rowid", values)
@@ -385,7 +385,7 @@ def _rows_of_version_1(records: Iterable[tuple[Any, ...]]) -> Iterator[Row]:
 def samples_of_point(
     connection: sqlite3.Connection, workload: str, operation: str, system: str, rows: int
 ) -> list[tuple[int, datetime, list[Sample]]]:
-    """Of every run that has some, oldest first."""
+    """The samples of a point in every run that has some, oldest first."""
     of_point = "WHERE workload = ? AND operation = ? AND backend = ? AND rows = ?"
     point = (workload, operation, system, rows)
     samples: dict[int, list[Sample]] = {}
@@ -402,7 +402,7 @@ _NO_CALLS: tuple[tuple[float, ...], Figures | None] = ((), None)
 
 
 def _calls(text: str) -> tuple[tuple[float, ...], Figures | None]:
-    """Of many calls that were timed one by one: each, or figures of them."""
+    """The latencies of many calls that were timed one by one, or figures that replace them."""
     value = _json(text, list, dict)
     return ((), typed(Figures, value)) if isinstance(value, dict) else (seconds_of(value), None)
 

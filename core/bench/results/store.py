@@ -1,7 +1,7 @@
-"""The runs that were saved: a SQLite file of benchmarks, each with all its samples.
+"""The saved runs: a SQLite file of benchmarks, each with all its samples.
 
-Every method opens the file and closes it, so any thread or process may use it beside others. The file and its
-folder are made by the first `save`. `results_file` has what carries a run to another computer.
+Every method opens and closes the file, so that any threads and processes can use it at the same time. The
+first `save` creates the file and its folder. `results_file` writes a run to a file for another computer.
 """
 
 from __future__ import annotations
@@ -48,26 +48,27 @@ _T = TypeVar("_T")
 
 
 class UnknownRun(LamellaError):
-    """A number that no saved run has."""
+    """There is no saved run with this number."""
 
 
 class SavedRuns:
-    """Raises FileProblem, and leaves the file alone, where it is damaged, foreign, or of a later version."""
+    """The file of saved runs. All methods raise FileProblem, and do not change the file, if it is damaged, of
+    another program, or of a later version."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def save(self, run: SavedRun) -> int:
-        """The number it has from now on; `run.id` is not looked at."""
+        """Save a run and return its number; `run.id` is ignored."""
         with self._writing() as connection:
             return insert_run(connection, run)
 
     def runs(self) -> list[RunSummary]:
-        """Newest first; none where nothing was ever saved."""
+        """The summaries of all runs, newest first."""
         return self._rows(SUMMARIES, run_summary)
 
     def run(self, number: int) -> SavedRun:
-        """Everything of one run. Raises UnknownRun."""
+        """Everything about one run. Raises UnknownRun."""
         with self._reading() as connection:
             if connection is None:
                 raise self._unknown([number])
@@ -75,21 +76,21 @@ class SavedRuns:
             return select_run(connection, number)
 
     def delete(self, numbers: Iterable[int]) -> None:
-        """Raises UnknownRun, and deletes none, where one is not there."""
+        """Delete runs. Raises UnknownRun, and deletes none, if one does not exist."""
         keys = [(number,) for number in dict.fromkeys(numbers)]
         with self._writing() as connection:
             self._need(connection, [number for (number,) in keys])
             connection.executemany("DELETE FROM runs WHERE id = ?", keys)
 
     def note(self, number: int, text: str) -> None:
-        """Give a run a note instead of the one it has; its words that begin with # are tags.
+        """Replace the note of a run; words in it that begin with # are tags.
 
         Raises UnknownRun, and BadData for a note that is too long.
         """
         if len(text) > MOST_NOTE:
             raise BadData(
-                f"A note has at most {MOST_NOTE:,} characters, and this one has {len(text):,}",
-                fix="Shorten it; what is longer has a place in a file",
+                f"A note can have at most {MOST_NOTE:,} characters; this one has {len(text):,}",
+                fix="Shorten it, or write longer text to a file",
             )
         with self._writing() as connection:
             self._need(connection, [number])
@@ -103,7 +104,7 @@ class SavedRuns:
             return samples_of_point(connection, workload, operation, system, rows) if connection else []
 
     def costs(self) -> Costs:
-        """What the children of all saved runs took, over what is known without any."""
+        """The costs of the child processes of all saved runs, over the shipped ones."""
         return shipped_costs(self.ended())
 
     def ended(self) -> list[Ended]:
@@ -111,9 +112,9 @@ class SavedRuns:
         return self._rows(ENDED, ended_of)
 
     def move_aside(self) -> Path:
-        """Give the file another name beside its own, so that the next `save` begins a new one; the new path.
+        """Rename the file, so that the next `save` creates a new one, and return the new path.
 
-        For a damaged file: programs that have it open keep it.
+        This is for a damaged file; programs that have it open keep using it.
         """
         names = (self.path.with_name(f"{self.path.stem}-{n}{self.path.suffix}") for n in count(1))
         with self._problems_named():
@@ -127,7 +128,7 @@ class SavedRuns:
 
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection | None]:
-        """One state of the file; None where nothing was ever saved."""
+        """A read transaction; None if nothing was ever saved."""
         with self._problems_named():
             if not self.path.exists():
                 yield None
@@ -138,7 +139,7 @@ class SavedRuns:
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
-        """One transaction, on a file that has its tables."""
+        """A write transaction, on a file that has its tables."""
         with self._problems_named():
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with closing(self._connected("rwc")) as connection:
@@ -166,7 +167,7 @@ class SavedRuns:
         except sqlite3.OperationalError as error:
             what, fix = (
                 "the saved runs cannot be used now",
-                "Check the folder, the disk's space and who has it open",
+                "Check the folder, the free disk space, and which programs have it open",
             )
             raise FileProblem(self.path, what, str(error), fix) from error
         except sqlite3.DatabaseError as error:
@@ -189,7 +190,7 @@ class SavedRuns:
 
 @dataclass(frozen=True)
 class TrendPoint:
-    """What one run says: the statistic over its samples, and the ends of an error bar."""
+    """The value of one run: the statistic over its samples, and the ends of an error bar."""
 
     run: int
     started: datetime
@@ -209,10 +210,10 @@ def trend(
     quantity: str = "seconds",
     call: str | None = None,
 ) -> list[TrendPoint]:
-    """Oldest run first; runs without a sample have no point.
+    """The values of a point in all saved runs, oldest first; runs without a sample are skipped.
 
-    `quantity` is a numeric field of a record. `call` is "first" or "again" where a question's calls are told
-    apart; left out, the later calls count where there are some. Raises FileProblem.
+    `quantity` is a numeric field of a record. `call` is "first" or "again" if a question's calls are
+    distinguished; left out, the later calls count if there are any. Raises FileProblem.
     """
     samples = saved_runs.samples_of(workload, operation, system, rows)
     points = [(run, started, _summary_of_call(records, call, quantity)) for run, started, records in samples]

@@ -172,7 +172,7 @@ def test_bars_rank_the_systems_of_each_operation_and_tell_who_is_missing(
     assert told["Read, 10 rows", "Lamella"] == "100 ms"
     assert told["Read, 10 rows", "SQLite (synchronous off)"] == "200 ms  2.0 ×"
     assert told["Query, 10 rows", "SQLite (synchronous off)"] == "wrong answer: Wrong answer: 1 instead of 2"
-    assert told["Query, 10 rows", "CSV"] == "cannot: it has no queries"
+    assert told["Query, 10 rows", "CSV"] == "not supported: it has no queries"
     panel.view.display.show_view("sentences")
     assert panel.view.table.rowCount() == 3
 

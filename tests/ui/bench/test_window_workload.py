@@ -48,7 +48,7 @@ def test_acts_in_the_window_are_measured_and_their_answers_right(tmp_path: Path)
     assert all(record.peak_rss_bytes > 0 and record.columns == 20 for record in records)
     report = text_report(records)
     assert "Filter: longest hold" in report and "Peak memory" in report
-    assert "Every answer that has a time equals the right one" in report
+    assert "Every timed answer equals the right one" in report
 
 
 @pytest.mark.usefixtures("window_system")
