@@ -1,4 +1,4 @@
-"""ONE table of what is done to the rows and columns of a table: the Change dialog is a view of it.
+"""The one table of acts on a table's rows and columns; the Change dialog shows it.
 
 An act is plain data. It says what it would do, and does it in one commit:
 
@@ -50,8 +50,8 @@ Chosen = Condition | Iterable[int] | None
 
 
 class Act(Protocol):
-    """`effect` says exactly what would happen, or with `most` what would to the first so many rows, which
-    takes a moment; `apply` does it. Both raise `LamellaError` for what does not fit the table."""
+    """`effect` computes exactly what would happen, or with `most` only what would happen to the first `most`
+    rows, which is quick; `apply` does it. Both raise `LamellaError` if the act does not fit the table."""
 
     def effect(
         self, table: Table, where: Chosen = None, job: Job | None = None, most: int | None = None
@@ -68,7 +68,7 @@ def _chosen(table: Table, where: Chosen) -> tuple[TableVersion, Where]:
 
 @dataclass(frozen=True)
 class Update:
-    """Update operators, see `Table.update_where`."""
+    """Apply update operators, see `Table.update_where`."""
 
     operators: Operators
 
@@ -84,7 +84,7 @@ class Update:
 
 @dataclass(frozen=True)
 class CastColumn:
-    """See `Columns.cast`. It is for all rows: a column has one type."""
+    """See `Columns.cast`. Always applies to all rows, because a column has one type."""
 
     column: str
     type: TypeName
@@ -119,7 +119,7 @@ class CastColumn:
 
 def _refuse_rows(table: Table, where: Chosen, why: str) -> None:
     if where is not None:
-        raise BadData(f"{table.name}: this is done to all rows", why, "Leave where= out")
+        raise BadData(f"{table.name}: this applies to all rows", why, "Leave where= out")
 
 
 @dataclass(frozen=True)
@@ -202,7 +202,7 @@ class DropDuplicates:
 
 @dataclass(frozen=True)
 class Delete:
-    """See `Table.delete`; without `where`, of all rows."""
+    """See `Table.delete`; without `where`, it deletes all rows."""
 
     def effect(
         self, table: Table, where: Chosen = None, job: Job | None = None, most: int | None = None
@@ -218,8 +218,8 @@ class Delete:
 
 @dataclass(frozen=True)
 class Upsert:
-    """See `Table.upsert`. `data` is anything that `insert` takes; a function gives it each time anew, as of a
-    file. With `keep` "refuse", rows of one key that are alike count once."""
+    """See `Table.upsert`. `data` is anything that `insert` takes, or a function that returns it anew each
+    time, such as one that reads a file. With `keep` "refuse", identical rows of one key count once."""
 
     data: Any
     on: Sequence[str]
@@ -239,7 +239,7 @@ class Upsert:
         return table.upsert(rows, on, message=message, job=job, keep=keep)
 
     def _rows(self) -> Any:
-        """Can be gone through more than once."""
+        """The data in a form that can be iterated more than once."""
         data = repeatable(self.data() if callable(self.data) else self.data)
         return data.read_all() if isinstance(data, pa.RecordBatchReader) else data
 
@@ -257,8 +257,8 @@ def _same(operand: Any) -> Any:
 
 @dataclass(frozen=True)
 class Assignment:
-    """What one column is set to: an update operator with its label, what is asked for it, and the operand
-    that is made of the answer. `hint` is an example of it."""
+    """How one column is set: an update operator with its label, the kind of input it needs (`asks`), and the
+    operand made from that input. `hint` is an example of input."""
 
     id: str
     label: str
@@ -274,7 +274,7 @@ class Assignment:
         return OPERATORS[self.operator].fits(kind)
 
     def type_of_answer(self, kind: pa.DataType) -> pa.DataType:
-        """Of a value or an item that a column of this type is given."""
+        """The type of a value, or of an item, to give to a column of this type."""
         return kind.value_type if self.asks == "item" and is_list(kind) else kind
 
 
@@ -326,17 +326,18 @@ ASSIGNMENT_BY_ID = {one.id: one for one in ASSIGNMENTS}
 
 
 def assignments_for(kind: pa.DataType, inside: bool = False) -> list[Assignment]:
-    """Those that fit a column of this type, or a field of this type `inside` a struct."""
+    """The assignments that fit a column of this type, or a field of this type `inside` a struct."""
     return [one for one in ASSIGNMENTS if one.fits(kind) and not (inside and one.id == "fill_from")]
 
 
 def update_of(lines: Sequence[tuple[str, Assignment, Any]]) -> Update:
-    """The update of columns, what is done to each, and the answers. Raises `BadData` for a column in two."""
+    """Build an update from lines of column, assignment and input. Raises `BadData` for a column in two
+    lines."""
     operators: dict[str, dict[str, Any]] = {}
     named = set()
     for column, one, answer in lines:
         if column in named:
-            raise BadData(f"column '{column}' is changed twice", "which comes first would decide")
+            raise BadData(f"column '{column}' is changed twice", "the result would depend on their order")
         named.add(column)
         operators.setdefault(one.operator, {})[column] = one.operand(answer)
     return Update(operators)
@@ -344,8 +345,8 @@ def update_of(lines: Sequence[tuple[str, Assignment, Any]]) -> Update:
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of act, as it is offered. `some_rows`: whether rows are chosen for it. `verb` begins the text of
-    the button, "Change 12 rows"."""
+    """A kind of act, as it is offered. `some_rows`: whether it can apply to selected rows. `verb` begins the
+    label of the button, "Change 12 rows"."""
 
     id: str
     label: str

@@ -1,4 +1,5 @@
-"""A comparison applied to the table of its earlier side, in one commit: its rows become the later ones."""
+"""Applies a comparison to the table of its earlier side, in one commit: its rows become those of the later
+side."""
 
 from __future__ import annotations
 
@@ -22,14 +23,14 @@ from lamella.core.store.table import Table
 
 @dataclass(frozen=True)
 class Kinds:
-    """Which differences are applied: without `removed`, as an upsert does."""
+    """Which differences to apply; without `removed` this is like an upsert."""
 
     added: bool = True
     changed: bool = True
     removed: bool = False
 
     def counts(self, comparison: Comparison) -> tuple[int, int, int]:
-        """Rows that are inserted, updated and deleted."""
+        """The numbers of rows to insert, update and delete."""
         return (
             len(comparison.added) if self.added else 0,
             len(comparison.changed) if self.changed else 0,
@@ -38,7 +39,7 @@ class Kinds:
 
 
 def why_not_applicable(comparison: Comparison, table: Table) -> str:
-    """Why differences cannot be applied to a table; empty where they can. Blocks."""
+    """The reason why differences cannot be applied to a table; empty if they can. Blocks."""
     if comparison.before.token[0] != table.snapshot().token[0]:
         return f"{table.name} is not the earlier side of the comparison"
     if comparison.before.token[1] != table.version:
@@ -53,10 +54,10 @@ def apply_comparison(
     message: str = "",
     job: Job | None = None,
 ) -> Commit:
-    """Change the cells that differ, add the rows that the later side alone has, and delete those that it
-    lacks, as far as `kinds` says, in one commit. Columns that the table lacks are left out.
+    """Change the cells that differ, add the rows that only the later side has, and delete those that it
+    lacks, as `kinds` selects, in one commit. Columns that the table lacks are skipped.
 
-    Raises `VersionConflict` where the table has changed since it was compared, `BadData` where it is not the
+    Raises `VersionConflict` if the table has changed since the comparison, `BadData` if it is not the
     earlier side, `TypeConflict` naming a column for a value that does not fit it; nothing changes then.
     """
     chosen, work = kinds or Kinds(), job or Job()
@@ -64,7 +65,7 @@ def apply_comparison(
     if problem:
         if comparison.before.token[0] != table.snapshot().token[0]:
             raise BadData(
-                f"The differences cannot be applied: {problem}", fix="Compare it the other way round"
+                f"The differences cannot be applied: {problem}", fix="Swap the sides of the comparison"
             )
         raise VersionConflict(f"The differences cannot be applied: {problem}", fix="Compare it again")
     pairs = comparison.common
@@ -78,14 +79,14 @@ def apply_comparison(
 
 def _ids(comparison: Comparison, rows: np.ndarray) -> np.ndarray:
     before = comparison.before
-    assert before.ids is not None, "it is a table's"
+    assert before.ids is not None, "it is a table"
     return np.sort(to_numpy(rows_of(before, rows, [before.ids]).column(0)))
 
 
 def _changed_cells(comparison: Comparison, pairs: tuple[ColumnPair, ...], job: Job) -> Iterator[pa.Table]:
-    """A table of `_id` and one column each, with the cells that differ and no others."""
+    """Yield tables of `_id` and one column each, with only the cells that differ."""
     before, after = comparison.before, comparison.after
-    assert before.ids is not None, "it is a table's"
+    assert before.ids is not None, "it is a table"
     for first in range(0, len(comparison.changed), ROWS_A_BLOCK):
         here = slice(first, first + ROWS_A_BLOCK)
         earlier, later = comparison.changed_before[here], comparison.changed[here]
@@ -110,7 +111,7 @@ def _added_rows(comparison: Comparison, pairs: tuple[ColumnPair, ...]) -> pa.Tab
 
 
 def _fitting(values: pa.Array, pair: ColumnPair, comparison: Comparison) -> pa.Array:
-    """As the table has the column."""
+    """The values in the type of the table's column."""
     column = _there(pair.before)
     if values.type.equals(column.type):
         return values

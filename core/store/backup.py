@@ -24,7 +24,7 @@ PART = ".part"
 
 @dataclass(frozen=True)
 class Copies:
-    """`damaged` are the store's own files that hold other bytes than were written."""
+    """How many files and bytes were copied. `damaged` are files of the store whose checksums differ."""
 
     copied: int
     bytes: int
@@ -34,11 +34,11 @@ class Copies:
 def copy_files(
     source_paths: StorePaths, named: Mapping[str, str], target_paths: StorePaths, link: bool, job: Job
 ) -> Copies:
-    """Copy files that are not in the target yet, or damaged there; `named` gives each one's checksum, which
-    is empty where an earlier format had none.
+    """Copy files that are missing or damaged in the target; `named` maps each file to its checksum, which is
+    empty for files of an earlier format.
 
-    Raises `FileProblem` where a copy does not read back as it was written, and `StoreProblem` for what is
-    none of the store's files.
+    Raises `FileProblem` where a copy does not read back as it was written, and `StoreProblem` for a name
+    that does not belong to the store.
     """
     copied = total = 0
     damaged = []
@@ -56,7 +56,8 @@ def copy_files(
 
 
 def _copy(source: Path, target: Path, link: bool, expected: str) -> bool:
-    """Whether the copy has the checksum: one of a damaged file has not."""
+    """Copy a file; return whether the copy has the expected checksum, which it does not if the source is
+    damaged."""
     part = target.with_name(target.name + PART)
     part.unlink(missing_ok=True)
     if link:
@@ -76,9 +77,10 @@ DRAFT = f"{MARK}.part"
 
 
 def mark(target: Path, source: Path, catalogs: Sequence[str]) -> None:
-    """Say that `target` is a backup of `source`, and has a catalog with one of these checksums, or none yet.
+    """Record that `target` is a backup of `source`, and that its catalog, if any, has one of these checksums.
 
-    Said before a catalog is replaced, of the old one and the new, it is true whenever a crash comes.
+    Written before a catalog is replaced, with the checksums of the old and the new one, the record holds
+    even after a crash.
     """
     part = target / DRAFT
     part.write_text(json.dumps({"of": str(source), "catalogs": catalogs}), "utf-8")
@@ -88,12 +90,12 @@ def mark(target: Path, source: Path, catalogs: Sequence[str]) -> None:
 
 
 def refuse_other(source: Path, target: Path) -> list[str]:
-    """Raise `StoreProblem` unless `target` is new or an unchanged backup of `source`; the checksum of the
-    catalog it has."""
+    """Raise `StoreProblem` unless `target` is new or an unchanged backup of `source`; return the checksum of
+    its catalog, if it has one."""
     StorePaths(target).refuse_links(MARK, DRAFT)
     if target == source or source in target.parents:
         raise StoreProblem(
-            f"{target}: a backup inside the store itself helps nobody", fix="Choose another folder"
+            f"{target}: a backup cannot be inside the store itself", fix="Choose another folder"
         )
     if not target.exists() or (target.is_dir() and {p.name for p in target.iterdir()} <= {DRAFT}):
         return []
@@ -109,7 +111,7 @@ def refuse_other(source: Path, target: Path) -> list[str]:
     if checksum not in mark.get("catalogs", ()):
         raise StoreProblem(
             f"{target}: the backup was changed since it was made",
-            "Making it anew would lose those changes",
+            "Backing up again would lose those changes",
             "Choose a new folder",
         )
     return [checksum]
@@ -120,10 +122,10 @@ def refuse_open(
     what: str = "the backup is open as a store",
     fix: str = "Close it, or choose a new folder",
 ) -> None:
-    """Raise `StoreBusy` while somebody has the store there open: its catalog can neither be replaced nor, in
-    this process, be read beside SQLite, which would take SQLite's locks away.
+    """Raise `StoreBusy` while somebody has the store there open. Its catalog must not be replaced then, nor
+    may this process read the file directly, because closing it would release SQLite's locks.
 
-    What a crash left in a log is in the catalog afterwards.
+    Afterwards a log that a crash left behind is merged into the catalog.
     """
     try:
         with closing(sqlite3.connect(target / CATALOG, timeout=0, isolation_level=None)) as connection:
@@ -150,9 +152,9 @@ ATTEMPTS = 5
 
 @dataclass(frozen=True)
 class Backup:
-    """What was copied, and how many files an earlier backup in the same place had already.
+    """What was copied; `kept` is how many files an earlier backup in the same folder already had.
 
-    `damaged` are files of the store that hold other bytes than were written, and so do their copies.
+    `damaged` are files of the store whose checksums differ; their copies are damaged too.
     """
 
     path: Path
@@ -170,7 +172,8 @@ class Backup:
 def back_up(catalog: Catalog, target: Path, link: bool, job: Job) -> Backup:
     """Copy a store to `target`, a new folder or an earlier backup of the same store.
 
-    Cut short at any moment, even by a crash, an earlier backup is whole, and the next one can be made.
+    If it is interrupted at any moment, even by a crash, an earlier backup stays intact, and the next one can
+    be made.
     """
     catalog.refuse_replaced()
     source = catalog.path.parent
@@ -195,7 +198,7 @@ def restore(backup: Path, target: Path, link: bool, job: Job) -> Backup:
     with _disk_problems(target, link):
         occupied = target.exists() and (not target.is_dir() or any(target.iterdir()))
     if occupied:
-        raise StoreProblem(f"{target}: there is something here already", fix="Choose a new folder")
+        raise StoreProblem(f"{target}: something already exists here", fix="Choose a new folder")
     StorePaths(backup).refuse_links()
     if not (backup / CATALOG).exists():
         raise StoreProblem(f"{backup}: there is no store here", fix="Check the path")
@@ -213,7 +216,7 @@ def restore(backup: Path, target: Path, link: bool, job: Job) -> Backup:
 def _copied(
     catalog: Catalog, target: Path, link: bool, job: Job, ready: Callable[[Path], None]
 ) -> Backup:  # fmt: skip
-    """A file may be let go of between the catalog's copy and its own: then both are copied again. `ready` is
+    """Copy the catalog, then its files. If a file is removed in between, both are copied again. `ready` is
     called with the new catalog when all files are there."""
     part = target / (CATALOG + PART)
     for _ in range(ATTEMPTS):
@@ -234,7 +237,7 @@ def _copied(
 
 
 def _take_over(part: Path, target: Path, named: Collection[str]) -> None:
-    """From here on the backup is the new one; what only the last one named is removed."""
+    """Replace the old catalog by the new one, and remove the files that only the old one names."""
     _remove(target / CATALOG, ("-wal", "-shm"))
     part.replace(target / CATALOG)
     sync(target)
@@ -254,7 +257,7 @@ def _sync_folders(data: Path) -> None:
 
 @contextmanager
 def _removed_if_new(target: Path) -> Iterator[None]:
-    """A folder that was made for a copy which then fails is taken away again."""
+    """Create the target folder for a copy; if the copy fails, remove a folder that was new."""
     new = not target.exists()
     try:
         target.mkdir(parents=True, exist_ok=True)
@@ -270,8 +273,8 @@ def _disk_problems(target: Path, link: bool) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        plain = "Check that you may write there, and the disk's space"
-        fix = "Hard links need the same disk: leave link=True out" if link else plain
+        plain = "Check the free space and your permission to write there"
+        fix = "Hard links work only on the same disk: leave link=True out" if link else plain
         why = error.strerror or str(error)
         raise FileProblem(target, "the backup could not be written", why, fix) from error
 
@@ -280,5 +283,5 @@ def _damaged(path: Path) -> FileProblem:
     return FileProblem(
         path,
         "holds other bytes than were written: its checksum differs",
-        fix="Restore another backup, or open this one and read what is whole",
+        fix="Restore another backup, or open this one and read what is intact",
     )

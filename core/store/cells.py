@@ -30,8 +30,8 @@ from lamella.core.store.folder import Staging
 class CellChanges:
     """New values of some rows: ascending `ids`, and one value for each in every column (by column id).
 
-    `made` is the version that changed them; where two change one cell, the later one holds. A change file's
-    values are read when they are asked for.
+    `made` is the version that made the change; of two changes of a cell, the later one applies. Values of a
+    change file are read when they are needed.
     """
 
     ids: np.ndarray
@@ -46,7 +46,7 @@ class CellChanges:
 
 
 def to_batch(values: Mapping[int, pa.Array], entries: Mapping[int, int]) -> tuple[str, bytes]:
-    """Columns as (their catalog entries, an Arrow IPC record batch message without its schema)."""
+    """Encode columns as (their catalog entries, an Arrow IPC record batch message without its schema)."""
     return _entry_list(tuple(map(entries.__getitem__, values))), _message(values)
 
 
@@ -65,7 +65,7 @@ def _message(values: Mapping[int, pa.Array]) -> bytes:
 
 @dataclass(frozen=True)
 class BatchColumns:
-    """What batches of the same catalog entries have in common."""
+    """The columns that batches of the same catalog entries share."""
 
     keys: tuple[int, ...]
     types: tuple[pa.DataType, ...]
@@ -78,18 +78,18 @@ class BatchColumns:
     def of(
         cls, catalog: Path, columns: str, type_of: Callable[[int], tuple[int, pa.DataType]]
     ) -> BatchColumns:
-        """`type_of` tells the column id and type of a catalog entry."""
+        """Parse a list of entries; `type_of` returns the column id and type of an entry."""
         types = list(map(type_of, whole_numbers(catalog, "pending entries", "columns", columns)))
         return cls(tuple(key for key, _ in types), tuple(kind for _, kind in types))
 
 
 def from_batch(columns: BatchColumns, batch: bytes, about: str) -> BatchValues:
-    """The way back from `to_batch`: read when a value is asked for. `about` names the entry in a message."""
+    """Decode what `to_batch` made, when a value is needed. `about` names the entry in errors."""
     return BatchValues(columns.keys, columns.schema, batch, about)
 
 
 def latest(changes: Iterable[CellChanges], columns: Iterable[Column]) -> list[CellChanges]:
-    """The last value each cell was given, as few groups of columns that changed in the same rows."""
+    """The last value of each cell, in few groups of columns that changed in the same rows."""
     ordered = list(changes)
     touching: dict[int, list[int]] = {}
     for number, cells in enumerate(ordered):
@@ -119,8 +119,8 @@ def _latest_of(columns: Sequence[Column], changes: list[CellChanges]) -> CellCha
 def _tables(
     changes: Iterable[CellChanges], columns: Sequence[Column], schema: pa.Schema
 ) -> Iterator[pa.Table]:
-    """These columns of all. Most columns of commits that are alike are put together at once; of commits that
-    each changed others a group has few, which are taken one by one."""
+    """Yield these columns of all changes. If a group has most columns of similar commits, their batches are
+    concatenated at once; otherwise, the columns are taken one by one."""
     for shape, run in groupby((cells.values for cells in changes), _shape):
         if shape and 2 * len(columns) > len(shape[0]):
             batches = (rows.select([str(c.key) for c in columns]).columns for rows in end_to_end(run))
@@ -132,8 +132,8 @@ def _tables(
 
 
 def end_to_end(changes: Iterable[Mapping[int, pa.Array]]) -> Iterator[pa.Table]:
-    """The values of all in order, under the names `str(key)`: what commits of one shape left, one after the
-    other, is one table. Each has a column at least, since rows are counted by them."""
+    """Concatenate changes in order, with the names `str(key)`: consecutive commits of one shape become one
+    table. Each change must have at least one column, because rows are counted by it."""
     for shape, run in groupby(changes, _shape):
         if shape:
             alike = [values for values in run if isinstance(values, BatchValues)]
@@ -169,7 +169,7 @@ SUFFIX = ".cells"
 
 
 class FileValues(StoredValues):
-    """The values of a change file by column id, decoded whenever they are asked for."""
+    """The values of a change file by column id, decoded on each access."""
 
     def __init__(self, segment: FileSegment) -> None:
         self._segment = segment
@@ -182,8 +182,8 @@ class FileValues(StoredValues):
                 raise FileProblem(
                     self._segment.path,
                     f"has no column '{names[key]:.60}'",
-                    "The catalog says that it has",
-                    "Verify the store, which tells what else is damaged, and restore a backup",
+                    "The catalog says that it does",
+                    "Verify the store to see what else is damaged, and restore a backup",
                 )
         columns = [Column(str(key), schema.field(names[key]).type, key) for key in keys]
         return dict(zip(keys, _whole(self._segment, columns), strict=True))
@@ -208,7 +208,7 @@ def read_cells(segment: FileSegment, made: int) -> CellChanges:
 def write_cells(
     cells: CellChanges, columns: Mapping[int, Column], staging: Staging
 ) -> tuple[WrittenFile, ...]:
-    """Stage the cells as change files; `columns` are the table's by id."""
+    """Stage the cells as change files; `columns` are the table's columns by id."""
     changed = (ID_COLUMN, *(columns[key] for key in cells.values))
     arrays = [from_numpy(np.ascontiguousarray(cells.ids)), *cells.values.values()]
     rows = pa.Table.from_arrays(arrays, schema=pa.schema([pa.field(c.name, c.type) for c in changed]))

@@ -1,4 +1,4 @@
-"""What updates, upserts, transforms and deletes stage: which rows change and into what."""
+"""Builds the changes of updates, upserts, transforms and deletes: which rows change and into what."""
 
 from __future__ import annotations
 
@@ -64,7 +64,8 @@ def update_change(
     message: str,
     ignore_missing: bool = False,
 ) -> Change:
-    """Rows found by `on` get the other columns' values, those that each of `rows` has."""
+    """Update the rows that the columns `on` identify with the other columns' values, as far as each of `rows`
+    gives them."""
     data = rows.table
     refuse_keys(state.snapshot.name, on)
     if not data.num_rows:
@@ -85,12 +86,12 @@ def update_change(
 def assign_change(
     state: TableVersion, ids: np.ndarray, rows: PartialRows, take_ids: TakeIds, message: str
 ) -> Change:
-    """The rows of `ids` (ascending) get the values of the one row that is given; what stays the same is no
+    """Set the values of the one given row in the rows of `ids` (ascending); values that stay the same are no
     change."""
     names = rows.table.column_names
     if ID in names:
         raise BadData(
-            f"{state.snapshot.name}: {ID} cannot be changed", "it is how rows are found", "Leave it out"
+            f"{state.snapshot.name}: {ID} cannot be changed", "it identifies the row", "Leave it out"
         )
     refuse_odd_keys(state, names)
     if not len(ids):
@@ -103,7 +104,7 @@ def assign_change(
 
 
 def refuse_odd_keys(state: TableVersion, names: Sequence[str]) -> None:
-    """Raises `BadData` for an empty key, and `UnknownColumn` for a dotted one that leads into no column."""
+    """Raise `BadData` for an empty key, and `UnknownColumn` for a dotted one that names no column."""
     if any(map(is_odd, names)):
         refuse_odd_names(state.snapshot.name, names, {c.name: c.type for c in state.columns})
 
@@ -116,7 +117,7 @@ def operator_change(
     message: str,
     job: Job | None = None,
 ) -> Change:
-    """The rows of `ids` (ascending) as update operators change them; what stays the same is no change."""
+    """Apply update operators to the rows of `ids` (ascending); values that stay the same are no change."""
     old, new = assigned_values(state, ids, assignments, job or Job())
     return replace_change(state, ids, old, new, take_ids, message)
 
@@ -128,7 +129,8 @@ Values = dict[str, pa.Array]
 def assigned_values(
     state: TableVersion, ids: np.ndarray, assignments: Sequence[Assignment], job: Job
 ) -> tuple[Values, Values]:
-    """Columns of the rows of `ids` (ascending) before and after, so many rows at a time."""
+    """The columns of the rows of `ids` (ascending) before and after, computed in batches of `ROWS_AT_ONCE`
+    rows."""
     names = set(columns_read(assignments))
     columns = [c for c in state.columns if c.name in names]
     whole = cache(lambda name: _all_cells(state, name, job))
@@ -145,7 +147,7 @@ def assigned_values(
 
 
 def _joined(parts: Sequence[Values]) -> Values:
-    """Columns of the type that takes those of all parts."""
+    """Concatenate the columns of all parts, each in the common type."""
     if len(parts) == 1:
         return parts[0]
     tables = [pa.Table.from_arrays(list(part.values()), names=list(part)) for part in parts]
@@ -155,7 +157,7 @@ def _joined(parts: Sequence[Values]) -> Values:
 
 
 def _all_cells(state: TableVersion, name: str, job: Job) -> tuple[np.ndarray, pa.Array]:
-    """Of a column of all rows."""
+    """The ids of all rows, and the values of one column."""
     column = next(c for c in state.columns if c.name == name)
     parts = [rows for rows in tables(state.snapshot, (ID_COLUMN, column), Unreported(job)) if rows.num_rows]
     if not parts:
@@ -165,7 +167,7 @@ def _all_cells(state: TableVersion, name: str, job: Job) -> tuple[np.ndarray, pa
 
 
 def stored_values(state: TableVersion, ids: np.ndarray, columns: Sequence[Column]) -> dict[str, pa.Array]:
-    """What the rows of `ids` (ascending) hold in these columns, by name."""
+    """The values of the rows of `ids` (ascending) in these columns, by name."""
     positions = state.locate(ids)
     if len(ids) == 1:
         arrays = arrays_at(state.snapshot, int(positions[0]), columns)
@@ -182,7 +184,7 @@ def replace_change(
     take_ids: TakeIds,
     message: str,
 ) -> Change:
-    """`new` values by column for the rows of `ids` (ascending), where they differ from those `old`."""
+    """Change the rows of `ids` (ascending) in which a value of `new` differs from `old`, both by column."""
     if not len(ids) or not new:
         return Change(message, state.columns)
     plan, arrays, places = differing_values(state, old, new, take_ids)
@@ -193,7 +195,7 @@ def replace_change(
 def changed_cells(
     ids: np.ndarray, old: Mapping[str, pa.Array], new: Mapping[Column, pa.Array]
 ) -> CellChanges | None:
-    """The `new` values of the rows in which any of them differs from those `old`; None where none does."""
+    """The `new` values of the rows in which any of them differs from `old`; None if none does."""
     return _cells_at(np.flatnonzero(_differ(old, new)), ids, new)
 
 
@@ -207,16 +209,16 @@ def _cells_at(places: np.ndarray, ids: np.ndarray, values: Mapping[Column, pa.Ar
 def differing_values(
     state: TableVersion, old: Mapping[str, pa.Array], new: Mapping[str, pa.Array], take_ids: TakeIds
 ) -> tuple[ColumnPlan, dict[Column, pa.Array], np.ndarray]:
-    """What `new` makes of the columns, the values as they will be stored, and the places of the rows that
-    any of them changes."""
+    """How `new` changes the columns, the values as they will be stored, and the indices of the rows in which
+    any of them differs from `old`."""
     plan, values = fit_to_columns(state, pa.Table.from_arrays(list(new.values()), names=list(new)), take_ids)
     arrays = {c: in_one(values.column(i)) for i, c in enumerate(plan.columns)}
     return plan, arrays, np.flatnonzero(_differ(old, arrays))
 
 
 def whole_values(state: TableVersion, ids: np.ndarray, rows: PartialRows) -> PartialRows:
-    """`rows` for those of `ids` (ascending), with columns that are whole: fields of structs that are not
-    given as the table holds them, and the values of dotted keys inside their columns."""
+    """Complete `rows`, given for the rows of `ids` (ascending): fields of structs that are not given are
+    taken from the table, and the values of dotted keys are placed inside their columns."""
     if not rows.documents and not any("." in name for name in rows.table.column_names):
         return rows
     types = {c.name: c.type for c in state.columns}
@@ -232,7 +234,8 @@ def delete_change(state: TableVersion, ids: np.ndarray, message: str) -> Change:
 
 
 def fit_to_columns(state: TableVersion, values: pa.Table, take_ids: TakeIds) -> tuple[ColumnPlan, pa.Table]:
-    """`values` in the types they will be stored in, and what that makes of the table's columns."""
+    """Convert `values` to the types they will be stored in, and plan how the table's columns change for
+    that."""
     own = own_columns(state, values.schema)
     if own is not None:
         return own, values
@@ -243,7 +246,7 @@ def fit_to_columns(state: TableVersion, values: pa.Table, take_ids: TakeIds) -> 
 
 
 def own_columns(state: TableVersion, schema: pa.Schema) -> ColumnPlan | None:
-    """The plan for data of these names and types where the table's are the same."""
+    """The plan for data whose names and types match the table's columns; None if they do not."""
     plan = state.plans.of(schema)
     if plan is None:
         known = {c.name: c for c in state.columns}
@@ -256,9 +259,9 @@ def own_columns(state: TableVersion, schema: pa.Schema) -> ColumnPlan | None:
 
 
 def refuse_keys(name: str, on: Sequence[str]) -> None:
-    """Raise `BadData` for no column to find rows by, and for one that is named twice."""
+    """Raise `BadData` if no key column is given, or one is named twice."""
     if not on:
-        raise BadData(f"{name}: nothing says by which columns to find rows", fix="Name one or more in on=")
+        raise BadData(f"{name}: no key columns are given to find rows by", fix="Name one or more in on=")
     twice = [key for place, key in enumerate(on) if key in on[:place]]
     if twice:
         raise BadData(f"{name}: column '{twice[0]}' is named twice in on=", fix="Name each column once")
@@ -271,7 +274,7 @@ def complete_values(
     values: pa.Table,
     left_out: Mapping[str, np.ndarray],
 ) -> pa.Table:
-    """`values` for the rows of `ids`, with what a row holds already where nothing was given."""
+    """Fill `values`, given for the rows of `ids`, with stored values where nothing was given."""
     if not left_out:
         return values
     known = {c.name: c for c in state.columns}
@@ -303,7 +306,7 @@ def refuse_missing_keys(name: str, rows: PartialRows, on: Sequence[str]) -> None
 
 
 def _differ(current: Mapping[str, pa.Array], new: Mapping[Column, pa.Array]) -> np.ndarray:
-    """Which rows any of the new values changes."""
+    """Which rows have a new value that differs."""
     changed = np.zeros(len(next(iter(new.values()))), bool)
     for column, values in new.items():
         now = current.get(column.name)
@@ -314,7 +317,7 @@ def _differ(current: Mapping[str, pa.Array], new: Mapping[Column, pa.Array]) -> 
 def _matching_rows(
     state: TableVersion, data: pa.Table, on: Sequence[str], ignore_missing: bool
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Ascending ids of the rows that `on` finds, and the place in `data` of the row for each."""
+    """The ascending ids of the rows that `on` identifies, and for each the index of its row in `data`."""
     if list(on) == [ID]:
         row_ids = row_ids_of(state, data.column(ID))
         if len(row_ids) == 1 and not ignore_missing:
@@ -342,7 +345,8 @@ def upsert_change(
     message: str,
     keep: str = "refuse",
 ) -> Change:
-    """Rows found by `on` get the other columns' values; the others are new, and get `set_on_insert` too."""
+    """Update the rows that `on` identifies with the other columns' values; insert the others, with
+    `set_on_insert` in addition."""
     name = state.snapshot.name
     refuse_keys(name, on)
     if not rows.table.num_rows:
@@ -368,7 +372,7 @@ def upsert_change(
 
 
 def rows_of_keys(rows: PartialRows, on: Sequence[str], keep: str, name: str) -> PartialRows:
-    """One row for each key, the first or the last of those given; all of them where `keep` is "refuse"."""
+    """Keep one row for each key, the first or the last of those given; all of them if `keep` is "refuse"."""
     if text_of(keep, f"{name}: keep") not in ("refuse", "first", "last"):
         raise BadData(f"{name}: keep is '{keep}'", fix="Say 'refuse', 'first' or 'last'")
     if keep == "refuse":
@@ -378,15 +382,15 @@ def rows_of_keys(rows: PartialRows, on: Sequence[str], keep: str, name: str) -> 
     if keep == "first":
         return rows.take(places[firsts == places])
     last = np.zeros(len(firsts), np.int64)
-    last[firsts] = places  # of several that are written to one place, the last counts
+    last[firsts] = places  # of several writes to one index, the last wins
     return rows.take(last[firsts == places])
 
 
 def _whole_rows(
     state: TableVersion, rows: PartialRows, matches: Matches, set_on_insert: Mapping[str, Any]
 ) -> tuple[PartialRows, Matches]:
-    """`rows` with columns that are whole, those that are found before those that are new, and where they are
-    then. What is given in part is laid over what the rows found hold."""
+    """Complete `rows`, merging partial values into those stored: the matching rows first, then the new ones;
+    and `matches` for that order."""
     types = {c.name: c.type for c in state.columns}
     if not parts_of(rows, types):
         return rows, matches
@@ -402,11 +406,12 @@ def _whole_rows(
 def insert_instead_change(
     state: TableVersion, where: Where, edits: Sequence[Assignment], take_ids: TakeIds, message: str
 ) -> Change:
-    """One new row for a condition that none meets: what it asks to be equal, changed by the operators."""
+    """Insert one row for a filter that no row meets: the values that the filter requires, then the
+    operators."""
     name = state.snapshot.name
     if where is not None and not isinstance(where, Filter):
         raise BadData(
-            f"{name}: there is no row to change, and none can be inserted", f"the table gives each its {ID}",
+            f"{name}: no row matches, and none can be inserted by its {ID}", "the table assigns ids",
             "Choose rows by a filter",
         )  # fmt: skip
     types = {c.name: c.type for c in state.columns}
@@ -423,7 +428,7 @@ def insert_instead_change(
 
 
 def _equalities(where: Filter | None) -> Iterator[tuple[str, Any]]:
-    """Columns, or fields inside them, and the values they are equal to wherever the condition is met."""
+    """Yield columns, or fields inside them, and the values that the condition requires them to equal."""
     if isinstance(where, And):
         for child in where.children:
             yield from _equalities(child)
@@ -432,7 +437,7 @@ def _equalities(where: Filter | None) -> Iterator[tuple[str, Any]]:
 
 
 def _cell(value: Any, kind: pa.DataType) -> pa.Array:
-    """A value that the condition asks for, read as the column's type, as the condition reads it."""
+    """A value that the condition requires, converted to the column's type as the condition converts it."""
     if kind_of(kind) is Kind.TEXT:
         value = number_text(value) or value
     elif kind_of(kind) not in NESTED:
@@ -448,8 +453,8 @@ def _refuse(state: TableVersion, data: pa.Table, set_on_insert: Mapping[str, Any
     if ID in data.column_names or ID in set_on_insert:
         raise BadData(
             f"{name}: an upsert takes no {ID}",
-            "rows that are not there yet are given theirs by the table",
-            f"Find rows by columns of your own, or update() those whose {ID} you know",
+            "the table assigns the ids of new rows",
+            f"Find rows by other columns, or update() those whose {ID} you know",
         )
     for column in set_on_insert:
         text_of(column, f"{name}: the column name")
@@ -469,7 +474,8 @@ def _with_constants(data: pa.Table, constants: Mapping[str, Any]) -> pa.Table:
 def _cells(
     state: TableVersion, plan: ColumnPlan, rows: PartialRows, matches: Matches, others: set[str]
 ) -> CellChanges | None:
-    """What the rows found are given, without the columns that found them and those for new rows."""
+    """The changed cells of the matching rows, without the columns `others`: the keys and those for new rows
+    only."""
     ids, places = matches.ids, matches.keys
     if not len(ids) or others.issuperset(c.name for c in plan.columns):
         return None
@@ -484,7 +490,7 @@ def with_rows(change: Change, plan: ColumnPlan, rows: pa.Table) -> Change:
 
 
 def integer_update_change(state: TableVersion, row: IntegerRow, message: str) -> Change | None:
-    """Like `updated`; None where the row has other columns than ones of such integers, or no `_id`."""
+    """Like `update_change` for one row of integers; None if it has other columns than such, or no `_id`."""
     if ID not in row.keys or len(row.keys) == 1:
         return None
     row_id, rest = row.without(ID)

@@ -1,4 +1,5 @@
-"""Every change meets the checks of its columns, and new rows get the defaults of what they lack."""
+"""Enforces the checks of columns on every change, and gives new rows the defaults of columns that they
+lack."""
 
 from __future__ import annotations
 
@@ -40,11 +41,11 @@ from lamella.core.store.table_version import Metadata, TableVersion
 
 MOST_NAMED = 5
 Rows = Callable[[int], str]
-"""What to call the row of a value, by its place."""
+"""Describes the row of a value, by the value's index."""
 
 
 def with_defaults(state: TableVersion, change: Change) -> Change:
-    """`change` with the defaults of columns that its new rows lack."""
+    """Return `change` with defaults for columns that its new rows lack."""
     defaults = state.rules.defaults
     if not defaults or change.rows is None:
         return change
@@ -58,7 +59,7 @@ def with_defaults(state: TableVersion, change: Change) -> Change:
 
 
 def new_rows(state: TableVersion, count: int) -> pa.Table:
-    """So many rows of defaults, and of nulls in other columns."""
+    """Make `count` rows with defaults, and nulls in the other columns."""
     defaults = state.rules.defaults
     values = [
         _repeated(defaults[c.key], c.type, count) if c.key in defaults else pa.nulls(count, c.type)
@@ -68,7 +69,7 @@ def new_rows(state: TableVersion, count: int) -> pa.Table:
 
 
 def defaults_by_name(state: TableVersion) -> Mapping[str, pa.Array]:
-    """The defaults of columns, as arrays of one value."""
+    """The defaults of columns by name, as arrays of one value."""
     defaults = state.rules.defaults
     return {c.name: defaults[c.key] for c in state.columns if c.key in defaults} if defaults else {}
 
@@ -76,7 +77,7 @@ def defaults_by_name(state: TableVersion) -> Mapping[str, pa.Array]:
 def fill_left_out(
     rows: pa.Table, left_out: Mapping[str, np.ndarray], defaults: Mapping[str, pa.Array]
 ) -> pa.Table:
-    """`rows` with defaults where a row leaves a column out that others give."""
+    """Fill in defaults where a row leaves out a column that others give."""
     for name, lacks in left_out.items():
         if name in defaults and name in rows.column_names and lacks.any():
             place = rows.schema.get_field_index(name)
@@ -86,7 +87,8 @@ def fill_left_out(
 
 
 def block_with_defaults(block: RowBatch, defaults: Mapping[str, pa.Array]) -> RowBatch:
-    """A block of new rows with what it leaves out. A column is there, too, where a field of it is given."""
+    """Return a block of new rows with defaults for what it leaves out. A column also counts as given if a
+    field of it is."""
     names = set(block.schema.names)
     inside = {name.partition(".")[0] for name in names if "." in name}
     missing = {name: default for name, default in defaults.items() if name not in names | inside}
@@ -99,7 +101,8 @@ def block_with_defaults(block: RowBatch, defaults: Mapping[str, pa.Array]) -> Ro
 
 
 def _filled(values: pa.ChunkedArray, lacks: np.ndarray, default: pa.Array) -> pa.ChunkedArray:
-    """As they are where default and values have no type in common: fitting them to the column says so."""
+    """Fill in the default; leave the values as they are if the types have nothing in common, because fitting
+    them to the column will report that."""
     kind = wider_type(values.type, default.type)
     fit, own = (None, None) if kind is None else (exact_cast(values, kind), exact_cast(default, kind))
     if fit is None or own is None:
@@ -113,13 +116,13 @@ def _repeated(default: pa.Array, kind: pa.DataType, count: int) -> pa.Array:
     return take(default if fit is None else fit, np.zeros(count, np.int64))
 
 
-# ----------------------------------------------------------------- what a change may not break
+# ------------------------------------------------------------------ checking a change
 
 
 @dataclass(frozen=True, eq=False)
 class _Part:
-    """Values that a change gives a column; `row` names the row of each, `ids` are those of rows that are
-    there."""
+    """The values that a change gives a column; `row` describes the row of each, `ids` are the ids of existing
+    rows."""
 
     values: pa.Array
     row: Rows
@@ -127,7 +130,7 @@ class _Part:
 
 
 def refuse_broken(state: TableVersion, change: Change) -> None:
-    """Raise `BrokenCheck` for the first value of `change` that a check of its column does not let in."""
+    """Raise `BrokenCheck` for the first value of `change` that fails a check of its column."""
     rules = _rules_after(state, change)
     if not rules.checks:
         return
@@ -174,7 +177,7 @@ def _file_values(segment: FileSegment, column: Column) -> pa.Array:
 def _refuse_part(table: str, column: Column, checks: ColumnChecks, part: _Part) -> None:
     if checks.required and part.values.null_count:
         place = int(np.argmax(to_numpy(part.values.is_null())))
-        what = f"is required, and {part.row(place)} has no value"
+        what = f"is required, but {part.row(place)} has no value"
         raise _broken(table, column, part, place, what, "", "Give it a value")
     wrong = checks.not_allowed(part.values)
     if len(wrong):
@@ -192,7 +195,7 @@ def _broken(
 
 
 def _refuse_doubles(state: TableVersion, change: Change, column: Column, parts: Sequence[_Part]) -> None:
-    """Nulls are no doubles of each other."""
+    """Raise `BrokenCheck` for a value that occurs twice in a unique column; nulls do not count."""
     pieces = [(part, np.flatnonzero(to_numpy(part.values.is_valid()))) for part in parts]
     pieces = [(part, places) for part, places in pieces if len(places)]
     if not pieces:
@@ -208,8 +211,8 @@ def _refuse_doubles(state: TableVersion, change: Change, column: Column, parts: 
 
     def refusal(number: int, other: str) -> BrokenCheck:
         part, place = origin(number)
-        what = f"is unique, and {part.row(place)} has {_text(values[number])} again"
-        why = f"{other[0].upper()}{other[1:]} has it"
+        what = f"must be unique, but {part.row(place)} repeats {_text(values[number])}"
+        why = f"{other[0].upper()}{other[1:]} already has it"
         return _broken(state.snapshot.name, column, part, place, what, why, "Give another value")
 
     if len(values) > 1:
@@ -229,11 +232,11 @@ def _refuse_doubles(state: TableVersion, change: Change, column: Column, parts: 
         raise refusal(int(lookup.keys[place]), _by_id(lookup.ids[place]))
 
 
-# ------------------------------------------------------------------------- set and forgotten
+# ------------------------------------------------------------------ setting and removing rules
 
 
 def default_change(state: TableVersion, column: Column, value: Any, message: str) -> Change:
-    """The column with this default, None for none. Raises `BadData` for one that its checks do not let in."""
+    """Set the default of a column, None for none. Raises `BadData` for one that fails the column's checks."""
     name = state.snapshot.name
     default = None if value is None else value_array(name, column, [value])
     checks = state.rules.checks.get(column.key, NO_CHECKS)
@@ -251,8 +254,8 @@ def checks_change(
     job: Job,
     message: str,
 ) -> Change:
-    """The column with these checks, None for those that stay as they are. Raises `BrokenCheck` listing the
-    first rows that one does not let in."""
+    """Set checks of a column; None leaves a check as it is. Raises `BrokenCheck` listing the first rows that
+    fail a new check."""
     name, before = state.snapshot.name, state.rules.checks.get(column.key, NO_CHECKS)
     checks = before
     if required is not None:
@@ -263,8 +266,8 @@ def checks_change(
         checks = replace(checks, allowed=_allowed(name, column, one_of))
     if (checks.unique or checks.allowed is not None) and _is_nested(column.type):
         raise BadData(
-            f"{name}: column '{column.name}' holds nested values ({column.type}), which are not compared",
-            fix="Such a column can be required",
+            f"{name}: column '{column.name}' holds nested values ({column.type}), which cannot be compared",
+            fix="Such a column can only be required",
         )
     default = state.rules.defaults.get(column.key)
     if default is not None:
@@ -276,8 +279,8 @@ def checks_change(
 def rules_cast(
     state: TableVersion, notes: Metadata, column: Column, new_column: Column, how: Cast
 ) -> Metadata:
-    """`notes`, in which the rules of `made` are those of `column`, cast. A default that becomes null is
-    none. Raises `BadData` for one that does not survive."""
+    """Copy the rules of `column`, cast to the new type, to `new_column`. A default that becomes null is
+    dropped. Raises `BadData` for a default or value that does not survive."""
     default = state.rules.defaults.get(column.key)
     if default is not None:
         value = _cast(state, column, default, how, "the default")
@@ -305,7 +308,7 @@ def _allowed(table: str, column: Column, one_of: Sequence[Any]) -> pa.Array | No
     if None in one_of:
         raise BadData(
             f"{table}: None is among the values that column '{column.name}' takes",
-            "Null is let in unless the column is required",
+            "Null is allowed unless the column is required",
             "Leave it out",
         )
     return each_once(value_array(table, column, one_of)) if len(one_of) else None
@@ -316,14 +319,14 @@ def _refuse_default(table: str, column: Column, checks: ColumnChecks, default: p
         raise BadData(
             f"{table}: {_text(default[0])} cannot be the default of column '{column.name}'",
             f"It takes {_listing(checks)}",
-            "Give one of these, or forget the default: table.columns.set_default(name, None)",
+            "Give one of these, or remove the default: table.columns.set_default(name, None)",
         )
 
 
 def _refuse_rows(
     state: TableVersion, column: Column, before: ColumnChecks, checks: ColumnChecks, job: Job
 ) -> None:
-    """Raise `BrokenCheck` listing the first rows that a check which is new does not let in."""
+    """Raise `BrokenCheck` listing the first rows that fail a new check."""
     required, unique = checks.required and not before.required, checks.unique and not before.unique
     allowed = checks.allowed is not None and checks.allowed is not before.allowed
     if not (required or unique or allowed):
@@ -358,7 +361,7 @@ def _refuse_doubled_rows(table: str, column: Column, ids: np.ndarray, values: pa
             f"{_text(present[int(i)])} ({ID} {ids[there[first[i]]]} and {ids[there[i]]})"
             for i in again[:MOST_NAMED]
         ]
-        violation = f"{_rows(len(again))} a value that a row before has"
+        violation = f"{_rows(len(again))} a value of an earlier row"
         raise _refused(table, column, "unique", violation, ids[there[again]], some)
 
 

@@ -35,13 +35,15 @@ from lamella.core.validation import text_of
 
 TakeIds = Callable[[int], int]
 CAST_FROM = b"lamella.cast_from"
-"""Noted about a column that a cast made: the ids of those it was before, the last one first."""
+"""The metadata key of a column that a cast made: the ids of the columns it was before, the most recent
+first."""
 
 
 def added(
     state: TableVersion, column: Column, default: Any, after: str | None, job: Job, message: str
 ) -> Change:
-    """One more column, null in every row, or `default`, which its type has to hold and new rows get, too."""
+    """Add a column that is null in every row, or `default`, which must fit its type and becomes the default
+    of new rows."""
     table = state.snapshot.name
     refuse_names(table, [c.name for c in state.columns], [column.name])
     place = 0 if after == ID else len(state.columns)
@@ -65,7 +67,7 @@ def dropped(state: TableVersion, names: Sequence[str], message: str) -> Change:
 
 
 def renamed(state: TableVersion, names: Mapping[str, str], message: str) -> Change:
-    """All at once, so that two columns can swap their names."""
+    """Rename columns, all at once, so that two can swap names."""
     renaming = {c.key: new for c, new in zip(columns_named(state, list(names)), names.values(), strict=True)}
     others = [c.name for c in state.columns if c.key not in renaming]
     refuse_names(state.snapshot.name, others, list(names.values()))
@@ -73,7 +75,7 @@ def renamed(state: TableVersion, names: Mapping[str, str], message: str) -> Chan
 
 
 def reordered(state: TableVersion, names: Sequence[str], message: str) -> Change:
-    """These columns first, the others behind them in the order they had."""
+    """Put these columns first, and the others behind them in their present order."""
     first = columns_named(state, names)
     keys = {c.key for c in first}
     return Change(message, (*first, *(c for c in state.columns if c.key not in keys)))
@@ -82,8 +84,8 @@ def reordered(state: TableVersion, names: Sequence[str], message: str) -> Change
 def cast_change(
     state: TableVersion, name: str, how: Cast, take_ids: TakeIds, job: Job, message: str
 ) -> Change:
-    """The column as another type: where values have to be converted it is a new column in the old one's
-    place, so that earlier versions keep theirs."""
+    """Cast a column. If values have to be converted, a new column replaces the old one, so that earlier
+    versions keep theirs."""
     column, how = columns_named(state, [name])[0], replace(how, to=stored_type(how.to))
     if how.to.equals(column.type):
         return Change(message, state.columns)
@@ -100,7 +102,8 @@ def cast_change(
 
 @dataclass(frozen=True)
 class CastFailures:
-    """`count` values of `column` would be lost; `ids`, `values` and `reasons` are those of the first."""
+    """The values that a cast would lose: `count` in `column`, with the `ids`, `values` and `reasons` of the
+    first."""
 
     column: str
     count: int
@@ -110,7 +113,7 @@ class CastFailures:
 
 
 def cast_failures(state: TableVersion, name: str, how: Cast, most: int, job: Job) -> CastFailures:
-    """A row group at a time."""
+    """Find the values that a cast would lose, reading one row group at a time."""
     column, how = columns_named(state, [name])[0], replace(how, to=stored_type(how.to))
     table, none = state.snapshot.name, CastFailures(name, 0, [], [], [])
     if how.to.equals(column.type) or is_carried(column.type, how.to):
@@ -133,10 +136,11 @@ def cast_failures(state: TableVersion, name: str, how: Cast, most: int, job: Job
 
 
 def columns_named(state: TableVersion, names: Sequence[str]) -> list[Column]:
-    """The columns of these names, each named once; raises `UnknownColumn`, and `BadData` for `_id`."""
+    """Return the columns with these names; raise `UnknownColumn`, and `BadData` for `_id` and for a repeated
+    name."""
     table, by_name = state.snapshot.name, {c.name: c for c in state.columns}
     if ID in names:
-        raise BadData(f"{table}: {ID} is the table's own and stays as it is", fix="Name another column")
+        raise BadData(f"{table}: {ID} belongs to the table and cannot be changed", fix="Name another column")
     times = Counter(text_of(name, f"{table}: the column") for name in names)
     for name in names:
         if name not in by_name:
@@ -147,17 +151,18 @@ def columns_named(state: TableVersion, names: Sequence[str]) -> list[Column]:
 
 
 def refuse_names(table: str, existing: Iterable[str], new_names: Sequence[str]) -> None:
-    """Raise `BadData` for a new name that is empty, taken, given twice, not Unicode, or the table's own."""
+    """Raise `BadData` for a new name that is empty, taken, repeated, not Unicode, or reserved by the
+    table."""
     names = set(existing)
     for name in new_names:
         text_of(name, f"{table}: the column name")
         if not name:
             raise BadData(f"{table}: a column needs a name", fix="Give it one")
         if name == ID:
-            raise BadData(f"{table}: {ID} is what the table calls its row ids", fix="Choose another name")
+            raise BadData(f"{table}: {ID} is reserved for row ids", fix="Choose another name")
         if name in names:
             raise BadData(
-                f"{table} has a column '{name}' already", fix="Choose another name, or rename that one too"
+                f"{table} already has a column '{name}'", fix="Choose another name, or rename that one too"
             )
         names.add(name)
 
@@ -173,13 +178,14 @@ def _moved(metadata: Metadata, column: Column, to: Column) -> Metadata:
 
 
 def cast_from(metadata: Metadata, key: int) -> tuple[int, ...]:
-    """The ids that a column had before it was cast, the last one first."""
+    """The ids that a column had before casts, the most recent first."""
     noted = metadata.get((key, CAST_FROM), b"")
     return tuple(map(int, noted.split(b","))) if noted else ()
 
 
 def _converted(state: TableVersion, column: Column, how: Cast, job: Job) -> tuple[np.ndarray, pa.Array]:
-    """A row group at a time: only what is made of the column is kept in memory."""
+    """Convert a column one row group at a time, keeping only the new values in memory; return ids and
+    values."""
     ids, values = [np.empty(0, np.int64)], [pa.nulls(0, how.to)]
     for rows in tables(state.snapshot, (ID_COLUMN, column), job):
         ids.append(to_numpy(rows.column(0)))

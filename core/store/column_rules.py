@@ -1,6 +1,6 @@
-"""The rules of columns as the catalog keeps them: defaults of new rows, and checks of every value.
+"""The rules of columns as stored in the catalog: defaults of new rows, and checks of every value.
 
-They are notes about columns (`core.store.columns`), so they belong to versions, as columns do.
+They are metadata of columns (`core.store.columns`), so they belong to versions, as columns do.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ ONE_OF = b"lamella.one_of"
 RULES = frozenset({DEFAULT, CHECKS, ONE_OF})
 _FLAGS = ("required", "unique")
 Notes = dict[tuple[int, bytes], bytes]
-"""By column id and key."""
+"""Metadata by column id and key."""
 
 
 @dataclass(frozen=True)
 class Checks:
-    """What every value of a column has to meet: `required` is for no null; `unique` for no value twice and
-    `one_of` for these values only, of which null is neither."""
+    """The checks of a column: `required` forbids null; `unique` forbids a value twice, and `one_of` all other
+    values, but both allow nulls."""
 
     required: bool = False
     unique: bool = False
@@ -45,7 +45,7 @@ class Checks:
 
 @dataclass(frozen=True, eq=False)
 class ColumnChecks:
-    """The checks of a column; `allowed` has the values of `one_of`."""
+    """The checks of a column as stored; `allowed` has the values of `one_of`."""
 
     required: bool = False
     unique: bool = False
@@ -61,13 +61,13 @@ class ColumnChecks:
         return KeyCodes([pa.chunked_array([self.allowed])])
 
     def not_allowed(self, values: pa.Array) -> np.ndarray:
-        """The places of values that are not one of those allowed."""
+        """The indices of values that are not allowed."""
         if self.allowed is None:
             return np.empty(0, np.int64)
         there = to_numpy(values.is_valid())
         plain = decoded(values)
         fit = exact_cast(self.allowed, plain.type)
-        if fit is None:  # the column became one of another kind of value
+        if fit is None:  # the column's type has changed to another kind
             return np.flatnonzero(there)
         codes = self._codes if fit is self.allowed else KeyCodes([pa.chunked_array([fit])])
         there[codes.match([pa.chunked_array([plain])])[0]] = False
@@ -89,7 +89,7 @@ NO_RULES = TableRules({}, {})
 
 
 def rules_in(table: str, notes: Notes) -> TableRules:
-    """Raises `DamagedStore` for notes that nobody wrote so."""
+    """Parse rules from metadata; raise `DamagedStore` for invalid ones."""
     if not any(key in RULES for _, key in notes):
         return NO_RULES
     defaults: dict[int, pa.Array] = {}
@@ -105,13 +105,13 @@ def rules_in(table: str, notes: Notes) -> TableRules:
 
 
 def with_default(notes: Notes, column: int, default: pa.Array | None) -> Notes:
-    """`notes`, of which the column's default is this one, or None for none."""
+    """Return `notes` with this default of the column; None removes it."""
     others = {about: value for about, value in notes.items() if about != (column, DEFAULT)}
     return others if default is None else others | {(column, DEFAULT): _bytes(default)}
 
 
 def with_checks(notes: Notes, column: int, checks: ColumnChecks) -> Notes:
-    """`notes`, of which the column's checks are these."""
+    """Return `notes` with these checks of the column."""
     others = {at: value for at, value in notes.items() if at not in ((column, CHECKS), (column, ONE_OF))}
     flags = [flag for flag in _FLAGS if getattr(checks, flag)]
     if flags:
@@ -122,7 +122,7 @@ def with_checks(notes: Notes, column: int, checks: ColumnChecks) -> Notes:
 
 
 def value_array(table: str, column: Column, values: Iterable[Any]) -> pa.Array:
-    """Python values in the type of the column; raises `BadData` where one does not fit."""
+    """Convert Python values to the type of the column; raise `BadData` if one does not fit."""
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     items = list(values)
     try:
@@ -132,7 +132,7 @@ def value_array(table: str, column: Column, values: Iterable[Any]) -> pa.Array:
         raise BadData(
             f"{table}: {text} does not fit column '{column.name}' of type {column.type}",
             str(error),
-            "Give a value that does, or another type",
+            "Give a value that fits, or change the type",
         ) from error
 
 
@@ -141,7 +141,7 @@ def decoded(values: pa.Array) -> pa.Array:
 
 
 def each_once(values: pa.Array) -> pa.Array:
-    """Without those that are equal to one before."""
+    """The distinct values, in order of first occurrence."""
     codes = KeyCodes([pa.chunked_array([values])])
     first = codes.first == np.arange(len(values))
     return values if first.all() else take(values, np.flatnonzero(first))
@@ -178,7 +178,7 @@ def _values(table: str, column: int, value: bytes, count: int | None = None) -> 
 
 def _damaged(table: str, column: int, why: str) -> DamagedStore:
     return DamagedStore(
-        f"{table}: what the catalog says of the checks of column {column} cannot be read",
+        f"{table}: the checks of column {column} in the catalog cannot be read",
         why,
-        "Verify the store, which tells what else is damaged, and restore a backup",
+        "Verify the store to see what else is damaged, and restore a backup",
     )

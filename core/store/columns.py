@@ -1,4 +1,4 @@
-"""The columns of a table: how they are changed, what is noted about them, which values a wider type keeps."""
+"""The columns of a table: changing them, their metadata, and whether a wider type keeps all stored values."""
 
 from __future__ import annotations
 
@@ -51,20 +51,20 @@ from lamella.core.store.table_version import Metadata, Reader, TableVersion
 from lamella.core.validation import count_of, items_of, names_of, text_of
 
 TABLE = 0
-"""The column id under which the table's own are kept."""
+"""The column id for the metadata of the table itself."""
 Values = Mapping[str | bytes, str | bytes | None]
 _FIELD_ID = b"PARQUET:field_id"
 REQUIRED = b"lamella.required"
-"""Noted about a column whose field said that it holds no null, until one comes."""
+"""The metadata key of a column that was declared without nulls; it is removed when a null arrives."""
 _OWN = frozenset({REQUIRED, CAST_FROM}) | RULES
-"""Notes that are not people's."""
+"""The metadata keys that Lamella uses itself."""
 
 
 def from_schema(schema: pa.Schema, columns: Sequence[Column]) -> Metadata:
-    """What a schema says of the table, and its fields of the columns.
+    """Read metadata from a schema: that of the table, and that of the columns from its fields.
 
-    All of it is kept, what pandas noted of a DataFrame too; but not the field ids of a Parquet file that the
-    data came from.
+    All of it is kept, including pandas' metadata of a DataFrame, except the field ids of a source Parquet
+    file.
     """
     noted = {(TABLE, key): value for key, value in (schema.metadata or {}).items()}
     keys = {c.name: c.key for c in columns}
@@ -77,7 +77,7 @@ def from_schema(schema: pa.Schema, columns: Sequence[Column]) -> Metadata:
 
 
 def with_nulls_noted(change: Change, metadata: Metadata) -> Change:
-    """`change` of a table of this metadata, after which required columns that get a null are so no more."""
+    """Return `change` with the "required" mark removed from columns that get a null."""
     noted = metadata if change.metadata is None else change.metadata
     required = [key for key, name in noted if name == REQUIRED]
     gained = {key for key in required if _gets_null(change, key)}
@@ -101,13 +101,15 @@ def _is_complete(values: Mapping[int, pa.Array], key: int) -> bool:
 
 
 def _may_hold_null(file: WrittenFile, key: int) -> bool:
-    """Files of our own writing say of columns without nulls that they are required."""
+    """Whether a column of a file may hold a null. Files that Lamella writes mark columns without nulls as
+    required."""
     name = {int(number): name for number, name in json.loads(file.names).items()}.get(key)
     return name is None or bool(pq.read_schema(file.path).field(name).nullable)
 
 
 def with_metadata(state: TableVersion) -> pa.Schema:
-    """The table's columns; of one that is required, or was given so and holds no null yet, that it is."""
+    """The table's schema with metadata. A column is not nullable if it is required, or was declared so and
+    holds no null yet."""
     by_column: dict[int, dict[bytes, bytes]] = {}
     for (column, key), value in state.metadata.items():
         if key not in _OWN:
@@ -119,14 +121,14 @@ def with_metadata(state: TableVersion) -> pa.Schema:
 
 
 def of_column(state: TableVersion, name: str | None) -> dict[str, str]:
-    """What is noted about a column, or about the table where `name` is None."""
+    """The metadata of a column, or of the table if `name` is None."""
     column_id = _key(state, name)
     noted = {key: value for (column, key), value in state.metadata.items() if column == column_id}
     return {_text(key): _text(value) for key, value in noted.items() if key not in _OWN}
 
 
 def refuse_other_than_text(table: str, values: Values) -> None:
-    """Raises `BadData` for keys and values that cannot be noted, before any of them is."""
+    """Raise `BadData` for keys and values that are not valid metadata, before any is stored."""
     if not isinstance(values, Mapping):
         raise BadData(f"{table}: metadata is a dict of text, not {shown(values)}", fix="Give {key: value}")
     for key, value in values.items():
@@ -134,14 +136,14 @@ def refuse_other_than_text(table: str, values: Values) -> None:
             raise BadData(f"{table}: a key of metadata is text, not {shown(key)}", fix="Write it as text")
         if _bytes(key) in _OWN:
             raise BadData(
-                f"{table}: '{key if isinstance(key, str) else key.decode()}' is a key of the store's own",
-                fix="Choose another key; table.columns.set_checks and set_default note checks and defaults",
+                f"{table}: '{key if isinstance(key, str) else key.decode()}' is a reserved key",
+                fix="Choose another key; table.columns.set_checks and set_default set checks and defaults",
             )
         if value is not None and not isinstance(value, (str, bytes)):
             called = key if isinstance(key, str) else key.decode(errors="replace")
             raise BadData(
                 f"{table}: metadata is text; '{called}' is {shown(value)}",
-                fix="Write it as text, such as JSON; None forgets what was noted",
+                fix="Write it as text, such as JSON; None removes the key",
             )
 
 
@@ -165,7 +167,7 @@ def _text(stored: bytes) -> str:
 
 
 def _bytes(value: str | bytes) -> bytes:
-    """Raises `BadData` for halves of characters that stand for no byte."""
+    """Encode text as bytes; raise `BadData` for lone surrogates that stand for no byte."""
     if isinstance(value, bytes):
         return value
     try:
@@ -180,9 +182,9 @@ _SECONDS_A_DAY = 86_400
 
 
 def refuse_stored_misfits(state: TableVersion, widened: Iterable[Column]) -> None:
-    """Raise `BadData` naming the column that holds a value which its wider type would change.
+    """Raise `BadData`, naming the column, if its wider type would change a stored value.
 
-    Deleted rows count: they are decoded with the others.
+    Deleted rows count too, because they are decoded with the others.
     """
     before = {c.key: c.type for c in state.columns}
     for column in widened:
@@ -195,7 +197,7 @@ def refuse_stored_misfits(state: TableVersion, widened: Iterable[Column]) -> Non
 
 
 def refuse_misfits(files: Iterable[WrittenFile], columns: Iterable[Column]) -> None:
-    """The same for files written before their columns widened."""
+    """Like `refuse_stored_misfits`, for files written before their columns widened."""
     columns = tuple(columns)
     for file in files:
         names = {int(key): name for key, name in json.loads(file.names).items()}
@@ -227,7 +229,7 @@ def _file_fits(segment: FileSegment, footer: Footer, kind: pa.DataType, column: 
 
 
 def _largest(kind: pa.DataType, wider: pa.DataType) -> int | None:
-    """Stored numbers up to this size fit; None where it is not a matter of size."""
+    """The largest stored number that fits; None where size does not decide."""
     if is_.is_integer(kind) and is_.is_float64(wider):
         return LARGEST_DOUBLE_INTEGER
     if is_.is_temporal(kind) and (is_.is_timestamp(wider) or is_.is_duration(wider)):
@@ -255,23 +257,24 @@ def _all_within(footer: Footer, name: str, largest: int) -> bool:
 
 
 class ColumnWriter(Protocol):
-    """What makes the commits of a table, as far as its columns need it."""
+    """What the columns need of the writer of a table."""
 
     def commit(self, build: Callable[[TableVersion], Change], job: Job) -> Commit: ...
 
     def take_column_ids(self, count: int) -> int: ...
 
     def follow_casts(self, before: TableVersion, job: Job) -> None:
-        """Have the indexes of columns that were cast follow them."""
+        """Move the indexes of columns that were cast to the new columns."""
         ...
 
 
 class Columns(Sequence[str]):
-    """The columns of a table by their names, in order, without `_id`: `table.columns.add("weight", float)`.
+    """The names of a table's columns, in order, without `_id`; and methods to change columns:
+    `table.columns.add("weight", float)`.
 
-    Columns have permanent ids, so that renaming, dropping and reordering touch the catalog alone. Each change
-    is one commit. It raises `UnknownColumn`, and `BadData` for a name that is empty, taken or the table's
-    own; nothing changes then.
+    Columns have permanent ids, so renaming, dropping and reordering change only the catalog. Each change is
+    one commit. Every method raises `UnknownColumn`, and `BadData` for a name that is empty, taken or
+    reserved by the table; nothing changes then.
     """
 
     __slots__ = ("_reader", "_writer")
@@ -298,11 +301,11 @@ class Columns(Sequence[str]):
         return list(self)[place]
 
     def metadata(self, column: str) -> dict[str, str]:
-        """What is noted about a column; raises `UnknownColumn`."""
+        """The metadata of a column; raises `UnknownColumn`."""
         return of_column(self._reader.current(), column)
 
     def set_metadata(self, column: str, values: Values, message: str = "") -> Commit:
-        """Note these values about a column, beside what is noted already; None forgets one.
+        """Add these values to a column's metadata, or replace values of the same keys; None removes a key.
 
         Keys and values are text (or bytes); raises `BadData` for others.
         """
@@ -318,11 +321,11 @@ class Columns(Sequence[str]):
         message: str = "",
         job: Job | None = None,
     ) -> Commit:
-        """A new column, last or behind the column `after`; `default` fills the rows that are there.
+        """Add a column, last or behind the column `after`; `default` fills the existing rows.
 
-        The type may be Arrow's, its name, or a Python type, and is that of `default` when left out. The
-        default lasts: new rows that leave the column out get it, until `set_default` changes it. Without one
-        it takes no time, however many rows there are.
+        The type may be an Arrow type, its name, or a Python type; if it is left out, it is that of
+        `default`. The default lasts: new rows that leave the column out get it, until `set_default` changes
+        it. Without a default, adding takes no time, however many rows there are.
         """
         text_of(name, f"{self._name}: the column name")
         if type is None and default is None:
@@ -338,14 +341,14 @@ class Columns(Sequence[str]):
         return self._writer.commit(build, work)
 
     def default(self, column: str) -> Any:
-        """What new rows get that leave the column out; None where there is no default."""
+        """The value of new rows that leave the column out; None if there is no default."""
         state = self._reader.current()
         value = state.rules.defaults.get(columns_named(state, [column])[0].key)
         return None if value is None else python_value(value[0])
 
     def set_default(self, column: str, value: Any, message: str = "") -> Commit:
-        """Give new rows that leave the column out this value, and None to forget it. Rows that are there stay
-        as they are, and None in a new row stays null."""
+        """Set the value of new rows that leave the column out; None removes the default. Existing rows stay
+        as they are, and an explicit None in a new row stays null."""
         text_of(column, f"{self._name}: the column")
         message = message or (f"no default for {column}" if value is None else f"default for {column}")
         return self._writer.commit(
@@ -353,11 +356,11 @@ class Columns(Sequence[str]):
         )
 
     def new_rows(self, count: int) -> pa.Table:
-        """So many rows of defaults, and of nulls in other columns, as `table.edit` takes them."""
+        """Make `count` rows with defaults, and nulls in the other columns, for `table.edit`."""
         return new_rows(self._reader.current(), count_of(count, f"{self._name}: new_rows"))
 
     def checks(self, column: str) -> Checks:
-        """What every value of the column has to meet."""
+        """The checks that every value of the column must pass."""
         state = self._reader.current()
         return state.rules.checks.get(columns_named(state, [column])[0].key, NO_CHECKS).shown
 
@@ -371,13 +374,14 @@ class Columns(Sequence[str]):
         message: str = "",
         job: Job | None = None,
     ) -> Commit:
-        """Let in no null (`required`), no value twice (`unique`), or these values only (`one_of`).
+        """Set checks on a column: no null (`required`), no value twice (`unique`), or only these values
+        (`one_of`).
 
-        Every change that comes later has to meet the checks, or is refused whole with `BrokenCheck`. What is
-        left out stays as it is; False, and `one_of=[]`, take a check away. Null is not a double of null, and
-        one of any values, unless the column is required. An index of the column makes `unique` quicker.
+        Every later change must pass the checks, or is refused as a whole with `BrokenCheck`. Arguments left
+        out keep their checks; False, and `one_of=[]`, remove a check. Nulls are not duplicates of each
+        other, and pass `one_of` unless the column is required. An index on the column makes `unique` faster.
 
-        Raises `BrokenCheck` listing the first rows that do not meet them now; nothing changes then.
+        Raises `BrokenCheck` listing the first rows that fail them now; nothing changes then.
         """
         text_of(column, f"{self._name}: the column")
         for name, flag in (("required", required), ("unique", unique)):
@@ -395,9 +399,9 @@ class Columns(Sequence[str]):
         return self._writer.commit(build, work)
 
     def drop(self, *names: str, message: str = "") -> Commit:
-        """Take columns away, named one after the other or in a list; their values come back with undo.
+        """Drop columns, given as separate names or as a list; undo brings their values back.
 
-        The last one may go: rows keep their `_id`.
+        The last column may be dropped: rows keep their `_id`.
         """
         listed = names[0] if len(names) == 1 else names
         gone = names_of(listed, f"{self._name}: columns.drop")
@@ -405,8 +409,8 @@ class Columns(Sequence[str]):
         return self._writer.commit(lambda state: dropped(state, gone, message), Job())
 
     def rename(self, names: str | Mapping[str, str], new: str | None = None, message: str = "") -> Commit:
-        """Give a column another name, `rename("a", "b")`, or several at once, `rename({"a": "b", "b": "a"})`:
-        two columns can swap their names. No data is written."""
+        """Rename a column, `rename("a", "b")`, or several at once, `rename({"a": "b", "b": "a"})`, so that
+        columns can swap names. No data is written."""
         if isinstance(names, Mapping) == (new is not None):
             raise BadData(
                 f"{self._name}: columns.rename was given {shown(names)}",
@@ -421,7 +425,7 @@ class Columns(Sequence[str]):
         return self._writer.commit(lambda state: renamed(state, new_names, message), Job())
 
     def reorder(self, names: Sequence[str], message: str = "") -> Commit:
-        """These columns first, in this order, and the others behind them."""
+        """Put these columns first, in this order, and the others behind them."""
         first = names_of(names, f"{self._name}: columns.reorder")
         message = message or f"order {', '.join(first)}"
         return self._writer.commit(lambda state: reordered(state, first, message), Job())
@@ -439,14 +443,15 @@ class Columns(Sequence[str]):
         thousands: str = "",
         dates: str = "iso",
     ) -> Commit:
-        """The column's values as another type; text is read as what it says.
+        """Change the type of a column; text is parsed.
 
-        Refused with `BadData` naming the first value that would be lost. `lossy` cuts what is too fine for
-        the type instead: 1.7 as int64 becomes 1, a time its day; 300 as int8 and NaN as int64 are refused all
-        the same. `on_error="null"` makes null of what does not fit. A time without a zone is taken for the
-        wall clock's in the zone of the type. Widening takes no time, however many rows there are.
+        Raises `BadData` naming the first value that would be lost. With `lossy`, precision that the type
+        lacks is cut off instead: 1.7 as int64 becomes 1, a time becomes its day; 300 as int8 and NaN as
+        int64 are refused all the same. `on_error="null"` turns values that do not fit into nulls. A time
+        without a zone is taken as local time in the zone of the type. Widening takes no time, however many
+        rows there are.
 
-        How text is written: `decimal=","` and `thousands="."` for 1.234,50, `dates="day first"` (or "month
+        The notation of text: `decimal=","` and `thousands="."` for 1.234,50, `dates="day first"` (or "month
         first") for 31.12.2024.
         """
         if on_error not in ("refuse", "null"):
@@ -477,8 +482,9 @@ class Columns(Sequence[str]):
         thousands: str = "",
         dates: str = "iso",
     ) -> CastFailures:
-        """What `cast` would refuse, or make null: how many values, and the first so many with their ids and
-        why. Raises `TypeConflict` where no value of the one type means anything as the other."""
+        """Find the values that `cast` would refuse, or turn into nulls: how many, and up to `most` of them
+        with their ids and reasons. Raises `TypeConflict` where no value of one type has a meaning in the
+        other."""
         text_of(name, f"{self._name}: the column name")
         how = Cast(type_named(type), lossy, notation=Notation(decimal, thousands, dates))
         most = count_of(most, f"{self._name}: most")
@@ -495,11 +501,11 @@ class Columns(Sequence[str]):
         message: str = "",
         job: Job | None = None,
     ) -> Commit:
-        """Divide texts at each `by` into new columns, `split("name", ["first", "last"])`: the last one gets
-        the rest, and parts that a text lacks are null. Without `keep` the column goes.
+        """Split texts at each `by` into new columns, `split("name", ["first", "last"])`: the last one gets
+        the rest, and parts that a text lacks are null. Without `keep` the column is dropped.
 
-        `where`, a filter or ids, chooses rows; the others get nulls. Raises `TypeConflict` for a column that
-        is not text, and `BadData` for a pattern that is none.
+        `where`, a filter or ids, selects rows; the others get nulls. Raises `TypeConflict` for a column that
+        is not text, and `BadData` for an invalid pattern.
         """
         parts = tuple(names_of(into, f"{self._name}: into"))
         act = Split(text_of(name, f"{self._name}: the column"), parts, by, regex, keep)
@@ -515,8 +521,8 @@ class Columns(Sequence[str]):
         message: str = "",
         job: Job | None = None,
     ) -> Commit:
-        """A new column of the values of others as text, `merge(["first", "last"], "name")`. Nulls are left
-        out; where there is nothing else it is null. Without `keep` the others go."""
+        """Merge the values of columns into a new column of text, `merge(["first", "last"], "name")`. Nulls
+        are left out; a row with nothing else is null. Without `keep` the others are dropped."""
         act = Merge(tuple(names_of(names, f"{self._name}: columns.merge")), into, between, keep)
         return self._make_of(act, where, message, job)
 
@@ -542,7 +548,7 @@ class Columns(Sequence[str]):
 
 
 def noted(table: str, writer: ColumnWriter, column: str | None, values: Values, message: str) -> Commit:
-    """Note values about a column, or about the table where `column` is None."""
+    """Store metadata of a column, or of the table if `column` is None."""
     refuse_other_than_text(table, values)
     keys = (key if isinstance(key, str) else key.decode(errors="replace") for key in values)
     message = message or f"metadata of {column or 'the table'}: {', '.join(keys)}"

@@ -1,4 +1,4 @@
-"""A commit: what a change stages, how it enters the catalog, and a retry where another came first."""
+"""A commit: what a change stages, how it enters the catalog, and retries when another commit came first."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ from lamella.core.validation import count_of, text_of
 
 @dataclass(frozen=True)
 class Commit:
-    """One step from a version to the next. `seconds` is what it took; `restores` the version whose
-    content this one has again, for undo, redo and restore."""
+    """One step from a version to the next. `seconds` is how long it took; `restores` is the version whose
+    content it restores, for undo, redo and restore."""
 
     table: str
     version: int
@@ -48,23 +48,24 @@ class Commit:
 
     @property
     def inserted_ids(self) -> np.ndarray:
-        """The new rows' `_id`s, ascending: in the order in which an insert or upsert was given them.
+        """The new rows' `_id`s, ascending, in the order in which the rows were given.
 
-        Raises `StoreProblem` for a commit of the history, which keeps how many there were, not which.
+        Raises `StoreProblem` for a commit read from the history, which stores only how many rows were
+        inserted.
         """
         if sum(map(len, self.given_ids)) != self.inserted:
             raise StoreProblem(
-                f"{self.table}: nothing says which rows version {self.version} added",
-                "only the call that inserts rows is told their ids",
-                "diff() tells the rows that one version has and another lacks",
+                f"{self.table}: the history does not record which rows version {self.version} added",
+                "Only the call that inserts rows returns their ids",
+                "Use diff() to find the rows that one version has and another lacks",
             )
         return np.concatenate([EMPTY, *(np.arange(r.start, r.stop, dtype=np.int64) for r in self.given_ids)])
 
 
 @dataclass(frozen=True, eq=False)
 class Change:
-    """What turns a state into the next. `columns` are all of the table's afterwards, `metadata` that of
-    the table (column id 0) and its columns, None for no change of it."""
+    """What turns a version into the next. `columns` are all columns of the table afterwards; `metadata` is
+    that of the table (column id 0) and its columns, None if it does not change."""
 
     message: str
     columns: tuple[Column, ...]
@@ -81,13 +82,13 @@ class Change:
         return 0 if self.cells is None else len(self.cells.ids)
 
     def is_empty(self, columns: tuple[Column, ...], metadata: Metadata) -> bool:
-        """Whether a table of these columns and metadata stays as it is."""
+        """Whether the change leaves a table with these columns and metadata as it is."""
         changed = bool(self.inserted or self.num_updated or len(self.deleted))
         return not changed and self.columns == columns and self.metadata in (None, metadata)
 
     @property
     def touched(self) -> np.ndarray:
-        """Ids of rows that exist already and are changed or deleted."""
+        """Ids of existing rows that are changed or deleted."""
         return self.deleted if self.cells is None else union(self.cells.ids, self.deleted)
 
 
@@ -96,7 +97,7 @@ Entries = tuple[tuple[str, int], ...]
 
 @dataclass(frozen=True, eq=False)
 class Rewrite:
-    """Files for the segments they replace, and the pending entries that are in them altogether."""
+    """New files, the segments that they replace, and the pending entries that they contain completely."""
 
     old_segments: tuple[SegmentEntry, ...]
     files: tuple[WrittenFile, ...]
@@ -105,7 +106,7 @@ class Rewrite:
 
 @dataclass(frozen=True, eq=False)
 class Staged:
-    """The files of a change, to be published together."""
+    """The files of a change, which are published together."""
 
     files: tuple[WrittenFile, ...] = ()
     change_files: tuple[WrittenFile, ...] = ()
@@ -117,15 +118,16 @@ class Staged:
 
 
 class CatalogEntries:
-    """One change being entered into the catalog at `version`, inside a transaction. `given_ids` are those of
-    its new rows."""
+    """Enters one change into the catalog at `version`, inside a transaction. `given_ids` are the ids of its
+    new rows."""
 
     def __init__(self, transaction: Transaction, table_id: int, version: int) -> None:
         self._catalog, self._table_id, self._version = transaction, table_id, version
         self.given_ids: tuple[range, ...] = ()
 
     def columns(self, state: TableVersion | None, change: Change) -> dict[int, int]:
-        """Enter columns that are new or differ, end what is gone; answers the entry of every column id."""
+        """Enter columns that are new or changed, and end those that are gone; return the entry of every
+        column id."""
         if state is not None and change.columns == state.columns:
             return state.column_entries
         entries = {} if state is None else dict(state.column_entries)
@@ -141,7 +143,7 @@ class CatalogEntries:
         return entries
 
     def metadata(self, state: TableVersion | None, change: Change) -> None:
-        """Enter what `change` says of the table and its columns, where it says something."""
+        """Enter the metadata of the table and its columns, if `change` has any."""
         if change.metadata is None:
             return
         entries = {} if state is None else state.metadata_entries
@@ -153,7 +155,8 @@ class CatalogEntries:
                 self._add("metadata", (column, name, value))
 
     def files(self, files: tuple[WrittenFile, ...], paths: list[str], made: int = 0) -> list[int]:
-        """Enter data files; `made` is the version whose pending cells they already hold. Their entries."""
+        """Enter data files; return their entries. `made` is the version whose pending cells they already
+        contain."""
         entries = []
         for file, path in zip(files, paths, strict=True):
             values = (
@@ -171,7 +174,8 @@ class CatalogEntries:
         return entries
 
     def _refuse_span(self, entry: int, file: WrittenFile) -> None:
-        """Segments are disjoint: reading relies on it, so whatever would break it is staged again."""
+        """Raise `Overtaken` if the file's ids overlap another segment: reading relies on disjoint
+        segments."""
         ids = (file.first_id, file.last_id)
         if self._catalog.spans_others(entry, self._table_id, self._version, *ids):
             raise Overtaken(f"{file.path.name} spans rows of others")
@@ -191,7 +195,7 @@ class CatalogEntries:
             self._add("change_files", (path, made, file.rows, *ids, file.size, file.names, file.checksum))
 
     def rows(self, values: Mapping[int, pa.Array], count: int, entries: dict[int, int]) -> SegmentEntry:
-        """New rows, with ids of their own."""
+        """Enter new rows, and give them ids."""
         first = self._catalog.take_ids(self._table_id, count)
         self.given_ids += (range(first, first + count),)
         entry = self.merged_rows(first, values, count, entries)
@@ -201,7 +205,7 @@ class CatalogEntries:
     def merged_rows(
         self, first_id: int, values: Mapping[int, pa.Array], count: int, entries: dict[int, int]
     ) -> int:
-        """Pending rows whose ids, from `first_id` on, were given before."""
+        """Enter pending rows that already have ids, from `first_id` on; return the entry."""
         columns, batch = to_batch(values, entries)
         return self._add("pending_rows", (first_id, count, columns, batch, checksum_of_bytes(batch)))
 
@@ -214,8 +218,8 @@ class CatalogEntries:
         return self._add("deletions", (gone, checksum_of_bytes(gone)))
 
     def replace_segments(self, rewritten: Rewrite, paths: list[str], made: int | None = None) -> list[int]:
-        """Enter the files of a rewrite in place of the segments and pending entries they hold, which is what
-        was pending at version `made`, or at this one. The files' entries."""
+        """Enter the files of a rewrite in place of the segments and pending entries that they contain; return
+        the files' entries. They contain what was pending at version `made`, by default this one."""
         self.end((each.kind, each.entry) for each in rewritten.old_segments)
         self.end(rewritten.contained)
         return self.files(rewritten.files, paths, made=self._version if made is None else made)
@@ -233,11 +237,11 @@ def _id_bytes(ids: np.ndarray) -> bytes:
 
 
 class Overtaken(Exception):
-    """Another commit came first: what was staged has to be staged again."""
+    """Another commit came first, so the change has to be staged again."""
 
 
 def still_at(transaction: Transaction, state: TableVersion) -> int:
-    """The table's version; raises `Overtaken` unless it is where the change was staged from."""
+    """Return the table's version; raise `Overtaken` unless it is the one that the change was staged from."""
     if transaction.version(state.row.table_id) != (state.version, state.row.generation):
         raise Overtaken(state.row.name)
     return state.version
@@ -246,9 +250,11 @@ def still_at(transaction: Transaction, state: TableVersion) -> int:
 def version_holding(
     catalog: Catalog, state: TableVersion, replaced: Sequence[SegmentEntry], transaction: Transaction
 ) -> int:
-    """The table's version, if all that was pending at `state` for the `replaced` segments is pending still,
-    what came to be pending since was made since, and no column of theirs that was gone is back; raises
-    `Overtaken` otherwise."""
+    """Return the table's version if a rewrite staged at `state` still fits it; raise `Overtaken` otherwise.
+
+    It fits if everything that was pending for the `replaced` segments still is, anything pending since was
+    made later, and no column that had been dropped is back.
+    """
     now = transaction.version(state.row.table_id)
     if now == (state.version, state.row.generation):
         return state.version
@@ -273,7 +279,7 @@ def version_holding(
 def commit_row(version: int, kind: str, restores: int | None, counts: tuple[int, int, int],
                started: float, message: str) -> CommitRow:  # fmt: skip
     message = text_of(message, "the message")
-    at = time.time_ns() // 1_000 / 1_000_000  # what a datetime can say, so that it can name the version
+    at = time.time_ns() // 1_000 / 1_000_000  # in whole microseconds, like a datetime
     return CommitRow(version, at, kind, restores, *counts, time.perf_counter() - started, message)
 
 
@@ -282,8 +288,8 @@ T = TypeVar("T")
 
 
 class Retries:
-    """Attempts at commits of one table, repeated where another commit came first. May be used by any thread;
-    the threads of a process take turns."""
+    """Repeats commits of one table when another commit came first. Any thread may use it; the threads of a
+    process take turns."""
 
     def __init__(self, catalog: Catalog, reader: Reader) -> None:
         self._catalog, self._reader = catalog, reader
@@ -292,14 +298,15 @@ class Retries:
         call_after_fork(self)
 
     def forked(self) -> None:
-        """The thread that had the lock does not exist in the child; the catalog refuses to be used there."""
+        """Replace the lock in a forked child, where the thread that held it does not exist; the catalog
+        refuses to be used there."""
         self._one_at_a_time = threading.RLock()
         self._building = set()
 
     @contextmanager
     def building(self) -> Iterator[None]:
-        """While a change is made of the table's state. Whatever makes it cannot change the table itself: that
-        would be overtaken by its own doing, again and again."""
+        """Mark this thread as computing a change. The code that computes it must not change the table itself,
+        or its own commit would be overtaken again and again."""
         thread = threading.get_ident()
         self._building.add(thread)
         try:
@@ -308,8 +315,8 @@ class Retries:
             self._building.discard(thread)
 
     def retried(self, attempt: Callable[[TableVersion], T], expected_version: int | None = None) -> T:
-        """Call `attempt` beside other writers first, and under the write lock after five that came too
-        late."""
+        """Call `attempt` alongside other writers at first; after five overtaken attempts, call it under the
+        write lock."""
         self.refuse_inside()
         with self.in_turn():
             for _ in range(ATTEMPTS):
@@ -324,21 +331,22 @@ class Retries:
                 self._reader.forget()
                 raise self._refused_by_catalog(overtaken) from overtaken
             except BaseException:
-                self._reader.forget()  # it may know a version that did not come to be
+                self._reader.forget()  # it may hold a version that was rolled back
                 raise
 
     def _refused_by_catalog(self, overtaken: Overtaken) -> DamagedStore:
-        """Under the write lock no other commit can come first, so the catalog itself is wrong."""
+        """The error for an attempt overtaken under the write lock. No other commit can come first there, so
+        the catalog itself is damaged."""
         return DamagedStore(
-            f"{self._reader.last_name}: the change does not fit what {self._catalog.path} says of the table",
+            f"{self._reader.last_name}: the change does not fit the table's entries in {self._catalog.path}",
             str(overtaken),
-            "Verify the store, which tells what is damaged, and restore a backup",
+            "Verify the store to see what is damaged, and restore a backup",
         )
 
     @contextmanager
     def in_turn(self) -> Iterator[None]:
-        """Threads take turns, so that they need not start over. A thread that has the catalog's lock does not
-        wait for threads that wait for that lock."""
+        """Let threads take turns, so that none has to start over. A thread that has the catalog's lock does
+        not wait for threads that wait for that lock."""
         if self._catalog.open_group is not None:
             yield
         else:
@@ -346,8 +354,8 @@ class Retries:
                 yield
 
     def beside(self, work: Callable[[TableVersion], T]) -> T:
-        """Call `work` without waiting for a turn: others commit meanwhile. After five attempts that were
-        overtaken, it takes its turn."""
+        """Call `work` without waiting for a turn, while others commit. After five overtaken attempts, it
+        takes a turn."""
         for _ in range(ATTEMPTS):
             try:
                 return work(self._reader.current())
@@ -356,28 +364,28 @@ class Retries:
         return self.retried(work)
 
     def refuse_inside(self) -> None:
-        """Raises `StoreProblem` where this thread is making a change of the table's state."""
+        """Raise `StoreProblem` if this thread is computing a change of the table."""
         if threading.get_ident() in self._building:
             raise StoreProblem(
                 f"{self._reader.last_name}: the table is being changed",
-                "The function that makes its new values changes the table itself",
-                "Let it answer the values alone, and make other changes before or after",
+                "The function that computes its new values changes the table itself",
+                "Let the function only return values, and make other changes before or after",
             )
 
 
 def expected(state: TableVersion, version: int | None) -> TableVersion:
-    """Raises `VersionConflict` where a version is given and the table is not at it."""
+    """Return `state`; raise `VersionConflict` if a version is given and the table is not at it."""
     if version is not None and state.version != count_of(version, f"{state.row.name}: expected_version"):
         raise VersionConflict(
             f"{state.row.name}: the table is at version {state.version}, not at {version}",
             "Somebody changed it in between",
-            "Read it again and decide anew",
+            "Read it again, and decide on the change again",
         )
     return state
 
 
 def commit_from_row(table: str, row: Sequence[Any], given_ids: tuple[range, ...] = ()) -> Commit:
-    """`row` has the fields of `CommitRow`."""
+    """Make a commit from a row with the fields of `CommitRow`."""
     one = CommitRow(*row)
     return Commit(
         table, one.version, one.inserted, one.updated, one.deleted, one.seconds,

@@ -1,4 +1,4 @@
-"""New tables: of rows, or as another table once more without its rows being written again."""
+"""Creates tables: from rows, or as a copy of another table that shares its files."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from lamella.core.validation import text_of
 
 
 def create(catalog: Catalog, layout: Layout, name: str, data: Any, message: str, job: Job) -> int:
-    """The id of a new table of these rows, whose schema's metadata it keeps."""
+    """Create a table of these rows, with the metadata of their schema; return its id."""
     started = time.perf_counter()
     with layout.stage() as staging:
         change = _staged(name, _without_ids(blocks(data)), staging, job, message)
@@ -43,7 +43,7 @@ def create(catalog: Catalog, layout: Layout, name: str, data: Any, message: str,
 
 
 def refuse_name(catalog: Catalog, name: str, besides: str | None = None) -> None:
-    """Raise `StoreProblem` for the name of a table that is empty, or taken by another than `besides`, and
+    """Raise `StoreProblem` for a table name that is empty, or taken by a table other than `besides`, and
     `BadData` for one that is not Unicode."""
     if not text_of(name, f"store {catalog.path.parent.name}: the table name").strip():
         raise StoreProblem(f"store {catalog.path.parent.name}: a table needs a name", fix="Give it one")
@@ -82,8 +82,8 @@ def _rows_staged(name: str, data: Iterator[RowBatch], staging: Staging, job: Job
 
 
 def _without_ids(data: Iterator[RowBatch]) -> Iterator[RowBatch]:
-    """Rows of a table, as they were read, bring the numbers that it gave them; a new table gives others. What
-    else is called so stays, and is refused."""
+    """Drop a column `_id` that holds ids of another table, because the new table assigns its own. Any other
+    column of that name stays, and is refused later."""
     for block in data:
         place = block.schema.get_field_index(ID)
         if place < 0 or not _are_table_ids(block.table().column(place)):
@@ -95,7 +95,7 @@ def _without_ids(data: Iterator[RowBatch]) -> Iterator[RowBatch]:
 
 
 def _are_table_ids(ids: pa.ChunkedArray) -> bool:
-    """Whether these may be ids of a table: each its own number, of those that a table gives."""
+    """Whether these may be ids of a table: distinct, and within the range that a table assigns."""
     if ids.type != pa.int64() or ids.null_count:
         return False
     values = to_numpy(ids)
@@ -108,7 +108,7 @@ def _itself(rows: pa.Table) -> pa.Table:
 
 
 def _take_from(numbers: Iterator[int], count: int) -> int:
-    """The first of `count` numbers in a row."""
+    """Take `count` consecutive numbers; return the first."""
     return next(iter(list(itertools.islice(numbers, count))))
 
 
@@ -150,8 +150,8 @@ Entry = dict[str, Any]
 
 @dataclass(frozen=True)
 class Original:
-    """A table at its newest version, as the catalog has it. `columns` are those of all versions, by entry:
-    what is pending may be written in the types of earlier ones."""
+    """A table at its newest version, as the catalog has it. `columns` are those of all versions, by entry,
+    because pending entries may use the types of earlier ones."""
 
     catalog: Path
     row: TableRow
@@ -163,9 +163,9 @@ class Original:
 
 
 def copy_table(catalog: Catalog, layout: Layout, table_id: int, rows: int, name: str) -> int:
-    """The id of the copy, which begins at the version that the original has, with a history of its own.
+    """Copy a table; return the copy's id. It begins at the original's version, with its own history.
 
-    Files are linked, so that it takes neither time nor room; where links cannot be made they are copied.
+    Files are linked, which takes almost no time or space; where links are not possible they are copied.
     """
     started = time.perf_counter()
     original = _read(catalog, table_id, rows)
@@ -205,7 +205,7 @@ def _read(catalog: Catalog, table_id: int, rows: int) -> Original:
 
 
 def _copied_files(original: Original, layout: Layout, staging: Staging, folder: str) -> dict[str, str]:
-    """The copy's paths by the original's."""
+    """Link or copy the files; return the copy's paths by the original's."""
     olds = list(dict.fromkeys(entry["path"] for kind in FILES for entry in original.entries[kind]))
     if not olds:
         return {}
@@ -222,7 +222,7 @@ def _link(source: Path, target: Path) -> None:
     except FileNotFoundError as error:
         raise FileProblem(source, "is missing", fix="Verify the store") from error
     except OSError:
-        shutil.copyfile(source, target)  # not every file system has links
+        shutil.copyfile(source, target)  # not every file system supports links
 
 
 def _enter(

@@ -1,4 +1,4 @@
-"""Data files: their encodings and statistics, written by a thread of their own."""
+"""Data files: their encodings and statistics, and writing them on a thread of their own."""
 
 from __future__ import annotations
 
@@ -32,12 +32,13 @@ REPEATING_TEXTS = 0.2
 REPEATING_FLOATS = 0.5
 ZSTD = "zstd"
 ZSTD_LEVEL = 3
-"""As quick as the least level here, and a twelfth smaller for words; the next take three times as long."""
+"""As fast as the lowest level on this data, and a twelfth smaller for text; the next levels take three times
+as long."""
 
 
 @dataclass(frozen=True)
 class Encoding:
-    """`name` is Parquet's encoding, None for a dictionary."""
+    """How a leaf is stored. `name` is Parquet's encoding, None for a dictionary."""
 
     name: str | None
     codec: str
@@ -53,8 +54,8 @@ BITS = Encoding("RLE", "none")
 
 
 def leaves_of(rows: pa.Table) -> dict[str, list[pa.ChunkedArray]]:
-    """A sample of the values of each leaf, by its path in the file: that of a column "a.b" and of a field b
-    in a struct "a" is the same."""
+    """A sample of the values of each leaf, by its path in the file. A column "a.b" and a field b in a struct
+    "a" share a path."""
     head = rows.slice(0, SAMPLE_ROWS)
     leaves: dict[str, list[pa.ChunkedArray]] = {}
     for field, column in zip(head.schema, head.columns, strict=True):
@@ -65,7 +66,8 @@ def leaves_of(rows: pa.Table) -> dict[str, list[pa.ChunkedArray]]:
 
 
 def choose_for_all(samples: Sequence[pa.ChunkedArray]) -> Encoding:
-    """The encoding for leaves of one path, which writers are told by: a dictionary takes any values."""
+    """The encoding for all leaves of one path, since writers are configured by path: if they differ, a
+    dictionary, which takes any values."""
     chosen = {choose(sample) for sample in samples}
     return chosen.pop() if len(chosen) == 1 else DICTIONARY
 
@@ -85,7 +87,7 @@ def choose(sample: pa.ChunkedArray) -> Encoding:
 
 
 def _leaves(values: pa.ChunkedArray) -> Iterator[pa.ChunkedArray]:
-    """The values of each leaf, in the order that Parquet has them."""
+    """Yield the values of each leaf, in Parquet's order."""
     kind = values.type
     if isinstance(kind, pa.BaseExtensionType):
         yield from _leaves(pa.chunked_array([chunk.storage for chunk in values.chunks], kind.storage_type))
@@ -108,7 +110,7 @@ def _has_leaves(kind: pa.DataType) -> bool:
 
 
 def _leaf_paths(field: pa.Field) -> list[str]:
-    """How Parquet names the leaves of a nested column: asked of an empty file."""
+    """The paths that Parquet gives the leaves of a nested column, read from an empty file."""
     sink = pa.BufferOutputStream()
     with pq.ParquetWriter(sink, pa.schema([field])):
         pass
@@ -140,10 +142,10 @@ class WrittenFile:
 
 
 class DataFile:
-    """Open for row groups until it is closed. No null may come into the `required` columns.
+    """A data file being written, row group by row group. The `required` columns must not contain nulls.
 
-    `sample` is the beginning of the first row group. Raises `StoreProblem` when the disk takes no more, or
-    the rows cannot be Parquet.
+    `sample` is the beginning of the first row group. Raises `StoreProblem` when the disk is full, or the
+    rows cannot be stored as Parquet.
     """
 
     def __init__(
@@ -158,13 +160,13 @@ class DataFile:
             self._checksum = RunningChecksum(path)
 
     def takes(self, group: pa.Table) -> bool:
-        """Whether no null of the group would come into a required column."""
+        """Whether the group has no nulls in required columns."""
         return not any(
             may_hold_null(group.column(i)) for i, c in enumerate(self.columns) if c in self.required
         )
 
     def add(self, group: pa.Table) -> None:
-        """Write the rows as one row group, and see to it that little is left to sync in the end."""
+        """Write the rows as one row group; sync now and then, so that little is left to sync in the end."""
         whole = group if group.column(0).num_chunks <= MOST_CHUNKS else group.combine_chunks()
         with _problems(self._path):
             self._writer.write_table(whole.cast(self._schema), row_group_size=group.num_rows)
@@ -185,7 +187,7 @@ class DataFile:
         return WrittenFile(self._path, self.rows, self._first_id, self.last_id, size, names, checksum)
 
     def abandon(self) -> None:
-        """Let go of a file that nobody will name."""
+        """Close a file that will not be used."""
         self._checksum.close()
         try:
             self._writer.close()
@@ -195,7 +197,7 @@ class DataFile:
 
 @contextmanager
 def _problems(path: Path) -> Iterator[None]:
-    """What the disk refuses, told apart from what Parquet does."""
+    """Turn errors into `StoreProblem`s, telling those of the disk from those of Parquet."""
     with disk_problems(path.parent):
         try:
             yield
@@ -213,13 +215,14 @@ def id_at(table: pa.Table, row: int) -> int:
 
 
 def may_hold_null(values: pa.ChunkedArray) -> bool:
-    """Some types can hold nulls that their own count leaves out."""
+    """Whether the values may contain nulls; some types can have nulls that their own count misses."""
     hidden = pa.types.is_dictionary(values.type) or pa.types.is_run_end_encoded(values.type)
     return bool(hidden or values.null_count > 0)
 
 
 def _stored_schema(columns: Sequence[Column], required: Collection[Column]) -> pa.Schema:
-    """Permanent column ids as Parquet field ids; required columns are read a fifth faster."""
+    """The schema of a file, with permanent column ids as Parquet field ids. Required columns are read a fifth
+    faster."""
     return pa.schema(
         [
             pa.field(c.name, c.type, nullable=c not in required, metadata={"PARQUET:field_id": str(c.key)})
@@ -257,8 +260,8 @@ Columns = tuple[Column, ...]
 
 @dataclass(frozen=True)
 class FileShape:
-    """How large row groups and files become. Columns whose keys are `nullable` are written so from the start,
-    and the others may turn out to be as well."""
+    """The sizes of row groups and files. Columns whose keys are in `nullable` are written as nullable from
+    the start; others may turn out to be."""
 
     rows_a_group: int
     rows_a_file: int
@@ -275,8 +278,8 @@ def write_files(
 ) -> list[WrittenFile]:
     """Write rows in `_id` order as data files; `columns` names the tables' columns and gives their ids.
 
-    `end_at_gaps` where others may have been given the ids in between: no file then spans them.
-    Raises `StoreProblem` when the disk takes no more; nothing is published then.
+    `end_at_gaps`: begin a new file at a gap in the ids, where others may have been given the ids in between.
+    Raises `StoreProblem` when the disk is full; nothing is published then.
     """
     with Encoder(FileSeries(staging, end_at_gaps, suffix, shape)) as encoder:
         for table in tables:
@@ -289,12 +292,14 @@ def _as_made(table: pa.Table) -> pa.Table:
 
 
 def rows_a_group(columns: int) -> int:
-    """Wide rows make short row groups: each is decoded whole for one row, and held in memory."""
+    """The number of rows in a row group, fewer for wide rows: a row group is decoded as a whole even for one
+    row, and held in memory."""
     return max(1_000, min(ROWS_A_GROUP, CELLS_A_GROUP // max(1, columns)))
 
 
 class Encoder:
-    """Hands rows to a thread that encodes them. Use as a context manager; `finish` once all are added."""
+    """Passes rows to a thread that encodes them. Use it as a context manager; call `finish` once all are
+    added."""
 
     def __init__(self, files: FileSeries) -> None:
         self._files = files
@@ -311,9 +316,9 @@ class Encoder:
         self._files.abandon()
 
     def add(self, columns: Columns, rows: int, make: Callable[[], pa.Table]) -> None:
-        """Encode the rows that `make` answers, columns named and typed as `columns`; the thread calls it.
+        """Encode the rows that `make` returns, whose columns match `columns`; the thread calls it.
 
-        Waits while too much is on its way. Raises what went wrong with rows added before.
+        Waits while too many rows are queued. Raises errors of rows that were added before.
         """
         while sum(cells for _, cells in self._running) > CELLS_AHEAD:
             self._running.popleft()[0].result()
@@ -329,7 +334,7 @@ class Encoder:
 
 
 class FileSeries:
-    """One data file after the other. A file ends when it is full, at a gap between ids, where columns
+    """Writes one data file after another. A file ends when it is full, at a gap between ids, where columns
     change, and at the first null of a column that had none."""
 
     def __init__(
@@ -362,7 +367,7 @@ class FileSeries:
             self._buffer = [rest] if len(rest := whole.slice(size)) else []
 
     def finish(self) -> list[WrittenFile]:
-        """What was written; the series is over then."""
+        """Finish the last file; return all files."""
         self._write_buffered()
         self._end_file()
         return self._written
@@ -372,7 +377,8 @@ class FileSeries:
             self._file.abandon()
 
     def _change_columns(self, columns: Columns) -> None:
-        """Rows that wait for their row group go along where they can, so that rare columns make few files."""
+        """Change the columns. Buffered rows are converted to them where possible, so that rare columns do not
+        cause many files."""
         try:
             self._buffer = [stored_as(rows, columns) for rows in self._buffer]
         except BadData:
@@ -403,7 +409,7 @@ class FileSeries:
         return not surprised
 
     def _without_nulls(self, group: pa.Table) -> list[Column]:
-        """Columns written as required. Where nulls turned up late too often, no more bets are made."""
+        """The columns to write as required; none any more once nulls have turned up late too often."""
         nullable = self._shape.nullable if self._shape else frozenset()
         if self._surprises >= TRIES_WITHOUT_NULLS:
             nullable = frozenset(c.key for c in self._columns if c.name != ID)

@@ -1,7 +1,7 @@
-"""The history of a table as a Delta table: each commit is a version of it, with its time and message.
+"""Publishes the history of a table as a Delta table: each commit becomes a version with its time and message.
 
-A data file of such a table holds the rows of a range of `_id`s, which its name says. A version writes the
-files anew whose rows differ from the version before, so that a changed row costs one file.
+A data file of such a table contains the rows of a range of `_id`s, which is part of its name. A version
+rewrites the files whose rows differ from the previous version, so that a changed row costs one file.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ from lamella.core.transfer.writer import Rows, Values, unique_names
 
 ENGINE = "Lamella"
 NOTE = "lamella"
-"""The key of a commit's information under which is noted which version of the table it is."""
+"""The key in a commit's information that records the version of the table."""
 KEPT_FOR = "interval 5200 weeks"
-"""Cleaning up such a table takes nothing of its history."""
+"""The retention period, so long that a clean-up of the Delta table removes nothing of its history."""
 COMMITS_A_CHECKPOINT = 100
 _NAME = re.compile(r"rows-(\d+)-(\d+)-[^/]*")
 _MICROSECOND = dt.timedelta(microseconds=1)
@@ -59,7 +59,7 @@ _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
 @dataclass(frozen=True)
 class _Chunk:
-    """The data files with the rows whose `_id` lies in a range, by their paths in the log."""
+    """The data files, by their paths in the log, with the rows of a range of `_id`s."""
 
     first: int
     last: int
@@ -68,8 +68,9 @@ class _Chunk:
 
 @dataclass(frozen=True)
 class _Published:
-    """What a Delta table has of the history: its newest version, and which one of the table that is, with
-    its time: as the table has it, in microseconds, and as the log has it, in milliseconds."""
+    """The state of a published Delta table: its newest version `number`, the table's `version` that it
+    corresponds to, and that version's time: `stamp` in microseconds in the table, `milliseconds` in the
+    log."""
 
     number: int
     version: int
@@ -91,10 +92,10 @@ def publish_history(
     include_ids: bool,
     job: Job,
 ) -> Export:
-    """Write every commit that is kept as a version of a Delta table, or those that it lacks. `state_of` gives
-    the table at a version. A new table appears with all of them; of further ones each appears when it is
-    whole, and after an error or a cancel the next call goes on behind the last. Raises `FileProblem` where
-    the table there is of another history, or somebody else has written to it."""
+    """Write every kept commit as a version of a Delta table, or the commits that the Delta table lacks.
+    `state_of` returns the table at a version. A new Delta table appears complete; added versions appear one
+    by one, and after an error or a cancellation the next call continues after the last one. Raises
+    `FileProblem` if the Delta table has another history, or somebody else has written to it."""
     path, values = destination.path, destination.values
     if not is_delta_table(path):
         _refuse_types(destination, commits, state_of, job)
@@ -127,7 +128,7 @@ def publish_history(
 
 
 def _refuse_types(destination: Destination, commits: Sequence[Commit], state_of: StateOf, job: Job) -> None:
-    """Raise `TypeConflict` for a column of any version that has no place in a Delta table."""
+    """Raise `TypeConflict` for a column of any version whose type a Delta table cannot store."""
     known: set[tuple[Column, ...]] = set()
     for commit in commits:
         job.check()
@@ -138,7 +139,8 @@ def _refuse_types(destination: Destination, commits: Sequence[Commit], state_of:
 
 
 def _published(root: Path) -> _Published:
-    """Raises `FileProblem` where the newest version is none of a table's history."""
+    """Read the state of a published Delta table; raise `FileProblem` if its newest version was not published
+    by Lamella."""
     log = Log.of(root)
     number = log.wanted(None)
     lines = log_file(root, number).read_bytes().decode().splitlines()
@@ -149,9 +151,9 @@ def _published(root: Path) -> _Published:
         writer = about.get("engineInfo") or "another program"
         raise FileProblem(
             root,
-            f"has a version that is not one of the table: {number:,}, {about.get('operation', 'written')}",
+            f"has a version that is not from the table: {number:,}, {about.get('operation', 'written')}",
             f"It was written by {writer}: later versions would no longer match the table",
-            "Publish the history to another place, or take that version back with the program that wrote it",
+            "Publish the history to another path, or revert that version with the program that wrote it",
         )
     with log.table(number) as table:
         entries = pa.table(table.get_add_actions()).column("path").to_pylist()
@@ -172,14 +174,14 @@ def _chunks_of(root: Path, paths: Sequence[str]) -> Iterator[_Chunk]:
     for path in paths:
         match = _NAME.fullmatch(path.rpartition("/")[2])
         if match is None:
-            raise FileProblem(root, f"has a data file that is none of a history: {path}")
+            raise FileProblem(root, f"has a data file that is not part of a published history: {path}")
         by_range.setdefault((int(match[1]), int(match[2])), []).append(path)
     for (first, last), files in sorted(by_range.items()):
         yield _Chunk(first, last, tuple(files))
 
 
 def _commits_behind(root: Path, there: _Published, commits: Sequence[Commit]) -> list[Commit]:
-    """Those that the Delta table lacks. Raises `FileProblem` where it has versions of another history."""
+    """The commits that the Delta table lacks. Raises `FileProblem` if it has another history."""
     same = next((commit for commit in commits if commit.version == there.version), None)
     behind = [commit for commit in commits if commit.version > there.version]
     if same is not None and _stamp(same) == there.stamp:
@@ -192,7 +194,7 @@ def _commits_behind(root: Path, there: _Published, commits: Sequence[Commit]) ->
         "has the history of another table",
         f"Its newest version is version {there.version:,}, of {_time(there.stamp):%Y-%m-%d %H:%M:%S} UTC,"
         " which this table does not have",
-        "Publish the history to another place",
+        "Publish the history to another path",
     )
 
 
@@ -201,7 +203,7 @@ def _is_between(stamp: int, before: Sequence[Commit], behind: Sequence[Commit]) 
 
 
 def _stamp(commit: Commit) -> int:
-    """When it was made, in microseconds since 1970."""
+    """The time of a commit, in microseconds since 1970."""
     when = commit.time or _EPOCH
     return (when.astimezone(dt.UTC) - _EPOCH) // _MICROSECOND
 
@@ -211,8 +213,8 @@ def _time(stamp: int) -> dt.datetime:
 
 
 class _HistoryWriter:
-    """Makes one version of the Delta table after the other. `number` is that of the next one, `milliseconds`
-    the time of the last one: that of its commit, but later than the version before, by the protocol."""
+    """Writes versions of the Delta table. `number` is that of the next one; `milliseconds` is the time of the
+    last one: that of its commit, but always later than the version before, as the protocol requires."""
 
     def __init__(
         self,
@@ -277,7 +279,7 @@ class _HistoryWriter:
             content = "\n".join(json.dumps(action) for action in actions).encode()
             with put_data_files(self._root, drafts, self._job):
                 put_commit(self._root, self.number, content, self._job)
-        if not isinstance(self._root, RemotePath):  # readers that go by the time of the file
+        if not isinstance(self._root, RemotePath):  # for readers that use the file's modification time
             os.utime(log_file(self._root, self.number), ns=(self.milliseconds * 1_000_000,) * 2)
         added = (replace(chunk, paths=tuple(file.add["path"] for file in files)) for chunk, files in chunks)
         self.chunks = sorted([*kept, *added], key=lambda chunk: chunk.first)
@@ -286,22 +288,22 @@ class _HistoryWriter:
         self._bytes += len(content) + sum(file.add["size"] for file in drafts)
 
     def _columns(self, state: TableVersion) -> dict[str, Column]:
-        """By their names in the Delta table."""
+        """The columns by their names in the Delta table."""
         columns = [ID_COLUMN, *state.columns] if self._include_ids else list(state.columns)
         return dict(zip(unique_names([column.name for column in columns]), columns, strict=True))
 
     @staticmethod
     def _is_kept(before: Mapping[str, Column], after: Mapping[str, Column]) -> bool:
-        """Whether files with the columns before are right for the columns after: those that are added have no
-        values in them. What was renamed, cast or dropped is written anew, so that no file has a column by a
-        name that later means another."""
+        """Whether files with the columns before are still valid with the columns after, except for added
+        ones, which are null in them. After a rename, cast or drop, files are rewritten, so that no file has a
+        column by a name that later means another."""
         now = {name: (column.key, column.type) for name, column in after.items()}
         return all(now.get(name) == (column.key, column.type) for name, column in before.items())
 
     def _changed(
         self, before: TableVersion, after: TableVersion, draft: Path
     ) -> tuple[list[_Chunk], list[tuple[_Chunk, list[DraftFile]]]]:
-        """The chunks that have rows which differ, and those in their place and behind."""
+        """The chunks with rows that differ, and the chunks that replace and follow them."""
         ids = _changed_ids(before, after, self._work)
         firsts = np.array([chunk.first for chunk in self.chunks], np.int64)
         lasts = np.array([chunk.last for chunk in self.chunks], np.int64)
@@ -327,7 +329,7 @@ class _HistoryWriter:
     def _chunks_between(
         self, state: TableVersion, start: int, stop: int, draft: Path
     ) -> Iterator[tuple[_Chunk, list[DraftFile]]]:
-        """The live rows at these positions, written: so many a file as a row group holds."""
+        """Write the live rows at these positions, each file with as many rows as a row group holds."""
         step = self._values["row_group_rows"]
         for at in range(start, stop, step):
             self._job.check()
@@ -362,7 +364,8 @@ class _HistoryWriter:
     def _about(
         self, commit: Commit, before: TableVersion | None, after: TableVersion
     ) -> Iterator[dict[str, Any]]:
-        """The actions of a commit that are about no file. Its time is the first of them, by the protocol."""
+        """Yield the actions of a commit that do not concern files. The first has its time, as the protocol
+        requires."""
         stamp = _stamp(commit)
         self.milliseconds = milliseconds = max(stamp // 1000, self.milliseconds + 1)
         counts = {
@@ -415,7 +418,7 @@ class _HistoryWriter:
         return {"path": path, "deletionTimestamp": int(time.time() * 1000), "dataChange": True}
 
     def _put_checkpoint(self) -> None:
-        """Of many commits, so that readers need not read each."""
+        """Write a checkpoint after many commits, so that readers need not read each."""
         log = Log.of(self._root)
         if self.number - 1 - max(log.checkpoints, default=0) < COMMITS_A_CHECKPOINT:
             return
@@ -424,7 +427,7 @@ class _HistoryWriter:
 
 
 def _live_between(state: TableVersion, start: int, stop: int) -> np.ndarray:
-    """Positions of live rows."""
+    """The positions of live rows in a range."""
     deleted = state.snapshot.deleted
     gone = deleted[np.searchsorted(deleted, start) : np.searchsorted(deleted, stop)] - start
     return np.delete(np.arange(start, stop, dtype=np.int64), gone)
@@ -445,7 +448,7 @@ def _changed_ids(before: TableVersion, after: TableVersion, job: Job) -> np.ndar
 def _operation(
     commit: Commit, before: TableVersion | None, after: TableVersion, is_first: bool
 ) -> tuple[str, dict[str, str]]:
-    """What Delta Lake calls it."""
+    """Delta Lake's name and parameters for the operation of a commit."""
     if is_first:
         return "CREATE TABLE AS SELECT", {}
     if commit.kind in ("undo", "redo", "restore"):
@@ -467,7 +470,7 @@ def _operation(
 
 
 def _reader_features(schema: pa.Schema, before: Sequence[str]) -> tuple[str, ...]:
-    """What readers have to know; what they had to know before stays."""
+    """The features that readers need; earlier ones stay."""
     has_ntz = any(
         holds(field.type, lambda kind: is_.is_timestamp(kind) and kind.tz is None) for field in schema
     )

@@ -1,4 +1,4 @@
-"""What differs between two versions of a table: rows, cells and columns."""
+"""Compares two versions of a table: rows, cells and columns."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ ROWS_A_BLOCK = 100_000
 
 @dataclass(frozen=True, eq=False)
 class DiffBlock:
-    """Positions of rows that one of the versions lacks, in the other; and of those that both have, in the
-    order of their `ids`. In the latter only `columns`, by id, may differ, None for all."""
+    """The positions of rows that only one of the versions has, and of rows that both have, in the order of
+    their `ids`. In the latter only `columns`, by id, may differ; None means all."""
 
     removed: np.ndarray
     added: np.ndarray
@@ -39,13 +39,13 @@ class DiffBlock:
 
 @dataclass(frozen=True, eq=False)
 class _Rows:
-    """Live rows: ascending ids and their positions."""
+    """Live rows: ascending ids, and their positions."""
 
     ids: np.ndarray
     positions: np.ndarray
 
     def until(self, last: int) -> tuple[_Rows, _Rows]:
-        """Those up to this id, and the others."""
+        """Split into the rows up to this id, and the others."""
         at = int(np.searchsorted(self.ids, last, side="right"))
         return _Rows(self.ids[:at], self.positions[:at]), _Rows(self.ids[at:], self.positions[at:])
 
@@ -54,7 +54,7 @@ _NO_ROWS = _Rows(NO_IDS, NO_IDS)
 
 
 def blocks(before: TableVersion, after: TableVersion) -> Iterator[DiffBlock]:
-    """In `_id` order, at most about 100,000 rows each."""
+    """Yield blocks in `_id` order, of about 100,000 rows at most."""
     ranges = _ranges(before, after)
     touched, columns = _touched(before, after)
     done = 0
@@ -67,7 +67,7 @@ def blocks(before: TableVersion, after: TableVersion) -> Iterator[DiffBlock]:
 
 
 def _ranges(before: TableVersion, after: TableVersion) -> list[tuple[int, int]]:
-    """The ids of segments that only one of the versions has, as disjoint (first, last)."""
+    """The ids of segments that only one of the versions has, as disjoint ranges (first, last)."""
     shared = {_identity(h) for h in before.segment_entries} & {_identity(h) for h in after.segment_entries}
     own = sorted(
         (h.first_id, h.last_id)
@@ -84,12 +84,14 @@ def _ranges(before: TableVersion, after: TableVersion) -> list[tuple[int, int]]:
 
 
 def _identity(entry: SegmentEntry) -> object:
-    """Entries are made again by an undo, files are not. Rows in the catalog are few: those are compared."""
+    """What identifies a segment in both versions. An undo makes new entries, but no new files. Rows in the
+    catalog are few, so they are simply compared."""
     return entry.segment.path if isinstance(entry.segment, FileSegment) else (entry.kind, entry.entry)
 
 
 def _touched(before: TableVersion, after: TableVersion) -> tuple[np.ndarray, frozenset[int]]:
-    """Ids of rows that a pending entry of only one version is about, and the columns that those change."""
+    """The ids of rows that a pending entry of only one version concerns, and the columns that these entries
+    change."""
     cells = [*_only(before.cells, after.cells), *_only(after.cells, before.cells)]
     deleted = np.setxor1d(_deleted(before), _deleted(after))
     ids = [deleted, *(c.ids for c in cells)]
@@ -114,7 +116,8 @@ def _only(
 
 
 def _same(a: CellChanges, b: CellChanges) -> bool:
-    """What a cell was at the version that `made` it is one value, whichever entry holds it."""
+    """Whether two entries have the same cells: the value of a cell at the version that `made` it is
+    unique."""
     return set(a.values) == set(b.values) and np.array_equal(a.ids, b.ids)
 
 
@@ -144,7 +147,7 @@ def _of_range(before: TableVersion, after: TableVersion, first: int, last: int) 
 
 
 def _walk(state: TableVersion, first: int, last: int) -> Iterator[_Rows]:
-    """The live rows of the segments that lie in a range of ids, a row group at a time."""
+    """Yield the live rows of the segments in a range of ids, one row group at a time."""
     inside = [i for i, h in enumerate(state.segment_entries) if first <= h.first_id and h.last_id <= last]
     if not inside:
         return
@@ -167,8 +170,9 @@ def _block(before: _Rows, after: _Rows, columns: frozenset[int] | None) -> DiffB
 
 
 def column_pairs(before: TableVersion, after: TableVersion) -> list[tuple[Column | None, Column]]:
-    """The columns of the later version, each with what it was before: the one of the same id, or the one that
-    a cast made it of. Where nothing is noted of casts, which convert to another type, the name tells."""
+    """The columns of the later version, each with its earlier column: the one with the same id, or the one
+    that a cast made it from. Without metadata about casts, a column of the same name and another type is
+    matched."""
     now = {c.key for c in after.columns}
     gone = {c.key: c for c in before.columns if c.key not in now}
     undone = {key: c for c in gone.values() for key in cast_from(before.metadata, c.key)}
@@ -189,8 +193,8 @@ def column_pairs(before: TableVersion, after: TableVersion) -> list[tuple[Column
 
 @dataclass(frozen=True)
 class ColumnChanges:
-    """By name. Columns are known by their permanent ids, so one that was renamed is not one dropped and one
-    added. `retyped` gives (name now, type before, type now)."""
+    """The changed columns, by name. They are matched by their permanent ids, so a renamed column is not a
+    dropped and an added one. `retyped` has (name now, type before, type now)."""
 
     added: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
@@ -204,7 +208,7 @@ class ColumnChanges:
 
 @dataclass(frozen=True)
 class DiffSummary:
-    """Counts of rows, and of changed cells by column."""
+    """The counts of rows, and of changed cells by column."""
 
     added: int
     removed: int
@@ -218,17 +222,19 @@ class DiffSummary:
 
 @dataclass(frozen=True, eq=False)
 class ChangedCells:
-    """Cells of one column that differ: a table of `_id`, `before` and `after`, each of its version's type."""
+    """The cells of one column that differ: a table of `_id`, `before` and `after`, each with its version's
+    type."""
 
     column: str
     cells: pa.Table
 
 
 class Diff:
-    """From one version of a table to another. Nothing is read before it is asked for, and then only rows that
-    the versions do not share. Any thread.
+    """The differences from one version of a table to another, read on demand, and only in rows that the
+    versions do not share. Any thread may use it.
 
-    A column that only the later version has was null before; what was in one that is dropped is not listed.
+    Values of a column that only the later version has count as null before; the values of a dropped column
+    are not listed.
     """
 
     def __init__(self, before: TableVersion, after: TableVersion) -> None:
@@ -244,11 +250,11 @@ class Diff:
 
     @cached_property
     def pairs(self) -> list[tuple[Column | None, Column]]:
-        """The columns of the later version, each with what it was before."""
+        """The columns of the later version, each with its earlier column."""
         return column_pairs(self._before, self._after)
 
     def summary(self, job: Job | None = None) -> DiffSummary:
-        """The counts alone, in bounded memory."""
+        """Count the differences, in bounded memory."""
         added = removed = changed = 0
         cells: dict[str, int] = {}
         for block in self.row_blocks(job):
@@ -261,15 +267,15 @@ class Diff:
         return DiffSummary(added, removed, changed, cells, self.columns)
 
     def added(self, limit: int | None = None, job: Job | None = None) -> pa.Table:
-        """Rows that only the later version has, with its columns, in `_id` order."""
+        """The rows that only the later version has, with its columns, in `_id` order."""
         return _first(limit, self.added_batches(job), schema_of(self._after.snapshot.columns))
 
     def removed(self, limit: int | None = None, job: Job | None = None) -> pa.Table:
-        """Rows that only the earlier version has, with its columns, in `_id` order."""
+        """The rows that only the earlier version has, with its columns, in `_id` order."""
         return _first(limit, self.removed_batches(job), schema_of(self._before.snapshot.columns))
 
     def changed(self, column: str, limit: int | None = None, job: Job | None = None) -> pa.Table:
-        """The cells of one column, by its name now, that differ: `_id`, `before` and `after`."""
+        """The cells of one column, by its current name, that differ: `_id`, `before` and `after`."""
         pair = next((p for p in self.pairs if p[1].name == column), None)
         if pair is None:
             raise UnknownColumn(column, self._after.snapshot.name, [c.name for c in self._after.columns])
@@ -285,7 +291,8 @@ class Diff:
     def changed_cells(
         self, job: Job | None = None, columns: frozenset[int] | None = None
     ) -> Iterator[ChangedCells]:
-        """All of them, a column of some rows at a time; of these columns alone, by id, if given."""
+        """Yield all changed cells, one column of a block of rows at a time; only of `columns`, by id, if
+        given."""
         for block in self.row_blocks(job):
             for column, differing, before, after in self.differing_cells(block, columns):
                 where = np.flatnonzero(differing)
@@ -294,7 +301,7 @@ class Diff:
                     yield ChangedCells(column.name, pa.Table.from_arrays(arrays, [ID, "before", "after"]))
 
     def row_blocks(self, job: Job | None) -> Iterator[DiffBlock]:
-        """Rows that the versions do not share, in `_id` order."""
+        """Yield blocks of rows that the versions do not share, in `_id` order."""
         if self._before.snapshot.token == self._after.snapshot.token:
             return
         for block in blocks(self._before, self._after):
@@ -308,7 +315,8 @@ class Diff:
     def differing_cells(
         self, block: DiffBlock, columns: frozenset[int] | None = None
     ) -> Iterator[tuple[Column, np.ndarray, pa.Array, pa.Array]]:
-        """Each column that may differ: in which of the block's rows it does, and both versions' values."""
+        """For each column that may differ, yield which of the block's rows differ, and both versions'
+        values."""
         chosen = [c for c in (block.columns, columns) if c is not None]
         for was, column in self.pairs:
             if len(block.ids) and all(column.key in c for c in chosen):
@@ -338,7 +346,7 @@ def _values(snapshot: Snapshot, positions: np.ndarray, column: Column) -> pa.Arr
 
 
 def _differ(before: pa.Array, after: pa.Array) -> np.ndarray:
-    """Values of a column whose type changed are compared as one of the two types."""
+    """Which values differ; if the column's type changed, they are compared in one of the two types."""
     for a, b, kind in ((before, after, after.type), (after, before, before.type)):
         if a.type.equals(b.type):
             return differs(before, after)

@@ -30,8 +30,7 @@ def edit_change(
     deleted: np.ndarray,
     message: str,
 ) -> Change:
-    """Cells that differ from what they hold, new rows and deleted ids, all at once. No column is made or
-    widened."""
+    """Build one change from changed cells, new rows and deleted ids. No column is added or widened."""
     deleted = distinct(deleted)
     refuse_unknown(state, deleted)
     for part in cells:
@@ -63,7 +62,7 @@ def edit_change(
 
 
 def cell_tables(cells: Any, rows: Any, name: str) -> list[pa.Table]:
-    """The tables of an edit; raises `BadData` for anything else."""
+    """Return the tables of an edit as a list; raise `BadData` for anything else."""
     parts = items_of(cells)
     if parts is None or not all(isinstance(part, pa.Table) for part in parts):
         raise BadData(
@@ -82,8 +81,8 @@ def cell_tables(cells: Any, rows: Any, name: str) -> list[pa.Table]:
 
 
 def cells_by_row(name: str, cells: Sequence[pa.Table]) -> tuple[np.ndarray, PartialRows]:
-    """Ascending ids, and what some tables of `_id` and columns give for them, the last one where several give
-    a cell. Raises `BadData` for a table without `_id`."""
+    """Merge tables of `_id` and columns: return ascending ids and the values for them. Where several tables
+    give the same cell, the last one wins. Raises `BadData` for a table without `_id`."""
     parts: dict[str, list[tuple[np.ndarray, pa.Array]]] = {}
     known: list[np.ndarray] = []
     for table in cells:
@@ -101,7 +100,7 @@ def cells_by_row(name: str, cells: Sequence[pa.Table]) -> tuple[np.ndarray, Part
     for column, pieces in parts.items():
         places = np.full(len(rows), -1, np.int64)
         at = np.searchsorted(rows, np.concatenate([ids for ids, _ in pieces]))
-        places[at] = np.arange(len(at))  # the last one counts
+        places[at] = np.arange(len(at))  # of repeated indices the last one wins
         pool = pa.concat_arrays([values for _, values in pieces])
         lacks = places < 0
         columns[column] = take(pool, np.where(lacks, 0, places))
@@ -119,6 +118,6 @@ def _refuse_others(state: TableVersion, schema: pa.Schema) -> None:
         kind = own[field.name]
         if kind != field.type:
             raise TypeConflict(
-                f"{name}: column '{field.name}' holds {kind}, and is given {field.type}",
+                f"{name}: column '{field.name}' holds {kind}, but {field.type} was given",
                 fix="Read the table again: its columns may have changed",
             )

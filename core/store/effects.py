@@ -1,4 +1,4 @@
-"""What a change would do, before it is made: the first rows before and after, and exact counts."""
+"""The effect of a change before it is made: the first rows before and after, and exact counts."""
 
 from __future__ import annotations
 
@@ -49,16 +49,16 @@ from lamella.core.store.writer import rows_of
 SHOWN = 20
 MOST_CONTEXT = 3
 WRITE_SECONDS_A_CELL = 4e-7
-"""Of a commit, beside what it takes to compute the values; measured with a million rows."""
+"""The time of a commit per cell, in addition to computing the values; measured with a million rows."""
 NEW, CHANGED, DELETED, CONFLICT = "new", "changed", "deleted", "conflict"
 
 
 @dataclass(frozen=True)
 class Preview:
-    """Some rows: `context` are `_id`, null for rows that are not there yet, and columns to know the rows by;
-    `before` and `after` the columns that change. A new column is not in `before`, one that goes, and a row
-    that does, not in `after`. `kinds` says of each row what happens to it,
-    `reasons` why a value is lost."""
+    """A sample of rows. `context` has `_id`, null for new rows, and columns that help to recognise the rows;
+    `before` and `after` have the columns that change. A new column is missing from `before`; a dropped column
+    or a deleted row is missing from `after`. `kinds` says what happens to each row, `reasons` why a value is
+    lost."""
 
     context: pa.Table
     before: pa.Table
@@ -69,9 +69,9 @@ class Preview:
 
 @dataclass(frozen=True)
 class Effect:
-    """Exact numbers of rows. `matching` are those chosen, `nulls` of them those that stay null; `same` and
-    `conflicting` are rows of an upsert. `seconds` is about what the commit takes; `types` are columns whose
-    type changes, with both types, and None for one that is new."""
+    """Exact numbers of rows. `matching` rows are selected, of which `nulls` stay null; `same` and
+    `conflicting` are rows of an upsert. `seconds` estimates the commit. `types` has the old and new type of
+    columns whose type changes, with None as the old type of a new column."""
 
     preview: Preview
     matching: int
@@ -93,7 +93,7 @@ class Effect:
 def update_effect(
     state: TableVersion, operators: Operators, where: Where, job: Job, most: int | None = None
 ) -> Effect:
-    """Of update operators. With `most`, of the first so many rows alone, which is quick."""
+    """The effect of update operators. With `most`, of the first `most` rows only, which is fast."""
     started = time.perf_counter()
     job.check()
     edits = assignments(operators, state.columns, state.snapshot.name)
@@ -124,7 +124,7 @@ def update_effect(
 
 
 def _changing(edits: Iterable[Assignment], columns: Mapping[str, pa.Array]) -> list[Path]:
-    """What changes of the columns: fields of a struct where these are all of it, or the whole."""
+    """The paths that change: fields of a struct if the edits touch only such, or else the whole column."""
     edited = [path for edit in edits for path in (edit.path, edit.target) if path is not None]
     changing: list[Path] = []
     for name, values in columns.items():
@@ -135,7 +135,7 @@ def _changing(edits: Iterable[Assignment], columns: Mapping[str, pa.Array]) -> l
 
 
 def _at(paths: Iterable[Path], columns: Mapping[str, pa.Array]) -> dict[str, pa.Array]:
-    """The values at the paths, where the columns have them."""
+    """The values at the paths, as far as the columns have them."""
     return {
         path.text: project(columns[path.column], path.steps)
         for path in paths
@@ -177,12 +177,12 @@ def duplicates_effect(
 
 
 def deletion_effect(state: TableVersion, ids: np.ndarray) -> Effect:
-    """Of the rows of `ids`, ascending."""
+    """The effect of deleting the rows of `ids` (ascending)."""
     return _deletion(state, ids, len(ids), 0.0, ())
 
 
 def insertion_effect(state: TableVersion | None, rows: pa.Table) -> Effect:
-    """Of new rows; None for those of a new table."""
+    """The effect of inserting rows; `state` is None for a new table."""
     shown = rows.slice(0, SHOWN)
     context = pa.Table.from_arrays([pa.nulls(shown.num_rows, pa.int64())], names=[ID])
     preview = Preview(context, shown.select([]), shown, [NEW] * shown.num_rows)
@@ -195,7 +195,8 @@ def insertion_effect(state: TableVersion | None, rows: pa.Table) -> Effect:
 
 
 def cells_effect(state: TableVersion, ids: np.ndarray, values: Mapping[str, pa.Array]) -> Effect:
-    """Of new values for some columns in the rows of `ids`, ascending, all of which are written."""
+    """The effect of setting new values in some columns of the rows of `ids` (ascending), all of which are
+    written."""
     columns = [state.snapshot.column(name) for name in values]
     old = stored_values(state, ids, columns)
     plan, arrays, places = differing_values(state, old, values, _no_ids)
@@ -228,7 +229,8 @@ def _deletion(
 
 
 def cast_effect(state: TableVersion, name: str, how: Cast, job: Job) -> Effect:
-    """Of all rows: a column has one type. The first rows are those that would be lost, with the reason."""
+    """The effect of a cast on all rows. The preview shows rows whose value would be lost first, with the
+    reason."""
     started = time.perf_counter()
     column = columns_named(state, [name])[0]
     failures = cast_failures(state, name, how, 10 * SHOWN, job)
@@ -258,7 +260,7 @@ def cast_effect(state: TableVersion, name: str, how: Cast, job: Job) -> Effect:
 def made_columns_effect(
     state: TableVersion, act: Split | Merge, where: Where, job: Job, most: int | None = None
 ) -> Effect:
-    """Of columns that are split or merged. With `most`, of the first so many rows alone."""
+    """The effect of splitting or merging columns. With `most`, of the first `most` rows only."""
     started = time.perf_counter()
     sources, names = checked(state, act)
     ids = chosen_ids(state, where) if most is None else first_ids(state, where, most)
@@ -281,7 +283,7 @@ def made_columns_effect(
 
 
 def rename_effect(state: TableVersion, names: Mapping[str, str]) -> Effect:
-    """No row changes; the preview has the columns under both names."""
+    """The effect of renaming columns: no row changes, and the preview has the columns under both names."""
     columns = columns_named(state, list(names))
     stay = [c.name for c in state.columns if c not in columns]
     refuse_names(state.snapshot.name, stay, list(names.values()))
@@ -296,8 +298,8 @@ def rename_effect(state: TableVersion, names: Mapping[str, str]) -> Effect:
 
 
 def upsert_effect(state: TableVersion, data: object, on: Sequence[str], keep: str, job: Job) -> Effect:
-    """Of rows that are laid over those with the same keys. With `keep` "refuse", rows whose keys are given
-    with other values, too, are counted as conflicts, and shown first."""
+    """The effect of an upsert. With `keep` "refuse", rows that share a key but have other values are counted
+    as conflicts, and shown first."""
     started = time.perf_counter()
     name, rows = state.snapshot.name, partial_rows(data)
     refuse_keys(name, on)
@@ -345,14 +347,14 @@ def upsert_effect(state: TableVersion, data: object, on: Sequence[str], keep: st
 
 
 def has_conflicts(table: str, data: object, on: Sequence[str]) -> bool:
-    """Whether a key is given twice with other values."""
+    """Whether a key is given twice with different values."""
     rows = partial_rows(data)
     refuse_missing_keys(table, rows, on)
     return len(_conflicts(rows, on, table)) > 0
 
 
 def _conflicts(rows: PartialRows, on: Sequence[str], name: str) -> np.ndarray:
-    """The numbers of the rows whose key is given by another row with other values."""
+    """The numbers of the rows whose key another row gives with different values."""
     firsts = firsts_of_keys(name, rows.table.select(list(on)))
     again = np.flatnonzero(firsts != np.arange(len(firsts)))
     if not len(again):
@@ -361,7 +363,7 @@ def _conflicts(rows: PartialRows, on: Sequence[str], name: str) -> np.ndarray:
     for column in rows.table.columns:
         values = in_one(column)
         unlike |= differs(take(values, firsts[again]), take(values, again))
-    for lacks in rows.left_out.values():  # what is left out stays as it is, and null does not
+    for lacks in rows.left_out.values():  # leaving a value out differs from giving null
         unlike |= lacks[firsts[again]] != lacks[again]
     return np.flatnonzero(np.isin(firsts, firsts[again][unlike]))
 
@@ -369,7 +371,7 @@ def _conflicts(rows: PartialRows, on: Sequence[str], name: str) -> np.ndarray:
 def _whole(
     state: TableVersion, ids: np.ndarray, rows: PartialRows, old: Mapping[str, pa.Array]
 ) -> dict[str, pa.Array]:
-    """The columns that rows found get, with what they hold where nothing is given."""
+    """The new columns of the matching rows, with stored values where nothing is given."""
     merged = whole_values(state, ids, rows)
     columns = {name: in_one(merged.table.column(name)) for name in merged.table.column_names}
     for name, lacks in merged.left_out.items():
@@ -379,7 +381,7 @@ def _whole(
 
 
 def _added_rows(state: TableVersion, plan: ColumnPlan, rows: PartialRows) -> pa.Table:
-    """New rows as they will be stored, with the defaults of what they lack."""
+    """New rows as they will be stored, with defaults for what they lack."""
     if not rows.table.num_rows:
         return rows.table
     values = stored_as(fill_left_out(rows.table, rows.left_out, defaults_by_name(state)), plan.columns)
@@ -389,7 +391,7 @@ def _added_rows(state: TableVersion, plan: ColumnPlan, rows: PartialRows) -> pa.
 
 @dataclass(frozen=True, eq=False)
 class _UpdatedRows:
-    """Rows that are there, their keys, and what they hold in the columns that are given, before and after."""
+    """Existing rows, their keys, and the values of the given columns before and after."""
 
     ids: np.ndarray
     keys: pa.Table
@@ -400,7 +402,7 @@ class _UpdatedRows:
 def _upsert_preview(
     state: TableVersion, conflicting: pa.Table, added: pa.Table, updated: _UpdatedRows, on: Sequence[str]
 ) -> Preview:
-    """Conflicting rows first, as they are given, then new ones and those that change."""
+    """The preview of an upsert: conflicting rows as given, then new ones, then those that change."""
     first = len(conflicting) + len(added)
     known = {*on, *updated.before}
     defaults = [c for c in state.columns if c.name in added.column_names and c.name not in known]
@@ -422,13 +424,13 @@ def _upsert_preview(
 
 
 def _read_by(where: Where) -> list[str]:
-    """The columns of a filter."""
+    """The columns that a filter reads."""
     names = filter_columns(where) if isinstance(where, Filter) else ()
     return [name.partition(".")[0] for name in names]
 
 
 def first_ids(state: TableVersion, where: Where, most: int) -> np.ndarray:
-    """Of the rows that `where` chooses, the first so many."""
+    """The ids of the first `most` rows that `where` selects."""
     if where is None:
         count = min(most, state.snapshot.num_rows)
         return ids_at(state, live_positions(state.snapshot, np.arange(count)))
@@ -446,8 +448,8 @@ def _preview(
     known_by: Iterable[str] = (),
     columns: Iterable[str] = (),
 ) -> Preview:
-    """`known_by` are columns that rows are likely to be known by: those of the filter or an expression.
-    `columns` are those of the fields in `before` and `after`."""
+    """Make a preview. `known_by` are columns by which users recognise rows, such as those of the filter or of
+    an expression. `columns` are those of the fields in `before` and `after`."""
     changing, own = {*before, *after, *columns}, {c.name: c for c in state.columns}
     names = [name for name in dict.fromkeys([*known_by, *own]) if name in own and name not in changing]
     rows = take_rows(state.snapshot, state.locate(ids), [own[name] for name in names[:MOST_CONTEXT]])
@@ -464,5 +466,5 @@ def _nothing(state: TableVersion) -> Preview:
 
 
 def _no_ids(_count: int) -> int:
-    """Of columns that nothing is stored in."""
+    """Column ids for a preview, in which nothing is stored."""
     return 2**40

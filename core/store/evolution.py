@@ -1,5 +1,4 @@
-"""How a table's columns change: which arriving data adds and which it makes wider, and the casts that change
-the type of one."""
+"""How a table's columns change: columns that new data adds or widens, and casts."""
 
 from __future__ import annotations
 
@@ -24,14 +23,15 @@ from lamella.core.scan.chunks import BatchValues
 from lamella.core.scan.snapshot import Column
 
 DEEPEST = 50
-"""Levels of nesting; Arrow cannot read back more than 63."""
+"""The deepest nesting allowed; Arrow cannot read back more than 63 levels."""
 LONGEST_SHOWN = 60
 MOST_PLANS = 8
 
 
 @dataclass(frozen=True)
 class ColumnPlan:
-    """`columns` are the data's, in the data's order and in the types they will be stored in."""
+    """How new data changes a table's columns. `columns` are those of the data, in its order, with the types
+    in which they will be stored."""
 
     columns: tuple[Column, ...]
     added: tuple[Column, ...]
@@ -45,7 +45,7 @@ class ColumnPlan:
         return (*(wider.get(c.key, c) for c in columns), *self.added)
 
     def by_key(self, values: pa.Table) -> Mapping[int, pa.Array]:
-        """The columns of `values`, which are these."""
+        """The values of the plan's columns, by column id."""
         batches = [] if self._hold_words else values.to_batches()
         if len(batches) == 1:
             return BatchValues(self.keys, batches[0].schema, batches[0])
@@ -57,12 +57,12 @@ class ColumnPlan:
 
     @cached_property
     def _hold_words(self) -> bool:
-        """Whether any is a dictionary."""
+        """Whether any column is a dictionary."""
         return any(pa.types.is_dictionary(c.type) for c in self.columns)
 
 
 class KnownPlans:
-    """The plans of data that came in the table's own columns and types, by the schemas met last."""
+    """Caches plans of data that has the table's own columns and types, for the last few schemas."""
 
     def __init__(self) -> None:
         self._met: tuple[tuple[pa.Schema, ColumnPlan], ...] = ()
@@ -77,10 +77,11 @@ class KnownPlans:
 def plan_columns(
     table: str, have: tuple[Column, ...], arriving: RowBatch, take_ids: Callable[[int], int]
 ) -> ColumnPlan:
-    """Raises `TypeConflict` naming the first column whose types have nothing in common, and a value of it;
-    `BadData` for one that is nested too deep.
+    """Plan how the table's columns change to take the arriving data. Raises `TypeConflict` naming the first
+    column whose types have nothing in common, with an example value; `BadData` for one that is nested too
+    deeply.
 
-    Whether the values a table holds already fit the wider types is not looked at.
+    Does not check whether stored values fit the wider types.
     """
     for field in arriving.schema:
         _refuse_deep(table, field)
@@ -96,13 +97,14 @@ def plan_columns(
 
 
 def wider_columns(before: Sequence[Column], after: Sequence[Column]) -> list[Column]:
-    """Columns of `after` that have another type than they had."""
+    """The columns of `after` whose type has changed."""
     types = {c.key: c.type for c in before}
     return [c for c in after if c.key in types and not types[c.key].equals(c.type)]
 
 
 def narrowed(rows: pa.Table, have: tuple[Column, ...]) -> pa.Table:
-    """`rows` with each column in the table's type where all its values fit: a small int64 widens nothing."""
+    """Convert each column to the table's type if all its values fit: small numbers in int64 do not widen a
+    column."""
     known = {c.name: c.type for c in have}
     columns = [_narrowed(rows.column(f.name), known.get(f.name, f.type)) for f in rows.schema]
     return pa.Table.from_arrays(columns, names=rows.column_names)
@@ -115,7 +117,7 @@ def _narrowed(values: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
 
 
 def stored_as(rows: pa.Table, columns: Sequence[Column]) -> pa.Table:
-    """`rows` with these columns, in their order and types; null where a column is not given.
+    """Convert `rows` to these columns, in their order and types; columns not given become null.
 
     Raises `BadData` naming the column whose values do not all survive.
     """
@@ -137,7 +139,8 @@ def _column_values(values: pa.ChunkedArray | None, column: Column, rows: int) ->
 
 
 def as_keys(table: str, rows: pa.Table, columns: Sequence[Column]) -> pa.Table:
-    """Key values in their columns' types; raises `TypeConflict` or `BadData` where one is of another kind."""
+    """Convert key values to their columns' types; raise `TypeConflict` or `BadData` if one is of another
+    kind."""
     for column in columns:
         _met(table, column, as_block(rows))
     return stored_as(rows, columns)
@@ -156,7 +159,7 @@ def _met(table: str, column: Column, arriving: RowBatch) -> Column:
 
 
 def _example(values: pa.ChunkedArray) -> str:
-    """The first that is not null."""
+    """The text for an example: the first value that is not null."""
     place = int(np.argmax(to_numpy(values.is_valid()))) if len(values) else 0
     if not len(values) or not values[place].is_valid:
         return ""
@@ -168,8 +171,8 @@ def _refuse_deep(table: str, field: pa.Field) -> None:
     if pa.types.is_nested(field.type) and (depth := _depth(field.type)) > DEEPEST:
         raise BadData(
             f"{table}: column '{field.name}' holds values nested {depth} deep",
-            f"no more than {DEEPEST} can be read back",
-            "Keep them as JSON text",
+            f"at most {DEEPEST} levels can be read back",
+            "Store them as JSON text",
         )
 
 
@@ -183,14 +186,14 @@ def _both_times(a: pa.DataType, b: pa.DataType) -> bool:
 
 
 Convert = Callable[[pa.Array], pa.Array | None]
-"""An array as the target type, or None where one of its values does not survive."""
+"""Converts an array to the target type, or returns None if a value does not survive."""
 _TEXTS = {pa.string(), pa.large_string(), pa.string_view()}
-NULLS = "Cast with on_error='null' to make null of what does not fit"
+NULLS = "Cast with on_error='null' to turn values that do not fit into null"
 _UNITS = {"s": "second", "ms": "millisecond", "us": "microsecond", "ns": "nanosecond"}
 
 
 class LostValues(Exception):
-    """`value` does not survive the cast, for the reason given; `fix` is the way out."""
+    """Raised when `value` does not survive the cast; `why` gives the reason, `fix` the way out."""
 
     def __init__(self, value: str, why: str, fix: str) -> None:
         self.value, self.why, self.fix = value, why, fix
@@ -198,7 +201,7 @@ class LostValues(Exception):
 
 
 def is_carried(have: pa.DataType, target: pa.DataType) -> bool:
-    """Whether every value survives whatever it is, and reading casts it: then no data is written."""
+    """Whether every value survives the cast, and reading applies it, so that no data needs to be written."""
     if types.is_timestamp(have) and types.is_timestamp(target) and have.unit == target.unit:
         return (have.tz is None) == (target.tz is None)
     if types.is_dictionary(have):
@@ -207,7 +210,7 @@ def is_carried(have: pa.DataType, target: pa.DataType) -> bool:
 
 
 def refuse_unrelated(table: str, column: str, have: pa.DataType, target: pa.DataType) -> None:
-    """Raise `TypeConflict` where no value of the one type means anything as the other."""
+    """Raise `TypeConflict` if no value of one type has a meaning in the other."""
     moment_as_number = any(
         types.is_temporal(a) and (types.is_integer(b) or types.is_floating(b) or types.is_decimal(b))
         for a, b in ((have, target), (target, have))
@@ -215,8 +218,8 @@ def refuse_unrelated(table: str, column: str, have: pa.DataType, target: pa.Data
     if moment_as_number or not (_is_text(have) or _can_cast(have, target)):
         raise TypeConflict(
             f"{table}: column '{column}' is {have} and cannot become {target}",
-            "No value of the one says what it is as the other",
-            "Add a column and fill it with what you want instead",
+            "There is no natural conversion between these types",
+            "Add a column and fill it with the values you want instead",
         )
 
 
@@ -227,15 +230,15 @@ _GROUP_SIGNS = ("", ".", ",", "'", " ", "\u00a0", "\u202f", "_")
 
 @dataclass(frozen=True)
 class Notation:
-    """How numbers and dates are written in texts: the sign before the fraction, the one between thousands,
-    and the order of day and month in dates such as 31.12.2024."""
+    """How numbers and dates are written in texts: the decimal separator, the thousands separator, and the
+    order of day and month in dates such as 31.12.2024."""
 
     decimal: str = "."
     thousands: str = ""
     dates: str = "iso"
 
     def refuse(self, column: str, have: pa.DataType) -> None:
-        """Raise `BadData` for signs that are none, and for hints about values that are no text."""
+        """Raise `BadData` for invalid separators or orders, and if the column is not text."""
         for what, sign, known in (
             ("decimal", self.decimal, _NUMBER_SIGNS),
             ("thousands", self.thousands, _GROUP_SIGNS),
@@ -245,15 +248,15 @@ class Notation:
                 signs = ", ".join(map(repr, known))
                 raise BadData(f"{column}: {what} cannot be {shown(sign)}", fix=f"Give one of {signs}")
         if self.decimal == self.thousands:
-            raise BadData(f"{column}: decimal and thousands are the same sign", fix="Change one of them")
+            raise BadData(f"{column}: decimal and thousands are the same character", fix="Change one of them")
         if self != Notation() and not _is_text(have):
             raise BadData(
-                f"{column}: decimal, thousands and dates say how text is read, and this is {have}",
+                f"{column}: decimal, thousands and dates describe text, but this column is {have}",
                 fix="Leave them out",
             )
 
     def texts(self, texts: pa.Array, target: pa.DataType) -> pa.Array:
-        """As Arrow and `parse_cell` read them; null where a text is not written so."""
+        """Rewrite texts for Arrow and `parse_cell`; null if a text is not in this notation."""
         if types.is_temporal(target) and self.dates != "iso":
             return self._dates(texts)
         number = types.is_integer(target) or types.is_floating(target) or types.is_decimal(target)
@@ -284,8 +287,9 @@ class Notation:
 
 @dataclass(frozen=True)
 class Cast:
-    """`lossy`: a value that is too fine becomes the nearest that `to` holds: 1.7 as int64 is 1, a time its
-    day. `nulls`: one that does not fit at all becomes null. `notation`: how text is written."""
+    """The options of a cast. `lossy`: a value with too much precision becomes the nearest that `to` holds:
+    1.7 as int64 is 1, a time its day. `nulls`: a value that does not fit at all becomes null. `notation`: how
+    text is written."""
 
     to: pa.DataType
     lossy: bool = False
@@ -294,7 +298,7 @@ class Cast:
 
 
 def converted(values: pa.Array, cast: Cast) -> pa.Array:
-    """`values` cast; null stays null. Raises `LostValues` for the first value that does not survive."""
+    """Cast `values`; null stays null. Raises `LostValues` for the first value that does not survive."""
     target, nulls = cast.to, cast.nulls
     if types.is_dictionary(values.type):
         values = values.cast(values.type.value_type)
@@ -309,7 +313,7 @@ def converted(values: pa.Array, cast: Cast) -> pa.Array:
 def _piecewise(
     values: pa.Array, convert: Convert, failed: Callable[[pa.Array], pa.Array]
 ) -> Iterator[pa.Array]:
-    """Whole where it can be, halved around each value that does not survive."""
+    """Convert the array as a whole if possible, else halve it around each value that does not survive."""
     waiting = [values]
     while waiting:
         part = waiting.pop()
@@ -325,7 +329,7 @@ def _piecewise(
 
 def _converter(have: pa.DataType, target: pa.DataType, lossy: bool) -> Convert:
     if _is_text(target):
-        return lambda part: _arrow(part, target)  # text says all there is to say
+        return lambda part: _arrow(part, target)  # text loses nothing
     if types.is_temporal(have) and types.is_temporal(target) and _has_zone(have) != _has_zone(target):
         return lambda part: _zone_changed(part, target, lossy)
     if lossy:
@@ -341,7 +345,8 @@ def _arrow(part: pa.Array, target: pa.DataType) -> pa.Array | None:
 
 
 def _zone_changed(part: pa.Array, target: pa.DataType, lossy: bool) -> pa.Array | None:
-    """Times without a zone are the wall clock's in the target zone; taking a zone away loses it."""
+    """Cast between times with and without a zone: a time without one is local time in the target zone;
+    removing a zone is lossy."""
     if part.null_count == len(part):
         return pa.nulls(len(part), target)
     if _has_zone(part.type):
@@ -350,11 +355,11 @@ def _zone_changed(part: pa.Array, target: pa.DataType, lossy: bool) -> pa.Array 
     try:
         return None if plain is None else pc.assume_timezone(plain, target.tz)
     except pa.ArrowInvalid:
-        return None  # a time that the clocks skipped or showed twice
+        return None  # a time that was skipped or repeated when the clocks changed
 
 
 def _cut(part: pa.Array, target: pa.DataType) -> pa.Array | None:
-    """Without what is finer than `target`; None where a value is out of its range."""
+    """Cut off what is more precise than `target`; None if a value is out of its range."""
     if (exact := exact_cast(part, target)) is not None:
         return exact
     if types.is_integer(target) and types.is_floating(part.type):
@@ -380,7 +385,7 @@ def _nearest(part: pa.Array, target: pa.DataType) -> pa.Array | None:
 
 
 def _parsed(values: pa.Array, cast: Cast) -> pa.Array:
-    """Text as what it says: each different text is read once."""
+    """Parse text; each distinct text is parsed once."""
     target, notation = cast.to, cast.notation
     encoded = values.cast(pa.large_string()).dictionary_encode()
     read = _piecewise(
@@ -392,7 +397,7 @@ def _parsed(values: pa.Array, cast: Cast) -> pa.Array:
 
 
 def _read(texts: pa.Array, target: pa.DataType, notation: Notation) -> pa.Array | None:
-    """What Arrow reads, less what it takes for more than it says: hexadecimal, and numbers without end."""
+    """Parse with Arrow, but reject what it accepts too generously: hexadecimal numbers, and infinities."""
     texts = notation.texts(texts, target)
     if texts.null_count:
         return None
@@ -410,7 +415,7 @@ def _read_one(one: pa.Array, cast: Cast) -> pa.Array:
     plain = cast.notation.texts(one, target)[0].as_py()
     try:
         if plain is None:
-            raise BadData(text, "it is written otherwise")
+            raise BadData(text, "it is written in another notation")
         return from_values([parse_cell(plain, target)], target)
     except BadData as error:
         if cast.nulls:
@@ -423,19 +428,19 @@ def _unfit(one: pa.Array, cast: Cast) -> pa.Array:
         return pa.nulls(1, cast.to)
     value = str(one[0].as_py())
     if _converter(one.type, cast.to, lossy=True)(one) is not None:
-        nearest = f"{NULLS}, with lossy=True to cut what is too fine"
-        raise LostValues(value, f"it is {one.type}, and {cast.to} does not hold it exactly", nearest)
+        nearest = f"{NULLS}, with lossy=True to cut off excess precision"
+        raise LostValues(value, f"it is {one.type}, and {cast.to} cannot hold it exactly", nearest)
     raise LostValues(value, f"it is {one.type}, and {cast.to} has no value near it", NULLS)
 
 
 def failures(values: pa.Array, cast: Cast) -> np.ndarray:
-    """The places of the values that would become null."""
+    """The indices of the values that would become null."""
     values_cast = converted(values, replace(cast, nulls=True))
     return np.flatnonzero(to_numpy(values.is_valid()) & ~to_numpy(values_cast.is_valid()))
 
 
 def reason(value: pa.Array, cast: Cast) -> str:
-    """Why the one value does not survive; empty where it does."""
+    """The reason why the single value does not survive; empty if it does."""
     try:
         converted(value, replace(cast, nulls=False))
     except LostValues as lost:
@@ -461,7 +466,7 @@ def _is_text(kind: pa.DataType) -> bool:
 
 
 def _null(kind: pa.DataType) -> pa.Scalar:
-    """`pa.scalar` imports pandas."""
+    """A null scalar, made without `pa.scalar`, which imports pandas."""
     return pa.nulls(1, kind)[0]
 
 

@@ -1,4 +1,4 @@
-"""Folders and files of a store: staging, publishing, sweeping, and which versions are being read."""
+"""The folders and files of a store: staging, publishing, sweeping, and which versions are being read."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 
 
 class Layout:
-    """Where things are in the store's folder. `refuse_replaced` raises where that is another one by now."""
+    """The layout of the store's folder. `refuse_replaced` raises where another folder has taken its place."""
 
     def __init__(self, root: Path, refuse_replaced: Callable[[], None] | None = None) -> None:
         self.root, self.paths = root, StorePaths(root)
@@ -41,32 +41,32 @@ class Layout:
         self._thread = threading.local()
 
     def create(self) -> None:
-        """Make the folders; raises `StoreProblem` where that is not allowed or a file is in the way."""
+        """Create the folders; raise `StoreProblem` where that is not permitted or a file is in the way."""
         try:
             self.data.mkdir(parents=True, exist_ok=True)
             self.staging.mkdir(exist_ok=True)
             self.paths.readers.mkdir(exist_ok=True)
         except OSError as error:
             raise StoreProblem(
-                f"{self.root}: a store cannot be made here",
+                f"{self.root}: a store cannot be created here",
                 error.strerror or str(error),
                 "Choose another folder",
             ) from error
 
     def refuse_unwritable(self) -> None:
-        """Raises `ReadOnlyStore` naming what may not be written, before anything is tried."""
+        """Raise `ReadOnlyStore`, naming what is not writable, before anything is changed."""
         own = (self.data, self.staging, self._lock)
         for place in (self.root, *sorted(self.root.glob(f"{CATALOG}*")), *own):
             if place.exists() and not os.access(place, os.W_OK, effective_ids=_EFFECTIVE):
                 raise ReadOnlyStore(
                     f"{self.root}: the store cannot be changed",
-                    f"{place} may not be written, or is on a read-only medium",
-                    "Open it read-only, or see to it that you may write there",
+                    f"{place} is not writable, or is on a read-only medium",
+                    "Open it read-only, or get permission to write there",
                 )
 
     def refuse_missing_folder(self, table_folder: str) -> None:
-        """Raises `StoreProblem` where a table's files are gone: a commit to the catalog would seem to be one
-        of a table that can still be read."""
+        """Raise `StoreProblem` where a table's folder is missing: a commit to the catalog would otherwise
+        succeed on a table that cannot be read."""
         if not os.path.isdir(f"{self._data}{os.sep}{table_folder}"):  # noqa: PTH112 -- at each commit
             self.refuse_replaced()
             raise StoreProblem(
@@ -77,7 +77,8 @@ class Layout:
 
     @contextmanager
     def stage(self) -> Iterator[Staging]:
-        """A staging folder that is gone after the block, with whatever was not published from it."""
+        """Provide a staging folder; it is removed after the block, with whatever was not published from
+        it."""
         outer: Staging | None = getattr(self._thread, "group", None)
         if outer is not None:
             yield outer.part()
@@ -88,7 +89,7 @@ class Layout:
             had = lock.wait(shared=True, seconds=SWEEP_SECONDS)
         if not had:
             raise StoreBusy(
-                f"{self.root}: another program is tidying the store up", fix="Try again when it is done"
+                f"{self.root}: another program is cleaning up the store", fix="Try again when it is done"
             )
         folder = self.staging / new_name()
         try:
@@ -101,7 +102,8 @@ class Layout:
 
     @contextmanager
     def stage_group(self) -> Iterator[Staging]:
-        """What this thread stages in the block is kept from sweeps to its end, and can be withdrawn whole."""
+        """Protect what this thread stages in the block from sweeps until its end, so that it can be withdrawn
+        as a whole."""
         with self.stage() as staging:
             outer, self._thread.group = getattr(self._thread, "group", None), staging
             try:
@@ -110,17 +112,17 @@ class Layout:
                 self._thread.group = outer
 
     def sweep(self, known: Callable[[], set[str]], forget: Callable[[], None] | None = None) -> list[int]:
-        """Remove staging folders and data files that nobody knows, unless somebody is staging; `forget` is
-        called when nobody is. What is not called like the store's own files stays, and so do links.
+        """Remove staging folders and data files that are not in `known`, unless somebody is staging; `forget`
+        is called when nobody is. Files whose names are not the store's own stay, and so do links.
 
-        Answers the sizes of the data files that are gone. Nobody ever read them, for no version named them.
+        Returns the sizes of the data files removed. Nobody ever read them, because no version named them.
         """
         lock = FileLock(self._lock)
         try:
             if not lock.acquire():
                 return []
         except OSError as error:
-            log.warning("%s: what a crash left is not looked for: %s", self.root, error)
+            log.warning("%s: files left by a crash are not looked for: %s", self.root, error)
             return []
         try:
             self.refuse_replaced()
@@ -133,8 +135,8 @@ class Layout:
             lock.release()
 
     def strays(self, named: Callable[[], set[str]]) -> list[Path] | None:
-        """Files and links that nobody names; None while somebody is staging, for then they may be named in a
-        moment. Nothing is written for it: where there is no lock, nobody ever staged anything."""
+        """List files and links that nobody names. Returns None while somebody is staging, because they may be
+        named in a moment. Writes nothing: where there is no lock file, nobody has ever staged anything."""
         lock = FileLock(self._lock, makes=False)
         try:
             if not lock.acquire():
@@ -156,7 +158,7 @@ class Layout:
                 size = file.stat().st_size
                 file.unlink()
             except OSError as error:
-                log.warning("%s: left over by a crash, and could not be removed: %s", file, error)
+                log.warning("%s: left behind by a crash, and could not be removed: %s", file, error)
             else:
                 sizes.append(size)
         for folder in folders:
@@ -165,7 +167,7 @@ class Layout:
 
 
 class Staging:
-    """Files being written. `publish` moves them where the catalog will name them."""
+    """Files being written. `publish` moves them to where the catalog will name them."""
 
     def __init__(self, folder: Path, paths: StorePaths, refuse_replaced: Callable[[], None]) -> None:
         self._folder, self._paths, self._refuse_replaced = folder, paths, refuse_replaced
@@ -175,11 +177,12 @@ class Staging:
 
     @property
     def name(self) -> str:
-        """Nobody else's, in whichever process; parts share it."""
+        """The staging folder's name, unique across processes; parts share it."""
         return self._folder.name
 
     def part(self) -> Staging:
-        """Files of the same folder that can be withdrawn alone; they are withdrawn with the others too."""
+        """Start a part: files in the same folder that can be withdrawn on their own. They are also withdrawn
+        with the whole."""
         self._parts.append(Staging(self._folder, self._paths, self._refuse_replaced))
         return self._parts[-1]
 
@@ -187,7 +190,7 @@ class Staging:
         return self._folder / f"{new_name()}{suffix}"
 
     def publish(self, files: Iterable[Path], table_folder: str) -> list[str]:
-        """Make the files durable in the table's folder; answers their paths below `data/`."""
+        """Make the files durable in the table's folder; return their paths below `data/`."""
         self._refuse_replaced()
         target = self._paths.table_folder(table_folder)
         with disk_problems(target):
@@ -202,8 +205,8 @@ class Staging:
         return [f"{table_folder}/{file.name}" for file in files]
 
     def withdraw(self, besides: Collection[str] = ()) -> None:
-        """Take back what was published, for the commit that would have named it did not happen; `besides` are
-        paths that are named."""
+        """Take back the published files, because the commit that would have named them did not happen. Files
+        whose paths are in `besides` stay."""
         for part in self._parts:
             part.withdraw(besides)
         for staged, published in self._published.items():
@@ -217,19 +220,19 @@ class Staging:
 
 @contextmanager
 def disk_problems(place: Path) -> Iterator[None]:
-    """What the disk refuses in the block, as a `StoreProblem`."""
+    """Raise a `StoreProblem` for an error of the disk in the block."""
     try:
         yield
     except OSError as error:
         raise StoreProblem(
             f"{place}: nothing could be written",
             error.strerror or str(error),
-            "Nothing changed; check the disk's space, and whether you may write there",
+            "Nothing changed; check the free space and your permission to write there",
         ) from error
 
 
 def remove_empty(folder: Path) -> None:
-    """Remove a folder unless there is something in it."""
+    """Remove a folder if it is empty."""
     if not folder.is_dir() or any(folder.iterdir()):
         return
     try:
@@ -239,7 +242,7 @@ def remove_empty(folder: Path) -> None:
 
 
 def _no_refusal() -> None:
-    """Of a folder that nobody has open."""
+    """The default for a folder that no catalog has open."""
 
 
 def _unnamed(folders: Iterable[Path], named: Collection[str]) -> list[Path]:
@@ -271,9 +274,9 @@ _DRIVE_REMOTE = 4
 
 
 def network_type(folder: Path, mounts: Iterable[Mount] | None = None) -> str | None:
-    """The type of the file system when others may reach it over a network, or from outside this machine.
+    """Return the type of the file system if other machines can reach it, or None if it is local.
 
-    `mounts` are this machine's unless they are given; a later one hides an earlier one.
+    `mounts` defaults to this machine's mounts; a later one hides an earlier one.
     """
     if mounts is None and sys.platform == "win32":
         return _remote_drive(folder)
@@ -308,7 +311,7 @@ _FREE = _SLOT.pack(0, 0, 0)
 
 @dataclass(frozen=True)
 class Reading:
-    """A version in use, looked up when the newest removal of a file was number `removals`."""
+    """A version in use, read when the newest removal of a file was number `removals`."""
 
     table_id: int
     version: int
@@ -316,29 +319,29 @@ class Reading:
 
 
 class Claim:
-    """Keeps the files of a version for as long as it is referred to."""
+    """Keeps the files of a version from being removed for as long as it is referenced."""
 
 
 class Readers:
-    """The claims of one open store, and a look at those of all."""
+    """The claims of one open store, and access to those of all processes."""
 
     def __init__(self, root: Path) -> None:
         self._folder = StorePaths(root).readers
         self._slots: _Slots | None = None
 
     def claim(self, reading: Reading) -> Claim | None:
-        """None where the folder takes no file: a medium that nobody can remove files from, or a full one."""
+        """Claim a version; return None where the claim cannot be written: on a read-only or full medium."""
         try:
             if self._slots is None or self._slots.process != os.getpid():
                 self._slots = _Slots.locked_in(self._folder)
             return self._slots.claim(reading)
         except OSError as error:
-            log.info("%s: what is read cannot be kept from being removed: %s", self._folder, error)
+            log.info("%s: files being read cannot be protected from removal: %s", self._folder, error)
             return None
 
     def readings(self, sweeps: bool = True) -> list[Reading]:
-        """Every version in use, in whatever process; files that dead processes left are removed, unless it
-        is not to sweep, and what is none of these files is left alone."""
+        """List every version in use, in any process. With `sweeps`, files that dead processes left are
+        removed; files that are not of this kind are left alone."""
         readings: list[Reading] = []
         for path in filter(_is_slots, entries(self._folder)):
             lock = FileLock(path)
@@ -348,20 +351,20 @@ class Readers:
                 else:
                     readings += _readings_of(path)
             except FileNotFoundError:
-                continue  # its process closed the store in this moment
+                continue  # its process has just closed the store
         return readings
 
     def sweep(self) -> None:
-        """Remove the files of the dead."""
+        """Remove the files of dead processes."""
         self.readings()
 
     def close(self) -> None:
-        """Claims still referred to last on."""
+        """Forget the file of slots; claims still referenced stay valid."""
         self._slots = None
 
 
 class _Slots:
-    """A file of slots. It is unlocked and removed when the last claim in it is gone."""
+    """A file with one slot per claim. It is unlocked and removed when its last claim is gone."""
 
     def __init__(self, path: Path, lock: FileLock) -> None:
         self.process, self._path = os.getpid(), path
@@ -370,8 +373,8 @@ class _Slots:
 
     @classmethod
     def locked_in(cls, folder: Path) -> _Slots:
-        """A process that looks for the folders of dead ones may take a new folder for such: then another is
-        made."""
+        """Create and lock a new file. A process that removes files of dead ones may remove it before it is
+        locked; then another one is created."""
         folder.mkdir(exist_ok=True)
         while True:
             path = folder / new_name()
@@ -394,9 +397,9 @@ class _Slots:
             return next(self._numbers)
 
     def _release(self, number: int) -> None:
-        """Runs on any thread, in the middle of anything, so it takes no lock."""
+        """Free a slot. The garbage collector may call this on any thread at any time, so it takes no lock."""
         if self.process != os.getpid():
-            return  # a fork has no say in what its parent reads
+            return  # a forked child must not release its parent's claims
         try:
             self._write(number, _FREE)
         except OSError as error:
@@ -424,14 +427,14 @@ def _readings_of(path: Path) -> Iterator[Reading]:
 
 
 def _remove_dead(path: Path, lock: FileLock) -> None:
-    """Removed before it is unlocked, lest it is taken into use in between; Windows removes no open file,
-    but there it cannot be removed either once it is in use."""
+    """Remove the file before unlocking it, so that nobody uses it in between. Windows cannot remove an open
+    file, but there it cannot be removed once it is in use either."""
     if os.name == "nt":
         lock.release()
     try:
         path.unlink()
     except PermissionError as error:
-        log.info("%s: left where it is: %s", path, error)
+        log.info("%s: could not be removed: %s", path, error)
     finally:
         lock.release()
 
@@ -442,5 +445,5 @@ def _remove(path: Path, lock: FileLock, process: int) -> None:
         return
     try:
         path.unlink(missing_ok=True)
-    except OSError as error:  # the store is not there any more, or may not be written
-        log.info("%s: left where it is: %s", path, error)
+    except OSError as error:  # the store is gone or not writable
+        log.info("%s: could not be removed: %s", path, error)

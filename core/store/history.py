@@ -1,4 +1,4 @@
-"""The history of a table: which version is meant by number, name or time, and the way back to one."""
+"""The history of a table: finds versions by number, name or time, and restores them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
 
 def version_of(table: str, newest: int, versions: CatalogVersions, when: When) -> int:
-    """Raises `UnknownVersion` for a name, `StoreProblem` for a version that is not there or has expired."""
+    """Resolve a version; raise `UnknownVersion` for an unknown name, `StoreProblem` for a version that does
+    not exist or has expired."""
     if isinstance(when, str):
         named = versions.named(text_of(when, f"{table}: the version"))
         if named is None:
@@ -43,7 +44,7 @@ def version_of(table: str, newest: int, versions: CatalogVersions, when: When) -
         return _at(table, newest, versions, when)
     if isinstance(when, bool) or not isinstance(when, int):
         raise BadData(
-            f"{table}: {shown(when)} names no version", "it is neither a number nor a name nor a time",
+            f"{table}: {shown(when)} names no version", "it is neither a number, a name nor a time",
             "Give a version's number or name, or a datetime",
         )  # fmt: skip
     if not (1 <= when <= newest and versions.exists(when)):
@@ -55,7 +56,7 @@ def _at(table: str, newest: int, versions: CatalogVersions, when: dt.datetime) -
     version = versions.at(seconds_of(when))
     if version is None and versions.exists(1):
         raise StoreProblem(
-            f"{table}: there was no version yet at {when}", "the table was made later", "Name a later time"
+            f"{table}: there was no version yet at {when}", "the table was created later", "Give a later time"
         )
     if version is None or not (version == newest or versions.exists(version + 1)):
         raise _expired(table, f"the version of {when}")
@@ -63,9 +64,9 @@ def _at(table: str, newest: int, versions: CatalogVersions, when: dt.datetime) -
 
 
 def seconds_of(when: dt.datetime) -> float:
-    """Since 1970, to the microsecond, which `timestamp` is not for times without a zone.
+    """Seconds since 1970, exact to the microsecond, which `timestamp` is not for times without a zone.
 
-    The hours at either end of what a datetime can say count as the very end where UTC has none for them.
+    The hours at either end of what a datetime can represent are clipped if UTC has no value for them.
     """
     try:
         there = when.astimezone(dt.UTC)
@@ -84,25 +85,25 @@ def _missing(table: str, newest: int, version: int) -> StoreProblem:
 
 def _expired(table: str, what: str) -> StoreProblem:
     return StoreProblem(
-        f"{table}: {what} has expired", "older versions were let go of", "See the table's history"
+        f"{table}: {what} has expired", "older versions are no longer kept", "See the table's history"
     )
 
 
 def state_at(catalog: Catalog, reader: Reader, when: When) -> TableVersion:
-    """A table at a version, given by its number, its name, or a time at which it was the newest."""
+    """Read a table at a version, given by its number, its name, or a time at which it was the newest."""
     newest = reader.current()
     versions = catalog.versions(reader.table_id)
     return reader.at(version_of(newest.row.name, newest.version, versions, when))
 
 
 Restore = Callable[[str, Callable[[TableVersion], Restored], str], Commit]
-"""Makes a commit of this kind and message, whose content is an earlier version's again."""
+"""Makes a commit of this kind and message that restores the content of an earlier version."""
 StepTransaction = Callable[[str, int], Commit]
-"""Undoes or redoes the transaction of this number on all of its tables."""
+"""Undoes or redoes the transaction with this number on all of its tables."""
 
 
 class History:
-    """What a table was, the way back there, and what differs: `table.history.undo()`.
+    """Earlier versions of a table, undo and redo, and differences: `table.history.undo()`.
 
     Every commit makes a version; undo, redo and restore are commits too. `Table.as_of` reads a version.
     """
@@ -130,31 +131,32 @@ class History:
         return publish_history(self._name, self.commits(), self._state_at, destination, include_ids, job)
 
     def diff(self, before: When, after: When | None = None) -> Diff:
-        """What differs between two versions; the later one is the newest when it is not given."""
+        """Compare two versions; `after` defaults to the newest."""
         return Diff(
             self._state_at(before), self._reader.current() if after is None else self._state_at(after)
         )
 
     def compare(self, before: When, after: When | None = None, job: Job | None = None) -> Comparison:
-        """What differs between two versions, row by row, as `lamella.compare` gives it; the later one is the
-        newest when it is not given. Rows are matched by `_id`, columns by their permanent ids. Of two
-        versions that share most of their rows, only the others are read. Blocks."""
+        """Compare two versions row by row, as `lamella.compare` does; `after` defaults to the newest. Rows
+        are matched by `_id`, columns by their permanent ids. Of versions that share most of their rows, only
+        the others are read. Blocks."""
         from lamella.core.store.version_comparison import compare_versions
 
         later = self._reader.current() if after is None else self._state_at(after)
         return compare_versions(self._state_at(before), later, job or Job())
 
     def newest_commits(self, count: int, before: int | None = None) -> list[Commit]:
-        """At most so many commits, the newest first; with `before` those of earlier versions than that."""
+        """The newest `count` commits, the newest first; with `before`, only commits of earlier versions than
+        that."""
         name, rows = self._name, self._catalog.newest_commits(self._reader.table_id, count, before)
         return [commit_from_row(name, row) for row in rows]
 
     def num_versions(self) -> int:
-        """How many versions are kept."""
+        """The number of versions that are kept."""
         return self._catalog.versions(self._reader.table_id).count()
 
     def file_bytes(self) -> int:
-        """Of the files of all versions that are kept."""
+        """The size in bytes of the files of all versions that are kept."""
         spans = self._catalog.file_spans(self._reader.table_id)
         return sum({path: size for path, size, first, stop in spans if first < stop}.values())
 
@@ -167,19 +169,18 @@ class History:
         return redo_target(self._log())
 
     def undo(self) -> Commit:
-        """Take back the last commit that is not taken back yet, as a commit of its own.
+        """Undo the last commit that is not undone yet, as a new commit.
 
-        One that was part of a transaction is taken back on all tables of that. A table which the transaction
-        made is there afterwards without columns and rows, so that `redo` brings it back; drop it to be rid of
-        it.
+        A commit that was part of a transaction is undone on all tables of it. A table that the transaction
+        created stays, without columns and rows, so that `redo` can bring it back; drop it to remove it.
         """
         return self._along_history("undo", self.undoable())
 
     def undo_to(self, when: When, job: Job | None = None) -> Commit:
         """Take back every change after a version, in one commit; one redo brings all of them back.
 
-        Raises `StoreProblem` where undoing does not lead there: the version was undone itself since, or a
-        change after it was made together with other tables.
+        Raises `StoreProblem` where undoing does not lead there: that version was itself undone, or a later
+        change was made together with other tables.
         """
         target_state = self._state_at(when)
 
@@ -187,7 +188,7 @@ class History:
             if not leads_back_to(target_state.version, self._log()):
                 raise StoreProblem(
                     f"{self._name}: undoing does not lead to version {target_state.version}",
-                    "It is what the table has, was undone or restored over since, or other tables were"
+                    "It is the current content, was undone or restored over since, or other tables were"
                     " changed together with this one since",
                     "Restore the version instead",
                 )
@@ -201,13 +202,13 @@ class History:
         return self._restore("undo", target, "")
 
     def redo(self) -> Commit:
-        """Bring back what the last undo took."""
+        """Redo what the last undo took back."""
         return self._along_history("redo", self.redoable())
 
     def restore(self, when: When, message: str = "", job: Job | None = None) -> Commit:
-        """Make the content of an earlier version the newest again: a commit that can be undone like others.
+        """Restore the content of an earlier version, in a commit that can be undone like any other.
 
-        Restoring the newest version itself makes none; any other makes one, even if the content is the same.
+        Restoring the newest version makes no commit; any other makes one, even if the content is the same.
         """
         target_state = self._state_at(when)
 
@@ -225,7 +226,7 @@ class History:
         return self._restore("restore", target, message)
 
     def name_version(self, name: str, version: int | None = None) -> None:
-        """Call a version, the newest if none is given, by a name of its own. It will not expire."""
+        """Name a version, by default the newest. A named version does not expire."""
         if not text_of(name, f"{self._name}: the version name").strip():
             raise StoreProblem(f"{self._name}: a version needs a name", fix="Give it one")
         with self._catalog.transaction() as transaction:
@@ -233,17 +234,17 @@ class History:
             existing, called = self._versions.named(name), self._versions.name_of(number)
             if existing is not None:
                 raise StoreProblem(
-                    f"{self._name}: version {existing} is called '{name}' already", fix="Choose another name"
+                    f"{self._name}: version {existing} is already named '{name}'", fix="Choose another name"
                 )
             if called:
                 raise StoreProblem(
-                    f"{self._name}: version {number} is called '{called}' already",
-                    fix=f"Take that name away first: table.history.unname_version('{called}')",
+                    f"{self._name}: version {number} is already named '{called}'",
+                    fix=f"Remove that name first: table.history.unname_version('{called}')",
                 )
             transaction.name_commit(self._reader.table_id, number, name)
 
     def unname_version(self, name: str) -> None:
-        """Take a version's name away, so that it may expire."""
+        """Remove a version's name, so that it may expire."""
         with self._catalog.transaction() as transaction:
             transaction.name_commit(self._reader.table_id, self._version_of(name), "")
 
@@ -283,7 +284,7 @@ class History:
         group = self._catalog.open_group
         if step.transaction_id is not None and group is None:
             raise StoreProblem(
-                f"{self._name}: it was changed together with other tables in this moment",
+                f"{self._name}: it has just been changed together with other tables",
                 fix=f"See its history, and {kind} again",
             )
         return restored(log, step)
@@ -295,10 +296,11 @@ _STEPS: dict[str, tuple[Callable[[CommitLog], Commit | None], Callable[[CommitLo
 
 
 def step_group(kind: str, histories: Mapping[int, History], chosen: History, number: int) -> Commit:
-    """Undo or redo a transaction on all of its tables, inside one; the commit of the table that was asked.
+    """Undo or redo a transaction on all of its tables, inside a transaction; return the commit of the
+    `chosen` one.
 
-    `histories` are those of the tables, by their ids. Raises `StoreProblem` naming the table that does not
-    let it happen, and nothing changes.
+    `histories` are those of the tables, by their ids. Raises `StoreProblem` naming the table that prevents
+    it; nothing changes then.
     """
     own = chosen._reader.table_id
     if own not in histories:
@@ -317,13 +319,13 @@ def _check(kind: str, history: History, number: int) -> None:
     newest = newest_change(history._log()) if kind == "undo" else history.redoable()
     if newest is None or newest.transaction_id != number:
         raise StoreProblem(
-            f"{name}: it changed since the transaction that is to be {_DONE[kind]}",
+            f"{name}: it has changed since the transaction to be {_DONE[kind]}",
             f"That transaction changed {name} too, and is {_DONE[kind]} on all of its tables or none",
             f"Undo the later changes of {name} first, or restore a version of each table",
         )
     if kind == "undo" and history.undoable() is None:
         raise StoreProblem(
-            f"{name}: there is no version of it to go back to",
+            f"{name}: it has no version to go back to",
             "its earlier versions have expired",
             "Restore a version of each of the other tables instead",
         )

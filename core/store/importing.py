@@ -1,4 +1,4 @@
-"""A file or an open dataset becomes a table of a store: whole, or not at all."""
+"""Imports a file or an open dataset as a table of a store: as a whole, or not at all."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Taken = TypeVar("Taken")
 
 
 class ImportProgress:
-    """Counts what was read; the total is in the source's own unit, bytes or rows."""
+    """Reports the progress of reading; the total is in the source's own unit, bytes or rows."""
 
     def __init__(self, job: Job, total: int) -> None:
         self._job, self._total = job, total
@@ -63,12 +63,12 @@ def import_file(
     checksums: Checksums = "verify",
     **reading: Any,
 ) -> Table:
-    """The rows of a file, folder or glob as a new table, named after the file when no name is given.
+    """Import a file, folder or glob as a new table, named after the file if no name is given.
 
-    `ragged`, `text_columns`, `checksums` and those of `reading` are the options of `open_dataset`. Lines that
-    `bad_lines="set-aside"` leaves out, and values that are none of their chosen type, are rows of a table
-    beside it, called like it with `_bad_lines` behind. A cancelled or failed import leaves nothing behind.
-    Raises `FileProblem`, `StoreProblem`, `UnknownColumn`, `Cancelled`.
+    `ragged`, `text_columns`, `checksums` and `reading` are options of `open_dataset`. Lines that
+    `bad_lines="set-aside"` leaves out, and values that do not fit a chosen type, become rows of a second
+    table, with `_bad_lines` after its name. A cancelled or failed import leaves nothing behind. Raises
+    `FileProblem`, `StoreProblem`, `UnknownColumn`, `Cancelled`.
     """
     dataset = open_dataset(
         path, ragged=ragged, text_columns=text_columns, checksums=checksums, job=job, **reading
@@ -83,17 +83,18 @@ def import_dataset(
     job: Job | None = None,
     columns: Mapping[str, str] | None = None,
 ) -> Table:
-    """All rows of an open dataset as a new table; what is cached is read from its file. What of it cannot be
-    read is a table beside it. `columns` are those that are taken, each with its name in the table."""
+    """Import all rows of an open dataset as a new table, reading cached data from its file. Lines and values
+    that cannot be read become a second table. `columns` maps the columns to import to their names in the
+    table."""
     return _imported(dataset, store, name, job, columns)[0]
 
 
 def import_all(
     sources: Iterable[tuple[Dataset, str | None]], store: Store, job: Job | None = None
 ) -> tuple[list[Table], list[str]]:
-    """Each dataset as a new table of that name, or of a free one like its own where that is None; and as
-    relations the foreign keys between tables of a database that are among them. All of this, or nothing
-    where one fails or is cancelled. What of the foreign keys cannot be declared is said in sentences."""
+    """Import each dataset as a new table with that name, or a free one for None, and declare foreign keys
+    between imported tables of a database as relations. All of it, or nothing if one fails or is cancelled.
+    Returns the tables, and sentences about foreign keys that could not be declared."""
     imports: list[list[Table]] = []
     keys: dict[Path, list[ForeignKey]] = {}
     names: dict[Path, dict[str, str]] = {}
@@ -120,7 +121,7 @@ def _imported(
     job: Job | None,
     columns: Mapping[str, str] | None = None,
 ) -> list[Table]:
-    """The table, and that of what could not be read where there is such."""
+    """Import a dataset; return the table, and the table of unreadable lines if there is one."""
     name = name or free_name(dataset.name, store.tables)
     job = job or Job()
     opened, chosen = dataset.schema.names, _chosen(dataset, columns)
@@ -141,9 +142,9 @@ def _imported(
 
 @dataclass(frozen=True)
 class ImportPlan:
-    """What importing into a table that is there will do. `missing_columns` have no default either. `matched`
-    are the rows of it that an upsert changes; `twice` are keys that several of the new rows have, which
-    refuse it."""
+    """What importing into an existing table will do. `missing_columns` have no default. `matched` is the
+    number of its rows that an upsert changes; `twice` is the number of keys that several of the new rows
+    share, for which it is refused."""
 
     mode: Mode
     coming: int
@@ -155,23 +156,23 @@ class ImportPlan:
     twice: int = 0
 
     def __str__(self) -> str:
-        """Sentences for people, before anything happens."""
+        """Describe the plan in sentences for the user."""
         sentences = [self._rows()]
         if self.new_columns:
-            sentences.append(f"New: {_columns(self.new_columns)}, null in the rows that are there.")
+            sentences.append(f"New: {_columns(self.new_columns)}, null in existing rows.")
         if self.missing_columns and self.mode != "upsert":
-            sentences.append(f"Null in the new rows: {_columns(self.missing_columns)}.")
+            sentences.append(f"Null in new rows: {_columns(self.missing_columns)}.")
         return " ".join(sentences)
 
     def _rows(self) -> str:
         if self.mode == "append":
-            return f"Adds {_rows(self.coming)} to the {self.existing:,} that are there."
+            return f"Adds {_rows(self.coming)} to the existing {self.existing:,}."
         if self.mode == "replace":
             return f"Deletes all {_rows(self.existing)} and adds {self.coming:,}; undo brings them back."
         if self.twice:
-            keys = "1 key stands" if self.twice == 1 else f"{self.twice:,} keys stand"
+            keys = "1 key occurs" if self.twice == 1 else f"{self.twice:,} keys occur"
             return f"{keys} in more than one row of the file: choose another key."
-        return f"Changes {_rows(self.matched)} and adds {self.new_rows:,}; the others stay."
+        return f"Changes {_rows(self.matched)} and adds {self.new_rows:,}; the others stay as they are."
 
 
 Mode = Literal["append", "replace", "upsert"]
@@ -195,8 +196,8 @@ def plan_import(
     job: Job | None = None,
     columns: Mapping[str, str] | None = None,
 ) -> ImportPlan:
-    """What `import_into` with the same arguments will do; nothing changes. Counts the rows of a text by
-    reading it, and reads the columns of `key`. Raises as `import_into`."""
+    """Plan what `import_into` with the same arguments will do; nothing changes. Reads a text file to count
+    its rows, and reads the columns of `key`. Raises as `import_into` does."""
     job = job or Job()
     chosen = _chosen(dataset, columns)
     refuse_bad_target(dataset, table, mode, key, chosen)
@@ -230,12 +231,13 @@ def import_into(
     job: Job | None = None,
     columns: Mapping[str, str] | None = None,
 ) -> Commit:
-    """The rows of a dataset into a table that is there: added to its rows ("append"), in place of them
-    ("replace"), or changing those that have the same values in the columns of `key` ("upsert"). In one step
-    that can be undone; what of the dataset cannot be read is a table beside it.
+    """Import the rows of a dataset into an existing table: add them ("append"), replace all rows by them
+    ("replace"), or change the rows that have the same values in the columns of `key` and add the others
+    ("upsert"). This is one step that can be undone; lines and values that cannot be read become a second
+    table.
 
-    Raises `BadData` for an upsert without a key or by one that rows share, `UnknownColumn`, and what reading
-    and committing raise; nothing changes then.
+    Raises `BadData` for an upsert without a key or with one that several rows share, `UnknownColumn`, and
+    what reading and committing raise; nothing changes then.
     """
     job = job or Job()
     opened, chosen = dataset.schema.names, _chosen(dataset, columns)
@@ -244,7 +246,8 @@ def import_into(
     with ExitStack() as around_commit:
 
         def all_read() -> None:
-            """Comes before the commit, which needs the store's lock for no longer than it takes itself."""
+            """Run once all rows are read, just before the commit, so that the store's lock is held only for
+            the commit."""
             around_commit.enter_context(_bad_lines_beside(dataset, store, table.name))
             if mode == "replace":
                 around_commit.enter_context(store.transaction(message))
@@ -267,8 +270,8 @@ def _followed_by(act: Callable[[], None], rows: Batches) -> Batches:
 
 @contextmanager
 def _bad_lines_beside(dataset: Dataset, store: Store, name: str) -> Iterator[None]:
-    """A table of what of a dataset could not be read, where there is such; it goes when the block fails. No
-    transaction of the block: who drops that table can still undo the import."""
+    """Create the table of unreadable lines, if there are any, and drop it if the block fails. It is not part
+    of the block's transaction: even if that table is dropped, the import can be undone."""
     beside = keep_bad_lines(dataset, store, name) if problems_of(dataset) else None
     try:
         yield
@@ -279,8 +282,8 @@ def _bad_lines_beside(dataset: Dataset, store: Store, name: str) -> Iterator[Non
 
 
 def _refuse_other_types(dataset: Dataset, table: Table, chosen: Mapping[str, str]) -> None:
-    """Raise `TypeConflict` where a column of the dataset has no place in that of the table, as the numbers of
-    postcodes have none in a text."""
+    """Raise `TypeConflict` where a column of the table cannot take the dataset's type, such as numbers in a
+    column of text."""
     for source, name in chosen.items():
         if name not in table.schema.names:
             continue
@@ -296,9 +299,11 @@ def refuse_bad_target(
     dataset: Dataset, table: Table, mode: str, key: Sequence[str], chosen: Mapping[str, str]
 ) -> None:
     if mode not in get_args(Mode):
-        raise BadData(f"{table.name}: nothing is imported by {shown(mode)}", fix="append, replace or upsert")
+        raise BadData(
+            f"{table.name}: mode cannot be {shown(mode)}", fix="Give 'append', 'replace' or 'upsert'"
+        )
     if mode == "upsert" and not key:
-        raise BadData(f"{table.name}: an upsert needs a key", fix="Name the columns that tell rows apart")
+        raise BadData(f"{table.name}: an upsert needs a key", fix="Name the columns that identify rows")
     if mode == "upsert":
         refuse_keys(table.name, key)
     refuse_ids(table.name, pa.schema([pa.field(name, pa.null()) for name in chosen.values()]))
@@ -310,7 +315,7 @@ def refuse_bad_target(
 
 
 def _chosen(dataset: Dataset, columns: Mapping[str, str] | None) -> dict[str, str]:
-    """The columns of a dataset that are taken, and their names in a table."""
+    """The columns of a dataset to import, and their names in the table."""
     names = dataset.schema.names
     if columns is None:
         return dict(zip(names, table_columns(names), strict=True))
@@ -327,10 +332,11 @@ def import_tables(
     job: Job | None = None,
     **reading: Any,
 ) -> tuple[list[Table], list[str]]:
-    """Tables of a database or sheets of a workbook, all that are not hidden where none is named; with the
-    relations that its foreign keys declare. What of these cannot be declared is said in sentences.
+    """Import tables of a database or sheets of a workbook, by default all that are not hidden, with the
+    relations that its foreign keys declare. Returns the tables, and sentences about foreign keys that could
+    not be declared.
 
-    All tables are there, or none where one fails or the import is cancelled.
+    All tables are created, or none if one fails or the import is cancelled.
     """
     names = [entry.name for entry in tables_of(path) if entry.is_offered] if tables is None else [*tables]
     opened = (open_dataset(path, table=name, job=job, **reading) for name in names)
@@ -339,8 +345,8 @@ def import_tables(
 
 
 def _declare_relations(store: Store, keys: Sequence[ForeignKey], names: Mapping[str, str]) -> list[str]:
-    """Foreign keys of a file as relations between the tables that hold its rows, by their names there. What
-    cannot be declared is said: columns whose values are never equal."""
+    """Declare the foreign keys of a file as relations between the imported tables. Returns sentences about
+    those that cannot be declared because their values are never equal."""
     notes = []
     for key in keys:
         if key.table not in names or key.to_table not in names:
@@ -350,13 +356,13 @@ def _declare_relations(store: Store, keys: Sequence[ForeignKey], names: Mapping[
         try:
             store.relations.declare(one, other)
         except LamellaError as problem:
-            notes.append(f"{', '.join(one)} → {', '.join(other)} is no relation here: {problem.what}")
+            notes.append(f"{', '.join(one)} → {', '.join(other)} cannot be a relation: {problem.what}")
     return notes
 
 
 def read_column_as(table: Table, name: str, kind: Spelled, job: Job | None = None) -> Commit:
-    """Give a column of text another type, by the rules that its values are written by; what is not a value
-    of it becomes null. One step, which undo takes back."""
+    """Change a column of text to another type, parsing values in the given notation; what does not parse
+    becomes null. This is one step that can be undone."""
     job = job or Job()
     message = f"read {name} as {kind.storage_type}"
 
@@ -375,7 +381,7 @@ Taker = Callable[[pa.Schema, "Batches"], Taken]
 
 
 def _with_rows(dataset: Dataset, take: Taker[Taken], job: Job) -> Taken:
-    """What `take` makes of all rows, which it gets again where their types turn out to be wider."""
+    """Pass all rows to `take` and return its result; start over if the rows turn out to need wider types."""
     if not isinstance(dataset, CachedDataset) or dataset.snapshot().complete:
         return take(dataset.schema, _kept_rows(dataset, job))
     while True:
@@ -383,15 +389,16 @@ def _with_rows(dataset: Dataset, take: Taker[Taken], job: Job) -> Taken:
         rows = dataset.rows_once(job, progress.report)
         try:
             return take(dataset.reading_schema, rows)
-        except TypesWidened:  # values far in the file asked for wider types, which the dataset now knows
+        except TypesWidened:  # values deep in the file need wider types, which the dataset now knows
             continue
 
 
 def keep_bad_lines(dataset: Dataset, store: Store, name: str) -> Table:
-    """What of a dataset could not be read, as the rows of a table beside table `name`."""
+    """Create a table of the lines and values of a dataset that could not be read, named after table
+    `name`."""
     beside = free_name(f"{name}{BAD_LINES}", store.tables)
     return store.create_table(
-        beside, problem_rows(problems_of(dataset)), f"lines of {dataset.name} that are no rows"
+        beside, problem_rows(problems_of(dataset)), f"unreadable lines of {dataset.name}"
     )
 
 
@@ -410,11 +417,11 @@ def problem_rows(problems: Sequence[Problem]) -> pa.Table:
 
 MOST_NAMED = 6
 BAD_LINES = "_bad_lines"
-"""What the name of such a table ends in."""
+"""The suffix of the name of a table of unreadable lines."""
 
 
 def free_name(proposal: str, names: list[str]) -> str:
-    """`wanted`, with a number behind when a table of that name is there."""
+    """Return `proposal`, with a number appended if the name is taken."""
     known = {name.casefold() for name in names}
     name, number = proposal, 1
     while name.casefold() in known:
@@ -424,7 +431,7 @@ def free_name(proposal: str, names: list[str]) -> str:
 
 
 def table_columns(names: list[str]) -> list[str]:
-    """What the columns are called in a table, where `_id` is the table's own: a file's becomes `_id_2`."""
+    """The names of a file's columns in a table, where `_id` is reserved: a file's own becomes `_id_2`."""
     return [free_name(name, [ID, *names]) if name == ID else name for name in names]
 
 
@@ -432,8 +439,8 @@ def table_columns(names: list[str]) -> list[str]:
 def _renamed(
     schema: pa.Schema, rows: Batches, opened: Sequence[str], chosen: Mapping[str, str]
 ) -> Iterator[pa.RecordBatchReader]:
-    """The columns that are chosen, and those that the dataset had not yet when it was `opened`: of objects
-    the first of which lack a member, it appears with the others."""
+    """Rename the chosen columns, and those that appeared after the dataset was `opened`, such as members that
+    the first JSON objects lack."""
     later = [name for name in schema.names if name not in opened]
     names, new = [*chosen, *later], list(chosen.values())
     for name in later:

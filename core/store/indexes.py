@@ -21,7 +21,7 @@ from lamella.core.validation import names_of, text_of
 
 @dataclass(frozen=True)
 class TableIndex:
-    """An index as it is now: its columns by their present names."""
+    """An index, with the current names of its columns."""
 
     columns: tuple[str, ...]
     kind: str
@@ -34,9 +34,8 @@ class TableIndex:
 
 @dataclass(frozen=True)
 class IndexStatus:
-    """An index, and how it stands: of `data_files` so many `built` ones with `rows` of the table's, bytes on
-    disk, `pending_rows` that are looked at in memory, and when it was last used, in UTC, as far as is
-    known."""
+    """The state of an index: `built` of `data_files` are indexed, with `rows` rows; bytes on disk;
+    `pending_rows` that are searched in memory; and when it was last used, in UTC, if known."""
 
     index: TableIndex
     num_bytes: int
@@ -52,12 +51,12 @@ class IndexStatus:
 
 
 def entered(catalog: Catalog, table_id: int) -> list[Index]:
-    """Every index of a table, the first made first."""
+    """All indexes of a table, in the order of their creation."""
     return [index_of(catalog.path, *row) for row in catalog.indexes(table_id)]
 
 
 def indexes_of_table(catalog: Catalog, state: TableVersion) -> list[Index]:
-    """Those whose columns the table has at a version."""
+    """The indexes whose columns the table has at a version."""
     present = state.column_entries.keys()
     return [index for index in entered(catalog, state.row.table_id) if present >= set(index.keys)]
 
@@ -68,8 +67,8 @@ def described(index: Index, state: TableVersion) -> TableIndex:
 
 
 def follow(catalog: Catalog, before: TableVersion, after: TableVersion) -> bool:
-    """Enter the indexes of columns in whose place other ones of the same name came, for these too, where they
-    can have such an index; whether there were any."""
+    """Enter the indexes of replaced columns for the new columns of the same name too, where these can have
+    such an index; return whether there were any."""
     keys = {column.name: column.key for column in after.columns}
     moved = {column.key: keys.get(column.name, column.key) for column in before.columns}
     indexes = [_following(index, moved, after) for index in indexes_of_table(catalog, before)]
@@ -95,10 +94,10 @@ def _following(index: Index, moved: Mapping[int, int], after: TableVersion) -> I
 
 
 class Indexes(Sequence[TableIndex]):
-    """The indexes of a table, the first made first: `table.indexes.create("carrier")`. Those whose columns it
-    has now are listed.
+    """The indexes of a table whose columns it has now, in the order of their creation:
+    `table.indexes.create("carrier")`.
 
-    Every commit keeps them true. What of them is missing or damaged is made anew when it is needed.
+    Every commit keeps them current. Missing or damaged parts are rebuilt when they are needed.
     """
 
     __slots__ = ("_catalog", "_index_new_files", "_reader")
@@ -128,15 +127,16 @@ class Indexes(Sequence[TableIndex]):
     def create(
         self, columns: str | Sequence[str], kind: str = "sorted", job: Job | None = None, **options: Any
     ) -> TableIndex:
-        """Make an index for the rows that are there, and for all that come; it makes no version.
+        """Create an index for existing and future rows; it makes no version.
 
-        `sorted` is of one column and serves equality, ranges, lists, beginnings of text, null, and sorts with
-        a limit. `fulltext` is of columns of text, for `table.search`, with `language=` (English, None for
-        words as they are) and `weights=` by column. Cancelled, or failed, it leaves nothing.
+        `sorted` is for one column and serves equality, ranges, lists, prefixes of text, null, and sorting
+        with a limit. `fulltext` is for columns of text, for `table.search`, with `language=` (English, or
+        None for words as they are) and `weights=` by column. If cancelled or failed, it leaves nothing
+        behind.
 
-        The table may change meanwhile: for a column that is cast it begins again. Raises `UnknownColumn`,
-        also for one that is dropped meanwhile, `UnknownName` for a kind, and `BadData` for columns that the
-        kind cannot index and for an index that is there.
+        The table may change meanwhile: if a column is cast, it starts over. Raises `UnknownColumn`, also for
+        a column that is dropped meanwhile, `UnknownName` for an unknown kind, and `BadData` for columns that
+        the kind cannot index and for an index that already exists.
         """
         if self._catalog.read_only:
             raise ReadOnlyStore(
@@ -151,7 +151,7 @@ class Indexes(Sequence[TableIndex]):
         return described(index, now)
 
     def _made(self, names: Sequence[str], kind: str, options: Mapping[str, Any], job: Job) -> Index | None:
-        """None where other columns came in the place of these meanwhile: nothing is left of it then."""
+        """Create an index; return None, leaving nothing behind, if the columns were replaced meanwhile."""
         made_by, state, place = kind_of(kind), self._reader.current(), self._reader.indexes.place
         indexed = [_own_column(state, name) for name in names]
         keys = tuple(column.key for column in indexed)
@@ -172,7 +172,8 @@ class Indexes(Sequence[TableIndex]):
         return index if is_there else None
 
     def status(self) -> list[IndexStatus]:
-        """How each stands, the first made first. Looks at the files, and not into them."""
+        """The state of each index, in the order of their creation. Looks at the files, but does not read
+        them."""
         state = self._reader.current()
         return [self._status(index, state) for index in indexes_of_table(self._catalog, state)]
 
@@ -224,7 +225,7 @@ class Indexes(Sequence[TableIndex]):
                 raise self._twice(described(known, state))
 
     def _twice(self, index: TableIndex) -> BadData:
-        return BadData(f"{self._name} has a {index} already", fix="Drop it first to make it another way")
+        return BadData(f"{self._name} already has a {index}", fix="Drop it first to create it differently")
 
     def _no_index(self, names: Sequence[str], kind: str) -> BadData:
         there = "; ".join(map(str, self))
@@ -236,7 +237,7 @@ class Indexes(Sequence[TableIndex]):
 
 
 def _size_of(path: Path) -> int:
-    """Of a file, or of all that is in a folder; what goes meanwhile counts nothing."""
+    """The size of a file, or of all files in a folder; files removed meanwhile count as 0."""
     try:
         files = [one for one in path.rglob("*") if one.is_file()] if path.is_dir() else [path]
         return sum(one.stat().st_size for one in files)
@@ -245,15 +246,15 @@ def _size_of(path: Path) -> int:
 
 
 def _own_column(state: TableVersion, name: str) -> Column:
-    """Raises `UnknownColumn`; `BadData` for a field inside a column, and for `_id`, by which rows are found
-    anyway."""
+    """Return the column to index. Raises `UnknownColumn`, and `BadData` for a field inside a column, and for
+    `_id`, which needs no index."""
     (column,) = project(state.snapshot, [name])
     if column.path:
         raise BadData(
             f"{state.row.name}: '{name}' cannot have an index",
-            "it is a field inside a column, and an index is of whole columns",
+            "it is a field inside a column, and indexes are for whole columns",
             "Add a column that holds its values",
         )
     if column.key not in state.column_entries:
-        raise BadData(f"{state.row.name}: '{name}' needs no index", "rows are found by it anyway")
+        raise BadData(f"{state.row.name}: '{name}' needs no index", "rows are found by it without one")
     return column

@@ -1,4 +1,4 @@
-"""Keeping a table's files in good order: flush, merge, compact, expire. None of it makes a version."""
+"""Maintenance of a table's files: flush, merge, compact, expire. None of it makes a version."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ from lamella.core.validation import count_of
 FLUSH_ROWS_ABOVE = 50_000
 FLUSH_CELLS_ABOVE = 2_000_000
 FLUSH_IDLE_FROM = 1_000
-"""Pending rows, when nobody waits: fewer are read from the catalog as quickly as from a file."""
+"""The number of pending rows worth flushing when idle: fewer are read from the catalog as fast as from a
+file."""
 
 ENTRIES = 64
 CHANGE_FILES = 16
@@ -52,20 +53,20 @@ Tidying = Callable[[TableVersion, Job], None]
 
 @dataclass(frozen=True, eq=False)
 class Merged:
-    """Pending cells that say the same as these catalog entries together."""
+    """Pending cells that together replace these catalog entries."""
 
     entries: tuple[tuple[str, int], ...]
     cells: tuple[CellChanges, ...]
 
 
 class Tidier:
-    """Works on one table's state; raises `Overtaken` where the table moved on meanwhile."""
+    """Rearranges the files of one table's state; raises `Overtaken` if the table has changed meanwhile."""
 
     def __init__(self, catalog: Catalog, layout: Layout, table_id: int) -> None:
         self._catalog, self._layout, self._table_id = catalog, layout, table_id
 
     def due(self, state: TableVersion) -> Tidying | None:
-        """What has to be done for the state to stay quick to read, if anything."""
+        """The work that has to be done to keep the table fast to read, or None."""
         rows = [h.segment.num_rows for h in _loose(state)]
         changed = [(len(c.ids), len(c.values)) for (kind, _), c in state.cells.items() if kind == _PENDING]
         if len(state.cells) - len(changed) > CHANGE_FILES:
@@ -77,13 +78,14 @@ class Tidier:
         return self.merge if max(len(rows), len(changed), len(state.deletions)) > ENTRIES else None
 
     def worthwhile(self, state: TableVersion) -> Tidying | None:
-        """What is worth doing while nothing else is asked of the table."""
+        """The work that is worth doing while the table is idle, or None."""
         rows = sum(h.segment.num_rows for h in _loose(state))
         changed = sum(len(cells.ids) for (kind, _), cells in state.cells.items() if kind == _PENDING)
         return self.flush if rows + changed >= FLUSH_IDLE_FROM else None
 
     def flush(self, state: TableVersion, job: Job) -> None:
-        """Pending rows become data files, pending cells change files; deletions stay in the catalog."""
+        """Write pending rows to data files, and pending cells to change files; deletions stay in the
+        catalog."""
         loose = np.array(
             [i for i, h in enumerate(state.segment_entries) if h.kind == "pending_rows"], np.int64
         )
@@ -104,7 +106,7 @@ class Tidier:
                     catalog_entries.change_files(group, paths, made)
 
     def merge(self, state: TableVersion, job: Job) -> None:
-        """One catalog entry for what many small commits left."""
+        """Merge the catalog entries of many small commits into one."""
         tails = [_tail(run, [len(state.cells[key].ids) for key in run]) for run in _runs(state)]
         loose = [_tail(run, [h.segment.num_rows for h in run]) for run in _adjoining(_loose(state))]
         gone = _tail(list(state.deletions), [len(ids) for ids in state.deletions.values()])
@@ -122,15 +124,16 @@ class Tidier:
                 catalog_entries.merged_rows(run[0].first_id, values, count, state.column_entries)
 
     def rewrite_changed(self, state: TableVersion, job: Job) -> None:
-        """Write data files in place of every segment whose rows have pending changes."""
+        """Rewrite every segment whose rows have pending changes."""
         self.rewrite(state, segments_with_pending(state), job)
 
     def rewrite(
         self, state: TableVersion, segments: np.ndarray, job: Job, shape: FileShape | None = None
     ) -> list[int]:
-        """New data files for these segments, ascending, with all that is pending for them; their entries.
+        """Write these segments (ascending) to new data files with their pending changes; return the files'
+        entries.
 
-        What others commit meanwhile lies over the new files, as long as it leaves alone what is in them.
+        Concurrent commits stay on top of the new files, as long as they leave the rewritten segments alone.
         """
         if not len(segments):
             return []
@@ -162,7 +165,7 @@ class Tidier:
         staging: Staging | None = None,
         still: Callable[[Transaction], int] | None = None,
     ) -> Iterator[CatalogEntries]:
-        """One catalog transaction that leaves the version as it is; files are taken back if it fails."""
+        """Run a catalog transaction that makes no version; files are withdrawn if it fails."""
         try:
             with self._catalog.transaction() as transaction:
                 version = still(transaction) if still else still_at(transaction, state)
@@ -179,13 +182,13 @@ def _loose(state: TableVersion) -> list[SegmentEntry]:
 
 
 def _runs(state: TableVersion) -> list[list[tuple[str, int]]]:
-    """Pending entries with no change file between them, in the order they were made."""
+    """Runs of pending entries with no change file between them, in the order in which they were made."""
     by_kind = groupby(state.cells, key=lambda key: key[0])
     return [list(run) for kind, run in by_kind if kind == "pending_cells"]
 
 
 def _merged(state: TableVersion, run: Sequence[tuple[str, int]], besides: np.ndarray = NO_IDS) -> Merged:
-    """The cells of a run that count still, except those of the segments numbered `besides`."""
+    """The cells of a run that still apply, except those of the segments numbered `besides`."""
     segments = [state.segment_entries[i] for i in besides]
     pieces = [_outside(cells, segments) for cells in state.live([state.cells[key] for key in run])]
     generation = max(state.cells[key].made for key in run)
@@ -203,7 +206,7 @@ def _outside(cells: CellChanges, segments: Sequence[SegmentEntry]) -> CellChange
 
 
 def _adjoining(loose: Sequence[SegmentEntry]) -> list[list[SegmentEntry]]:
-    """Pending rows whose ids follow each other."""
+    """Runs of pending rows with consecutive ids."""
     runs: list[list[SegmentEntry]] = []
     for entry in loose:
         if runs and runs[-1][-1].last_id + 1 == entry.first_id:
@@ -214,7 +217,8 @@ def _adjoining(loose: Sequence[SegmentEntry]) -> list[list[SegmentEntry]]:
 
 
 def _tail(entries: Sequence[T], sizes: Sequence[int]) -> Sequence[T]:
-    """The last entries, as far back as none is much larger than all after it: merging costs n log n."""
+    """The last entries, going back until one is much larger than all after it, so that merging costs n log
+    n."""
     start, after = len(entries), 0
     while start and (not after or sizes[start - 1] <= TIER * after):
         start -= 1
@@ -224,13 +228,13 @@ def _tail(entries: Sequence[T], sizes: Sequence[int]) -> Sequence[T]:
 
 def _joined(run: Sequence[SegmentEntry], columns: Sequence[Column]) -> dict[int, pa.Array]:
     pending = [h.segment for h in run if isinstance(h.segment, PendingRows)]
-    assert len(pending) == len(run), "what the catalog holds is pending"
+    assert len(pending) == len(run), "rows in the catalog are pending"
     joined = pa.concat_tables([in_memory(MemorySegment.of(rows), columns) for rows in _rows_of(pending)])
     return {c.key: in_one(joined.column(i)) for i, c in enumerate(columns)}
 
 
 def _rows_of(pending: Sequence[PendingRows]) -> Iterator[pa.Table]:
-    """In order; rows of no column at all are counted by their ids."""
+    """The rows in order; rows without any column are counted by their ids."""
     for bare, alike in groupby(pending, key=lambda rows: not rows.values()):
         run = list(alike)
         yield from (rows.rows for rows in run) if bare else end_to_end(rows.values() for rows in run)
@@ -249,42 +253,43 @@ class Upkeep:
         call_after_fork(self)
 
     def forked(self) -> None:
-        """What was changed is the parent's to look after."""
+        """Leave the upkeep of changed tables to the parent process."""
         self._changed = False
 
     def note_change(self) -> None:
-        """The table was changed from here: it is looked after when it comes to rest."""
+        """Note that this process changed the table, so it is flushed when idle."""
         self._changed = True
 
     def tidy(self, work: Callable[[Tidier, TableVersion], None]) -> None:
-        """Do `work` on the table's files; the version stays."""
+        """Do `work` on the table's files. The version stays the same."""
         self._retries.retried(lambda state: work(self._tidier, state))
         self.index_new_files(Job())
 
     def beside(self, work: Callable[[Tidier, TableVersion], T]) -> T:
-        """Do `work` on the table's files while others commit. After five attempts that were overtaken, the
-        others wait."""
+        """Do `work` on the table's files while others commit. After five overtaken attempts, the others
+        wait."""
         return self._retries.beside(lambda state: work(self._tidier, state))
 
     def index_new_files(self, job: Job) -> None:
-        """Make what indexes lack for the files of the newest version; whatever fails, the version stands."""
+        """Complete the indexes for the files of the newest version. A failure does not affect the version."""
         if self._catalog.open_group is not None or not self._reader.indexes.listed:
             return
         try:
             self._reader.indexes.keep_up(self._reader.current().snapshot, job)
         except Cancelled as cancelled:
-            log.info("%s: new files are indexed when it is needed: %s", self._table_id, cancelled)
+            log.info("%s: new files will be indexed when needed: %s", self._table_id, cancelled)
 
     def tidy_if_needed(self, job: Job, version: int | None = None) -> None:
-        """Keep what is pending small enough to be read with every snapshot; commits of a transaction put it
-        off to its end. `version` is the one just made, which is in memory mostly.
+        """Flush or merge pending changes if they have become too many to read with every snapshot; inside a
+        transaction, wait for its end. `version` is the one just made, which is usually in memory.
 
-        The commit before it stands whatever happens here: what fails is logged, and tried after the next.
+        The preceding commit stands whatever happens here: a failure is logged, and the work is tried again
+        after the next commit.
         """
         self._tidy_by(self._tidier.due, job, version)
 
     def flush_idle(self, job: Job) -> None:
-        """Flush what may wait until a table that was changed from here is idle."""
+        """Flush pending changes if this process changed the table, now that it is idle."""
         if self._changed:
             self._tidy_by(self._tidier.worthwhile, job)
             self._changed = False
@@ -302,12 +307,12 @@ class Upkeep:
 
 
 def _nothing(state: TableVersion, job: Job) -> None:
-    """Another process was quicker."""
+    """Do nothing: another process was faster."""
 
 
 @dataclass(frozen=True)
 class Compaction:
-    """What a compaction found and left."""
+    """The result of a compaction."""
 
     table: str
     files_before: int
@@ -318,7 +323,7 @@ class Compaction:
 
     def __str__(self) -> str:
         if not self.rewritten:
-            return f"{self.table}: in good order already, {_files(self.files_after)}"
+            return f"{self.table}: nothing to compact, {_files(self.files_after)}"
         return (
             f"{self.table}: {_files(self.files_before)} ({self.bytes_before:,} bytes) became"
             f" {_files(self.files_after)} ({self.bytes_after:,} bytes)"
@@ -327,8 +332,8 @@ class Compaction:
 
 @dataclass(frozen=True)
 class CompactionPlan:
-    """What a compaction would do now: write `files` of so many `bytes` anew, with the changes that are
-    `pending`. Vacuum frees `freed` of these bytes afterwards, the others when earlier versions expire."""
+    """What a compaction would do now: rewrite `files` of `bytes` in total, including `pending` changes. A
+    vacuum then frees `freed` of these bytes; the rest stays until earlier versions expire."""
 
     table: str
     files: int = 0
@@ -342,7 +347,7 @@ class CompactionPlan:
 
 
 def shape_of(state: TableVersion, group: int | None, file: int | None) -> FileShape:
-    """The sizes asked for, or those that files are written with anyway."""
+    """The requested sizes of row groups and files, or the default ones."""
     name = state.row.name
     usual = rows_a_group(len(state.columns) + 1)
     group = usual if group is None else count_of(group, f"{name}: rows_a_group", least=1)
@@ -350,37 +355,38 @@ def shape_of(state: TableVersion, group: int | None, file: int | None) -> FileSh
     if not 0 < group <= file:
         raise BadData(
             f"{state.row.name}: row groups of {group:,} rows cannot make files of {file:,}",
-            fix="Give at least one row a group, and no fewer rows a file than a group",
+            fix="Give at least one row per group, and at least as many rows per file as per group",
         )
     return FileShape(group, file)
 
 
 class Compactor:
-    """Says what is to be done next. Rows from the id `before` on came after it began, and are left alone."""
+    """Decides the next step of a compaction. Rows with ids from `before` on are newer than the compaction,
+    and are left alone."""
 
     def __init__(self, shape: FileShape, before: int) -> None:
         self.shape, self._before = shape, before
         self._in_order: set[int] = set()
 
     def next_step(self, state: TableVersion, under_way: IdsUnderWay) -> np.ndarray | None:
-        """Numbers of neighbouring segments to be written as one file, or of one to be written anew; None when
-        all is in order. Between segments of one file no ids are `under_way`."""
+        """The numbers of neighbouring segments to write as one file, or of one segment to rewrite; None when
+        everything is in order. Segments are not joined across ids that are `under_way`."""
         pack = next(self.steps(state, under_way), None)
         return None if pack is None else np.array(pack, np.int64)
 
     def steps(self, state: TableVersion, under_way: IdsUnderWay) -> Iterator[list[int]]:
-        """Numbers of the segments that would be written as one file, for each file."""
+        """Yield, for each file to write, the numbers of its segments."""
         pending = set(segments_with_pending(state).tolist())
         for pack in _packs(state, self.shape.rows_a_file, self._before, under_way):
             if len(pack) > 1 or self._needs(state, state.segment_entries[pack[0]], pack[0] in pending):
                 yield pack
 
     def note_files(self, entries: Sequence[int]) -> None:
-        """These data files were just made, so they are in order."""
+        """Note that these data files have just been written, and so are in order."""
         self._in_order.update(entries)
 
     def _needs(self, state: TableVersion, entry: SegmentEntry, pending: bool) -> bool:
-        """Whether a segment is not what a compaction would leave of it."""
+        """Whether a segment differs from what a compaction would make of it."""
         segment = entry.segment
         if not isinstance(segment, FileSegment):
             return True
@@ -393,7 +399,7 @@ class Compactor:
 
 
 def nullable_after(state: TableVersion, segments: np.ndarray) -> frozenset[int]:
-    """Keys of the columns that may hold a null in what is left of these segments."""
+    """The keys of columns that may hold a null in the live rows of these segments."""
     read = segments[_live_rows(state)[segments] > 0]
     nullable = {c.key for c in state.columns if _may_gain_null(state, read, c.key)}
     for entry in (state.segment_entries[number] for number in read):
@@ -402,7 +408,7 @@ def nullable_after(state: TableVersion, segments: np.ndarray) -> frozenset[int]:
 
 
 def _packs(state: TableVersion, most: int, before: int, under_way: IdsUnderWay) -> Iterator[list[int]]:
-    """Neighbours that fit into one file together, as many as do."""
+    """Yield groups of neighbouring segments, each as large as fits into one file."""
     live = _live_rows(state)
     pack: list[int] = []
     rows = 0
@@ -433,7 +439,7 @@ def _well_cut(segment: FileSegment, shape: FileShape) -> bool:
 
 
 def _as_the_table(state: TableVersion, segment: FileSegment) -> bool:
-    """Whether any Parquet reader finds the columns as the table has them, in its order."""
+    """Whether any Parquet reader would see the columns as the table has them, in its order."""
     schema = unchanged(segment).schema
     stored = dict(zip(schema.names, schema.types, strict=True))
     columns = [(c.key, c.name, _storage_type(c.type)) for c in (ID_COLUMN, *state.columns)]
@@ -442,7 +448,7 @@ def _as_the_table(state: TableVersion, segment: FileSegment) -> bool:
 
 @lru_cache(1024)
 def _storage_type(kind: pa.DataType) -> pa.DataType:
-    """The type that Parquet gives back for a column of this one."""
+    """The type that a column of this type has when it is read back from Parquet."""
     sink = pa.BufferOutputStream()
     with pq.ParquetWriter(sink, pa.schema([pa.field("x", kind)])):
         pass
@@ -460,7 +466,7 @@ def _may_gain_null(state: TableVersion, segments: np.ndarray, key: int) -> bool:
 
 
 def _with_nulls(segment: Segment, keys: Collection[int]) -> Iterator[int]:
-    """Those of the columns that may be null in the segment as it was written."""
+    """Yield the columns that may hold a null in the segment as it was written."""
     if isinstance(segment, FileSegment):
         nullable = {field.name: field.nullable for field in unchanged(segment).schema}
         yield from (key for key in keys if key not in segment.names or nullable[segment.names[key]])
@@ -477,7 +483,7 @@ FILE_KINDS = ("data_files", "change_files")
 
 
 class Maintenance:
-    """What is done to a table's files while its rows stay what they are: `table.maintenance.compact()`."""
+    """Maintenance of a table's files that leaves its rows the same: `table.maintenance.compact()`."""
 
     __slots__ = ("_catalog", "_reader", "_upkeep")
 
@@ -494,11 +500,11 @@ class Maintenance:
     def compact(
         self, rows_a_group: int | None = None, rows_a_file: int | None = None, job: Job | None = None
     ) -> Compaction:
-        """Make the table a few plain Parquet files of its columns: small files are merged, row groups and
-        files get the size asked for, and what is pending or deleted is worked in.
+        """Rewrite the table as a few plain Parquet files with its current columns: small files are merged,
+        row groups and files get the requested size, and pending changes and deletions are applied.
 
-        Only what needs it is rewritten, a file at a time, while others read and write. A cancelled compaction
-        keeps the files that are done. Earlier versions keep theirs until they expire.
+        Only files that need it are rewritten, one at a time, while others read and write. A cancelled
+        compaction keeps the files that are done. Earlier versions keep their files until they expire.
         """
         work, row = job or Job(), self._catalog.table(self._reader.table_id)
         compactor = Compactor(
@@ -524,7 +530,8 @@ class Maintenance:
     def compaction_plan(
         self, rows_a_group: int | None = None, rows_a_file: int | None = None
     ) -> CompactionPlan:
-        """What `compact` would do with these sizes; nothing is changed. Reads the footers of the files."""
+        """Return what `compact` would do with these sizes. Changes nothing; reads the footers of the
+        files."""
         state, row = self._reader.current(), self._catalog.table(self._reader.table_id)
         shape = shape_of(state, rows_a_group, rows_a_file)
         under_way = self._catalog.ids_under_way(self._reader.table_id)
@@ -548,12 +555,11 @@ class Maintenance:
         max_bytes: int | None = None,
         dry_run: bool = False,
     ) -> ExpireReport:
-        """Let go of old versions: those that ended before a time, or longer ago than that, and of the others
-        so many that the files of all versions are at most `max_bytes`. The newest `keep_versions` stay, and
-        those that have a name; they alone where nothing else is given.
+        """Expire old versions: those that ended before a time or longer ago than a duration, and then as many
+        as needed for the files of all versions to take at most `max_bytes`. The newest `keep_versions` stay,
+        and so do named versions; if only `keep_versions` is given, all others expire.
 
-        Nothing can be undone beyond the oldest version that is left. `store.maintenance.vacuum()` frees the
-        files.
+        Undo cannot go beyond the oldest remaining version. `store.maintenance.vacuum()` frees the files.
         """
         policy = Policy(older_than, keep_versions, max_bytes).checked(self._reader.current().row.name)
         expiry = expire(self._catalog, self._reader.table_id, policy, dry_run)
@@ -562,18 +568,20 @@ class Maintenance:
         return expiry
 
     def verify(self, quick: bool = False, job: Job | None = None) -> Report:
-        """Whether every file of every version is as it was written, and the newest version fits together.
+        """Check that every file of every version is as it was written, and that the newest version is
+        consistent.
 
-        `quick` looks at what files say of themselves, not at all of their bytes. Nothing is changed.
+        `quick` checks the files' metadata only, not all their bytes. Changes nothing.
         """
         return verify(self._catalog, [self._reader.table_id], quick, job or Job())
 
     def summary(self) -> str:
-        """The table on one screen: rows, columns with what they take, files, versions, what is pending."""
+        """Describe the table in one screen of text: rows, sizes of columns, files, versions and pending
+        changes."""
         return summary(self._catalog, self._reader.current())
 
     def _file_sizes(self) -> list[int]:
-        """Of the newest version's files."""
+        """The sizes of the newest version's files."""
         table_id, version = self._reader.table_id, self._reader.current().version
         sizes = [self._catalog.valid(kind, table_id, version, ("bytes",)) for kind in FILE_KINDS]
         return [size for kind in sizes for (size,) in kind]

@@ -1,5 +1,5 @@
-"""Moving a store, or giving its folder another name: one step on the same disk, a copy that is compared with
-checksums to another."""
+"""Moving or renaming a store: one step on the same disk; to another disk, a copy that is compared by
+checksum."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from lamella.core.store.backup import refuse_open, restore
 from lamella.core.store.folder import sync
 from lamella.core.store.paths import CATALOG, OWN_NAMES, StorePaths, is_store
 
-OPEN, CLOSE = "the store is open, here or in another program", "Close it there, and move it then"
+OPEN, CLOSE = "the store is open, here or in another program", "Close it, then move it"
 
 
 @dataclass(frozen=True)
 class Move:
-    """Where a store is now. `copied` are the bytes that went to another disk, 0 for a step on the same one;
-    `left` is what stays in the old folder, for it is none of the store's, and `not_removed` what is the
-    store's but cannot be removed there."""
+    """The new place of a store. `copied` is the number of bytes copied to another disk, 0 on the same one.
+    `left` are files in the old folder that do not belong to the store; `not_removed` are those that do, but
+    could not be removed."""
 
     path: Path
     copied: int = 0
@@ -35,7 +35,7 @@ class Move:
         return "\n".join(
             [
                 f"moved to {self.path}",
-                *(f"{path} is none of the store's files, and stays" for path in self.left),
+                *(f"{path} does not belong to the store, and stays" for path in self.left),
                 *(f"{path} cannot be removed: remove it yourself" for path in self.not_removed),
             ]
         )
@@ -57,11 +57,11 @@ def move(source: Path, target: Path, job: Job) -> Move:
 
 
 def _renamed(source: Path, target: Path) -> bool:
-    """Whether that was all: not to another disk. An empty folder that is in the way comes back where it
-    fails."""
+    """Rename the folder; return False if the target is on another disk. An empty folder in the way is
+    restored if that fails."""
     was_there = target.exists()
     if was_there:
-        target.rmdir()  # Windows renames to nothing that is there
+        target.rmdir()  # Windows cannot rename to an existing folder
     try:
         source.rename(target)
     except OSError as error:
@@ -87,13 +87,13 @@ def _refuse_target(source: Path, target: Path) -> None:
         occupied = os.path.lexists(target) and (not is_folder or any(target.iterdir()))
     if occupied:
         raise StoreProblem(
-            f"{target}: there is something here already", fix="Choose a new folder or another name"
+            f"{target}: something already exists here", fix="Choose a new folder or another name"
         )
 
 
 def _move_to_other_disk(source: Path, target: Path, job: Job) -> Move:
-    """The old files are removed only when the new ones are there and whole; indexes are made anew when they
-    are needed."""
+    """Copy the store, then remove the old files once the copies are complete and verified. Indexes are
+    rebuilt when they are needed."""
     with _disk_problems(source):
         before = _catalog_stamp(source)
     done = restore(source, target, False, job)
@@ -105,15 +105,15 @@ def _move_to_other_disk(source: Path, target: Path, job: Job) -> Move:
             if _catalog_stamp(source) != before:
                 raise StoreBusy(f"{source}: it was changed while it was copied", fix="Move it again")
     except BaseException:
-        shutil.rmtree(target, ignore_errors=True)  # the old folder may have more than the copy
+        shutil.rmtree(target, ignore_errors=True)  # the old folder may be newer than the copy
         raise
     left, not_removed = _remove(source)
     return Move(target, done.bytes, left, not_removed)
 
 
 def _remove(store: Path) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
-    """What is left in the folder, and what of the store cannot be removed. The catalog goes first: without it
-    the rest is not a store."""
+    """Remove the store's files, the catalog first: without it the rest is not a store. Returns foreign files
+    that stay, and files of the store that could not be removed."""
     left, not_removed = list[Path](), list[Path]()
     try:
         entries = sorted(store.iterdir(), key=lambda entry: (not entry.name.startswith(CATALOG), entry.name))
@@ -128,23 +128,23 @@ def _remove(store: Path) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
         except OSError:
             not_removed.append(entry)
     if not left and not not_removed:
-        with suppress(OSError):  # an empty folder that may not be removed is none of anybody's
+        with suppress(OSError):  # an empty folder that cannot be removed does no harm
             store.rmdir()
     return tuple(left), tuple(not_removed)
 
 
 def _catalog_stamp(store: Path) -> tuple[int, int]:
-    """Of a store that nobody has open: another one after every commit."""
+    """A stamp of a closed store, which changes with every commit."""
     status = (store / CATALOG).stat()
     return status.st_size, status.st_mtime_ns
 
 
 @contextmanager
 def _disk_problems(place: Path) -> Iterator[None]:
-    """`place` is what cannot be read or written."""
+    """Raise an error that names `place` for an error of the disk in the block."""
     try:
         yield
     except OSError as error:
         why = error.strerror or str(error)
-        fix = "Check that the disk is there, that it has room, and that you may write to it"
+        fix = "Check that the disk is connected and has space, and that you may write to it"
         raise FileProblem(place, "the store could not be moved", why, fix) from error

@@ -1,6 +1,6 @@
-"""Rows that give values in part: cells left out, structs of which some fields are given, and dotted keys.
+"""Rows with partial values: cells left out, structs with only some fields, and dotted keys.
 
-What a row does not give stays as the table holds it. Lists and maps are replaced whole.
+Whatever a row does not give stays as it is in the table. Lists and maps are replaced whole.
 """
 
 from __future__ import annotations
@@ -32,22 +32,22 @@ Rows = TypeVar("Rows", pa.ChunkedArray, pa.Table)
 
 @dataclass(frozen=True, eq=False)
 class PartialRows:
-    """Rows as a table. `left_out` tells for columns which rows lack them; the table has null there.
-    `documents` are the dicts that structs of the table were made of, which may lack some of the fields."""
+    """Rows as a table. `left_out` marks, by column, the rows that lack it; the table has null there.
+    `documents` are the dicts from which structs of the table were made, which may lack fields."""
 
     table: pa.Table
     left_out: Mapping[str, np.ndarray]
     documents: Mapping[str, Sequence[Any]] = field(default_factory=dict)
 
     def take(self, places: np.ndarray) -> PartialRows:
-        """The rows at these places."""
+        """The rows at these indices."""
         left_out = {name: lacks[places] for name, lacks in self.left_out.items()}
         place_list = places.tolist() if self.documents else []
         documents = {name: [values[i] for i in place_list] for name, values in self.documents.items()}
         return PartialRows(rows_at(self.table, places), left_out, documents)
 
     def without(self, names: Iterable[str]) -> PartialRows:
-        """The rows without these columns, of which some may not be there."""
+        """Drop these columns, some of which may not exist."""
         left_out = set(names)
         return PartialRows(
             self.table.select([name for name in self.table.column_names if name not in left_out]),
@@ -57,20 +57,20 @@ class PartialRows:
 
 
 def rows_at(rows: Rows, places: np.ndarray) -> Rows:
-    """The rows at these places; those already in place are not copied."""
+    """Take the rows at these indices; if they are all in order, nothing is copied."""
     if len(places) == len(rows) and (len(rows) == 1 or bool((places[1:] > places[:-1]).all())):
         return rows
     return take(rows, places)
 
 
 def partial_rows(data: Any) -> PartialRows:
-    """The rows of anything that `blocks` takes; only dicts leave anything out."""
+    """Read rows from anything that `blocks` takes; only dicts can leave values out."""
     rows = repeatable(data)
     return partial_rows_of(list(blocks(rows)), rows)
 
 
 def partial_rows_of(batches: Sequence[RowBatch], data: Any) -> PartialRows:
-    """Those of `repeatable` data whose blocks are there already."""
+    """Read rows from `repeatable` data whose blocks have already been read."""
     table = concat_batches(batches)
     documents = _documents(table.schema, data)
     if not isinstance(data, list) or set(map(len, data)) <= {table.num_columns}:
@@ -82,7 +82,8 @@ def partial_rows_of(batches: Sequence[RowBatch], data: Any) -> PartialRows:
 
 
 def _documents(schema: pa.Schema, data: Any) -> dict[str, Sequence[Any]]:
-    """What was given as dicts. Structs of Arrow and of DataFrames have all their fields in every row."""
+    """The struct values that were given as dicts. Structs in Arrow tables and DataFrames have all their
+    fields in every row."""
     names = [field.name for field in schema if pa.types.is_struct(field.type)]
     if not names or not is_given_by_key(data):
         return {}
@@ -109,8 +110,8 @@ def _lacking(column: pa.ChunkedArray, name: str, rows: Sequence[Row]) -> np.ndar
 
 
 def path_inside(name: str, types: Types) -> Path | None:
-    """The place inside a column of structs or lists that a dotted key names; None for the name of a column,
-    one of a new column among them."""
+    """The path inside a column of structs or lists that a dotted key names; None if the key is the name of a
+    column, existing or new."""
     if "." not in name or name in types:
         return None
     path = path_to(name, types)
@@ -125,18 +126,20 @@ def names_inside(names: Sequence[str], types: Types) -> bool:
 
 
 def is_odd(name: str) -> bool:
-    """Whether a key names no column unless there is one of exactly that name."""
+    """Whether a key names a column only if a column has exactly that name."""
     return not name.strip() or "." in name
 
 
 def refuse_odd_names(table: str, names: Sequence[str], types: Types) -> None:
-    """Raises `BadData` for an empty key, and `UnknownColumn` for a dotted one that leads into no column: what
-    is misspelt would become a column of that name."""
+    """Raise `BadData` for an empty key, and `UnknownColumn` for a dotted one that names no column: a misspelt
+    key would otherwise become a new column."""
     for name in filter(is_odd, names):
         if name in types or path_inside(name, types) is not None:
             continue
         if not name.strip():
-            raise BadData(f"{table}: a key of the rows is empty", fix="Name the column that its value is for")
+            raise BadData(
+                f"{table}: a key of the rows is empty", fix="Use the name of the column that its value is for"
+            )
         inside = [f"{column}.{field.name}" for column, kind in types.items() for field in _fields(kind)]
         raise UnknownColumn(name, table, [*types, *inside])
 
@@ -146,7 +149,7 @@ def _fields(kind: pa.DataType) -> Sequence[pa.Field]:
 
 
 def refuse_overlaps(table: str, names: Sequence[str], others: Sequence[str], types: Types) -> None:
-    """Raises `BadData` where one of `others` leads into what one of `names` is, or the other way."""
+    """Raise `BadData` if a name of one list contains, or lies inside, a name of the other."""
     for one, other in product(names, others):
         paths = [path_inside(name, types) or Path(name, (), name) for name in (one, other)]
         if paths[0].overlaps(paths[1]):
@@ -154,10 +157,10 @@ def refuse_overlaps(table: str, names: Sequence[str], others: Sequence[str], typ
 
 
 def merge_parts(rows: PartialRows, old: Mapping[str, pa.Array], types: Types, table: str) -> PartialRows:
-    """`rows` with columns that are whole: what is given in part goes over the values `old`.
+    """Complete `rows`: merge partial values into the values `old`.
 
-    `old` are the values of the columns of `parts_of`, row by row; `types` those of the table's columns.
-    Raises `BadData` naming the column for what cannot be there.
+    `old` are the values of the columns of `parts_of`, row by row; `types` are those of the table's columns.
+    Raises `BadData` naming the column for a value that is not possible there.
     """
     merging = _Merge(rows, old, types, table)
     for name in rows.table.column_names:
@@ -166,14 +169,15 @@ def merge_parts(rows: PartialRows, old: Mapping[str, pa.Array], types: Types, ta
 
 
 def parts_of(rows: PartialRows, types: Types) -> list[str]:
-    """The columns that rows give in part."""
+    """The columns for which rows give partial values."""
     names = [name for name in rows.documents if name in types and pa.types.is_struct(types[name])]
     inside = (path_inside(name, types) for name in rows.table.column_names if "." in name)
     return list(dict.fromkeys([*names, *(path.column for path in inside if path is not None)]))
 
 
 def with_paths_inside(rows: pa.Table, types: Types, table: str) -> pa.Table:
-    """New rows with what dotted keys name in its place. Null is not given here: a new row has no other."""
+    """Move the values of dotted keys of new rows to their paths. Nulls count as not given: a new row has no
+    old value."""
     if not names_inside(rows.column_names, types):
         return rows
     left_out = {name: to_numpy(rows.column(name).is_null()) for name in rows.column_names}
@@ -184,7 +188,8 @@ def with_paths_inside(rows: pa.Table, types: Types, table: str) -> pa.Table:
 
 @dataclass(frozen=True)
 class _Part:
-    """The values for one place in a column: `gives` says which rows have one, `documents` are their dicts."""
+    """The values for one path in a column: `gives` marks the rows that have one, `documents` are their
+    dicts."""
 
     path: Path
     values: pa.Array
@@ -229,7 +234,7 @@ class _Merge:
         if REST in path.steps:
             raise BadData(
                 f"{self._table}: '{name}' cannot be changed",
-                f"'{REST}' is where documents keep keys without a field",
+                f"'{REST}' holds the keys of documents that have no field",
                 "Name the key itself, as if it were a field",
             )
         part = _Part(path, in_one(values), gives, self._rows.documents.get(name))
@@ -252,9 +257,10 @@ class _Merge:
 
 
 def merged_structs(old: pa.Array, values: pa.Array, documents: Sequence[Any]) -> pa.Array:
-    """`values` with the fields that their `documents`, the dicts they were made of, lack as they are `old`.
+    """Fill fields of `values` that their `documents`, the dicts they were made from, lack with those of
+    `old`.
 
-    A null value is null, and what is not a struct stands for itself.
+    A null value stays null, and values that are not structs replace the old ones.
     """
     if not pa.types.is_struct(old.type) or not pa.types.is_struct(values.type):
         return values
@@ -273,7 +279,7 @@ def merged_structs(old: pa.Array, values: pa.Array, documents: Sequence[Any]) ->
 
 
 def _merged_documents(old: pa.StructArray, values: pa.StructArray, documents: Sequence[Any]) -> pa.Array:
-    """Key by key, as a key may be in the rest of some rows and a field of others."""
+    """Merge documents key by key: a key may be in the rest of some rows and a field of others."""
     if REST not in old.type.names:
         fields = {field.name: _field(old, field.name) for field in old.type}
         fields[REST] = pa.nulls(len(old), REST_FIELD.type)
@@ -288,7 +294,7 @@ def _merged_documents(old: pa.StructArray, values: pa.StructArray, documents: Se
 
 
 def _with_key(old: pa.Array, key: str, documents: Sequence[Any], rows: np.ndarray) -> pa.Array:
-    """All rows at once, or where their values have no type in common one by one."""
+    """Set a key in all rows at once, or one by one if their values have no type in common."""
 
     def compute(before: pa.Array, some: np.ndarray) -> pa.Array:
         arriving = [documents[row][key] for row in rows[some].tolist()]
@@ -317,7 +323,8 @@ def _merged(old: Any, new: Any) -> Any:
 
 
 def _spread(gives: np.ndarray, values: pa.Array, old: pa.Array, whole: bool = False) -> pa.Array:
-    """Where `gives`, the next of `values`, or with `whole` the one of the same row; elsewhere as `old`."""
+    """Where `gives` is true, take the next of `values`, or with `whole` the one of the same row; elsewhere
+    `old`."""
     if whole or gives.all():
         return choose(gives, values, old)
     places = np.zeros(len(old), np.int64)
@@ -336,7 +343,7 @@ def _struct(fields: Mapping[str, pa.Array], there: np.ndarray) -> pa.Array:
 
 
 def _gives(document: Any, name: str) -> bool:
-    """What is not a dict gives all that it has."""
+    """Whether a document gives a field; anything but a dict gives all."""
     return not isinstance(document, Mapping) or name in document
 
 
@@ -349,6 +356,6 @@ def _twice_problem(table: str, one: Path, other: Path) -> BadData:
         return BadData(f"{table}: column '{one.text}' is given twice", fix="Leave it out of one")
     return BadData(
         f"{table}: '{one.text}' and '{other.text}' are given together",
-        "one lies inside the other, and which comes first would decide",
+        "one lies inside the other, so the result would depend on their order",
         "Give one of them",
     )

@@ -1,8 +1,9 @@
-"""Where a store's files are, and the one way from what a catalog says of a file to a path.
+"""The paths of a store's files, and the only way to turn a name in the catalog into a path.
 
-A store may come from anybody, so nothing in its catalog is trusted: a data file is `<folder>/<file>`, below
-`data/` and by the names that Lamella gives, and neither the folder nor the file is a link. Nothing else is
-read, written or removed because a catalog names it, and sweeps remove only what has such a name.
+A store may come from anybody, so nothing in its catalog is trusted: a data file is `<folder>/<file>` below
+`data/`, both names match the patterns that Lamella uses, and neither the folder nor the file is a link.
+Nothing else is read, written or removed because a catalog names it, and sweeps remove only files whose names
+match.
 """
 
 from __future__ import annotations
@@ -33,12 +34,12 @@ _JUNCTION = 0xA0000003
 _SHOWN = 80
 
 FileIdentity = tuple[int, int]
-"""Tells a file from another one that is put in its place."""
+"""Device and inode: they tell a file from another one put in its place."""
 NO_FILE: FileIdentity = (0, 0)
 
 
 class StorePaths:
-    """The places in a store's folder."""
+    """The paths in a store's folder."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -47,7 +48,7 @@ class StorePaths:
         self.index, self.readers = root / INDEX_FOLDER, root / READERS_FOLDER
 
     def file(self, named: object) -> Path:
-        """A data or change file by the path that the catalog has, `<folder>/<file>`.
+        """Return the path of a data or change file that the catalog names as `<folder>/<file>`.
 
         Raises `DamagedStore` for any other text, and `StoreProblem` for a link.
         """
@@ -58,16 +59,16 @@ class StorePaths:
         return self._unlinked(path)
 
     def table_folder(self, named: object) -> Path:
-        """Of a table's data and change files. Raises what `file` raises."""
+        """Return the folder of a table's data and change files. Raises as `file` does."""
         return self._unlinked(self.data / self._folder(named))
 
     def index_folder(self, named: object) -> Path:
-        """Of a table's index files. Raises what `file` raises."""
+        """Return the folder of a table's index files. Raises as `file` does."""
         return self._unlinked(self.index / self._folder(named))
 
     def refuse_links(self, *others: str) -> None:
-        """Raise `StoreProblem` where the catalog, a folder of the store's own, or one of `others` is a link:
-        what a sweep removes, or a commit writes, would be somewhere else."""
+        """Raise `StoreProblem` where the catalog, one of the store's folders, or one of `others` is a link: a
+        sweep or a commit would otherwise change files outside the store."""
         catalogs = (f"{CATALOG}{part}" for part in ("", "-wal", "-shm", "-journal"))
         for name in (*catalogs, *sorted(OWN_NAMES), *others):
             self._unlinked(self.root / name)
@@ -77,7 +78,7 @@ class StorePaths:
         return filter(_may_sweep_inside, entries(self.data))
 
     def data_files(self) -> Iterator[Path]:
-        """Those of all tables, by their names alone."""
+        """Yield all files in table folders that have the name of a data or change file."""
         for folder in self.table_folders():
             yield from (path for path in folder.iterdir() if _DATA_FILE.fullmatch(path.name))
 
@@ -86,7 +87,8 @@ class StorePaths:
         return filter(_may_sweep_inside, entries(self.index))
 
     def may_sweep(self, path: Path) -> bool:
-        """Whether something that nobody names is the store's own, by its name and its place, and no link."""
+        """Whether an unnamed file or folder belongs to the store, by its name and location, and is not a
+        link."""
         if path.parent == self.staging:
             return bool(_UNIQUE_NAME.fullmatch(path.name)) and _is_folder(path)
         in_table = path.parent.parent == self.data and _may_sweep_inside(path.parent)
@@ -101,7 +103,7 @@ class StorePaths:
     def _unlinked(self, path: Path) -> Path:
         if is_link(path):
             raise StoreProblem(
-                f"{path}: is a link, and nothing is read, written or removed through it",
+                f"{path}: is a link, and nothing is read, written or removed through a link",
                 "A store is one folder, which moves as a whole",
                 "Put the files themselves in the link's place, or move the whole store and link its folder",
             )
@@ -112,41 +114,42 @@ class StorePaths:
         shown = shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}…"
         return DamagedStore(
             f"{self.catalog}: the catalog names {shown} as a {what}",
-            "That is no name that Lamella gives, so nothing is read, written or removed there",
+            "Lamella never gives such names, so nothing is read, written or removed there",
             "Restore a backup; if the store came from somebody else, do not trust it",
         )
 
 
 def new_folder_name(table: str) -> str:
-    """A folder for a table: its name as far as every file system takes it, and something unique."""
+    """Make a folder name for a table: the part of its name that every file system accepts, and a unique
+    suffix."""
     readable = re.sub(r"[^a-z0-9_]+", "-", table.casefold()).strip("-")[:40]
     return f"{readable or 'table'}-{uuid.uuid4().hex[:8]}"
 
 
 def is_store(folder: Path) -> bool:
-    """Whether a store is there; False, too, for a path that no file can have, and for a folder elsewhere."""
+    """Whether the folder holds a store; also False for an invalid path and for a remote one."""
     if isinstance(folder, RemotePath):
         return False
-    return os.path.exists(folder / CATALOG)  # noqa: PTH110 -- Path.exists() raises for a name that is too long
+    return os.path.exists(folder / CATALOG)  # noqa: PTH110 -- Path.exists() raises for an overlong name
 
 
 def new_name() -> str:
-    """Nobody else's, in whichever process."""
+    """Return a name that is unique across processes."""
     return uuid.uuid4().hex
 
 
 def is_own_name(name: str) -> bool:
-    """Whether it is one that `new_name` gives."""
+    """Whether the name is one that `new_name` makes."""
     return bool(_UNIQUE_NAME.fullmatch(name))
 
 
 def is_index_entry(name: str) -> bool:
-    """Whether a file or folder is called like an index of a data file, or a draft of one."""
+    """Whether a file or folder has the name of an index of a data file, or of a draft of one."""
     return bool(_INDEX_ENTRY.fullmatch(name))
 
 
 def is_link(path: Path) -> bool:
-    """A symbolic link, wherever it leads, or a junction; false for what is not there."""
+    """Whether the path is a symbolic link, wherever it leads, or a junction; False where nothing exists."""
     try:
         status = path.lstat()
     except (OSError, ValueError):
@@ -155,7 +158,7 @@ def is_link(path: Path) -> bool:
 
 
 def file_identity(path: str | Path) -> FileIdentity:
-    """Which file is at a path; `NO_FILE` where there is none."""
+    """Identify the file at a path; `NO_FILE` where there is none."""
     try:
         status = os.stat(path)  # noqa: PTH116 -- at each commit
     except OSError:
@@ -164,7 +167,7 @@ def file_identity(path: str | Path) -> FileIdentity:
 
 
 def entries(folder: Path) -> list[Path]:
-    """What is in a folder; nothing where there is none, or a link to one."""
+    """List a folder's entries; empty where there is no folder, or a link to one."""
     return list(folder.iterdir()) if _is_folder(folder) else []
 
 

@@ -1,4 +1,4 @@
-"""The relations of a store: declared, found by the tables they lead between, followed from a table's rows."""
+"""The relations of a store: declaring them, finding them by their tables, and following them from rows."""
 
 from __future__ import annotations
 
@@ -46,17 +46,17 @@ if TYPE_CHECKING:
     from lamella.core.relations.suggesting import Suggestion
 
 TableOf = Callable[[int], Source]
-"""The table of a number in the catalog."""
+"""Returns the table with an id of the catalog."""
 RowsOf = Callable[[str, When | None], IdentifiedRows]
-"""The rows of the table of this name, as they are or were."""
+"""Returns the rows of the table with this name, at the newest or an earlier version."""
 
 
 class StoreRelations(Sequence[Relation]):
-    """The relations of a store, the first declared first: `store.relations.declare(…)`.
+    """The relations of a store, in the order of their declaration: `store.relations.declare(…)`.
 
-    They belong to the store, not to a version: they are neither undone nor restored. They follow what tables
-    and columns are called, and what a cast makes of a column; dropping a table drops its own. One whose
-    column was dropped says so in its `problem`.
+    They belong to the store, not to a version: they are neither undone nor restored. They follow renames of
+    tables and columns, and casts of columns; dropping a table drops its relations. A relation whose column
+    was dropped says so in its `problem`.
     """
 
     def __init__(self, catalog: Catalog, tables: RelatedTables, table_of: TableOf, rows_at: RowsOf) -> None:
@@ -87,14 +87,15 @@ class StoreRelations(Sequence[Relation]):
     ) -> Relation:
         """Declare that rows of one table point at rows of another by equal values.
 
-            store.relations.declare("flights.carrier", "airlines.carrier")
-            store.relations.declare(["flights.origin", "flights.time_hour"],
-                                    ["weather.origin", "weather.time_hour"])
+        store.relations.declare("flights.carrier", "airlines.carrier")
+        store.relations.declare(["flights.origin", "flights.time_hour"],
 
-        The first end is what points: many flights at one airline. Nothing is checked of the rows; see
-        `check`. Without a `name` it is called after table and columns: `flights_carrier`.
-        Raises `UnknownTable`, `UnknownColumn`, `TypeConflict` for columns whose values are never equal, and
-        `StoreProblem` where there is such a relation or name already.
+                                ["weather.origin", "weather.time_hour"])
+
+        The first end points to the second: many flights to one airline. The rows are not checked; see
+        `check`. Without a `name`, it is named after table and columns: `flights_carrier`. Raises
+        `UnknownTable`, `UnknownColumn`, `TypeConflict` for columns whose values are never equal, and
+        `StoreProblem` if the relation or the name already exists.
         """
         start, target = self._ends(one, other)
         tables = {row.name: row.table_id for row in self._catalog.tables()}
@@ -113,7 +114,7 @@ class StoreRelations(Sequence[Relation]):
         return Relation(called, start.table, start.names, target.table, target.names)
 
     def drop(self, name: str) -> None:
-        """Give a relation up; no row changes. Raises `UnknownRelation`."""
+        """Remove a relation; no row changes. Raises `UnknownRelation`."""
         with self._catalog.transaction() as transaction:
             names = [row.name for row in transaction.relations.all()]
             if text_of(name, f"store {self._place}: the relation's name") not in names:
@@ -121,9 +122,10 @@ class StoreRelations(Sequence[Relation]):
             transaction.relations.drop(name)
 
     def rename(self, old: str, new: str) -> Relation:
-        """Give a relation another name; it stays at its place.
+        """Rename a relation; it keeps its position.
 
-        Raises `UnknownRelation`, `BadData` for an empty name, and `StoreProblem` for one that is taken."""
+        Raises `UnknownRelation`, `BadData` for an empty name, and `StoreProblem` for one that is taken.
+        """
         name = text_of(new, f"store {self._place}: the relation's name").strip()
         if not name:
             raise BadData(f"store {self._place}: a relation needs a name", fix="Give one")
@@ -138,29 +140,26 @@ class StoreRelations(Sequence[Relation]):
         return self.named(name)
 
     def named(self, name: str) -> Relation:
-        """Raises `UnknownRelation`."""
+        """Return the relation with this name; raise `UnknownRelation`."""
         relations = {relation.name: relation for relation in self}
         if text_of(name, f"store {self._place}: the relation's name") not in relations:
             raise UnknownRelation(name, f"store {self._place}", list(relations))
         return relations[name]
 
     def links(self, table: str) -> tuple[Link, ...]:
-        """The ways that lead from a table to others, in the order of the relations; two of a relation from
-        the table to itself. Relations that cannot be followed are among them: see `Relation.problem`.
-
-        Raises `UnknownTable`.
-        """
+        """The links from a table to others, in the order of the relations; a relation of the table to itself
+        has two. Relations that cannot be followed are included: see `Relation.problem`."""
         name = text_of(table, f"store {self._place}: the table name")
         return self._catalog.noted(("links of", name), partial(self._links_of, name))
 
     def between(
         self, table: str, other: str, through: str | None = None, direction: Direction | None = None
     ) -> Link:
-        """How rows of `table` lead to rows of `other`: by `columns` that equal `other_columns`.
+        """Find how rows of `table` lead to rows of `other`: by `columns` that equal `other_columns`.
 
-        `through` names a relation where there are several, `direction` tells the two ways of one that leads
-        from a table to itself. Raises `UnknownTable`, `UnknownRelation`, and `StoreProblem` where none leads
-        there.
+        `through` names a relation if there are several; `direction` chooses between the two directions of a
+        relation of a table to itself. Raises `UnknownTable`, `UnknownRelation`, and `StoreProblem` if no
+        relation leads there.
         """
         if direction is not None and direction not in DIRECTIONS:
             raise BadData(f"direction cannot be {shown(direction)}", fix="Give 'out' or 'in'")
@@ -184,10 +183,8 @@ class StoreRelations(Sequence[Relation]):
         return meant[0]
 
     def check(self, *names: str, job: Job | None = None) -> tuple[RelationCheck, ...]:
-        """Whether the rows that others point at are there: counts and examples by relation, all or these.
-
-        Raises `UnknownRelation`.
-        """
+        """Check that the rows that others point to exist: counts and examples by relation, for all or the
+        named ones."""
         from lamella.core.relations.checking import check
 
         relations = [self.named(name) for name in names] if names else list(self)
@@ -199,8 +196,8 @@ class StoreRelations(Sequence[Relation]):
     def try_out(
         self, one: str | Iterable[str], other: str | Iterable[str], job: Job | None = None
     ) -> RelationCheck:
-        """What a check would say of a relation between these ends, which are given as for `declare`; none is
-        declared by this. Raises what `declare` raises for them."""
+        """Check a relation between these ends, given as for `declare`, without declaring it. Raises as
+        `declare` does."""
         from lamella.core.relations.checking import check
 
         start, target = self._ends(one, other)
@@ -209,11 +206,11 @@ class StoreRelations(Sequence[Relation]):
         return check(relation, tables[start.table].snapshot(), tables[target.table].snapshot(), job or Job())
 
     def suggest(self, *tables: str, job: Job | None = None) -> tuple[Suggestion, ...]:
-        """Relations that these tables, or all, may have, the most likely first; none is declared by this.
+        """Suggest relations between these tables, or all, the most likely first; none is declared.
 
-        A column may point at one whose values are each there once, if most of a sample is found there, and at
-        several columns of the same names in another table. Text says enough by itself; numbers and dates may
-        coincide, so they have to be called like what they point at.
+        A column may point to one with unique values that contains most of a sample of its own, and so may
+        several columns to columns of the same names in another table. Matching texts are evidence enough;
+        numbers and dates may coincide, so their columns must also have matching names.
         """
         from lamella.core.relations.suggesting import suggestions
 
@@ -221,10 +218,11 @@ class StoreRelations(Sequence[Relation]):
         return suggestions([self._tables[name].snapshot() for name in names], tuple(self), job or Job())
 
     def edges(self, table: str, source: str | None = None, target: str | None = None) -> Edges:
-        """A table as edges between rows of others: `source` and `target` name the relations that say where
-        they begin and end. Where exactly two lead from the table, the first declared is the source.
+        """Treat a table as edges between rows of other tables: `source` and `target` name the relations that
+        say where edges begin and end. If exactly two relations lead from the table, the first declared is the
+        source.
 
-        Raises `UnknownTable`, `UnknownRelation`, and `StoreProblem` where it is not clear which are meant.
+        Raises `UnknownTable`, `UnknownRelation`, and `StoreProblem` where the choice is ambiguous.
         """
         from lamella.core.relations.graphs import edges_of
 
@@ -240,11 +238,11 @@ class StoreRelations(Sequence[Relation]):
         ends: tuple[str, str] = ("source", "target"),
         job: Job | None = None,
     ) -> Edges:
-        """Two new tables of a networkx graph's nodes and edges, with their attributes as columns, and the
-        relations between them: all of it, or nothing.
+        """Create two tables from the nodes and edges of a networkx graph, with their attributes as columns,
+        and the relations between them: all of it, or nothing.
 
-        What nodes are called is in the column `key`, and in the two columns `ends` of the edges. Keys of
-        parallel edges are in a column `key` where networkx did not number them itself. Raises `BadData` for
+        The column `key` has the names of nodes, and so do the two columns `ends` of the edges. Keys of
+        parallel edges are in a column `key`, unless networkx numbered them itself. Raises `BadData` for
         names of nodes that have no type in common, `TypeConflict` for nested ones.
         """
         from lamella.core.relations.graphs import tables_of
@@ -255,7 +253,7 @@ class StoreRelations(Sequence[Relation]):
         return self._rows_at(table, None)
 
     def _entered(self) -> tuple[list[RelationRow], dict[int, str]]:
-        """Relations, and the names of tables by their ids, of one moment."""
+        """The relations, and the names of tables by their ids, both at one moment."""
         with self._catalog.unchanging():
             return self._catalog.relations.all(), {row.table_id: row.name for row in self._catalog.tables()}
 
@@ -295,7 +293,7 @@ class StoreRelations(Sequence[Relation]):
         return Relation(row.name, start, _names(froms), target, _names(tos), "; ".join(problems))
 
     def _columns(self, table_id: int, ids: ColumnIds) -> tuple[list[Column], list[str]]:
-        """The columns as they are now, and in words those that are gone."""
+        """The columns as they are now, and descriptions of those that are gone."""
         columns = {c.key: c for c in self._table_of(table_id).snapshot().columns}
         if all(column_id in columns for column_id in ids):
             return [columns[column_id] for column_id in ids], []
@@ -311,7 +309,7 @@ class StoreRelations(Sequence[Relation]):
         return present, lost
 
     def _refuse_dropped(self, table: str, table_id: int | None) -> None:
-        """Somebody else may have dropped it since it was looked at."""
+        """Raise `UnknownTable` if the table has been dropped meanwhile."""
         if table_id is None or self._catalog.table(table_id) is None:
             raise UnknownTable(table, f"store {self._place}", [row.name for row in self._catalog.tables()])
 
@@ -326,27 +324,26 @@ class StoreRelations(Sequence[Relation]):
         for relation in self:
             if _pairs(relation) == _pairs(candidate):
                 raise StoreProblem(
-                    f"store {self._place} has this relation already: {relation}",
-                    fix=f"Use it, or give it up first: store.relations.drop({relation.name!r})",
+                    f"store {self._place} already has this relation: {relation}",
+                    fix=f"Use it, or drop it first: store.relations.drop({relation.name!r})",
                 )
 
     def _name_problem(self, name: str) -> StoreProblem:
         return StoreProblem(
             f"store {self._place} already has a relation '{name}'",
-            fix=f"Choose another name, or give that one up: store.relations.drop({name!r})",
+            fix=f"Choose another name, or drop that one: store.relations.drop({name!r})",
         )
 
 
 class TableRelations:
-    """What a row of a table is related to. Relations are followed both ways:
+    """The rows that a row of a table is related to. Relations can be followed both ways:
     `flights.relations.rows(5, "airlines")`, `airlines.relations.rows(2, "flights")`.
 
-    Where several lead to the other table, `through` names one; where one leads from a table to itself,
-    `direction` says whether the rows are meant that a row points at ("out"), or that point at it ("in").
-    `as_of` is a time, a name that a version of both tables has, or versions by the tables' names: both are
-    seen as they were; the relation, which has no versions, is followed by the columns that it has now.
-    Each method raises `UnknownTable`, `UnknownRow`, and `StoreProblem` where no relation leads there, or none
-    that can be followed.
+    If several lead to the other table, `through` names one; for a relation of a table to itself, `direction`
+    says whether to find the rows that a row points to ("out") or those that point to it ("in"). `as_of` is a
+    time, a name that a version of both tables has, or versions by the tables' names: both tables are read as
+    they were, but the relation, which has no versions, uses the columns that it has now. Each method raises
+    `UnknownTable`, `UnknownRow`, and `StoreProblem` if no usable relation leads there.
     """
 
     __slots__ = ("_reader", "_relations", "_rows_at")
@@ -372,7 +369,8 @@ class TableRelations:
         direction: Direction | None = None,
         as_of: AsOf | None = None,
     ) -> pa.Table:
-        """The rows of the table `to` that are related to the row with this `_id`; all else as for `read`."""
+        """Read the rows of the table `to` that are related to the row with this `_id`; otherwise as for
+        `read`."""
         link, here, other = self._endpoints(to, through, direction, as_of)
         query = scan_query_of(other.snapshot, columns, where, sort, limit, offset)
         chosen = related(link, here, row_id, other, job or Job()).and_meeting(query.where)
@@ -393,7 +391,8 @@ class TableRelations:
         direction: Direction | None = None,
         as_of: AsOf | None = None,
     ) -> Page:
-        """`size` of them behind the cursor `after`, and the cursor of the next page; see `RowsById.page`."""
+        """Read a page of `size` related rows after the cursor `after`, with the next cursor; see
+        `RowsById.page`."""
         link, here, other = self._endpoints(to, through, direction, as_of)
         met = condition_of(where, f"{other.snapshot.name}: where", other.snapshot)
         pointed = condition(link, here, row_id, other, job or Job())
@@ -411,9 +410,10 @@ class TableRelations:
         direction: Direction | None = None,
         as_of: AsOf | None = None,
     ) -> pa.Table:
-        """`_id` and `count`: how many rows of `to`, of those that meet `where`, each row is related to.
+        """Count for each row how many rows of `to` that meet `where` it is related to: a table of `_id` and
+        `count`.
 
-        Rows come in the order given. All of them are counted at once.
+        Rows come in the order given. All are counted in one pass.
         """
         ids = ids_listed(row_ids, f"{self._reader.current().row.name}: ids")
         link, here, other = self._endpoints(to, through, direction, as_of)
@@ -429,15 +429,15 @@ class TableRelations:
         through: str | None = None,
         direction: Direction | None = None,
     ) -> Filter:
-        """What the rows of `to` meet that are related to the row with this `_id`, and no others: a filter for
-        `to`, as both tables are now."""
+        """A filter for `to` that only the rows related to the row with this `_id` meet, as both tables are
+        now."""
         link, here, other = self._endpoints(to, through, direction, None)
         return condition(link, here, row_id, other, job or Job())
 
     def _endpoints(
         self, to: str, through: str | None, direction: Direction | None, as_of: AsOf | None
     ) -> tuple[Link, IdentifiedRows, IdentifiedRows]:
-        """How this table leads to the other, and both as they are or were."""
+        """The link from this table to the other, and both tables as of the requested versions."""
         name = self._reader.current().row.name
         link = self._relations.between(name, to, through, direction)
         here, other = self._rows_at(name, None), self._rows_at(to, None)
@@ -458,23 +458,23 @@ def _ambiguous(table: str, other: str, links: Sequence[Link], direction: Directi
     names = list(dict.fromkeys(link.relation.name for link in links))
     if len(names) > 1:
         relations = dict.fromkeys(str(link.relation) for link in links)
-        why, fix = "; ".join(relations), f"Say which: through='{names[0]}'"
+        why, fix = "; ".join(relations), f"Choose one: through='{names[0]}'"
     elif direction is None:
         why = f"'{names[0]}' leads from rows of {table} to rows of {table}"
-        fix = "Say direction='out' for the rows that a row points at, 'in' for those that point at it"
+        fix = "Give direction='out' for the rows that a row points to, 'in' for those that point to it"
     else:
         why, fix = f"'{names[0]}' leads the other way", "Leave the direction out"
     return StoreProblem(f"it is not clear how {table} leads to {other}", why, fix)
 
 
 def _pairs(relation: Relation) -> tuple[str, str, frozenset[tuple[str, str]]]:
-    """The order in which columns are named means nothing."""
+    """The pairs of columns of a relation, whose order does not matter."""
     pairs = zip(relation.from_columns, relation.to_columns, strict=True)
     return relation.from_table, relation.to_table, frozenset(pairs)
 
 
 def _free_name(start: End, target: End, names: Sequence[str]) -> str:
-    """`flights_carrier`, and more where that is taken."""
+    """A free name such as `flights_carrier`, extended if it is taken."""
     name = "_".join((start.table, *start.names))
     for candidate in (name, f"{name}_{target.table}"):
         if candidate not in names:

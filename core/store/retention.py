@@ -1,5 +1,5 @@
-"""Retention: which versions expire, and how the files that no version names any more are removed, of indexes
-too, once nobody reads a version that did."""
+"""Retention: decides which versions expire, and removes data and index files that no version names any more,
+once nobody reads a version that did."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ from lamella.core.store.table_version import TableVersion
 from lamella.core.validation import count_of
 
 LONGEST_MAKING = 3600.0
-"""Seconds without a byte written, after which nobody goes on with a draft."""
+"""Seconds without a write, after which a draft counts as abandoned."""
 
 log = logging.getLogger(__name__)
 
 
 def sweep(catalog: Catalog) -> list[int]:
-    """Remove what belongs to no table, no index, or no data file that is known; answers the sizes. What is
-    not called like an index stays, and so do links.
+    """Remove index files that belong to no table, no index or no known data file; return their sizes. Files
+    whose names are not those of indexes stay, and so do links.
 
-    A draft may be another process's that writes it at this moment: it stays until nothing was written to it
-    for long.
+    Another process may be writing a draft at this moment, so drafts stay until nothing has been written to
+    them for a long time.
     """
     catalog.refuse_replaced()
     there = {
@@ -46,7 +46,7 @@ def sweep(catalog: Catalog) -> list[int]:
     if not there:
         return []
     tables = {row.folder: row.table_id for row in catalog.tables()}
-    if "" in tables:  # whose folder cannot be told from those of no table
+    if "" in tables:  # a damaged table, whose folder is unknown
         return []
     known = {PurePosixPath(path) for path in catalog.known_paths()}
     sizes: list[int] = []
@@ -70,7 +70,7 @@ def sweep(catalog: Catalog) -> list[int]:
 
 
 def problems(state: TableVersion, quick: bool) -> Iterator[str]:
-    """What of the indexes is damaged, as sentences."""
+    """Yield sentences about damage in the indexes."""
     if state.snapshot.indexes is not None:
         indexes = indexes_of(state.snapshot)
         for index in indexes.listed:
@@ -78,7 +78,7 @@ def problems(state: TableVersion, quick: bool) -> Iterator[str]:
 
 
 def _is_new(entry: Path) -> bool:
-    """Also of what is gone by now."""
+    """Whether the entry was written recently; also True if it is gone by now."""
     try:
         newest = max(path.lstat().st_mtime for path in (entry, *entry.rglob("*")))
     except OSError:
@@ -87,7 +87,7 @@ def _is_new(entry: Path) -> bool:
 
 
 def _removed(entry: Path) -> list[int]:
-    """The sizes of the files that are gone. Neither look follows links."""
+    """Remove an entry; return the sizes of its files. Links are not followed."""
     try:
         files = [path for path in entry.rglob("*") if path.is_file()] if entry.is_dir() else [entry]
         sizes = [path.lstat().st_size for path in files]
@@ -101,13 +101,13 @@ def _removed(entry: Path) -> list[int]:
     return sizes
 
 
-READ = "a version that has it is being read"
-NAMED = "a version names it"
+READ = "a version that uses it is being read"
+NAMED = "a version still uses it"
 
 
 @dataclass(frozen=True)
 class WaitingFile:
-    """A file that nobody names and that could not be removed yet. `path` is below the store's `data/`."""
+    """An unused file that could not be removed yet. `path` is below the store's `data/`."""
 
     path: str
     bytes: int
@@ -116,7 +116,8 @@ class WaitingFile:
 
 @dataclass(frozen=True)
 class VacuumReport:
-    """What was removed, and what has to wait; `catalog_bytes` is what the catalog's file shrank by."""
+    """What was removed, and what could not be removed yet; `catalog_bytes` is how much the catalog's file
+    shrank."""
 
     files: int = 0
     bytes: int = 0
@@ -130,8 +131,8 @@ class VacuumReport:
 
 @dataclass(frozen=True)
 class VacuumPlan:
-    """What a vacuum would remove now: files of no version, and files that no table names; and about what the
-    catalog's file would shrink by. `waiting` are bytes of files that are being read."""
+    """What a vacuum would remove now: files of no version, and files that no table names; and about how much
+    the catalog's file would shrink. `waiting` is the number of bytes in files that are being read."""
 
     files: int = 0
     bytes: int = 0
@@ -140,14 +141,13 @@ class VacuumPlan:
 
 
 class Vacuum:
-    """The vacuum of one store. Any thread of any process may run one; a file that is gone was removed by
-    another."""
+    """The vacuum of one store. Any thread of any process may run one, even at the same time as others."""
 
     def __init__(self, catalog: Catalog, layout: Layout, readers: Readers) -> None:
         self._catalog, self._layout, self._readers = catalog, layout, readers
 
     def run(self) -> VacuumReport:
-        """Take out of the catalog what no version has, and off the disk what nobody names or reads."""
+        """Remove from the catalog what no version has, and from the disk what nobody names or reads."""
         self._catalog.give_back(self._forget)
         report = self.remove()
         strays = self._layout.sweep(self._catalog.known_paths) + sweep(self._catalog)
@@ -158,7 +158,7 @@ class Vacuum:
         )  # fmt: skip
 
     def plan(self) -> VacuumPlan:
-        """What `run` would do; nothing is changed, so it may be another thing in a moment."""
+        """Return what `run` would do now. Changes nothing."""
         removed = self._catalog.removed_files()
         in_use = {file.number for file in _still_read(removed, self._readers.readings(sweeps=False))}
         sizes = {file.path: file.bytes for file in removed if file.number not in in_use}
@@ -177,13 +177,13 @@ class Vacuum:
             transaction.removal.forget(table.table_id, oldest=0)
 
     def remove(self, wait: bool = True) -> VacuumReport:
-        """Remove the files that were taken out of the catalog, as far as nobody needs them."""
+        """Remove the files that were removed from the catalog, unless somebody needs them."""
         removed = self._catalog.removed_files()
         if not removed:
             return VacuumReport()
         self._layout.refuse_replaced()
         in_use = {file.number for file in _still_read(removed, self._readers.readings())}
-        named = self._catalog.paths()  # what a damaged catalog queues, and still needs, stays
+        named = self._catalog.paths()  # a damaged catalog may queue files that it still needs; they stay
         waiting: list[WaitingFile] = []
         gone: list[int] = []
         freed: list[int] = []
@@ -198,7 +198,7 @@ class Vacuum:
         return VacuumReport(len(freed), sum(freed), 0, tuple(waiting))
 
     def _unlink(self, file: RemovedFile, freed: list[int]) -> str:
-        """Why the file is still there, or nothing."""
+        """Remove a file; return why it still exists, or an empty text."""
         try:
             self._layout.paths.file(file.path).unlink()
         except FileNotFoundError:
@@ -211,12 +211,13 @@ class Vacuum:
         return ""
 
     def _cross_off(self, numbers: Iterable[int], wait: bool) -> None:
-        """What is not crossed off is found gone the next time."""
+        """Remove entries of removed files from the queue; on failure, the next vacuum finds the files
+        gone."""
         try:
             with self._catalog.transaction(wait) as transaction:
                 transaction.removal.cross_off(numbers)
         except StoreBusy as busy:
-            log.info("files that are gone stay on the list: %s", busy)
+            log.info("removed files stay in the queue: %s", busy)
 
 
 def _still_read(removed: Iterable[RemovedFile], readings: Iterable[Reading]) -> list[RemovedFile]:
@@ -227,7 +228,8 @@ def _still_read(removed: Iterable[RemovedFile], readings: Iterable[Reading]) -> 
 
 
 def _needs(reading: Reading, file: RemovedFile) -> bool:
-    """A file ends at the version that is the first without it, or, rewritten in place, the last with it."""
+    """Whether a reading needs a file. A file ends at the first version without it, or, if it was rewritten in
+    place, at the last version with it."""
     return reading.removals < file.number and file.first_version <= reading.version <= file.last_version
 
 
@@ -237,7 +239,7 @@ Stamp = tuple[int, float]
 
 @dataclass(frozen=True)
 class FileSpan:
-    """The versions [first, stop) that a file is part of, once for each time it was entered."""
+    """The versions [first, stop) that a file is part of; one span for each time that it was entered."""
 
     path: str
     bytes: int
@@ -247,8 +249,8 @@ class FileSpan:
 
 @dataclass(frozen=True)
 class ExpireReport:
-    """`expired` versions are gone, `named` ones older than the `oldest` kept stay; so many `files` of so many
-    `bytes` are of no version any more, and vacuum frees them."""
+    """The result of expiring versions: `expired` ones are gone, `named` ones older than the `oldest` kept
+    stay. A vacuum frees `files` of `bytes` in total, which no version uses any more."""
 
     expired: tuple[int, ...]
     oldest: int
@@ -259,8 +261,8 @@ class ExpireReport:
 
 @dataclass(frozen=True)
 class Policy:
-    """What is to be kept. `max_bytes` bounds the files of all versions together; the newest version always
-    stays, and so do `keep_versions` whatever else is said."""
+    """What to keep. `max_bytes` limits the files of all versions together; the newest version always stays,
+    and so do the newest `keep_versions`, whatever the other limits are."""
 
     older_than: dt.timedelta | dt.datetime | None = None
     keep_versions: int | None = None
@@ -269,7 +271,7 @@ class Policy:
     def checked(self, table: str) -> Policy:
         if self == Policy():
             raise BadData(
-                f"{table}: nothing says which versions are to expire",
+                f"{table}: no limit says which versions expire",
                 fix="Give older_than=, keep_versions= or max_bytes=",
             )
         if self.older_than is not None and not isinstance(self.older_than, (dt.timedelta, dt.datetime)):
@@ -279,8 +281,8 @@ class Policy:
             )
         if isinstance(self.older_than, dt.timedelta) and self.older_than < dt.timedelta(0):
             raise BadData(
-                f"{table}: older_than {self.older_than} is a time to come, and would let every version go",
-                fix="Give how long ago it was: datetime.timedelta(days=1)",
+                f"{table}: older_than {self.older_than} is in the future, and would expire every version",
+                fix="Give how long ago: datetime.timedelta(days=1)",
             )
         if self.keep_versions is not None:
             count_of(self.keep_versions, f"{table}: keep_versions", least=1)
@@ -289,7 +291,7 @@ class Policy:
         return self
 
     def oldest_kept(self, stamps: Sequence[Stamp], named: Sequence[int], files: Sequence[FileSpan]) -> int:
-        """The version that is the oldest from now on, named ones aside. `stamps` are of all, ascending."""
+        """The oldest version to keep, apart from named ones. `stamps` are of all versions, ascending."""
         versions = [version for version, _ in stamps]
         oldest = [versions[0]]
         if self.older_than is not None:
@@ -313,20 +315,21 @@ def report(
 
 
 def _seconds(limit: dt.timedelta | dt.datetime) -> float:
-    """A limit is a moment, or a time before now, which may be longer than there are years."""
+    """The limit in seconds since 1970: a moment, or a duration before now, which may be longer than
+    history."""
     if isinstance(limit, dt.timedelta):
         return dt.datetime.now(dt.UTC).timestamp() - limit.total_seconds()
     return seconds_of(limit)
 
 
 def _newest_at(stamps: Sequence[Stamp], seconds: float) -> int:
-    """The version that was the newest then: it is no older than that, it only began before."""
+    """The version that was the newest at that moment; it began earlier, but was still current then."""
     versions_then = [version for version, at in stamps if at <= seconds]
     return versions_then[-1] if versions_then else stamps[0][0]
 
 
 def _fitting(versions: Sequence[int], named: Sequence[int], files: Sequence[FileSpan], most: int) -> int:
-    """The oldest version from which on all files fit; the fewer versions, the fewer files."""
+    """The oldest version from which on all files fit into `most` bytes; fewer versions have fewer files."""
 
     def fits(oldest: int) -> bool:
         return sum(_paths(files, named, oldest).values()) <= most
@@ -336,7 +339,7 @@ def _fitting(versions: Sequence[int], named: Sequence[int], files: Sequence[File
 
 
 def _paths(files: Sequence[FileSpan], named: Sequence[int], oldest: int) -> dict[str, int]:
-    """Files, with their sizes, that a version from `oldest` on or a named one has."""
+    """The files, with their sizes, of versions from `oldest` on and of named ones."""
     return {
         f.path: f.bytes
         for f in files
@@ -345,7 +348,7 @@ def _paths(files: Sequence[FileSpan], named: Sequence[int], oldest: int) -> dict
 
 
 def expire(catalog: Catalog, table_id: int, policy: Policy, dry_run: bool) -> ExpireReport:
-    """Let go of the versions of a table that the policy does not keep; say only which where `dry_run`."""
+    """Expire the versions of a table that the policy does not keep; with `dry_run`, only report them."""
     if dry_run:
         with catalog.unchanging():
             return _plan(catalog, table_id, policy)

@@ -1,4 +1,4 @@
-"""Data files written anew: for which changes that is worth it, and for rows that are given whole."""
+"""Rewrites data files: decides which changes justify a rewrite, and writes rows that are supplied whole."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from lamella.core.store.table_version import SegmentEntry, TableVersion, overlai
 
 @dataclass(frozen=True, eq=False)
 class Applied:
-    """What a rewrite applies besides what is pending; `columns` begin with `_id`."""
+    """What a rewrite applies in addition to pending changes; `columns` begin with `_id`."""
 
     columns: tuple[Column, ...]
     cells: CellChanges | None = None
@@ -55,7 +55,7 @@ def rewrite(
 ) -> Rewrite:
     """Stage the given segments (ascending numbers) with pending and new changes applied.
 
-    No file spans the ids `under_way`, which are those of rows that others are still bringing in.
+    No file spans the ids `under_way`, which belong to rows that others are still staging.
     """
     after, columns = _after(state, change), change.columns
     files: list[WrittenFile] = []
@@ -68,7 +68,7 @@ def rewrite(
 def _live_tables(
     after: Snapshot, columns: tuple[Column, ...], first: int, last: int, job: Job
 ) -> Iterator[pa.Table]:
-    """The rows of these segments; one whose rows are all deleted is not read."""
+    """Read the rows of these segments, skipping segments whose rows are all deleted."""
     for start, stop in pairwise(after.segment_starts[first : last + 2].tolist()):
         low, high = np.searchsorted(after.deleted, [start, stop])
         if high - low < stop - start:
@@ -76,14 +76,14 @@ def _live_tables(
 
 
 def segments_of(state: TableVersion, ids: np.ndarray) -> np.ndarray:
-    """Numbers of the segments that hold these ids."""
+    """The numbers of the segments that contain these ids."""
     positions = state.ranges.locate(state.snapshot, ids)
     starts = state.snapshot.segment_starts
     return distinct(np.searchsorted(starts, positions[positions >= 0], side="right") - 1)
 
 
 def segments_with_pending(state: TableVersion) -> np.ndarray:
-    """Numbers of the segments with pending changes of their rows, and of those of pending rows."""
+    """The numbers of segments whose rows have pending changes, and of segments of pending rows."""
     touched = [c.ids[state.lie_over(c)] for c in state.cells.values()] + list(state.deletions.values())
     changed = segments_of(state, union(*touched))
     loose = [i for i, entry in enumerate(state.segment_entries) if entry.kind == "pending_rows"]
@@ -99,7 +99,7 @@ def _after(state: TableVersion, change: Applied) -> Snapshot:
 
 
 def _runs(state: TableVersion, numbers: np.ndarray, under_way: IdsUnderWay) -> list[tuple[int, int]]:
-    """Neighbouring segments that may share a file, as (first, last)."""
+    """Runs of neighbouring segments that may share a file, as (first, last)."""
     runs: list[tuple[int, int]] = []
     for number in numbers.tolist():
         before = runs[-1] if runs else None
@@ -111,14 +111,15 @@ def _runs(state: TableVersion, numbers: np.ndarray, under_way: IdsUnderWay) -> l
 
 
 def apart(state: TableVersion, number: int, under_way: IdsUnderWay) -> bool:
-    """Whether rows may still come between a segment and the one before it."""
+    """Whether rows may still be added between a segment and the one before it."""
     return lie_between(
         under_way, state.segment_entries[number - 1].last_id, state.segment_entries[number].first_id
     )
 
 
 def contained(state: TableVersion, replaced: tuple[SegmentEntry, ...]) -> Entries:
-    """Pending entries that say nothing of rows elsewhere. The others stay: newer files pass them over."""
+    """The pending entries that concern only rows of the replaced segments. Others stay in the catalog; the
+    newer files ignore them."""
     ids = {key: cells.ids[state.lie_over(cells)] for key, cells in state.cells.items()}
     for entry, deleted in state.deletions.items():
         ids["deletions", entry] = deleted[state.ranges.locate(state.snapshot, deleted) >= 0]
@@ -146,7 +147,8 @@ class Storage(Enum):
 
 
 def storage_of(state: TableVersion, change: Change) -> Storage:
-    """Where the changed cells and deletions go; rows that are new are placed by how many they are."""
+    """Decide where changed cells and deletions are stored. New rows are stored by their number,
+    independently."""
     cells = 0 if change.cells is None else change.num_updated * len(change.cells.values)
     few = change.num_updated <= SMALL_ROWS and cells <= SMALL_CELLS
     if few and len(change.deleted) <= SMALL_ROWS:
@@ -178,7 +180,8 @@ def _rows_of(state: TableVersion, segments: np.ndarray) -> int:
 
 
 def _may_lie_over(state: TableVersion, rows: int, cells: int) -> bool:
-    """What lies over the segments is kept in memory while it is read, so it is bounded."""
+    """Whether more change files may be added: they are kept in memory while a table is read, so their size is
+    limited."""
     changes = [c for (kind, _), c in state.cells.items() if kind == "change_files"]
     all_rows = rows + sum(len(c.ids) for c in changes)
     all_cells = cells + sum(len(c.ids) * len(c.values) for c in changes)
@@ -187,14 +190,14 @@ def _may_lie_over(state: TableVersion, rows: int, cells: int) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Replacement:
-    """The files of `rewrite` hold the rows of `ids` as they were given, and nothing else."""
+    """Files that contain exactly the rows of `ids` as they were given."""
 
     ids: np.ndarray
     rewrite: Rewrite
 
 
 def fits_in_catalog(blocks: Iterator[RowBatch]) -> bool:
-    """Whether they hold no more rows than the catalog takes; takes no more blocks than it has to."""
+    """Whether the blocks have few enough rows for the catalog; reads no more blocks than needed."""
     rows = 0
     while rows <= SMALL_ROWS and (block := next(blocks, None)) is not None:
         rows += block.num_rows
@@ -204,12 +207,12 @@ def fits_in_catalog(blocks: Iterator[RowBatch]) -> bool:
 def stage_replacement(
     state: TableVersion, blocks: Iterator[RowBatch], on: str, by_key: bool, staging: Staging, job: Job
 ) -> Replacement | None:
-    """Stage the rows in place of the segments that hold them; None at the first block that leaves out half of
-    the columns or a row between, holds a null, or has values that its column does not take as they are.
+    """Stage rows in place of the segments that contain them. Returns None at the first block that leaves out
+    half of the columns or a row in between, contains a null, or has values that do not fit their column as
+    they are.
 
-    `on` is the column that rows are found by: `_id`, or one that is given the values it has in the table, all
-    of them in that order. `by_key`: structs came as dicts, so that a null or a missing field in one may have
-    been left out.
+    `on` is the column by which rows are found: `_id`, or one whose given values are those in the table, all
+    of them, in order. `by_key`: structs came as dicts, so a null or missing field may mean "left out".
     """
     cover = _cover(state, on)
     if cover is None:
@@ -232,13 +235,14 @@ def stage_replacement(
 
 
 def _first(cover: _ById | _ByKey, rows: pa.Table) -> int:
-    """The number of the first of the rows that were taken last."""
+    """The number of the first row of the last block."""
     count: int = rows.num_rows
     return (cover.next_row or 0) - count
 
 
 def _cover(state: TableVersion, on: str) -> _ById | _ByKey | None:
-    """Floats are no keys here: equal ones may differ, and keys stay as they are."""
+    """Return how the rows are matched; None for an unknown column, or one of floats: equal floats may differ
+    in their bits, and keys must stay as they are."""
     if on == ID:
         return _ById(state)
     key = next((column for column in state.columns if column.name == on), None)
@@ -250,7 +254,7 @@ def _unchanged(rows: pa.Table) -> pa.Table:
 
 
 def _batch_table(block: RowBatch, columns: tuple[Column, ...], by_key: bool) -> pa.Table | None:
-    """What the block gives of the columns, in their types; the first of them has to be there."""
+    """The block's columns in the table's types; None unless it has the first column and most others."""
     names = set(block.schema.names)
     present = tuple(column for column in columns if column.name in names)
     most = len(present) > LARGE_SHARE * len(columns) and columns[0] in present
@@ -266,7 +270,7 @@ def _batch_table(block: RowBatch, columns: tuple[Column, ...], by_key: bool) -> 
 
 
 def _is_whole(values: pa.ChunkedArray, kind: pa.DataType) -> bool:
-    """Whether structs surely have all their fields."""
+    """Whether all structs certainly have all their fields."""
     if not pa.types.is_struct(kind):
         return True
     if not pa.types.is_struct(values.type) or values.null_count or set(values.type.names) != set(kind.names):
@@ -276,7 +280,8 @@ def _is_whole(values: pa.ChunkedArray, kind: pa.DataType) -> bool:
 
 
 def _whole(state: TableVersion, rows: pa.Table, first: int) -> pa.Table:
-    """With the columns that are left out as they are held, of the live rows from number `first` on."""
+    """Complete the rows with stored values of columns that are left out, from the live row number `first`
+    on."""
     columns = (ID_COLUMN, *state.columns)
     by_name = dict(zip(rows.column_names, rows.columns, strict=True))
     left_out = [column for column in columns if column.name not in by_name]
@@ -287,8 +292,7 @@ def _whole(state: TableVersion, rows: pa.Table, first: int) -> pa.Table:
 
 
 class _ById:
-    """Rows with their `_id`s: live ones one after the other, from the first of a segment to the last of
-    one."""
+    """Matches rows by `_id`: they must be consecutive live rows that cover whole segments."""
 
     def __init__(self, state: TableVersion) -> None:
         self.columns: tuple[Column, ...] = (ID_COLUMN, *state.columns)
@@ -299,7 +303,7 @@ class _ById:
         self.next_row: int | None = None
 
     def with_ids(self, rows: pa.Table) -> pa.Table | None:
-        """The rows, if they are the next ones."""
+        """Return the rows if they are the next ones, else None."""
         ids = row_ids_of(self._state, rows.column(0))
         return rows if self._goes_on(ids) else None
 
@@ -326,7 +330,7 @@ class _ById:
 
 
 class _ByKey:
-    """Rows with a key: all of the table, with the values that the key column has there."""
+    """Matches rows by a key: they must be all rows of the table, with the key's stored values in order."""
 
     def __init__(self, state: TableVersion, key: Column) -> None:
         self.columns: tuple[Column, ...] = (key, *(column for column in state.columns if column != key))
@@ -335,7 +339,7 @@ class _ByKey:
         self._ids, self._keys = [np.empty(0, np.int64)], [pa.chunked_array([], self._key.type)]
 
     def with_ids(self, rows: pa.Table) -> pa.Table | None:
-        """The rows with the `_id`s that they have, if they are the next ones."""
+        """Return the rows with their `_id`s if they are the next ones, else None."""
         old = read_rows(self._state.snapshot, self.num_rows, rows.num_rows, [ID_COLUMN, self._key])
         keys = rows.column(self._key.name)
         if old.num_rows < rows.num_rows or not old.column(1).equals(keys):
@@ -351,7 +355,7 @@ class _ByKey:
 
     @property
     def is_whole(self) -> bool:
-        """A key that stands twice is for others to refuse, or to find all rows of."""
+        """Whether all rows were given, with unique keys; duplicate keys are handled elsewhere."""
         keys = pa.chunked_array([chunk for keys in self._keys for chunk in keys.chunks], self._key.type)
         return self.num_rows == self._state.snapshot.num_rows == int(pc.count_distinct(keys).as_py())
 

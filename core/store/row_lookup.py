@@ -1,4 +1,4 @@
-"""The rows that a change is about: chosen by a filter, by `_id`, or by values, of keys or of duplicates."""
+"""Finds the rows that a change concerns: by a filter, by `_id`, by values of keys, or duplicates."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ from lamella.core.store.table_version import TableVersion
 from lamella.core.validation import text_of
 
 Where = Filter | Sequence[int] | None
-"""A condition, `_id`s, or None for all rows."""
+"""A filter, `_id`s, or None for all rows."""
 
 
 def chosen_ids(state: TableVersion, where: Where, ignore_missing: bool = False) -> np.ndarray:
-    """Ids of the live rows that `where` chooses, ascending. Raises like `known_ids`."""
+    """The ids of the live rows that `where` selects, ascending. Raises like `known_ids`."""
     if where is None or isinstance(where, Filter):
         return ids_at(state, _positions(state, where))
     return known_ids(state, where, ignore_missing)
 
 
 def refuse_duplicates(name: str, ids: np.ndarray) -> None:
-    """`ids` are ascending."""
+    """Raise `BadData` for an id that occurs twice; `ids` are ascending."""
     twice = ids[1:][ids[1:] == ids[:-1]]
     if len(twice):
         raise BadData(
@@ -51,7 +51,7 @@ def refuse_duplicates(name: str, ids: np.ndarray) -> None:
 
 
 def row_ids_of(state: TableVersion, column: pa.ChunkedArray) -> np.ndarray:
-    """The `_id`s that rows brought along; raises `BadData` where one is not a whole number."""
+    """Convert the `_id`s that rows came with; raise `BadData` if one is not a whole number."""
     integers = exact_cast(column, pa.int64()) if pa.types.is_integer(column.type) else None
     if integers is None or integers.null_count:
         raise _no_id(state, next((value for value in column.to_pylist() if not _is_id(value)), None))
@@ -66,13 +66,13 @@ def _positions(state: TableVersion, where: Filter | None) -> np.ndarray:
 
 ROWS_AT_ONCE = 1_000_000
 ROWS_A_KEY = 1_000
-"""Of keys that are fewer than one in so many rows, each is looked for in an index that is there."""
+"""If there is less than one key per this many rows, each is looked up in an existing index."""
 
 
 @dataclass(frozen=True, eq=False)
 class Matches:
-    """Ascending `_id`s of rows that have one of the keys, and the number of the key each has: a key may match
-    several rows. `unknown` are the numbers of keys that no row has."""
+    """The ascending `_id`s of rows that have one of the keys, and the number of each row's key; a key may
+    match several rows. `unknown` are the numbers of keys that no row has."""
 
     ids: np.ndarray
     keys: np.ndarray
@@ -80,7 +80,8 @@ class Matches:
 
 
 def known_matches(state: TableVersion, keys: pa.Table, ignore_missing: bool = False) -> Matches:
-    """Like `matches`; raises `UnknownRow` naming the first key that no row has, unless these are ignored."""
+    """Like `matches`, but raise `UnknownRow` naming the first key that no row has, unless these are
+    ignored."""
     columns = [state.snapshot.column(name) for name in keys.column_names]
     key_table = as_keys(state.snapshot.name, keys, columns)
     lookup = matches(state, key_table)
@@ -93,10 +94,11 @@ def known_matches(state: TableVersion, keys: pa.Table, ignore_missing: bool = Fa
 
 
 def matches(state: TableVersion, keys: pa.Table) -> Matches:
-    """The rows that have these values in the columns of the same names; null matches null, and NaN NaN.
+    """Find the rows that have these values in the columns of the same names; null matches null, and NaN
+    matches NaN.
 
-    `keys` are of the columns' types, or of types that hold all their values. Raises `BadData` for a key that
-    is given twice or nested, `UnknownColumn`.
+    `keys` have the columns' types, or types that hold all their values. Raises `BadData` for a key that is
+    given twice or nested, `UnknownColumn`.
     """
     codes = _codes(state.snapshot.name, keys)
     ids, places = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
@@ -114,8 +116,8 @@ def matches(state: TableVersion, keys: pa.Table) -> Matches:
 
 
 def _rows_by_index(state: TableVersion, columns: Sequence[Column], keys: pa.Table) -> pa.Table | None:
-    """The key columns and `_id` of rows among which all are that have one of few keys; None where no index
-    helps."""
+    """The key columns and `_id` of candidate rows, which include all that have one of few keys; None if no
+    index helps."""
     snapshot = state.snapshot
     if snapshot.indexes is None or not snapshot.indexes.any_sorted:
         return None
@@ -134,8 +136,8 @@ def _holds(column: Column, values: pa.ChunkedArray) -> Filter:
 
 
 def _live_rows(state: TableVersion, columns: Sequence[Column]) -> Iterator[pa.Table]:
-    """The key columns and `_id`, many row groups at a time: the keys are hashed for each. What was decoded is
-    kept for the next look."""
+    """Yield the key columns and `_id`, many row groups at a time, since the keys are hashed for each batch.
+    Decoded chunks are cached for the next lookup."""
     snapshot, with_ids = state.snapshot, [*columns, ID_COLUMN]
     gathered: list[pa.Table] = []
     for piece in pieces(snapshot, 0, snapshot.num_positions):
@@ -149,7 +151,7 @@ def _live_rows(state: TableVersion, columns: Sequence[Column]) -> Iterator[pa.Ta
 
 
 def firsts_of_keys(table: str, keys: pa.Table) -> np.ndarray:
-    """For each row the number of the first one that has its key. Raises `BadData` for nested keys."""
+    """For each row, the number of the first one with the same key. Raises `BadData` for nested keys."""
     _refuse_nested(table, keys)
     return KeyCodes(keys.columns).first
 
@@ -157,7 +159,7 @@ def firsts_of_keys(table: str, keys: pa.Table) -> np.ndarray:
 def _refuse_nested(table: str, keys: pa.Table) -> None:
     for name in keys.column_names:
         if _is_nested(keys.schema.field(name).type):
-            raise BadData(f"{table}: column '{name}' holds nested values", "no row is found by these")
+            raise BadData(f"{table}: column '{name}' holds nested values", "rows cannot be found by these")
 
 
 def _codes(table: str, keys: pa.Table) -> KeyCodes:
@@ -181,15 +183,15 @@ def _key_text(keys: pa.Table, row: int) -> str:
 
 _KEEP = {"first": "min", "last": "max"}
 MOST_KEYS = 1_000
-"""DuckDB 2 plans a grouping in time that grows with the square of its keys: more columns are grouped by as
-structs, which are equal where their values are."""
+"""The most columns to group by directly: DuckDB 2 plans a grouping in time that grows with the square of its
+keys, so more are grouped as structs, which are equal where their values are."""
 
 
 def duplicate_ids(
     state: TableVersion, on: Sequence[str] | None, keep: str, job: Job, where: Where = None
 ) -> np.ndarray:
-    """Ascending ids of the rows whose values in `on` (None: all columns) an earlier row has, or a later one
-    when the last is kept; among those that `where` chooses. Null equals null, and NaN equals NaN."""
+    """The ascending ids of rows whose values in `on` (None: all columns) occur in an earlier row, or in a
+    later one if the last is kept, among those that `where` selects. Null equals null, and NaN equals NaN."""
     snapshot = state.snapshot
     if text_of(keep, f"{snapshot.name}: keep") not in _KEEP:
         raise BadData(f"{snapshot.name}: keep is '{keep}'", fix="Say 'first' or 'last'")
@@ -206,7 +208,7 @@ def duplicate_ids(
 
 
 def _unlike_positions(snapshot: Snapshot, columns: tuple[Column, ...], keep: str, job: Job) -> np.ndarray:
-    """Of one row, the first or the last, for all that are alike; ascending."""
+    """The ascending positions of the rows to keep: the first or the last of each group of equal ones."""
     with cursor(job, snapshot.name) as own:
         rows = relation(snapshot, columns, own, job=job)
         position = exp.func(_KEEP[keep], exp.column(POSITION, quoted=True))
@@ -221,7 +223,8 @@ def _unlike_positions(snapshot: Snapshot, columns: tuple[Column, ...], keep: str
 
 
 def _as_one(keys: list[exp.Expr]) -> exp.Expr:
-    """A struct, in a form that statistics are not carried through: those of wide rows take seconds."""
+    """Combine keys into a struct, in a form through which DuckDB does not propagate statistics, which takes
+    seconds for wide rows."""
     always = exp.GTE(this=exp.column(POSITION, quoted=True), expression=exp.Literal.number(0))
     return exp.Case(ifs=[exp.If(this=always, true=exp.Anonymous(this="row", expressions=keys))])
 
@@ -229,5 +232,5 @@ def _as_one(keys: list[exp.Expr]) -> exp.Expr:
 def _compare_columns(state: TableVersion, on: Sequence[str] | None) -> tuple[Column, ...]:
     columns = state.columns if on is None else state.snapshot.select(on)
     if not columns:
-        raise BadData(f"{state.snapshot.name}: there is no column to compare rows by", fix="Name one")
+        raise BadData(f"{state.snapshot.name}: no column is given to compare rows by", fix="Name one")
     return columns

@@ -29,21 +29,25 @@ from lamella.core.validation import Missing, ignores_missing
 
 
 class RowsById(Dataset):
-    """`as_of`, everywhere: a version's number or name, or a time for the version that was the newest then."""
+    """Rows that can be read by `_id`.
+
+    `as_of`, in every method: a version's number or name, or a time, for the version that was the newest
+    then.
+    """
 
     @abstractmethod
     def _state(self, as_of: When | None = None) -> TableVersion:
-        """What is read: the rows as they are, or were."""
+        """The version to read: the newest, or an earlier one."""
 
     def snapshot(self) -> Snapshot:
-        """The rows of the newest version, frozen: it stays as it is while others write."""
+        """A snapshot of the newest version, which does not change while others write."""
         return self._state().snapshot
 
     def get(self, row_id: int, as_of: When | None = None) -> dict[str, Any] | None:
-        """The row with this `_id`, or None. Raises `BadData` for what is no id.
+        """Return the row with this `_id`, or None. Raises `BadData` for an invalid id.
 
-        A time that Python has no value for, such as one after the year 9999, is text in ISO form, or the
-        number that is stored where it is too far away for that too; so is a duration.
+        A time or duration that Python cannot represent, such as a time after the year 9999, is returned as
+        ISO text, or as the stored number if it is too far away even for that.
         """
         state = self._state(as_of)
         position = int(state.locate(ids_of(state, [row_id]))[0])
@@ -53,7 +57,7 @@ class RowsById(Dataset):
         return {name: whole(value) for name, value in row.items()}
 
     def count(self, where: Condition | None = None, job: Job | None = None, as_of: When | None = None) -> int:
-        """How many rows meet `where`."""
+        """Count the rows that meet `where`."""
         snapshot = self._state(as_of).snapshot
         return count_rows(snapshot, condition_of(where, f"{snapshot.name}: where", snapshot), job)
 
@@ -71,10 +75,10 @@ class RowsById(Dataset):
         as_of: When | None = None,
         missing: Missing = "refuse",
     ) -> pa.Table:
-        """The rows as an Arrow table, in `_id` order unless sorted; all else as for every dataset.
+        """Read rows as an Arrow table, in `_id` order unless sorted; otherwise as for every dataset.
 
-        `ids`: these rows alone, each once, in `_id` order too; none for an empty list. Raises `UnknownRow`
-        naming the first that is not there; with `missing="ignore"` those are left out.
+        `ids`: only these rows, each once, in `_id` order too; none for an empty list. Raises `UnknownRow`
+        naming the first that does not exist; `missing="ignore"` skips those.
         """
         state = self._state(as_of)
         query = scan_query.scan_query_of(state.snapshot, columns, where, sort, limit, offset)
@@ -98,9 +102,9 @@ class RowsById(Dataset):
         as_of: When | None = None,
         missing: Missing = "refuse",
     ) -> pa.RecordBatchReader:
-        """The same rows streamed, in bounded memory (a filter or sort takes eight bytes for each row found).
+        """Stream the same rows in bounded memory (a filter or sort takes eight bytes for each matching row).
 
-        The version read is the one at the call, whatever is changed meanwhile.
+        The version read is the one at the call, whatever changes meanwhile.
         """
         state = self._state(as_of)
         query = scan_query.scan_query_of(state.snapshot, columns, where, sort)
@@ -120,15 +124,15 @@ class RowsById(Dataset):
         flatten: bool = False,
         as_of: When | None = None,
     ) -> Page:
-        """`size` rows, and as `next` the cursor that gives the page behind them as `after`.
+        """Read a page of `size` rows. Its `next` is the cursor to pass as `after` for the following page.
 
             page = table.page(50, sort=["-price"])
             page = table.page(50, after=page.next, sort=["-price"])
 
-        A page begins behind the last row of the one before, wherever that stands by now: rows that are added,
-        changed or deleted meanwhile make no other row appear twice or be left out. Rows that are equal in the
-        sort come in `_id` order. A cursor is text and may be kept. Raises `BadData` for one that is of pages
-        in another order.
+        A page begins after the last row of the previous one, wherever that row is by now: rows that are
+        added, changed or deleted meanwhile cause no other row to appear twice or be left out. Rows that
+        compare equal come in `_id` order. A cursor is text and may be stored. Raises `BadData` for the
+        cursor of another order.
         """
         return page_by_id(self._state(as_of), size, after, columns, where, sort, job, flatten)
 
@@ -140,7 +144,8 @@ def _positions(state: TableVersion, ids: Iterable[int] | None, missing: Missing)
 
 
 class OldVersion(RowsById):
-    """A version of a table, with the columns it had. Its files stay on disk while anybody refers to it."""
+    """A version of a table, with the columns it had. Its files stay on disk as long as this object is in
+    use."""
 
     def __init__(self, state: TableVersion) -> None:
         self._table_version = state
@@ -155,7 +160,7 @@ class OldVersion(RowsById):
 
     @property
     def columns(self) -> Sequence[str]:
-        """The names that the columns had, as the table gives them: without `_id`."""
+        """The names of the columns, without `_id`, as for the table."""
         return [column.name for column in self._table_version.columns]
 
     @property
@@ -166,6 +171,6 @@ class OldVersion(RowsById):
     def _state(self, as_of: When | None = None) -> TableVersion:
         if as_of is not None:
             raise BadData(
-                f"{self.name}: version {self.version} has no versions of its own", fix="Ask the table for it"
+                f"{self.name}: version {self.version} has no versions of its own", fix="Use the table's as_of"
             )
         return self._table_version

@@ -1,4 +1,4 @@
-"""Rows of a table found by words: answers come from a full-text index."""
+"""Full-text search in the rows of a table, answered by an index."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SNIPPET = "_snippet_"
 
 @dataclass(frozen=True)
 class _Search:
-    """A search text as an index of the snapshot reads it."""
+    """A search text parsed for an index of the snapshot."""
 
     snapshot: Snapshot
     index: Index
@@ -57,8 +57,7 @@ def find_words(  # noqa: PLR0913 -- all that can be asked of a search
     on: str | Sequence[str] | None,
     earlier: bool,
 ) -> pa.Table:
-    """The rows that the words of `text` are in; see `Table.search`. `earlier`: the state is of an earlier
-    version."""
+    """Find the rows that match `text`; see `Table.search`. `earlier`: the state is an earlier version."""
     snapshot, name = state.snapshot, state.snapshot.name
     count = MOST_ROWS if limit is None else count_of(limit, f"{name}: limit")
     first = count_of(offset, f"{name}: offset")
@@ -80,7 +79,8 @@ def find_words(  # noqa: PLR0913 -- all that can be asked of a search
 def _fulltext(
     indexes: OpenIndexes, snapshot: Snapshot, on: str | Sequence[str] | None, earlier: bool
 ) -> list[Index]:
-    """Those that have the snapshot's rows; an earlier version may not have all of their columns yet."""
+    """The full-text indexes that can answer for the snapshot; an earlier version may lack some of their
+    columns."""
     present = {column.key for column in snapshot.columns}
     enough = present.intersection if earlier else present.issuperset
     listed = indexes.listed
@@ -98,7 +98,7 @@ def _fulltext(
 
 
 def _parse_search(snapshot: Snapshot, text: str, indexes: Sequence[Index]) -> _Search:
-    """By the first index that has the columns named in the text."""
+    """Parse the text for the first index that has the columns named in it."""
     unknown: UnknownColumn | None = None
     for index in indexes:
         names = [column.name for column in snapshot.columns if column.key in index.keys]
@@ -136,7 +136,7 @@ def _answer(
 
 
 def _highlight(search: _Search, highlight: bool | str | Sequence[str] | Highlight) -> Highlight | None:
-    """With the columns that are meant; None for no snippets."""
+    """The highlighting with its columns resolved; None for no snippets."""
     if highlight is False:
         return None
     if not isinstance(highlight, (bool, Highlight)):

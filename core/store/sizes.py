@@ -1,4 +1,4 @@
-"""What a store takes on the disk: by table, by column and by version, and what could be freed of it."""
+"""The disk space of a store: by table, column and version, and how much of it could be freed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from lamella.core.store.table_version import TableVersion
 
 @dataclass(frozen=True)
 class ColumnSize:
-    """Bytes of a column in the data files of the newest version, and how most of it is encoded."""
+    """The bytes of a column in the data files of the newest version, and its most frequent encoding."""
 
     name: str
     type: str
@@ -33,8 +33,8 @@ class ColumnSize:
 
 @dataclass(frozen=True)
 class VersionSize:
-    """`added` bytes came with a version, in files that no earlier one has; `freed` would be those of all
-    versions up to it, if these expired."""
+    """The size of a version: `added` bytes are in files that no earlier version has; `freed` bytes would be
+    freed if this version and all before it expired."""
 
     version: int
     time: dt.datetime | None
@@ -46,8 +46,8 @@ class VersionSize:
 
 @dataclass(frozen=True)
 class TableSizes:
-    """`bytes` and `files` are of the newest version, `history_bytes` of files that earlier ones alone have.
-    `problem` says why a table cannot be measured, and nothing of it is."""
+    """The sizes of a table: `bytes` and `files` of the newest version, `history_bytes` of files that only
+    earlier ones have. `problem` says why the table could not be measured; the sizes are 0 then."""
 
     name: str
     rows: int = 0
@@ -67,8 +67,8 @@ class TableSizes:
 
 @dataclass(frozen=True)
 class StoreSizes:
-    """`catalog_bytes` are of the catalog and its log, `reserve_bytes` of the room that is kept for a full
-    disk."""
+    """The sizes of a store: `catalog_bytes` of the catalog and its log, `reserve_bytes` of the space reserved
+    for a full disk."""
 
     path: Path
     format: int
@@ -79,7 +79,7 @@ class StoreSizes:
 
     @property
     def total(self) -> int:
-        """Of everything, with what a vacuum would free."""
+        """The bytes of everything, including what a vacuum would free."""
         own = sum(table.total for table in self.tables)
         return own + self.catalog_bytes + self.reserve_bytes + self.vacuum.bytes + self.vacuum.waiting
 
@@ -99,13 +99,13 @@ class StoreSizes:
 
 
 def plan_text(plan: CompactionPlan) -> str:
-    """`flights: 12 files of 3.4 MB are written anew; vacuum frees 3.1 MB of them`."""
+    """Describe a plan: `flights: 12 files of 3.4 MB are rewritten; vacuum frees 3.1 MB of that`."""
     if not plan.is_needed:
-        return f"{plan.table}: in good order already"
+        return f"{plan.table}: nothing to compact"
     files = f"{_counted(plan.files)} of {size_text(plan.bytes)}"
-    what = f"{files} are written anew" if plan.files != 1 else f"{files} is written anew"
+    what = f"{files} are rewritten" if plan.files != 1 else f"{files} is rewritten"
     if not plan.files:
-        return f"{plan.table}: pending changes become a file"
+        return f"{plan.table}: pending changes are written to a file"
     rest = plan.bytes - plan.freed
     freed = f"vacuum frees {size_text(plan.freed)} of that" if plan.freed else ""
     stays = f"{size_text(rest)} stay until earlier versions expire" if rest else ""
@@ -115,7 +115,7 @@ def plan_text(plan: CompactionPlan) -> str:
 def table_sizes(
     catalog: Catalog, state: TableVersion, commits: Sequence[Commit], compaction: CompactionPlan
 ) -> TableSizes:
-    """Reads the footers of the data files."""
+    """Measure a table. Reads the footers of the data files."""
     table_id = state.row.table_id
     spans = [FileSpan(*row) for row in catalog.file_spans(table_id)]
     now = {s.path: s.bytes for s in spans if s.first <= state.version < s.stop}
@@ -177,7 +177,7 @@ def _versions(commits: Sequence[Commit], spans: Sequence[FileSpan]) -> Iterator[
 
 
 def _by_version(bytes_at: dict[int, int], versions: Sequence[int]) -> list[int]:
-    """For each version that is left, the bytes at it and at those before it that have expired."""
+    """For each remaining version, the bytes at it and at those before it that have expired."""
     sizes = [0] * len(versions)
     for version, size in bytes_at.items():
         place = bisect_left(versions, version)
@@ -187,12 +187,12 @@ def _by_version(bytes_at: dict[int, int], versions: Sequence[int]) -> list[int]:
 
 
 def _folder_bytes(folder: Path) -> int:
-    """Others may write and remove files meanwhile."""
+    """The size of all files in a folder; others may write and remove files meanwhile."""
     return sum(_file_bytes(Path(inside, name)) for inside, _, names in os.walk(folder) for name in names)
 
 
 def _file_bytes(path: Path | str) -> int:
-    """0 for one that is not there, or not any more."""
+    """The size of a file; 0 if it does not exist."""
     try:
         return os.lstat(path).st_size
     except FileNotFoundError:

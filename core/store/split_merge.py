@@ -1,4 +1,4 @@
-"""One column of text made into several, and several columns made into one text."""
+"""Splits one column of text into several, and merges several columns into one of text."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ Make = Callable[[Mapping[str, pa.Array]], list[pa.Array]]
 
 @dataclass(frozen=True)
 class Split:
-    """`column` divided at each `by` into the columns `into`; the last of them gets the rest. With `regex` it
-    is a regular expression of RE2. Parts that a text lacks are null."""
+    """Splits `column` at each `by` into the columns `into`; the last of them gets the rest. With `regex`,
+    `by` is a regular expression of RE2. Parts that a text lacks are null."""
 
     column: str
     into: Sequence[str]
@@ -52,7 +52,9 @@ class Split:
         kind = types[self.column]
         if kind_of(kind) is not Kind.TEXT:
             raise TypeConflict(
-                f"{table}: column '{self.column}' is {kind}", "Only text is split", "Cast it to string first"
+                f"{table}: column '{self.column}' is {kind}",
+                "Only text can be split",
+                "Cast it to string first",
             )
         names = names_of(self.into, f"{table}: into")
         if not 2 <= len(names) <= MOST_PARTS:
@@ -61,20 +63,21 @@ class Split:
                 fix=f"Give 2 to {MOST_PARTS}: one for each part",
             )
         if not text_of(self.by, f"{table}: by"):
-            raise BadData(f"{table}: nothing says where to split '{self.column}'", fix="Give by=', '")
+            raise BadData(f"{table}: '{self.column}' needs a separator to split at", fix="Give by=', '")
         try:
             everywhere = pc.match_substring_regex(from_values([""], pa.string()), pattern=self.pattern)[
                 0
             ].as_py()
         except pa.ArrowInvalid as error:
             raise BadData(
-                f"{table}: the pattern {shown(self.by)} is wrong",
+                f"{table}: the pattern {shown(self.by)} is invalid",
                 str(error).removeprefix("Invalid regular expression: "),
-                "Patterns are RE2's",
+                "Use the syntax of RE2",
             ) from error
         if everywhere:
             raise BadData(
-                f"{table}: the pattern {shown(self.by)} matches where nothing is", fix="Make it match a text"
+                f"{table}: the pattern {shown(self.by)} matches empty text",
+                fix="Make it match at least one character",
             )
 
     @property
@@ -89,8 +92,8 @@ class Split:
 
 @dataclass(frozen=True)
 class Merge:
-    """The values of `columns` as one text `into`, with `between` between them; null is left out, and what is
-    made of nulls alone is null."""
+    """Merges the values of `columns` into one text `into`, with `between` between them. Nulls are left out;
+    only nulls give null."""
 
     columns: Sequence[str]
     into: str
@@ -115,7 +118,7 @@ class Merge:
             if kind_of(kind) in (*NESTED, Kind.BINARY, Kind.OTHER):
                 raise TypeConflict(
                     f"{table}: column '{name}' is {kind}",
-                    "Its values are not written as one text",
+                    "Its values cannot be written as text",
                     "Leave it out, or name a field of it with $compute first",
                 )
 
@@ -123,14 +126,14 @@ class Merge:
         texts = [_text(columns[name]) for name in self.columns]
         between = from_values([self.between], pa.string())[0]
         some = reduce(pc.or_, [text.is_valid() for text in texts])
-        # pyarrow 26 leaves rows out where there is nothing but nulls
+        # pyarrow 26 leaves out rows that have only nulls
         texts[0] = pc.if_else(some, texts[0], from_values([""], pa.string())[0])
         joined = pc.binary_join_element_wise(*texts, between, null_handling="skip")
         return [pc.if_else(some, joined, pa.nulls(1, joined.type)[0])]
 
 
 def _items(lists: pa.Array, place: int) -> pa.Array:
-    """The item at a place of each list; null where there is none."""
+    """The item of each list at an index; null if there is none."""
     items = pc.list_slice(lists, place, place + 1, return_fixed_size_list=False)
     lengths = pc.list_value_length(items)
     has = to_numpy(lengths.is_valid()) & (to_numpy(lengths) > 0)
@@ -149,8 +152,8 @@ def _text(values: pa.Array) -> pa.Array:
 def column_change(
     state: TableVersion, act: Split | Merge, ids: np.ndarray, take_ids: TakeIds, job: Job, message: str
 ) -> Change:
-    """The new columns behind the last of those that they are made of, filled in the rows of `ids`
-    (ascending); without `keep` the others go."""
+    """Add the new columns behind the last of their sources, filled in the rows of `ids` (ascending); without
+    `keep` drop the sources."""
     sources, names = checked(state, act)
     refuse_loss(state, act, len(ids))
     parts = list(computed(state, act, ids, job))
@@ -171,17 +174,17 @@ def column_change(
 
 
 def refuse_loss(state: TableVersion, act: Split | Merge, rows: int) -> None:
-    """Raise `BadData` where columns would go of which only so many rows are kept in others."""
+    """Raise `BadData` if the sources would be dropped although only some rows were selected."""
     if not act.keep and rows < state.snapshot.num_rows:
         raise BadData(
-            f"{state.snapshot.name}: {act.message} would lose what the other rows hold",
-            "The columns go, and only some rows are chosen",
-            "Keep the columns, or choose all rows",
+            f"{state.snapshot.name}: {act.message} would lose the values of the other rows",
+            "The columns would be dropped, but only some rows are selected",
+            "Keep the columns, or select all rows",
         )
 
 
 def checked(state: TableVersion, act: Split | Merge) -> tuple[list[Column], list[str]]:
-    """The columns that an act reads, and the names of those that it makes. Raises `UnknownColumn`,
+    """The columns that an act reads, and the names of those that it adds. Raises `UnknownColumn`,
     `TypeConflict` and `BadData`."""
     table = state.snapshot.name
     sources = columns_named(state, act.sources)
@@ -193,7 +196,7 @@ def checked(state: TableVersion, act: Split | Merge) -> tuple[list[Column], list
 
 
 def computed(state: TableVersion, act: Split | Merge, ids: np.ndarray, job: Job) -> Iterator[list[pa.Array]]:
-    """The new columns for the rows of `ids` (ascending), so many rows at a time."""
+    """Compute the new columns for the rows of `ids` (ascending), in batches of `ROWS_AT_ONCE` rows."""
     columns = [c for c in state.columns if c.name in act.sources and c.name != ID]
     for start in range(0, len(ids), ROWS_AT_ONCE):
         job.report(start, len(ids), "rows")

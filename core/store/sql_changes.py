@@ -1,4 +1,4 @@
-"""Changes that people write in SQL: what they would do, and the commits that do it."""
+"""Changes written in SQL: what they would do, and the commits that do it."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ def change_by_sql(
     job: Job,
     expected_version: int | None = None,
 ) -> Commit:
-    """Make the change.
+    """Run the change.
 
-    `answer` gives the rows of a question. What is read for a change and the change are one step: others who
-    write have to wait meanwhile. Raises `VersionConflict` where the table is not at `expected_version`.
+    `answer` returns the rows of a query. Reading for the change and the change itself are one transaction:
+    other writers wait meanwhile. Raises `VersionConflict` if the table is not at `expected_version`.
     """
     if statement.kind == "create":
         new_table = store.create_table(statement.table, answer(statement.question), message, job)
@@ -46,8 +46,8 @@ def change_by_sql(
 def effect_of_sql(
     store: TableStore, statement: ChangeStatement, answer: Answer, job: Job
 ) -> tuple[Effect, int | None]:
-    """What the change would do, and the version of the table that this is true of; nothing is changed. None
-    of a table that is to be created."""
+    """Return what the change would do, and the table's version that this holds for; the version is None for a
+    table to be created. Nothing changes."""
     if statement.kind == "create":
         if statement.table in store.tables:
             raise BadSql(f"there is a table '{statement.table}' already", fix="Choose another name")
@@ -71,14 +71,14 @@ def effect_of_sql(
 def _refuse_other_version(table: Table, expected: int | None) -> None:
     if expected is not None and table.version != expected:
         raise VersionConflict(
-            f"{table.name} has changed since this was counted",
-            f"It was at version {expected}, and is at {table.version}",
-            "Look at the counts again",
+            f"{table.name} has changed since the preview",
+            f"It was at version {expected}, and is now at {table.version}",
+            "Check the preview again",
         )
 
 
 def table_of_change(store: TableStore, statement: ChangeStatement) -> Table:
-    """The table that is changed. SQL does not tell upper from lower case in names."""
+    """The table to change. Names in SQL are not case-sensitive."""
     name = statement.table
     alike = [known for known in store.tables if known.casefold() == name.casefold()]
     return store[alike[0] if len(alike) == 1 and name not in store.tables else name]
@@ -90,7 +90,7 @@ def _rows_to_insert(table: Table, statement: ChangeStatement, rows: pa.Table) ->
     if len(names) != rows.num_columns:
         raise BadSql(
             f"{table.name}: {rows.num_columns} values were given for {len(names)} columns",
-            f"The columns are {', '.join(names)}; {ID} is given by the store",
+            f"The columns are {', '.join(names)}; the store assigns {ID}",
             f"Name the columns, and leave {ID} out: SELECT * EXCLUDE ({ID})",
         )
     return _as_columns_of(table, rows, _known_columns(table, names))
@@ -102,7 +102,7 @@ def _cells_to_update(table: Table, statement: ChangeStatement, rows: pa.Table) -
     if rows.num_columns != len(named) + 1:
         raise BadSql(
             f"{table.name}: {rows.num_columns - 1} values were given for {len(named)} columns",
-            "A star stands for every column of a table or a struct",
+            "A * stands for every column of a table or a struct",
             "Name the column instead: SET a = s.b",
         )
     return _as_columns_of(table, rows, [ID, *_known_columns(table, named)])
@@ -124,7 +124,8 @@ _MADE = {"insert": _insert, "update": _update, "delete": _delete}
 
 
 def _known_columns(table: Table, names: Sequence[str]) -> list[str]:
-    """As the table calls them. Raises `UnknownColumn`, `BadSql` for one that is set twice, and for `_id`."""
+    """The columns' names in the table. Raises `UnknownColumn`, and `BadSql` for a column set twice and for
+    `_id`."""
     own = table.schema.names
     lower = {name.lower(): name for name in own}
     columns = [name if name in own else lower.get(name.lower(), name) for name in names]
@@ -138,7 +139,7 @@ def _known_columns(table: Table, names: Sequence[str]) -> list[str]:
 
 
 def _as_columns_of(table: Table, rows: pa.Table, names: Sequence[str]) -> pa.Table:
-    """The rows' columns under these names, each as far as it can be in the table's type."""
+    """Give the rows' columns these names, each in the table's type if possible."""
     columns = [
         _assigned(values, table.schema.field(name).type)
         for name, values in zip(names, rows.columns, strict=True)
@@ -147,9 +148,9 @@ def _as_columns_of(table: Table, rows: pa.Table, names: Sequence[str]) -> pa.Tab
 
 
 def _assigned(values: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
-    """As SQL assigns values to a column of a type: 2.5 is a decimal to the engine and becomes a float, 2.0 an
-    integer in a column of them, the text '2024-01-31' a date, null whatever the column holds. The table
-    widens for what does not fit, or refuses it."""
+    """Convert values as an SQL assignment does: a decimal 2.5 becomes a float, 2.0 an integer in a column of
+    integers, the text '2024-01-31' a date, null a null of any type. Values that do not fit stay as they are:
+    the table widens for them, or refuses them."""
     if values.null_count == len(values):
         return pa.chunked_array([pa.nulls(len(values), kind)])
     is_text_of_value = pa.types.is_string(values.type) and kind_of(kind) in _WRITTEN_AS_TEXT
@@ -158,7 +159,7 @@ def _assigned(values: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
     if target.equals(values.type):
         return values
     try:
-        if is_text_of_value and pa.types.is_time(kind):  # Arrow reads times of day in moments alone
+        if is_text_of_value and pa.types.is_time(kind):  # Arrow parses times of day only within timestamps
             moments = pc.binary_join_element_wise("1970-01-01", values, " ").cast(pa.timestamp("us"))
             return moments.cast(pa.time64("us")).cast(kind)
         return values.cast(target)
@@ -172,7 +173,7 @@ _WRITTEN_AS_TEXT = frozenset(
 
 
 def _decimals_as_floats(have: pa.DataType, kind: pa.DataType) -> pa.DataType:
-    """`have` with floats in place of decimals where `kind` has floats, inside lists and structs too."""
+    """Replace decimals in `have` by floats where `kind` has floats, including inside lists and structs."""
     if pa.types.is_decimal(have) and pa.types.is_floating(kind):
         return kind
     if pa.types.is_list(have) and pa.types.is_list(kind):
@@ -190,8 +191,8 @@ def _refuse_twice(table: Table, rows: pa.Table) -> None:
     if len(twice):
         raise BadSql(
             f"{table.name}: row {twice[0]} would be set more than once",
-            "It meets several rows of what it is joined with",
-            "Join with one row for each, by GROUP BY or DISTINCT",
+            "It matches several rows of the joined table",
+            "Join with only one row for each, by GROUP BY or DISTINCT",
         )
 
 

@@ -56,7 +56,8 @@ if TYPE_CHECKING:
 def commit_group(
     catalog: Catalog, layout: Layout, message: str, on_rollback: OnRollback
 ) -> Iterator[CommitGroup]:
-    """What the calling thread commits in the block. Files are withdrawn unless the catalog names them."""
+    """Group the commits that the calling thread makes in the block. On failure, files are withdrawn unless
+    the catalog names them."""
     with layout.stage_group() as staging:
         try:
             with catalog.commit_group(message, on_rollback) as group:
@@ -69,11 +70,14 @@ def commit_group(
 log = logging.getLogger(__name__)
 
 LONGEST_BUSY_SECONDS = 1_000_000
-"""SQLite counts milliseconds in 31 bits."""
+"""The limit of SQLite, which holds milliseconds in 31 bits."""
 
 
 class Store:
-    """Use `Store.open`. Any thread may use it; several processes may have it open, one writes at a time."""
+    """A folder of tables; open it with `Store.open`.
+
+    Any thread may use it. Several processes may have it open, but only one writes at a time.
+    """
 
     def __init__(self, path: Path, catalog: Catalog) -> None:
         self.path, self._catalog = path, catalog
@@ -84,9 +88,9 @@ class Store:
 
     @classmethod
     def open(cls, path: str | Path, *, read_only: bool = False, busy_seconds: float = BUSY_SECONDS) -> Store:
-        """Open the store in this folder, made when missing; what a crash left behind is swept up.
+        """Open the store in this folder, creating it if it is missing, and remove what a crash left behind.
 
-        A change waits `busy_seconds` for somebody else's to end before it raises `StoreBusy`.
+        A change waits up to `busy_seconds` for another program's change to end before it raises `StoreBusy`.
         Raises `StoreTooNew`, or `StoreProblem` where the folder holds something else.
         """
         if (
@@ -121,13 +125,13 @@ class Store:
         return store
 
     def _tidy_up(self) -> None:
-        """What a crash left behind is removed, and what could not be removed before."""
+        """Remove what a crash left behind, and files that could not be removed earlier."""
         self._layout.create()
         try:
             self._vacuum.remove(wait=False)
             self._layout.sweep(self._catalog.known_paths, self._catalog.forget_ids_under_way)
         except DamagedStore as problem:
-            log.warning("%s: what a crash left stays: %s", self.path, problem)
+            log.warning("%s: files left by a crash could not be removed: %s", self.path, problem)
         self._readers.sweep()
         self._catalog.keep_reserve()
 
@@ -142,12 +146,12 @@ class Store:
 
     @property
     def relations(self) -> StoreRelations:
-        """How its tables belong group."""
+        """The relations between its tables."""
         return self._relations
 
     @property
     def views(self) -> StoreViews:
-        """Queries of its tables that are saved under names."""
+        """Saved views: queries of its tables, by name."""
         return StoreViews(self._catalog, self)
 
     @property
@@ -157,12 +161,12 @@ class Store:
 
     @property
     def tables(self) -> list[str]:
-        """Their names, the first made first."""
+        """The names of the tables, sorted."""
         return [row.name for row in self._catalog.tables()]
 
     @property
     def versions(self) -> dict[str, int]:
-        """The newest version of each table, by name: another number means that somebody committed."""
+        """The newest version of each table, by name. A different number means that somebody has committed."""
         return {row.name: row.version for row in self._catalog.tables()}
 
     def __repr__(self) -> str:
@@ -187,9 +191,9 @@ class Store:
         self.close()
 
     def close(self) -> None:
-        """Let go of every file; neither the store nor its tables can be used then. Closing twice is fine.
+        """Release every file. Afterwards neither the store nor its tables can be used; closing twice is fine.
 
-        What is pending is flushed before, see `store.maintenance.flush_idle`.
+        Pending changes are flushed first, see `store.maintenance.flush_idle`.
         """
         try:
             self.maintenance.flush_idle()
@@ -202,10 +206,10 @@ class Store:
             self._catalog.close()
 
     def create_table(self, name: str, data: Any, message: str = "", job: Job | None = None) -> Table:
-        """A new table of these rows. It appears whole when all are written, or not at all.
+        """Create a table with these rows. It appears only when all of them are written.
 
-        Rows that were read from another table get ids of this one in place of theirs: a column `_id` is left
-        out where each row has its own whole number in it, from 0 to less than 2**60, and refused otherwise.
+        Rows that were read from another table get new ids in this one: a column `_id` is dropped if every
+        row has its own whole number in it, from 0 to less than 2**60, and refused otherwise.
         """
         if self.read_only:
             raise self._read_only()
@@ -214,8 +218,8 @@ class Store:
         return self._table(creation.create(self._catalog, self._layout, name, data, message, job or Job()))
 
     def drop_table(self, name: str) -> None:
-        """Remove a table with its history; this cannot be undone. Readers that began before read on to the
-        end."""
+        """Remove a table with its history. This cannot be undone. Readers that have already started can
+        finish."""
         table_id = self._row(name).table_id
         table = self._open.get(table_id)
         if table is not None:
@@ -231,9 +235,10 @@ class Store:
             group.drops = True
 
     def copy_table(self, old: str, new: str) -> Table:
-        """A table of the same rows, columns and metadata, whose history begins with the copy.
+        """Create a table with the same rows, columns and metadata, whose history begins with the copy.
 
-        It takes neither time nor room: files are linked, and each table goes its own way from there.
+        This takes almost no time or space, because the files are linked. From then on the two tables are
+        independent.
         """
         if self.read_only:
             raise self._read_only()
@@ -243,7 +248,7 @@ class Store:
         return self._table(copy_table(self._catalog, self._layout, table_id, rows, new))
 
     def rename_table(self, old: str, new: str) -> None:
-        """Give a table another name, in all of its versions; its files stay as they are."""
+        """Rename a table in all of its versions. Its files keep their names."""
         table_id = self._row(old).table_id
         creation.refuse_name(self._catalog, new, besides=old)
         with self._catalog.transaction() as transaction:
@@ -252,12 +257,12 @@ class Store:
 
     @contextmanager
     def transaction(self, message: str = "") -> Iterator[None]:
-        """Everything that this thread commits in the block, to any tables, happens at once at its end, or not
-        at all when an exception leaves it. Only this thread sees it before.
+        """Commit everything that this thread changes in the block, in any tables, at its end; or nothing if
+        an exception leaves the block. Until then only this thread sees the changes.
 
-        Its commits have one `transaction_id`, and the message where one is given; they are undone group.
-        A block inside another is a part of it, which an exception that is caught outside takes back alone.
-        Others who write have to wait meanwhile, so do slow things before.
+        The commits share one `transaction_id`, and the message if one is given, and are undone together. A
+        nested block is part of the outer one; if the outer block catches an exception of the nested one,
+        only the nested part is rolled back. Other writers wait meanwhile, so do slow work before the block.
         """
         if self.read_only:
             raise self._read_only()
@@ -271,8 +276,8 @@ class Store:
     def backup(self, path: str | Path, link: bool = False, job: Job | None = None) -> Backup:
         """Copy the store as it is at this moment to a new folder, while others go on writing.
 
-        The copy is a store itself. In the folder of an earlier backup only what is new is copied. `link`
-        makes hard links, which take no room but share the disk's fate.
+        The copy is itself a store. If the folder holds an earlier backup, only new files are copied. `link`
+        makes hard links, which take no space but are lost if the disk fails.
         """
         return back_up(self._catalog, path_of(path, "the backup"), link, job or Job())
 
@@ -288,9 +293,9 @@ class Store:
     def move(cls, path: str | Path, target: str | Path, job: Job | None = None) -> Move:
         """Move the folder of a store that nobody has open, also to give it another name.
 
-        On the same disk that is one step. To another disk its files are copied and compared with their
-        checksums first; the old ones are removed when all are there. Raises `StoreBusy` where it is open, and
-        `StoreProblem` where something is at the new place; nothing is moved then.
+        On the same disk this is one step. To another disk, the files are copied and compared by checksum
+        first, and the old ones are removed once all copies are there. Raises `StoreBusy` where the store is
+        open, and `StoreProblem` where something already exists at the target; nothing is moved then.
         """
         from lamella.core.store.moving import move
 
@@ -308,13 +313,13 @@ class Store:
         write: bool = False,
         job: Job | None = None,
     ) -> pa.Table:
-        """The answer of one SELECT (DuckDB's dialect) over the tables of the store, as they are at the call.
+        """Run one SELECT (in DuckDB's dialect) over the tables of the store as they are at the call.
 
         `parameters`: a list for `?`, a dict for `$name`. `as_of`: a version, for all tables or by table; a
-        statement may also say `FROM orders AT (VERSION => 3)`. `seconds` and `memory` (bytes) are what it may
-        take at most. `files`: whether it may read files that it names, such as read_csv('x.csv').
+        statement may also say `FROM orders AT (VERSION => 3)`. `seconds` and `memory` (bytes) limit what the
+        statement may use. `files`: whether it may read files that it names, such as read_csv('x.csv').
         `write` allows INSERT INTO … SELECT, UPDATE, DELETE and CREATE TABLE … AS SELECT, which are commits
-        like others; the answer is one row that tells table, version, inserted, updated and deleted.
+        like any other; the answer is then one row with table, version, inserted, updated and deleted.
 
         Raises `BadSql`, `UnknownTable`, `TookTooLong`, and `NoRoom` where it does not fit into memory.
         """
@@ -333,7 +338,7 @@ class Store:
             raise self._read_only()
         if as_of is not None:
             raise BadData(
-                "a change is made to what is there now", fix="Leave as_of= out, or say AT (…) in it"
+                "a change applies to the newest version", fix="Leave as_of= out, or say AT (…) in it"
             )
         from lamella.core.store.sql_changes import change_by_sql, commit_row
 
@@ -350,7 +355,7 @@ class Store:
         return self[name]._state(when)
 
     def _step_group(self, table_id: int, kind: str, transaction_id: int) -> Commit:
-        """Undo or redo a transaction on all of its tables; the commit of the one that was asked."""
+        """Undo or redo a transaction on all of its tables; return the commit of the table `table_id`."""
         with self.transaction():
             group, history = self._catalog.open_group, self._table(table_id).history
             if group is not None and group.number == transaction_id:
@@ -363,14 +368,14 @@ class Store:
             return step_group(kind, histories, history, transaction_id)
 
     def _after(self, group: CommitGroup) -> None:
-        """What commits and drops do once they are done."""
+        """Finish the commits and drops of a transaction that has been committed."""
         for table_id, table in list(self._open.items()):
             table._settle(group.draft, changed=table_id in group.tables)
         if group.drops:
             self._remove_files()
 
     def _roll_back(self) -> None:
-        """Let go of whatever was read in a transaction, or a part of one, that did not happen."""
+        """Forget whatever was read in a transaction, or a part of one, that was rolled back."""
         known = {row.table_id for row in self._catalog.tables()}
         for table_id, table in list(self._open.items()):
             if table_id in known:
@@ -404,14 +409,14 @@ class Store:
 
 
 class StoreMaintenance:
-    """What is done to all files of a store: `store.maintenance.compact()`."""
+    """Maintenance of all files of a store: `store.maintenance.compact()`."""
 
     __slots__ = ("_catalog", "_open", "_table_of", "_vacuum")
 
     def __init__(
         self, catalog: Catalog, vacuum: Vacuum, opened: Mapping[int, Table], table_of: Callable[[int], Table]
     ) -> None:
-        """`opened` are the tables that were used, by their numbers; `table_of` gives any of them."""
+        """`opened` has the tables used so far, by id; `table_of` returns any table by its id."""
         self._catalog, self._vacuum, self._open, self._table_of = catalog, vacuum, opened, table_of
 
     def __repr__(self) -> str:
@@ -422,27 +427,27 @@ class StoreMaintenance:
         return [table.maintenance.compact(job=job) for table in self._tables()]
 
     def flush_idle(self, job: Job | None = None) -> None:
-        """Write many pending changes made from here into files, so that who opens the store next reads them
-        quicker. For when nothing else is asked: few stay pending, and what fails is logged and stays so.
-        """
+        """Write pending changes made by this process into files if there are many, so that the next program
+        to open the store reads them faster. Meant for idle moments: a few changes stay pending, and a failure
+        is logged and leaves them pending."""
         for table in list(self._open.values()):
             table._flush_idle(job or Job())
 
     def verify(self, quick: bool = False, job: Job | None = None) -> Report:
-        """Whether the catalog and every table are whole, and no file is left over; see
+        """Check that the catalog and every table are intact and that no file is left over; see
         `table.maintenance.verify`."""
         return verify(self._catalog, None, quick, job or Job())
 
     def vacuum(self) -> VacuumReport:
-        """Remove every file that no version has any more; those that somebody still reads have to wait.
+        """Remove every file that no version uses any more, except those that somebody is still reading.
 
-        Older versions keep their files until they expire (`table.maintenance.expire`). The report says what
-        had to wait.
+        Older versions keep their files until they expire (`table.maintenance.expire`). The report lists the
+        files that are still in use.
         """
         if self._catalog.open_group is not None:
             raise StoreProblem(
                 f"store {self._catalog.path.parent.name}: files cannot be removed inside a transaction",
-                "it may be taken back, and they with it",
+                "the transaction may still be rolled back, and would need them again",
                 "Vacuum after its block",
             )
         for table in list(self._open.values()):
@@ -450,19 +455,19 @@ class StoreMaintenance:
         return self._vacuum.run()
 
     def vacuum_plan(self) -> VacuumPlan:
-        """What `vacuum` would remove now; nothing is changed."""
+        """Return what `vacuum` would remove now. Changes nothing."""
         for table in list(self._open.values()):
             table._let_go()
         return self._vacuum.plan()
 
     def sizes(self, job: Job | None = None) -> StoreSizes:
-        """What the store takes on the disk, by table, column and version, and what could be freed of it; see
-        `vacuum`, `compact` and `table.maintenance.expire`. Nothing is changed."""
+        """Measure the disk space of the store by table, column and version, and how much of it could be
+        freed; see `vacuum`, `compact` and `table.maintenance.expire`. Changes nothing."""
         from lamella.core.store import sizes
 
         work, measured = job or Job(), []
         for done, row in enumerate(rows := self._catalog.tables()):
-            work.report(done, len(rows), f"{row.name} is measured")
+            work.report(done, len(rows), f"measuring {row.name}")
             try:
                 table = self._table_of(row.table_id)
                 state, plan = table._state(), table.maintenance.compaction_plan()
@@ -472,7 +477,7 @@ class StoreMaintenance:
         return sizes.store_sizes(self._catalog, tuple(measured), self.vacuum_plan())
 
     def summary(self) -> str:
-        """Every table on one screen each; see `table.maintenance.summary`."""
+        """Describe every table in one screen of text each; see `table.maintenance.summary`."""
         return "\n\n".join(table.maintenance.summary() for table in self._tables())
 
     def _tables(self) -> Iterator[Table]:
@@ -480,7 +485,8 @@ class StoreMaintenance:
 
 
 def _open_catalog(folder: Path, read_only: bool, busy_seconds: float) -> Catalog:
-    """To open it on a full disk, SQLite needs some of the room that was kept back."""
+    """Open the catalog. On a full disk this releases the reserve, because SQLite needs some space to open
+    it."""
     try:
         return Catalog(folder, read_only, busy_seconds)
     except StoreProblem as problem:
@@ -493,14 +499,14 @@ def _refuse_folder(folder: Path, read_only: bool) -> None:
     if read_only:
         raise StoreProblem(f"{folder}: there is no store here", fix="Check the path")
     if folder.is_file():
-        raise StoreProblem(f"{folder}: a store is a folder, this is a file", fix="Choose another place")
+        raise StoreProblem(f"{folder}: a store is a folder, this is a file", fix="Choose another path")
     if folder.is_dir() and any(not _is_own_name(entry.name) for entry in folder.iterdir()):
         raise StoreProblem(
-            f"{folder}: the folder holds other things and no store",
+            f"{folder}: the folder holds other files and no store",
             fix="Choose an empty folder, or a new name",
         )
 
 
 def _is_own_name(name: str) -> bool:
-    """What a store that was not made to its end may have left."""
+    """Whether a store whose creation was interrupted may have left a file of this name."""
     return name in OWN_NAMES or name.startswith(CATALOG)

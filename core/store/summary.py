@@ -1,4 +1,4 @@
-"""A table on one screen: its rows and files, and what each column takes in which encodings."""
+"""A summary of a table on one screen: its rows and files, and the size and encodings of each column."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ from lamella.core.store.table_version import TableVersion
 MOST_COLUMNS = 40
 WIDEST = 40
 _LEVELS = {"RLE", "BIT_PACKED"}
-"""Encodings that every column with nulls has besides its own."""
+"""Encodings that columns with nulls have in addition to their own."""
 _UNITS = ("bytes", "KB", "MB", "GB", "TB")
 
 
 @dataclass
 class StoredSizes:
-    """What a column is in the data files: bytes, and how many row groups have it in which encodings."""
+    """The bytes of a column in the data files, and how many row groups use each encoding."""
 
     bytes: int = 0
     encodings: Counter[str] = field(default_factory=Counter)
 
     @property
     def encoding(self) -> str:
-        """The most frequent one, in words."""
+        """The most frequent encoding, as text."""
         usual = self.encodings.most_common(1)
         return usual[0][0] + (" and others" if len(self.encodings) > 1 else "") if usual else "not in a file"
 
 
 def summary(catalog: Catalog, state: TableVersion) -> str:
-    """Text of as many lines as a screen has; at most forty columns are named."""
+    """Describe a table in about one screen of text, with forty columns at most."""
     name = state.row.name
     lines = [f"{name}: {_counted(state.snapshot.num_rows, 'row')}, {_counted(len(state.columns), 'column')}"]
     lines += [f"  {line}" for line in (*_facts(catalog, state), "", *_columns(state))]
@@ -70,7 +70,7 @@ def _facts(catalog: Catalog, state: TableVersion) -> Iterator[str]:
 
 
 def _files(catalog: Catalog, state: TableVersion, every: str | None) -> dict[str, int]:
-    """Bytes by path."""
+    """The sizes in bytes by path."""
     wanted, table = ("path", "bytes"), state.row.table_id
     footers = [
         catalog.every(kind, table, wanted) if every else catalog.valid(kind, table, state.version, wanted)
@@ -88,7 +88,7 @@ def _row_groups(state: TableVersion) -> int:
 
 
 def stored_sizes(state: TableVersion) -> dict[int, StoredSizes]:
-    """Of the columns, by their keys. Reads the footers of the data files."""
+    """Measure the columns, by their keys. Reads the footers of the data files."""
     stored: dict[int, StoredSizes] = {}
     for segment in _segments(state):
         _add(segment, unchanged(segment).metadata, stored)
@@ -119,7 +119,7 @@ def _add(segment: FileSegment, metadata: pq.FileMetaData, stored: dict[int, Stor
 
 
 def _top(path: str, names: Sequence[str]) -> str:
-    """The column that a leaf of a nested one belongs to; names may hold dots themselves."""
+    """The column that a leaf belongs to; names of columns may contain dots."""
     return max((name for name in names if path.startswith(f"{name}.")), key=len, default=path)
 
 

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 
 class TableStore(Protocol):
-    """The store of a table, as far as the table and changes in SQL know it."""
+    """What a table, and changes in SQL, need of the store."""
 
     path: Path
 
@@ -74,11 +74,11 @@ class TableStore(Protocol):
 
 
 class Table(RowsById):
-    """Rows with an `_id`, in `_id` order, read like any dataset and changed by commits. Any thread; changes
-    wait for each other.
+    """Rows with an `_id`, in `_id` order: read like any dataset, changed by commits. Any thread may use it;
+    changes wait for each other.
 
-    `expected_version`, everywhere: the version the change was decided on; `VersionConflict` where the table
-    has moved on since, and nothing changes.
+    `expected_version`, in every method: the version on which the change was based. If the table has a newer
+    one, `VersionConflict` is raised and nothing changes.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class Table(RowsById):
 
     @property
     def name(self) -> str:  # type: ignore[override]
-        """What the table is called now."""
+        """The current name of the table."""
         return self._reader.current().row.name
 
     @property
@@ -113,41 +113,41 @@ class Table(RowsById):
 
     @property
     def indexes(self) -> Indexes:
-        """What finds rows faster than looking at all."""
+        """The indexes, which find rows faster than a full scan."""
         return Indexes(self._catalog, self._reader, self._writer.upkeep.index_new_files)
 
     @property
     def relations(self) -> TableRelations:
-        """The rows of other tables that rows of this one are related to."""
+        """The relations to rows of other tables."""
         return TableRelations(self._reader, self.store.relations, self._rows_at)
 
     @property
     def history(self) -> History:
-        """Commits, undo and redo, what differs between versions, and names for them."""
+        """Commits, undo and redo, differences between versions, and names for versions."""
         return History(self._catalog, self._reader, self._writer.restore, self._step)
 
     @property
     def maintenance(self) -> Maintenance:
-        """Flush, compact, verify, and let old versions expire."""
+        """Flush, compact and verify the table, and expire old versions."""
         return Maintenance(self._catalog, self._reader, self._writer.upkeep)
 
     @property
     def metadata(self) -> dict[str, str]:
-        """What is noted about the table. Bytes that are not UTF-8 are escaped as in file names."""
+        """The table's metadata. Bytes that are not UTF-8 are escaped as in file names."""
         return of_column(self._reader.current(), None)
 
     def set_metadata(self, values: Values, message: str = "") -> Commit:
-        """Note these values about the table, beside what is noted already; None forgets one.
+        """Add these values to the table's metadata, or replace values of the same keys; None removes a key.
 
-        Keys and values are text (or bytes); raises `BadData` for others. Those of a column:
+        Keys and values are text (or bytes); raises `BadData` for others. For the metadata of a column, see
         `table.columns.set_metadata`.
         """
         return noted(self.name, self._writer, None, values, message)
 
     def as_of(self, when: When) -> OldVersion:
-        """The table at a version, given by its number, its name, or a time at which it was the newest.
+        """Return the table at a version, given by its number, its name, or a time at which it was the newest.
 
-        Raises `StoreProblem` for a time before the first version and for one that has expired.
+        Raises `StoreProblem` for a time before the first version and for a version that has expired.
         """
         return OldVersion(state_at(self._catalog, self._reader, when))
 
@@ -164,16 +164,16 @@ class Table(RowsById):
         on: str | Sequence[str] | None = None,
         as_of: When | None = None,
     ) -> pa.Table:
-        """The rows that the words of `text` are in, the best first: `_id`, `_score`, and the columns.
+        """Return the rows that match `text`, the best first: `_id`, `_score`, and the columns.
 
-        Answers come from a full-text index: `table.indexes.create(["title", "body"], kind="fulltext")`.
-        Words next to each other: one of them has to be there. `+word` has to, `-word` must not; and, or, not,
-        parentheses; "words in a row", begin*, near~1 (a letter differs), title:word (in this column). Rows
-        of equal score come in `_id` order. `where` chooses rows before any are counted. `highlight`: a column
-        `_snippet_title` beside `title`, null where nothing was found in it. `on`: the columns of the index,
-        where there are several.
+        Needs a full-text index: `table.indexes.create(["title", "body"], kind="fulltext")`. Of words that
+        stand next to each other, one has to match. `+word` must match, `-word` must not; and, or, not,
+        parentheses; "words in a row", begin*, near~1 (one letter may differ), title:word (in this column).
+        Rows of equal score come in `_id` order. `where` restricts the rows before `limit` and `offset` count
+        them. `highlight`: a column `_snippet_title` beside `title`, null where nothing in it matched. `on`:
+        the columns of the index, where there are several.
 
-        Raises `BadSearch` with the place in the text, also where there is no index for it.
+        Raises `BadSearch` with the position in the text, also where there is no index for it.
         """
         state, indexes, earlier = self._state(as_of), self._reader.indexes, as_of is not None
         return find_words(
@@ -191,10 +191,10 @@ class Table(RowsById):
         )
 
     def export(self, path: str | Path, job: Job | None = None, **options: Any) -> Export:
-        """Write rows to a file of their own, or with `partition_by=` to a folder of Parquet files.
+        """Write rows to a file, or with `partition_by=` to a folder of Parquet files.
 
-        The options are those of `core.transfer.exporting.ExportOptions`, columns, where, sort, format, …, and
-        of the format: `table.export("out.csv", delimiter=";")`.
+        The options are those of `core.transfer.exporting.ExportOptions`, columns, where, sort, format, …,
+        and of the format: `table.export("out.csv", delimiter=";")`.
         """
         from lamella.core.transfer.exporting import export, options_of
 
@@ -203,9 +203,12 @@ class Table(RowsById):
     def insert(
         self, data: Any, message: str = "", job: Job | None = None, expected_version: int | None = None
     ) -> Commit:
-        """Add rows; columns the table lacks appear, types widen where no value is lost. A dotted key,
-        `"size.h"`, is the field of the struct that is there. Where there is none it names a column in Arrow
-        tables, DataFrames and files; in rows of Python's own it raises `UnknownColumn`."""
+        """Add rows. Columns that the table lacks are added, and types widen where no value is lost.
+
+        A dotted key, `"size.h"`, names a field of an existing struct. Where there is no such struct, it
+        names a column in Arrow tables, DataFrames and files, and raises `UnknownColumn` in plain Python
+        rows.
+        """
         coming = blocks(data, lambda: defaults_by_name(self._reader.current()))
         coming = self._refuse_odd_names(coming) if is_given_by_key(data) else coming
         return self._writer.insert(coming, message or "insert", job or Job(), expected_version)
@@ -227,23 +230,23 @@ class Table(RowsById):
         where: Condition | Iterable[int] | None = None,
         missing: Missing = "refuse",
     ) -> Commit:
-        """Change the rows that the columns `on` find: only the cells given. None sets null; a dict that
+        """Change the cells given in the rows that the columns `on` identify. None sets null; a dict that
         lacks a key leaves that cell as it is.
 
-        With `where`, a filter or ids, `data` is one dict of values for every row that it chooses,
+        With `where`, a filter or ids, `data` is one dict of values for every matching row,
         `table.update({"late": True, "size": {"h": 80}}, where="n > 5")`, and only rows whose values change
         are written and counted.
 
-        So it is inside structs: `{"_id": 1, "size": {"h": 80}}` leaves the other fields of `size` as they
-        are, and so does the dotted key `{"_id": 1, "size.h": 80}`, which also finds an item of a list,
-        `"tags.0"`. A struct that was null is made of what is given. Lists are replaced whole; so are structs
-        in Arrow tables and DataFrames, which have all their fields in every row. To replace a struct by a
-        dict use `update_where` with `$set`.
+        The same holds inside structs: `{"_id": 1, "size": {"h": 80}}` leaves the other fields of `size` as
+        they are, and so does the dotted key `{"_id": 1, "size.h": 80}`, which can also name an item of a
+        list, `"tags.0"`. A struct that was null is built from the given fields. Lists are replaced whole; so
+        are structs in Arrow tables and DataFrames, which have all their fields in every row. To replace a
+        struct by a dict use `update_where` with `$set`.
 
-        Null is a key like any other, and every row that has a key is changed, and counted, even where its
-        values were these already: `update_where` looks for what differs. Raises `UnknownRow` for a key
-        that is not there, unless `missing="ignore"` leaves it out, `BadData` for one given twice, and
-        `UnknownColumn` for a dotted key that leads into no column; nothing changes then.
+        Null is a key like any other. Every row that has a key is changed, and counted, even where its values
+        do not change; `update_where` skips such rows. Raises `UnknownRow` for a key that no row has, unless
+        `missing="ignore"` skips it, `BadData` for a key given twice, and `UnknownColumn` for a dotted key
+        that names no column; nothing changes then.
         """
         ignore = ignores_missing(missing, self._reader.last_name)
         if where is not None:
@@ -254,7 +257,7 @@ class Table(RowsById):
         by_key = is_given_by_key(source)
         if (
             len(keys) == 1 and not ignore
-        ):  # rows that fit in the catalog are passed over at once, without being read
+        ):  # returns None at once, without reading the rows, if they fit in the catalog
             done = self._writer.replace_rows(coming, keys[0], by_key, message, own, expected_version)
             if done is not None:
                 return done
@@ -308,7 +311,7 @@ class Table(RowsById):
     ) -> Commit:
         """Update the rows whose columns `on` hold the same values, and insert the others, in one commit.
 
-        Rows that are there get the cells given, and fields of structs, like `update`; new ones also
+        Existing rows get the given cells and fields of structs, as in `update`; new ones also get
         `set_on_insert`, a value for each of some other columns or fields. Null is a key like any other, and
         every row that has a key is updated.
 
@@ -334,20 +337,20 @@ class Table(RowsById):
         upsert: bool = False,
     ) -> Commit:
         """Apply update operators, `{"$set": {"late": True}, "$inc": {"fee": 5}}`, to the rows that a filter
-        or these ids choose; None: to all.
+        or these ids select, or to all rows for None.
 
-        They compute from what a cell holds when the commit is made, so none of two increments is lost. A path
-        like "address.city" or "tags.0" changes a value inside a nested value; a column of exactly that name
-        comes first. `$set` with a dict replaces a struct whole. Null stands for a missing value: `$inc`,
-        `$min`, `$max` and `$push` begin with it, `$mul` makes it 0. Only rows whose values change are written
-        and counted.
+        They compute from what a cell holds when the commit is made, so concurrent increments both count. A
+        path like "address.city" or "tags.0" changes a value inside a nested value; a column of exactly that
+        name takes precedence. `$set` with a dict replaces a struct whole. Null counts as a missing value:
+        `$inc`, `$min`, `$max` and `$push` start from nothing, `$mul` gives 0. Only rows whose values change
+        are written and counted.
 
-        With `upsert`, a filter that no row meets inserts one instead: made of the values that the filter asks
-        columns to be equal to, then of the operators, `$setOnInsert` among them, which changes no row that is
-        there.
+        With `upsert`, a filter that no row meets inserts one row instead: it starts from the values that the
+        filter requires columns to equal, then the operators apply, including `$setOnInsert`, which affects
+        no existing row.
 
-        Raises `UnknownName` for an operator, `UnknownColumn` for a column that an operator has to find,
-        `BadData` or `TypeConflict` for what does not fit; nothing changes then.
+        Raises `UnknownName` for an unknown operator, `UnknownColumn` for a column that an operator requires,
+        `BadData` or `TypeConflict` for operands that do not fit; nothing changes then.
         """
         chosen, own = rows_chosen(where, f"{self._reader.last_name}: update_where", self), job or Job()
 
@@ -372,15 +375,16 @@ class Table(RowsById):
     ) -> Commit:
         """Change cells, add rows and delete others, in one commit.
 
-        Each table of `cells` has `_id` and some columns, of their own types: it changes these cells of these
-        rows and no others, and where several give a cell, the last counts. Only rows whose values change are
-        written and counted. `rows` are new ones, with null in the columns that they lack; `delete` has ids.
+        Each table of `cells` has `_id` and some columns, with the table's own types. It changes exactly
+        these cells; where several tables give the same cell, the last one wins. Only rows whose values
+        change are written and counted. `rows` are new rows, with null in columns that they lack; `delete`
+        has ids.
 
-            delay = pa.table({"_id": [4, 7], "delay": pa.array([0, None], pa.int32())})
-            table.edit([delay], rows=pa.table({"note": ["new"]}), delete=np.array([9]))
+        delay = pa.table({"_id": [4, 7], "delay": pa.array([0, None], pa.int32())}) table.edit([delay],
+        rows=pa.table({"note": ["new"]}), delete=np.array([9]))
 
-        Raises `UnknownRow`, `UnknownColumn`, `TypeConflict` for a column of another type, and `BadData` for a
-        row that is both changed and deleted; nothing changes then.
+        Raises `UnknownRow`, `UnknownColumn`, `TypeConflict` for a column of another type, and `BadData` for
+        a row that is both changed and deleted; nothing changes then.
         """
         own, name = job or Job(), self._reader.last_name
         parts = cell_tables(cells, rows, name)
@@ -403,16 +407,16 @@ class Table(RowsById):
         job: Job | None = None,
         expected_version: int | None = None,
     ) -> Commit:
-        """Give rows the values that `function` computes from them, in one commit.
+        """Set the values that `function` computes from rows, in one commit.
 
-        It gets the `columns` (None: all but `_id`) of some rows at a time as an Arrow table, and gives back
-        a table or a dict of columns with one value for each: these change, or appear; the others stay, those
-        that it leaves out too (`columns.drop` drops a column). Rows
-        that stay the same are not written. Changed values are kept in memory until all are there. When
-        another process commits in between, it is called again from the start.
+        It is called with the `columns` (None: all but `_id`) of a batch of rows as an Arrow table, and
+        returns a table or a dict of columns with one value for each row. These columns are changed or added;
+        the others stay, including those that it leaves out (`columns.drop` drops a column). Rows whose
+        values do not change are not written. Changed values stay in memory until all are computed. When
+        another process commits in between, the computation starts over.
 
-        Raises `BadData`, naming the rows, where it fails or gives back another number of rows; nothing
-        changes then.
+        Raises `BadData`, naming the rows, where the function fails or returns another number of rows;
+        nothing changes then.
         """
         own, condition = job or Job(), condition_of(where, f"{self._reader.last_name}: where", self)
         names = None if columns is None else names_of(columns, f"{self._reader.last_name}: columns")
@@ -433,9 +437,9 @@ class Table(RowsById):
         *,
         where: Condition | Iterable[int] | None = None,
     ) -> Commit:
-        """Delete the rows that have the same values in the columns `on` (None: in all) as the one that is
-        kept, the "first" or the "last". Null equals null, and NaN equals NaN. With `where`, a filter or ids,
-        the rows that it chooses are compared, and no others."""
+        """Delete rows that have the same values in the columns `on` (None: in all) as another row, and keep
+        the "first" or the "last" of them. Null equals null, and NaN equals NaN. With `where`, a filter or
+        ids, only the rows that it selects are compared."""
         own, names = job or Job(), None if on is None else self._names(on)
         chosen = rows_chosen(where, f"{self._reader.last_name}: drop_duplicates", self)
 
@@ -455,10 +459,10 @@ class Table(RowsById):
         *,
         missing: Missing = "refuse",
     ) -> Commit:
-        """Delete rows by id or by filter; exactly one of the two has to be given. Raises `UnknownRow` for an
-        id that is not there, unless `missing="ignore"` leaves it out."""
+        """Delete rows by id or by filter; exactly one of the two is required. Raises `UnknownRow` for an id
+        that does not exist, unless `missing="ignore"` skips it."""
         if ids is None and where is None:
-            raise BadData(f"{self.name}: nothing says which rows to delete", fix="Give either ids= or where=")
+            raise BadData(f"{self.name}: delete needs the rows to delete", fix="Give either ids= or where=")
         if ids is not None and where is not None:
             raise BadData(
                 f"{self.name}: ids= and where= were both given to delete",
@@ -481,29 +485,31 @@ class Table(RowsById):
         return self._reader.current() if as_of is None else state_at(self._catalog, self._reader, as_of)
 
     def _rows_at(self, table: str, as_of: When | None) -> TableVersion:
-        """Of this table or another one of the store."""
+        """The rows of this table, or of another one in the store, at a version."""
         return self.store[table]._state(as_of)
 
     def _settle(self, draft: int, changed: bool) -> None:
-        """The transaction of this number happened; what a commit does last is done now if it `changed` it."""
+        """Finish a transaction that was committed: keep what was read in it and, if it `changed` this table,
+        run the upkeep that follows a commit."""
         self._reader.settle(draft)
         if changed:
             self._writer.upkeep.tidy_if_needed(Job())
             self._writer.upkeep.index_new_files(Job())
 
     def _refuse_inside_change(self) -> None:
-        """Raises `StoreProblem` in a function that computes the values of a change of this table."""
+        """Raise `StoreProblem` if called from a function that computes the values of a change of this
+        table."""
         self._writer.refuse_inside_change()
 
     def _abandon(self) -> None:
-        """Make every later use raise that the table does not exist: the transaction that created it was
-        rolled back."""
+        """Make every later use raise that the table does not exist, because the transaction that created it
+        was rolled back."""
         self._reader.abandon()
 
     def _let_go(self) -> None:
-        """Keep no version in memory that nobody else uses, so that its files may be removed."""
+        """Forget versions in memory that nobody else uses, so that their files may be removed."""
         self._reader.forget()
 
     def _flush_idle(self, job: Job) -> None:
-        """Write many pending changes made from here into files; for when nothing else is asked."""
+        """Write pending changes made by this process into files if there are many; meant for idle moments."""
         self._writer.upkeep.flush_idle(job)

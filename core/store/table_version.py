@@ -1,4 +1,4 @@
-"""A table at a version: from catalog entries to a snapshot, kept until the table moves on."""
+"""A table at a version: read from catalog entries into a snapshot, and cached until the table changes."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ from lamella.core.store.paths import StorePaths
 
 @dataclass(frozen=True)
 class SegmentEntry:
-    """A segment and the catalog entry it comes from. `made` is the version up to which the segment holds
-    the changes of its rows: pending cells made later lie over it."""
+    """A segment and its catalog entry. `made` is the version up to which the segment contains the changes of
+    its rows; pending cells made later apply on top."""
 
     kind: str
     entry: int
@@ -49,10 +49,10 @@ class SegmentEntry:
 
 @dataclass(frozen=True, eq=False)
 class TableVersion:
-    """A table at a version: what its catalog entries say, and the snapshot they make.
+    """A table at a version: its catalog entries, and the snapshot that they make.
 
-    `columns` are without `_id`, which the snapshot's begin with. `cells` are by (kind, entry), in the order
-    they were made.
+    `columns` exclude `_id`, with which the snapshot's columns begin. `cells` are keyed by (kind, entry), in
+    the order in which they were made.
     """
 
     row: TableRow
@@ -72,7 +72,7 @@ class TableVersion:
 
     @cached_property
     def has_files(self) -> bool:
-        """Whether rows or cells are in files of the table's folder."""
+        """Whether any rows or cells are stored in files of the table's folder."""
         return any(h.kind == "data_files" for h in self.segment_entries) or any(
             kind == "change_files" for kind, _ in self.cells
         )
@@ -87,7 +87,7 @@ class TableVersion:
         return rules_in(self.row.name, self.metadata)
 
     def locate(self, ids: np.ndarray) -> np.ndarray:
-        """Positions of live rows; -1 for ids that are not, or no longer, in the table."""
+        """The positions of live rows; -1 for ids that are not, or no longer, in the table."""
         positions = self.ranges.locate(self.snapshot, ids)
         if len(self.snapshot.deleted):
             positions[among(positions, self.snapshot.deleted)] = -1
@@ -95,31 +95,31 @@ class TableVersion:
 
     def live(self, changes: Sequence[CellChanges]) -> list[CellChanges]:
         """The changed cells that still apply: without those of deleted rows, and those that the segment's
-        file contains already."""
+        file already contains."""
         there = _over(self.segment_entries, self.ranges, self.snapshot, changes)
         return [c if p.min(initial=0) >= 0 else c.only(p >= 0) for c, p in zip(changes, there, strict=True)]
 
     def lie_over(self, cells: CellChanges) -> np.ndarray:
-        """Which of the cells' rows are live and do not hold them yet."""
+        """Which rows of the cells are live and do not contain them yet."""
         (positions,) = _over(self.segment_entries, self.ranges, self.snapshot, [cells])
         there: np.ndarray = positions >= 0
         return there
 
     def with_cells(self, version: int, entry: int, cells: CellChanges) -> TableVersion:
-        """The next version, in which one entry of pending cells was added and nothing else."""
+        """The next version if the only change is one new entry of pending cells."""
         positions = self.ranges.locate(self.snapshot, cells.ids)
         snapshot = self._snapshot(version, overlay=self._overlaid(cells, positions))
         return self._next(snapshot, cells={**self.cells, ("pending_cells", entry): cells})
 
     def with_deletion(self, version: int, entry: int, ids: np.ndarray) -> TableVersion:
-        """The next version, in which these rows were deleted and nothing else."""
+        """The next version if the only change is the deletion of these rows."""
         positions = self.ranges.locate(self.snapshot, ids)
         deleted = _inserted(self.snapshot.deleted, np.sort(positions))
         snapshot = self._snapshot(version, deleted=deleted)
         return self._next(snapshot, deletions={**self.deletions, entry: ids})
 
     def with_rows(self, version: int, added: SegmentEntry) -> TableVersion | None:
-        """The next version, in which these rows were added and nothing else; None unless they come last."""
+        """The next version if the only change is the addition of these rows; None unless they come last."""
         if self.segment_entries and self.segment_entries[-1].last_id >= added.first_id:
             return None
         segments = (*self.snapshot.segments, added.segment)
@@ -136,7 +136,8 @@ class TableVersion:
         return replace(self.snapshot, token=_token(self.row, version), **changed)
 
     def of_row(self, row: TableRow) -> TableVersion:
-        """The same content, of a table that was renamed, or as a transaction sees it and after that."""
+        """The same content with another row of the catalog: after a rename, or at the start or end of a
+        transaction."""
         snapshot = replace(self.snapshot, name=row.name, token=_token(row, self.version))
         return self._following(snapshot, row)
 
@@ -148,7 +149,7 @@ class TableVersion:
         following = replace(self, row=row, snapshot=snapshot, **changed)
         if (
             following.segment_entries is self.segment_entries
-        ):  # what was worked out for the same segments holds
+        ):  # the segments are the same, so what was derived from them stays valid
             following.__dict__["ranges"] = self.ranges
             following.snapshot.__dict__["segment_starts"] = self.snapshot.segment_starts
         following.__dict__["plans"], following.__dict__["has_files"] = self.plans, self.has_files
@@ -166,7 +167,8 @@ def state_of(
     cells: Mapping[tuple[str, int], CellChanges],
     deletions: Mapping[int, np.ndarray],
 ) -> TableVersion:
-    """`metadata` gives (entry, value); `segment_entries` are in `_id` order, `cells` as they were made."""
+    """Build a table's state. `metadata` maps to (entry, value); `segment_entries` are in `_id` order, `cells`
+    in the order in which they were made."""
     ranges = _ranges(segment_entries)
     segments, token = tuple(h.segment for h in segment_entries), _token(row, version)
     values = {key: value for key, (_, value) in metadata.items()}
@@ -185,7 +187,7 @@ def state_of(
 
 @dataclass(frozen=True, eq=False)
 class PendingRows(MemorySegment):
-    """Rows with ids that follow each other; `values` gives those of all columns but `_id`, by column id."""
+    """Rows with consecutive ids; `values` returns the arrays of all columns but `_id`, by column id."""
 
     values: Callable[[], Mapping[int, pa.Array]]
 
@@ -205,7 +207,7 @@ def _numbered(first_id: int, count: int, values: Mapping[int, pa.Array]) -> pa.T
 def overlaid(
     overlay: Overlay | None, columns: Sequence[Column], changes: Iterable[tuple[CellChanges, np.ndarray]]
 ) -> Overlay | None:
-    """`overlay` with later changes on top: cells, and the position of each row, -1 for none."""
+    """Put later changes on top of `overlay`: cells, and the position of each row, -1 for none."""
     lying = _parts(changes)
     if overlay is None:
         return Overlay({c.key: c.type for c in columns}, lying) if lying else None
@@ -228,8 +230,8 @@ def _part(cells: CellChanges, positions: np.ndarray) -> Part:
 def _over(
     entries: tuple[SegmentEntry, ...], ranges: IdRanges, snapshot: Snapshot, changes: Sequence[CellChanges]
 ) -> list[np.ndarray]:
-    """For each of the changes the positions of its rows, -1 where one is gone or its segment holds them. All
-    are looked up together: many are of a single row."""
+    """For each change, the positions of its rows, -1 where the row is gone or its segment contains the
+    change. All are looked up together, because many are of a single row."""
     if not changes:
         return []
     sizes = [len(cells.ids) for cells in changes]
@@ -259,7 +261,7 @@ def _inserted(ids: np.ndarray, more: np.ndarray) -> np.ndarray:
 T = TypeVar("T")
 
 UNREADABLE = (EOFError, pa.ArrowException, OSError, ValueError, LookupError, TypeError)
-"""What damage may make of reading a catalog's entry, where it is not noticed as such."""
+"""The errors that reading a damaged entry of the catalog may raise if the damage is not detected earlier."""
 
 KEPT_OLD = 4
 REMEDY = "Verify the store to see all that is damaged, and restore a backup of it"
@@ -267,10 +269,10 @@ NO_TABLE = 0
 
 
 class Reader:
-    """Makes the states of one table. Any thread; what small commits left is parsed once.
+    """Reads the versions of one table. Any thread may use it; entries of small commits are parsed once.
 
-    Of old versions, the few last asked for are kept, so that paging through one is quick. `checks`: pending
-    entries are compared with their checksums when they are read.
+    The last few old versions are kept, so that paging through one is fast. `checks`: pending entries are
+    compared with their checksums when they are read.
     """
 
     def __init__(self, catalog: Catalog, table_id: int, readers: Readers, checks: bool = True) -> None:
@@ -290,16 +292,17 @@ class Reader:
 
     @property
     def table_id(self) -> int:
-        """The number of the table in the catalog; 0 for one that never came to be."""
+        """The id of the table in the catalog; 0 if its creation was rolled back."""
         return self._table_id
 
     @property
     def last_name(self) -> str:
-        """What the table was called when it was read last; also of one that is closed or gone."""
+        """The table's name when it was last read, even if the store is closed or the table is gone."""
         return self._name
 
     def forked(self) -> None:
-        """The thread that had the lock does not exist in the child; the catalog refuses to be used there."""
+        """Replace the lock in a forked child, where the thread that held it does not exist; the catalog
+        refuses to be used there."""
         self._lock = threading.RLock()
 
     def current(self) -> TableVersion:
@@ -315,13 +318,12 @@ class Reader:
             return state
 
     def version_at(self, version: int | None) -> TableVersion | None:
-        """What is in memory, if it is the table at `version`: no look at the catalog tells whether there is a
-        newer one."""
+        """The version in memory if it is `version`; does not check the catalog for a newer one."""
         state = self._current
         return state if state is not None and state.version == version else None
 
     def _cached_version(self, row: TableRow) -> TableVersion | None:
-        """The state in memory that is where the table is. A transaction begins with the committed one."""
+        """The version in memory that matches the table's row. A transaction starts from the committed one."""
         drafts = [self._draft] if row.draft and self._draft and self._draft.row.draft == row.draft else []
         for state in (*drafts, self._current):
             if state and (state.row.version, state.row.generation) == (row.version, row.generation):
@@ -329,14 +331,15 @@ class Reader:
         return None
 
     def settle(self, draft: int) -> None:
-        """The transaction with this number happened: what was read in it last is the table now."""
+        """Make what was read last in the transaction of this number the current version: it has been
+        committed."""
         with self._lock:
             if self._draft is not None and self._draft.row.draft == draft:
                 self._current = self._draft.of_row(replace(self._draft.row, draft=0))
             self._draft = None
 
     def at(self, version: int) -> TableVersion:
-        """The table as it was at `version`, which has to be one that is kept."""
+        """The table at `version`, which must be one that is kept."""
         with self._lock:
             newest = self.current()
             if version == newest.version:
@@ -352,13 +355,14 @@ class Reader:
             return self._old[version]
 
     def advance(self, before: TableVersion, after: TableVersion) -> None:
-        """Take `after`, which a commit of this process made of `before`, unless the table moved on since."""
+        """Make `after` the current version: a commit of this process made it from `before`. Does nothing if
+        the table has changed since."""
         with self._lock:
             if before is self._current or before is self._draft:
                 self._keep(after)
 
     def forget(self) -> None:
-        """Let go of everything held: it may have been taken back, or its files are to be removed."""
+        """Forget everything in memory, because it was rolled back or its files are to be removed."""
         with self._lock:
             self._current = self._draft = None
             self._old.clear()
@@ -371,7 +375,8 @@ class Reader:
             self._old.clear()
 
     def abandon(self) -> None:
-        """The table was never created: every later use raises so, also when another table gets its number."""
+        """Make every later use raise, because the table's creation was rolled back, even if another table
+        gets its id."""
         self._table_id = NO_TABLE
         self.forget()
 
@@ -382,8 +387,8 @@ class Reader:
             self._current = state
 
     def _loaded(self, version: int | None) -> TableVersion:
-        """The state at a version, None for the newest. It is claimed before it is looked up, and looked up
-        again if files were removed in between."""
+        """Read a version, None for the newest. It is claimed first, and read again if files were removed in
+        between."""
         self._catalog.refuse_replaced()
         while True:
             row, removals = self._row(), self._catalog.removals()
@@ -398,7 +403,7 @@ class Reader:
             return self._load(version, row)
         except UNREADABLE as error:
             raise StoreProblem(
-                f"{self._name}: what the catalog says of it cannot be read",
+                f"{self._name}: its entries in the catalog cannot be read",
                 f"{type(error).__name__}: {error}",
                 REMEDY,
             ) from error
@@ -423,7 +428,7 @@ class Reader:
         return {(column, key): (entry, value) for entry, column, key, value in rows}
 
     def _all_cells(self, version: int) -> dict[tuple[str, int], CellChanges]:
-        """In the order they were made."""
+        """All changed cells, in the order in which they were made."""
         loose = self._valid("pending_cells", version, ("made", "entry"))
         files = self._valid("change_files", version, ("made", "entry", "path", "rows", "names", "checksum"))
         entries = [(made, "pending_cells", entry, self._cells(entry)) for made, entry in loose]
@@ -435,7 +440,7 @@ class Reader:
         return {(kind, entry): cells for _, kind, entry, cells in entries}
 
     def _forget_all_but(self, state: TableVersion) -> None:
-        """Keep in memory only what the newest state is made of."""
+        """Keep only the entries that the newest version uses."""
         used = {("pending_rows", h.entry) for h in state.segment_entries} | state.cells.keys()
         used |= {("deletions", e) for e in state.deletions}
         self._parsed = {key: v for key, v in self._parsed.items() if key in used or key[0] == "columns"}
@@ -444,7 +449,7 @@ class Reader:
     def _row(self) -> TableRow:
         row = self._catalog.table(self._table_id)
         if row is None:
-            raise StoreProblem(f"{self._name}: the table is gone", "it was dropped", "Ask for another table")
+            raise StoreProblem(f"{self._name}: the table is gone", "it was dropped", "Use another table")
         self._name = row.name
         return row
 
@@ -480,15 +485,15 @@ class Reader:
         return tuple(entries)
 
     def _refuse_doubled(self, row: TableRow, paths: Sequence[str]) -> None:
-        """Raises `DamagedStore` for a file that would show its rows twice, under whichever ids."""
+        """Raise `DamagedStore` for a file that is entered twice, whose rows would appear twice."""
         if len(set(paths)) < len(paths):
             ((path, times),) = Counter(paths).most_common(1)
             what = f"{row.name}: the data file {path} is part of it {times} times"
             raise DamagedStore(what, f"{self._catalog.path} says so", REMEDY)
 
     def _refuse_impossible(self, row: TableRow, entries: Sequence[SegmentEntry]) -> None:
-        """Raises `DamagedStore` where segments cannot have the rows that the catalog says: arrays of rows and
-        ids are made of these numbers, and a file that is named twice would show its rows twice."""
+        """Raise `DamagedStore` where segments cannot have the rows that the catalog claims: arrays of rows
+        and ids are sized by these numbers, and overlapping segments would show rows twice."""
         behind = 0
         for each in entries:
             rows, what = each.segment.num_rows, ""
@@ -498,7 +503,7 @@ class Reader:
                 ids = f"{each.first_id} to {each.last_id}"
                 what = f"{each.kind} {each.entry} has {rows} rows of the {ID}s {ids}"
             elif each.last_id >= row.next_id:
-                what = f"rows up to {ID} {each.last_id} are there, but the next to be given is {row.next_id}"
+                what = f"rows up to {ID} {each.last_id} exist, but the next id is {row.next_id}"
             if what:
                 raise DamagedStore(f"{row.name}: {what}", f"{self._catalog.path} says so", REMEDY)
             behind = each.last_id + 1
@@ -532,7 +537,7 @@ class Reader:
         )
 
     def _pending(self, kind: str, entry: int, columns: tuple[str, ...]) -> tuple[Any, ...]:
-        """Raises `StoreProblem` where the entry is not the one that was written."""
+        """Read a pending entry; raise `StoreProblem` if its checksum differs."""
         checked = CHECKED[kind]
         *values, checksum = self._catalog.entry(kind, entry, (*columns, "checksum"))
         is_checked = self._checks and checksum
@@ -545,7 +550,7 @@ class Reader:
         return tuple(values)
 
     def _batch_columns(self, columns: str) -> BatchColumns:
-        """Of the entries listed, which most batches of a table have alike."""
+        """The columns of the entries listed, which are the same for most batches of a table."""
         if columns not in self._columns_of:
             self._columns_of[columns] = BatchColumns.of(self._catalog.path, columns, self._entry_type)
         return self._columns_of[columns]
@@ -558,7 +563,7 @@ class Reader:
         return self._parse_once("columns", entry, read)
 
     def _parse_once(self, kind: str, entry: int, parse: Callable[[], T]) -> T:
-        """Entries never change, so each is read once."""
+        """Parse an entry once: entries never change."""
         if (kind, entry) not in self._parsed:
             self._parsed[kind, entry] = parse()
         value: T = self._parsed[kind, entry]
@@ -566,14 +571,14 @@ class Reader:
 
 
 def _refuse_doubles(table: str, columns: Sequence[Column]) -> None:
-    """Raises `DamagedStore` where two columns are called alike, or have the same id: a file of both could not
-    be read again."""
+    """Raise `DamagedStore` where two columns have the same name or id: a file with both could not be read
+    back."""
     names: set[str] = set()
     keys = {ID_COLUMN.key}
     for column in columns:
-        what = f"two columns are called '{column.name:.60}'" if column.name in names else ""
+        what = f"two columns have the name '{column.name:.60}'" if column.name in names else ""
         if column.key in keys:
-            what = f"column '{column.name:.60}' has the id {column.key} of another"
+            what = f"column '{column.name:.60}' has the same id {column.key} as another"
         if what:
             raise DamagedStore(
                 f"{table}: {what}", "The catalog was changed by another program", "Restore a backup"

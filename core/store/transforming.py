@@ -1,4 +1,4 @@
-"""What a function computes of the rows of a table, a batch at a time, as a change."""
+"""Applies a function to the rows of a table, a batch at a time, as a change."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def transform_change(
     message: str,
     job: Job,
 ) -> Change:
-    """The rows that `where` chooses with the columns that `function` makes of theirs."""
+    """Set the columns that `function` computes in the rows that `where` selects."""
     chosen = state.columns if columns is None else state.snapshot.select(columns)
     result = _TransformResult()
     for rows in _batches(state, chosen, where, job):
@@ -52,7 +52,7 @@ def transform_change(
 
 
 class _TransformResult:
-    """What the function made, of rows that it changed; `changed` are the columns it did."""
+    """The function's results for rows that it changed; `changed` are the columns that changed."""
 
     def __init__(self) -> None:
         self.ids: list[np.ndarray] = []
@@ -62,7 +62,7 @@ class _TransformResult:
         self._computes = False
 
     def look(self, rows: pa.Table, values: pa.Table) -> None:
-        """Note the columns that the function was given and left out, and whether it made any array itself."""
+        """Note which columns the function left out, and whether it computed any array itself."""
         known = dict(zip(rows.column_names, rows.columns, strict=True))
         self._left_out |= dict.fromkeys(name for name in known if name not in values.column_names)
         columns = zip(values.column_names, values.columns, strict=True)
@@ -70,12 +70,12 @@ class _TransformResult:
         self._computes |= not values.num_columns or any(computed)
 
     def refuse_columns_left_out(self, table: str) -> None:
-        """Raise `BadData` where all that the function did was to leave columns out."""
+        """Raise `BadData` if the function only left columns out."""
         if self._left_out and not self._computes:
             names = list(self._left_out)
             raise BadData(
                 f"{table}: the function leaves out column '{names[0]}' and changes nothing else",
-                "columns that it does not give back stay as they are",
+                "columns that it does not return stay as they are",
                 f"Use table.columns.drop({', '.join(map(repr, names))})",
             )
 
@@ -93,7 +93,7 @@ class _TransformResult:
 
 
 def _shared(one: pa.ChunkedArray, other: pa.ChunkedArray) -> bool:
-    """Whether two columns are the same memory: nobody computed either of the other."""
+    """Whether two columns share their memory, so that neither was computed."""
     return one.type.equals(other.type) and _addresses(one) == _addresses(other)
 
 
@@ -105,7 +105,7 @@ def _addresses(values: pa.ChunkedArray) -> list[tuple[int, int, list[int]]]:
 def _batches(
     state: TableVersion, columns: tuple[Column, ...], where: Filter | None, job: Job
 ) -> Iterator[pa.Table]:
-    """The columns, with `_id` behind them."""
+    """Yield batches of the columns, with `_id` as the last one."""
     with_ids = (*columns, ID_COLUMN)
     if where is None:
         yield from (table for table in tables(state.snapshot, with_ids, job) if table.num_rows)
@@ -139,7 +139,7 @@ def _add(
 def _cells_before(
     state: TableVersion, rows: pa.Table, count: int, names: list[str], ids: np.ndarray
 ) -> dict[str, pa.Array]:
-    """What the columns of these names hold now; the function may make others than it was given."""
+    """The current values of these columns, which may include others than the function was given."""
     others = [c for c in state.columns if c.name in names and c.name not in rows.column_names[:count]]
     more = take_rows(state.snapshot, state.locate(ids), others) if others else rows.select([])
     cells = {name: rows.column(i) for i, name in enumerate(rows.column_names[:count]) if name in names}
@@ -159,12 +159,12 @@ def _call(table: str, function: Function, rows: pa.Table, ids: np.ndarray) -> pa
         ) from error
     if values.num_columns and values.num_rows != len(ids):
         raise BadData(
-            f"{table}: the function gave {values.num_rows} rows back for the {len(ids)} of {where}",
+            f"{table}: the function returned {values.num_rows} rows for the {len(ids)} of {where}",
             "Each row needs its own value",
-            "Give as many as there are, in the same order",
+            "Return as many rows as it gets, in the same order",
         )
     if ID not in values.column_names:
         return values
     if ID not in rows.column_names or not values.column(ID).equals(rows.column(ID)):
-        raise BadData(f"{table}: the function changed {ID} at {where}", "it is how rows are found")
+        raise BadData(f"{table}: the function changed {ID} at {where}", "it identifies the row")
     return values.drop_columns([ID])

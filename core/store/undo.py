@@ -1,4 +1,4 @@
-"""What an undo or a redo of a table takes back or brings back, found from its newest commit backwards."""
+"""Finds what an undo or redo of a table takes back or brings back, from its newest commit backwards."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ COMMITS_A_READ = 32
 Counts = tuple[int, int, int]
 """Rows inserted, updated and deleted."""
 NOTHING = 0
-"""The version before a table's first: nothing was valid then, no column and no row."""
+"""The version before a table's first, in which it had no columns and no rows."""
 FOLLOWS = ("undo", "redo")
-"""Commits that go along the history, and add nothing to it."""
+"""Kinds of commits that move along the history without adding to it."""
 
 
 @dataclass(frozen=True)
 class Restored:
-    """The version whose content is wanted again, what brings it back, and what that changes."""
+    """A version to restore: its number, a description, and the counts of changed rows."""
 
     version: int
     about: str
@@ -27,7 +27,7 @@ class Restored:
 
 
 class CommitLog:
-    """The commits of a table as they are now, of which only those are read that somebody looks at."""
+    """The commits of a table, read only as far as needed."""
 
     def __init__(self, table: str, table_id: int, catalog: Catalog) -> None:
         self._table, self._table_id, self._catalog = table, table_id, catalog
@@ -47,7 +47,7 @@ class CommitLog:
             place += 1
 
     def at(self, version: int) -> Commit | None:
-        """None for one that expired."""
+        """The commit of a version; None if it has expired."""
         if self._newest and version >= self._newest[-1].version:
             return self._by_version.get(version)
         commits = self._read(1, version + 1)
@@ -58,13 +58,13 @@ class CommitLog:
         return next(self.from_newest())
 
     def origin(self, commit: Commit) -> Commit:
-        """The commit that made this one's content; itself where that one has expired."""
+        """The commit that made this one's content; this one itself if that has expired."""
         if commit.kind not in FOLLOWS or commit.restores is None:
             return commit
         return self.at(commit.restores) or commit
 
     def group(self, commit: Commit) -> list[Commit]:
-        """The commits of this one's transaction, which ends with it, the first one first."""
+        """The commits of this table in the transaction that ends with this one, in order."""
         commits = [commit]
         while commit.transaction_id is not None:
             before = self.at(commits[-1].version - 1)
@@ -79,9 +79,10 @@ class CommitLog:
 
 
 def undo_target(log: CommitLog) -> Commit | None:
-    """The commit that an undo takes back, with all of its transaction: whose content the table has.
+    """The commit that an undo takes back, with all of its transaction: the one that made the current content.
 
-    A commit that made the table is taken back as part of a transaction alone."""
+    The commit that created the table is taken back only as part of a transaction.
+    """
     newest = newest_change(log)
     first = log.group(newest)[0]
     made_here = _makes_table(first) and first.transaction_id is not None
@@ -90,8 +91,8 @@ def undo_target(log: CommitLog) -> Commit | None:
 
 
 def redo_target(log: CommitLog) -> Commit | None:
-    """The commit that a redo brings back: the last one undone and not done over. What was undone before
-    versions that expired is not known."""
+    """The commit that a redo brings back: the last one undone and not redone. None if it was undone before
+    versions that have expired."""
     done_over = 0
     for commit in log.from_newest():
         before = log.at(commit.version - 1) if commit.kind in FOLLOWS else None
@@ -107,12 +108,12 @@ def redo_target(log: CommitLog) -> Commit | None:
 
 
 def newest_change(log: CommitLog) -> Commit:
-    """The commit whose content the table has."""
+    """The commit that made the table's current content."""
     return log.origin(log.newest)
 
 
 def undo_of(log: CommitLog, undone: Commit) -> Restored:
-    """What undoing this commit, with all of its transaction, restores."""
+    """The version that undoing this commit, with all of its transaction, restores."""
     commits = log.group(undone)
     inserted, updated, deleted = _counts(commits)
     if _makes_table(commits[0]):
@@ -123,8 +124,8 @@ def undo_of(log: CommitLog, undone: Commit) -> Restored:
 
 
 def leads_back_to(version: int, log: CommitLog) -> bool:
-    """Whether undoing one change of this table alone after the other leads to the content of a version, which
-    the table does not have already."""
+    """Whether undoing changes of this table alone, one after another, leads to the content of a version that
+    differs from the current one."""
     commit, target = newest_change(log), log.at(version)
     content = None if target is None else log.origin(target)
     if content is None or commit.version == content.version:
@@ -138,7 +139,7 @@ def leads_back_to(version: int, log: CommitLog) -> bool:
 
 
 def redo_of(log: CommitLog, redone: Commit) -> Restored:
-    """What redoing this commit, with all of its transaction, restores."""
+    """The version that redoing this commit, with all of its transaction, restores."""
     return Restored(redone.version, redone.message, _counts(log.group(redone)))
 
 

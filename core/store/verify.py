@@ -1,4 +1,4 @@
-"""Whether a store is whole: its catalog and write-ahead log, and that every file is what the catalog says."""
+"""Verifies a store: its catalog and write-ahead log, and that every file is what the catalog says."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from lamella.core.store.table_version import UNREADABLE, Reader, SegmentEntry, T
 
 
 def problems(state: TableVersion, damaged: Collection[Path]) -> Iterator[str]:
-    """Sentences; none when all is well. Values in files that are `damaged` are not looked at."""
+    """Yield problems as sentences. Values in files that are `damaged` are not checked."""
     for (kind, entry), cells in state.cells.items():
         in_cells = (*_cell_problems(state, cells), *_number_problems(state, cells.ids))
         yield from (f"{kind} {entry} {each}" for each in in_cells)
@@ -43,11 +43,11 @@ def problems(state: TableVersion, damaged: Collection[Path]) -> Iterator[str]:
 
 
 def _number_problems(state: TableVersion, ids: np.ndarray) -> Iterator[str]:
-    """Rows that were removed since may be named still, but never one that there cannot be."""
+    """Yield problems of ids: rows that were deleted since may still be named, but impossible ids may not."""
     if bool(np.any(ids[1:] <= ids[:-1])):
         yield f"names {ID}s that do not ascend"
     if len(ids) and (ids.min() < 0 or ids.max() >= state.row.next_id):
-        yield f"names a row that was never there: {ID} {ids.max() if ids.min() >= 0 else ids.min()}"
+        yield f"names a row that never existed: {ID} {ids.max() if ids.min() >= 0 else ids.min()}"
 
 
 def _cell_problems(state: TableVersion, cells: CellChanges) -> Iterator[str]:
@@ -60,7 +60,7 @@ def _cell_problems(state: TableVersion, cells: CellChanges) -> Iterator[str]:
 
 
 def _misfits(state: TableVersion, entry: SegmentEntry, damaged: Collection[Path]) -> Iterator[str]:
-    """Values of a segment that cannot be read as their columns' types."""
+    """Yield problems of values in a segment that cannot be read as their columns' types."""
     segment = entry.segment
     for column in state.columns:
         if not isinstance(segment, FileSegment):
@@ -78,7 +78,7 @@ def _memory_misfit(segment: MemorySegment, column: Column) -> Iterator[str]:
 
 
 def _file_misfit(segment: FileSegment, column: Column) -> Iterator[str]:
-    """A row group at a time; only a column of another type is read."""
+    """Check a column one row group at a time; it is read only if its type differs."""
     name, footer = segment.names.get(column.key), footer_of(segment.path)
     kind = column.type if name is None else footer.schema.field(name).type
     groups = range(footer.metadata.num_row_groups if _may_differ(kind, column) else 0)
@@ -107,8 +107,9 @@ LABELS = {"data_files": "data file", "change_files": "change file"}
 
 @dataclass(frozen=True)
 class Report:
-    """`problems` are sentences, none when all is well; the numbers say what was looked at. `strays` of the
-    problems a vacuum mends, and `indexes` the next use of the index; the others take a backup."""
+    """The result of a verification. `problems` are sentences, none if all is well; the numbers say what was
+    checked. Of the problems, a vacuum fixes the `strays`, and the next use of an index fixes the `indexes`;
+    the others need a backup."""
 
     problems: tuple[str, ...]
     tables: int
@@ -121,7 +122,7 @@ class Report:
 
     @property
     def damage(self) -> int:
-        """How many problems take a backup to mend."""
+        """The number of problems that need a backup."""
         return len(self.problems) - self.strays - self.indexes
 
     def __str__(self) -> str:
@@ -141,7 +142,7 @@ class Report:
 
 @dataclass(frozen=True)
 class NamedFile:
-    """A file as the catalog has it."""
+    """A file as described by the catalog."""
 
     kind: str
     path: str
@@ -154,9 +155,9 @@ class NamedFile:
 
 
 def verify(catalog: Catalog, tables: Sequence[int] | None, quick: bool, job: Job) -> Report:
-    """Look at these tables, or at the whole store for None. `quick` leaves the checksums out.
+    """Verify these tables, or the whole store for None. `quick` skips the checksums.
 
-    Damage is a problem in the report, never an error. Raises `StoreProblem` where the store was moved.
+    Damage is a problem in the report, never an error. Raises `StoreProblem` if the store was moved.
     """
     catalog.refuse_replaced()
     layout = Layout(catalog.path.parent)
@@ -167,7 +168,7 @@ def verify(catalog: Catalog, tables: Sequence[int] | None, quick: bool, job: Job
         verification.problems += [f"{catalog.path}: {problem}" for problem in catalog.integrity()]
         verification.problems += _used_up(catalog)
         verification.problems += [
-            f"{catalog.path}: holds a {kind} '{name:.60}', which Lamella never makes"
+            f"{catalog.path}: holds a {kind} '{name:.60}', which Lamella never creates"
             for kind, name in foreign_objects(catalog)
         ]
         not_checked = verification.stray_files(layout)
@@ -203,7 +204,7 @@ def _used_up(catalog: Catalog) -> list[str]:
 
 @dataclass
 class Verification:
-    """Problems found so far, and what was looked at."""
+    """The problems found so far, and counts of what was checked."""
 
     catalog: Catalog
     paths: StorePaths
@@ -217,7 +218,7 @@ class Verification:
     indexes: int = 0
 
     def table(self, row: TableRow) -> None:
-        """The files and pending entries of every version, and whether the newest fits together."""
+        """Check the files and pending entries of every version, and that the newest version is consistent."""
         named: list[NamedFile] = []
         self._noting(row, partial(self._collect, row, named))
         for done, file in enumerate(named):
@@ -234,23 +235,23 @@ class Verification:
         self._noting(row, partial(self._commits, row))
 
     def stray_files(self, layout: Layout) -> list[str]:
-        """Note files that no table names; answers what could not be looked at."""
+        """Note files that no table names; return sentences about what could not be checked."""
         try:
             strays = layout.strays(self.catalog.paths_on_disk)
         except DamagedStore as problem:
             self.problems.append(str(problem))
-            return ["Stray files were not looked for, because the catalog does not say which files it has."]
+            return ["Stray files were not looked for, because the catalog's list of files is damaged."]
         except OSError as error:
             return [f"Stray files were not looked for: {error}"]
         if strays is None:
             return ["Stray files were not looked for, because somebody is writing to the store."]
-        goes, stays = "no table names this file; vacuum removes it", "is none of the store's files, and stays"
+        goes, stays = "no table names this file; vacuum removes it", "does not belong to the store, and stays"
         self.problems += [f"{path}: {goes if self.paths.may_sweep(path) else stays}" for path in strays]
         self.strays = len(strays)
         return []
 
     def _noting(self, row: TableRow, look: Callable[[], Iterator[str]]) -> bool:
-        """Whether there was something to note."""
+        """Note the problems that `look` yields or raises; return whether there were any."""
         before = len(self.problems)
         try:
             for problem in look():
@@ -274,7 +275,7 @@ class Verification:
     def _file(self, file: NamedFile) -> Iterator[str]:
         path, label = self.paths.file(file.path), LABELS[file.kind]
         if not path.is_file():
-            if file.path in self.catalog.paths():  # it may have been let go of meanwhile
+            if file.path in self.catalog.paths():  # it may have been removed meanwhile
                 yield f"{label} {path} is missing"
             return
         size = path.stat().st_size
@@ -323,7 +324,7 @@ def _content(file: NamedFile, path: Path) -> Iterator[str]:
 
 
 def _id_problems(segment: FileSegment, file: NamedFile) -> Iterator[str]:
-    """A row group at a time."""
+    """Check the ids of a file, one row group at a time."""
     before, first = None, None
     for group in range(footer_of(segment.path).metadata.num_row_groups):
         ids = to_numpy(column_chunks(segment, group, [ID_COLUMN], into=None)[0])
@@ -346,30 +347,29 @@ def _counted(number: int, what: str) -> str:
     return f"{f'{number:,}' if number else 'no'} {what}{'' if number == 1 else 's'}"
 
 
-# A write-ahead log that lost commits: SQLite stops at the first frame that is not what was written, without
-# a word, and takes the log to end there. A crash leaves such a frame too, at the end of what was being
-# written: behind it is at most the one commit that nobody was told of. Two commits that follow from each
-# other behind a bad frame prove damage. Where fewer follow, damage cannot be told from a crash; so the loss
-# of the very last commit is never seen. The format is SQLite's (sqlite.org/fileformat2.html, "The Write-
-# Ahead Log"). A frame's checksum continues that of the frame before, so whether one follows from another
-# can be told without those before it.
+# Detecting lost commits in a write-ahead log: SQLite silently stops at the first invalid frame, and takes it
+# for the end of the log. A crash also leaves such a frame, at the end of what was being written; after it
+# comes at most the one commit that was never confirmed. Two consecutive commits after an invalid frame prove
+# damage. With fewer, damage cannot be told from a crash, so the loss of the very last commit goes undetected.
+# The format is SQLite's (sqlite.org/fileformat2.html, "The Write-Ahead Log"). A frame's checksum continues
+# that of the frame before, so two consecutive frames can be checked without those before them.
 HEADER_BYTES, FRAME_HEADER_BYTES = 32, 24
 MAGIC = 0x377F0682
-"""The last bit is set where the words that are summed are big-endian."""
+"""The last bit is set if the summed words are big-endian."""
 BLOCK_FRAMES, GUESSED_FRAMES = 1024, 16
 PROOF = 2
-"""So many commits behind a bad frame cannot be what a crash left."""
+"""This many commits after an invalid frame cannot come from a crash."""
 TRIES = 5
 _NOWHERE = (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG)
 _PAGE_SIZES = [1 << power for power in range(9, 17)]
 Words = np.ndarray
-"""Of 32 bits, whose sums and products are cut to as many."""
+"""Arrays of 32-bit words, whose sums and products wrap around."""
 
 
 def log_damage(catalog: Path) -> str | None:
-    """What is wrong with the log beside a catalog, as a sentence; None where nothing is. Nothing is written.
+    """Describe damage in the log beside a catalog; None if there is none. Writes nothing.
 
-    Others may write to it meanwhile: a frame that is bad is looked at again.
+    Others may write to the log meanwhile, so an invalid frame is checked again.
     """
     log, before = Path(f"{catalog}-wal"), None
     for _ in range(TRIES):
@@ -387,7 +387,8 @@ def log_damage(catalog: Path) -> str | None:
 
 @dataclass(frozen=True)
 class LogHeader:
-    """`order` is the byte order of the words that are summed; `checksum` what the first frame continues."""
+    """The header of a log. `order` is the byte order of the summed words; the first frame continues
+    `checksum`."""
 
     page_size: int
     order: str
@@ -401,17 +402,17 @@ def _damage(log: Path, catalog: Path) -> str | None:
         header = _header(content) if len(content) == HEADER_BYTES else None
         if header is not None:
             bad, lost = _lost_commits(file, header)
-            what = f"frame {bad + 1} is not what was written, so SQLite ends the log there"
+            what = f"frame {bad + 1} is damaged, so SQLite ends the log there"
         else:
             frames = file.read()
             guesses = _guesses(frames, catalog)
             lost = max((_lost_commits(BytesIO(frames), guess)[1] for guess in guesses), default=0)
-            what = "its beginning is not what was written, so SQLite passes over all of it"
-    return None if lost < PROOF else f"{log}: {what}; at least {lost} commits behind it are lost"
+            what = "its header is damaged, so SQLite ignores all of it"
+    return None if lost < PROOF else f"{log}: {what}; at least {lost} commits after it are lost"
 
 
 def _header(content: bytes) -> LogHeader | None:
-    """None for one that is not whole."""
+    """Parse a header; None if it is damaged."""
     words = np.frombuffer(content, ">u4")
     page_size = int(words[2])
     if int(words[0]) & ~1 != MAGIC or page_size not in _PAGE_SIZES:
@@ -425,7 +426,7 @@ def _header(content: bytes) -> LogHeader | None:
 
 
 def _guesses(frames: bytes, catalog: Path) -> Iterator[LogHeader]:
-    """What a header that is not whole may have said, by the catalog and the first frames."""
+    """Guess what a damaged header may have said, from the catalog and the first frames."""
     try:
         with catalog.open("rb") as file:
             page_size = int.from_bytes(file.read(18)[16:18], "big")
@@ -442,8 +443,8 @@ def _guesses(frames: bytes, catalog: Path) -> Iterator[LogHeader]:
 
 
 def _lost_commits(log: BinaryIO, header: LogHeader) -> tuple[int, int]:
-    """The number of the first bad frame from where the file stands, and of the most commits behind it that
-    follow from each other; (-1, 0) where none is bad."""
+    """The number of the first invalid frame from the current position, and the largest number of consecutive
+    commits after it; (-1, 0) if all are valid."""
     frame_bytes = FRAME_HEADER_BYTES + header.page_size
     before, number, bad, run, most = header.checksum, 0, -1, 0, 0
     while len(block := log.read(BLOCK_FRAMES * frame_bytes)) >= frame_bytes:
@@ -463,8 +464,8 @@ def _lost_commits(log: BinaryIO, header: LogHeader) -> tuple[int, int]:
 def _frames(
     frames: np.ndarray, header: LogHeader, before: tuple[int, int]
 ) -> tuple[np.ndarray, np.ndarray, tuple[int, int]]:
-    """For each frame: whether it follows from the one before, and whether it ends a commit. And the last
-    one's checksum."""
+    """For each frame, whether it follows from the one before, and whether it ends a commit; and the last
+    checksum."""
     headers = np.ascontiguousarray(frames[:, :FRAME_HEADER_BYTES]).view(">u4").astype(np.uint32)
     summed = np.concatenate([frames[:, :8], frames[:, FRAME_HEADER_BYTES:]], axis=1)
     words = summed.view(f"{header.order}u4").astype(np.uint32)
@@ -477,8 +478,8 @@ def _frames(
 
 
 def _sums(words: Words, earlier: Words | None = None) -> Words:
-    """SQLite's checksum of each row, which continues `earlier`: both sums of each, by what every word of the
-    row comes to in the end."""
+    """SQLite's checksum of each row, continuing `earlier`: both sums, computed from the weight of every
+    word."""
     first, second, start = _weights(words.shape[1] // 2)
     sums = words @ np.stack([first, second], axis=1)
     if earlier is not None:
@@ -489,7 +490,7 @@ def _sums(words: Words, earlier: Words | None = None) -> Words:
 
 @lru_cache(4)
 def _weights(pairs: int) -> tuple[Words, Words, Words]:
-    """How often each word is in the first and in the second sum, and how often the sums before are.
+    """The weights of each word in the first and second sum, and those of the previous sums.
 
     For a pair of words x, y the sums s, t become s + t + x and s + 2t + x + y.
     """

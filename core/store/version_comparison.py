@@ -1,4 +1,4 @@
-"""Two versions of a table as a comparison: rows by their `_id`, columns by their permanent ids."""
+"""Compares two versions of a table row by row: rows by their `_id`, columns by their permanent ids."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from lamella.core.store.table_version import TableVersion
 
 
 def compare_versions(before: TableVersion, after: TableVersion, job: Job) -> Comparison:
-    """What differs. Files that both versions have are not read. Blocks.
+    """Compare two versions. Files that both have are not read. Blocks.
 
-    A column that only one of them has is a difference of their schemas, and none of a row. Cells are compared
-    as they are stored.
+    A column that only one of them has is a difference of the schemas, not of rows. Cells are compared as
+    they are stored.
     """
     started, diff = time.perf_counter(), Diff(before, after)
     pairs = _pairs(before, after, diff)
@@ -50,7 +50,7 @@ def compare_versions(before: TableVersion, after: TableVersion, job: Job) -> Com
 
 
 def _pairs(before: TableVersion, after: TableVersion, diff: Diff) -> tuple[ColumnPair, ...]:
-    """With what is noted of the columns."""
+    """The pairs of columns, with their notes."""
     ours, theirs = _noted(before.snapshot), _noted(after.snapshot)
     pairs = [ColumnPair(None if was is None else ours[was.key], theirs[now.key]) for was, now in diff.pairs]
     known = {pair.before.key for pair in pairs if pair.before is not None}
@@ -69,7 +69,7 @@ def _count(
     tally: Tally,
     places: dict[int, int],
 ) -> np.ndarray:
-    """Which of the rows that both versions have differ in a column that both have."""
+    """Which rows of both versions differ in a column that both have."""
     changed = np.zeros(len(block.ids), bool)
     numbers = row_numbers(before, block.before), row_numbers(after, block.after)
     for column, different, earlier, later in diff.differing_cells(block):
@@ -80,7 +80,7 @@ def _count(
 
 
 def _places(before: TableVersion, after: TableVersion, removed: np.ndarray) -> np.ndarray:
-    """Before which row of the later version each removed one stands, by its `_id`."""
+    """For each removed row, the row of the later version that it would precede by its `_id`."""
     if not len(removed):
         return NO_IDS
     ids, snapshot, ranges = ids_at(before, removed), after.snapshot, after.ranges

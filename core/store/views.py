@@ -1,4 +1,5 @@
-"""Queries saved under names: those of a store in its catalog, those of files in a file of the user's."""
+"""Saved views: queries with names. Those of a store are in its catalog, those of files in a file of the
+user's."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ Find = Callable[[str], Source]
 
 
 class ViewedStore(Protocol):
-    """The store of the views."""
+    """What views need of their store."""
 
     @property
     def name(self) -> str: ...
@@ -42,11 +43,11 @@ class ViewedStore(Protocol):
 
 
 class StoreViews(Mapping[str, Query]):
-    """The views of a store by their names: `store.views.save("late", flights.where("delay > 60"))`, and
+    """The saved views of a store, by name: `store.views.save("late", flights.where("delay > 60"))`, and
     `store.views["late"].read()`.
 
-    They belong to the store, not to a version of it, and read the tables as they are when they are asked. A
-    table that is renamed keeps its views. One that asks for a table or column that is gone says so.
+    They belong to the store, not to a version, and read the tables as they are when the view is run. Views
+    follow renames of tables. A view of a table or column that is gone raises an error that says so.
     """
 
     def __init__(self, catalog: Catalog, store: ViewedStore) -> None:
@@ -65,25 +66,25 @@ class StoreViews(Mapping[str, Query]):
         return name in self._catalog.views.all()
 
     def get(self, name: str, default: Any = None) -> Any:
-        """`default` where there is no such view."""
+        """Return the view, or `default` if there is none."""
         if name not in self:
             return default
         return self[name]
 
     def __getitem__(self, name: str) -> Query:
-        """Raises `UnknownView`, and `StoreProblem` where a table that it asks for is gone."""
+        """Return the view; raise `UnknownView`, and `StoreProblem` if a table that it needs is gone."""
         definition = self.definition(name)
         try:
             return Query.of(definition, self._store.__getitem__)
         except UnknownTable as error:
             raise StoreProblem(
-                f"{self._place}: the view '{name}' cannot be asked",
+                f"{self._place}: the view '{name}' cannot be run",
                 str(error),
                 "Restore the table, or delete the view",
             ) from error
 
     def definition(self, name: str) -> dict[str, Any]:
-        """The query as `Query.to_json` gives it, whether it can be asked or not."""
+        """The query in the form of `Query.to_json`, whether it can be run or not."""
         texts = self._catalog.views.all()
         if text_of(name, f"{self._place}: the view's name") not in texts:
             raise UnknownView(name, self._place, list(texts))
@@ -97,7 +98,7 @@ class StoreViews(Mapping[str, Query]):
         return dict(saved)
 
     def of(self, table: str) -> list[str]:
-        """The names of those that begin with this table."""
+        """The names of the views that begin with this table."""
         names = []
         for name in self:
             with suppress(DamagedStore):
@@ -109,21 +110,21 @@ class StoreViews(Mapping[str, Query]):
         return names
 
     def layout(self, name: str) -> dict[str, Any]:
-        """How the columns of a view are shown, as it was saved with it; empty for nothing. Raises
+        """How the columns of a view are shown, as saved with it; empty if nothing was saved. Raises
         `UnknownView`."""
         return _layout_of(self.definition(name))
 
     def save(
         self, name: str, query: Query, replace: bool = False, layout: Mapping[str, Any] | None = None
     ) -> None:
-        """Save a query of tables of this store, and the `layout` of its columns as JSON. Raises `BadData` for
-        a query of others, and for a name that is taken unless it may `replace` what is there."""
+        """Save a query of this store's tables, with the `layout` of its columns as JSON. Raises `BadData` for
+        a query of other datasets, and for a name that is taken unless `replace` is given."""
         _refuse_name(name, self._place)
         for source in query.query().sources.values():
             if getattr(source, "store", self._store) is not self._store or source.name not in self._store:
                 raise BadData(
-                    f"{self._place}: '{source.name}' is not a table of it",
-                    "A view of a store asks for its tables alone",
+                    f"{self._place}: '{source.name}' is not one of its tables",
+                    "A view of a store can only use the store's tables",
                     "Import it first, or save the view for the file",
                 )
         definition = json.dumps(_with_layout(query.query().to_json(), layout))
@@ -133,13 +134,13 @@ class StoreViews(Mapping[str, Query]):
             transaction.views.save(name, definition)
 
     def delete(self, name: str) -> None:
-        """Raises `UnknownView`."""
+        """Delete a view; raise `UnknownView`."""
         with self._catalog.transaction() as transaction:
             self._refuse_unknown(name, transaction)
             transaction.views.drop(name)
 
     def rename(self, old: str, new: str) -> None:
-        """Raises `UnknownView`, and `BadData` for a name that is taken."""
+        """Rename a view; raise `UnknownView`, and `BadData` for a name that is taken."""
         _refuse_name(new, self._place)
         with self._catalog.transaction() as transaction:
             self._refuse_unknown(old, transaction)
@@ -158,12 +159,12 @@ class StoreViews(Mapping[str, Query]):
 
     def _name_conflict(self, name: str) -> BadData:
         return BadData(
-            f"{self._place} has a view '{name}' already", fix="Choose another name, or give replace=True"
+            f"{self._place} already has a view '{name}'", fix="Choose another name, or give replace=True"
         )
 
 
 def follow_rename(transaction: Transaction, old: str, new: str) -> None:
-    """A table is called otherwise from now on, in views too; those that cannot be read stay as they are."""
+    """Apply the rename of a table to the views; views that cannot be read stay as they are."""
     for name, text in transaction.views.all().items():
         with suppress(ValueError, RecursionError, BadQuery):
             definition = json.loads(text)
@@ -180,7 +181,7 @@ def follow_rename(transaction: Transaction, old: str, new: str) -> None:
 
 
 class FileViews:
-    """Views of files, in a JSON file of the user's: each by the paths of the files that it is of."""
+    """Saved views of files, in a JSON file of the user's, keyed by the paths of the files."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -189,14 +190,14 @@ class FileViews:
         return sorted(self._of(files))
 
     def query(self, name: str, files: Sequence[Path], find: Find) -> Query:
-        """`find` gives the datasets that it names. Raises `UnknownView`."""
+        """Return a view; `find` returns the datasets that it names. Raises `UnknownView`."""
         known = self._of(files)
         if name not in known:
             raise UnknownView(name, _first(files), sorted(known))
         return Query.of(known[name], find)
 
     def layout(self, name: str, files: Sequence[Path]) -> dict[str, Any]:
-        """Raises `UnknownView`."""
+        """How the columns of a view are shown; raises `UnknownView`."""
         known = self._of(files)
         if name not in known:
             raise UnknownView(name, _first(files), sorted(known))
@@ -210,18 +211,18 @@ class FileViews:
         replace: bool = False,
         layout: Mapping[str, Any] | None = None,
     ) -> None:
-        """Raises `BadData` for a query of several datasets, and for a name that is taken unless it may
-        `replace` what is there."""
+        """Save a view. Raises `BadData` for a query of several datasets, and for a name that is taken unless
+        `replace` is given."""
         _refuse_name(name, _first(files))
         if len(query.sources) > 1:
             raise BadData(
-                f"{_first(files)}: a view of a file asks for nothing else",
-                f"The query is of {', '.join(query.sources)}",
+                f"{_first(files)}: a view of a file can only use that file",
+                f"The query uses {', '.join(query.sources)}",
                 "Import the files into a store, and save the view there",
             )
         known = self._of(files)
         if name in known and not replace:
-            raise BadData(f"{_first(files)} has a view '{name}' already", fix="Choose another name")
+            raise BadData(f"{_first(files)} already has a view '{name}'", fix="Choose another name")
         self._write(files, {**known, name: _with_layout(query.to_json(), layout)})
 
     def delete(self, name: str, files: Sequence[Path]) -> None:
@@ -236,7 +237,7 @@ class FileViews:
         if old not in known:
             raise UnknownView(old, _first(files), sorted(known))
         if new != old and new in known:
-            raise BadData(f"{_first(files)} has a view '{new}' already", fix="Choose another name")
+            raise BadData(f"{_first(files)} already has a view '{new}'", fix="Choose another name")
         self._write(files, {new if name == old else name: definition for name, definition in known.items()})
 
     def _of(self, files: Sequence[Path]) -> dict[str, Any]:
@@ -286,7 +287,7 @@ def _refuse_name(name: str, place: str) -> None:
     text_of(name, f"{place}: the view's name")
     if not name.strip() or len(name) > LONGEST_NAME or not name.isprintable():
         raise BadData(
-            f"{place}: a view cannot be called {name[:60]!r}",
-            f"A name has 1 to {LONGEST_NAME} characters that can be seen",
+            f"{place}: a view cannot have the name {name[:60]!r}",
+            f"A name has 1 to {LONGEST_NAME} printable characters",
             "Choose another name",
         )

@@ -1,4 +1,4 @@
-"""What makes the commits of a table: few rows go into the catalog, many become data files as they come in."""
+"""Writes the commits of a table: a few rows go into the catalog, many become data files as they arrive."""
 
 from __future__ import annotations
 
@@ -70,9 +70,9 @@ Columns = tuple[Column, ...]
 
 
 def few_or_many(blocks: Iterator[RowBatch]) -> tuple[pa.Table | None, Iterator[RowBatch]]:
-    """All the rows as one table if they are few, else None; and an iterator over all of them.
+    """Return all rows as one table if they are few, else None; and an iterator over all of them.
 
-    The first thousands are looked at together, so that files are not begun with types that are too narrow.
+    The first thousands are examined together, so that files do not start with types that are too narrow.
     """
     head: list[RowBatch] = []
     while sum(b.num_rows for b in head) <= FIRST_ROWS and (block := next(blocks, None)) is not None:
@@ -86,7 +86,8 @@ def few_or_many(blocks: Iterator[RowBatch]) -> tuple[pa.Table | None, Iterator[R
 
 
 def _left_out(head: Sequence[RowBatch], names: Sequence[str]) -> Mapping[str, np.ndarray] | None:
-    """Of the rows of all these; a block that lacks a column leaves it out in each of its rows."""
+    """For each column, which of the rows leave it out; a block that lacks a column leaves it out in every
+    row."""
     if len(head) == 1:
         return head[0].left_out
     noted = dict.fromkeys(name for block in head for name in block.left_out or ())
@@ -103,8 +104,8 @@ def _left_out(head: Sequence[RowBatch], names: Sequence[str]) -> Mapping[str, np
 
 
 def catalog_change(plan: ColumnPlan, columns: Columns, rows: pa.Table, message: str) -> Change:
-    """A change that keeps the rows, which are as the plan says, in the catalog; `columns` are the table's
-    afterwards."""
+    """Build a change that stores `rows`, which match `plan`, in the catalog; `columns` are the table's
+    columns afterwards."""
     return Change(message, columns, rows=(plan.by_key(rows), rows.num_rows), inserted=rows.num_rows)
 
 
@@ -121,7 +122,8 @@ def rows_of(change: Change) -> RowBatch:
 
 
 class TableWriter:
-    """Commits of one table. A commit whose base moved on is staged again, so none is lost."""
+    """Writes the commits of one table. A commit that another one overtook is staged again, so none is
+    lost."""
 
     def __init__(self, catalog: Catalog, layout: Layout, table_id: int, reader: Reader) -> None:
         self._catalog, self._layout, self._reader = catalog, layout, reader
@@ -130,11 +132,12 @@ class TableWriter:
         self.upkeep = Upkeep(catalog, layout, table_id, reader, self._retries)
 
     def refuse_inside_change(self) -> None:
-        """Raises `StoreProblem` in a function that computes the values of a change of this table."""
+        """Raise `StoreProblem` if called from a function that computes the values of a change of this
+        table."""
         self._retries.refuse_inside()
 
     def follow_casts(self, before: TableVersion, job: Job) -> None:
-        """Have the indexes of columns that were cast since `before` follow them."""
+        """Move the indexes of columns that were cast since `before` to the new columns."""
         if follow(self._catalog, before, self._reader.current()):
             self.upkeep.index_new_files(job)
 
@@ -145,7 +148,7 @@ class TableWriter:
     def insert(
         self, blocks: Iterator[RowBatch], message: str, job: Job, expected_version: int | None = None
     ) -> Commit:
-        """Few rows go into the catalog, more are written while they come in."""
+        """Insert rows: a few go into the catalog, more are written to files as they arrive."""
         started = time.perf_counter()
         few, rows = few_or_many(blocks)
         if few is not None:
@@ -188,10 +191,10 @@ class TableWriter:
         started: float | None = None,
         expected_version: int | None = None,
     ) -> Commit:
-        """Stage what `build` makes of the table's state, and make it the next version.
+        """Stage the change that `build` makes of the table's state, and make it the next version.
 
-        A change of nothing makes no version. Nothing is left on disk when it fails or is cancelled. Raises
-        `VersionConflict` when the table is not, or no longer, at the version given.
+        An empty change makes no version. If it fails or is cancelled, nothing is left on disk. Raises
+        `VersionConflict` when the table is not, or no longer, at `expected_version`.
         """
         begun = time.perf_counter() if started is None else started
 
@@ -217,10 +220,10 @@ class TableWriter:
         job: Job,
         expected_version: int | None = None,
     ) -> Commit | None:
-        """Many rows that are given whole, and found by one column, become files while they come in.
+        """Replace many complete rows, found by one column: they are written to files as they arrive.
 
-        `by_key`: structs were given as dicts, which may lack fields. None, and nothing changed, where a row
-        or cell is left out, or another commit came first.
+        `by_key`: structs were given as dicts, which may lack fields. Returns None, and changes nothing,
+        where a row or cell is left out, or another commit came first.
         """
         started = time.perf_counter()
         if fits_in_catalog(blocks):
@@ -245,7 +248,7 @@ class TableWriter:
         return done
 
     def restore(self, kind: str, target: Callable[[TableVersion], Restored], message: str = "") -> Commit:
-        """A commit whose content is an earlier version's again; `target` is asked for each attempt."""
+        """Commit the content of an earlier version again; `target` is called for each attempt."""
         started = time.perf_counter()
 
         def attempt(state: TableVersion) -> Commit:
@@ -302,7 +305,7 @@ class TableWriter:
     def _commit(
         self, state: TableVersion, change: Change, staged: Staged, staging: Staging | None, started: float
     ) -> Commit:
-        """Files are made durable before the catalog's lock is taken."""
+        """Commit a staged change. Files are made durable before the catalog's lock is taken."""
         self._refuse_missing_files(state)
         version = state.version + 1
         counts = (change.inserted, change.num_updated, len(change.deleted))
@@ -347,7 +350,7 @@ class TableWriter:
 
     @contextmanager
     def _staging(self) -> Iterator[Staging]:
-        """A staging folder; ids that were taken for what is in it are given up with it."""
+        """Provide a staging folder; if the block fails, ids taken for its rows are released."""
         with self._layout.stage() as staging:
             try:
                 yield staging
@@ -356,19 +359,21 @@ class TableWriter:
                 raise
 
     def _give_up_ids(self, staging: Staging) -> None:
-        """Those that stay, for want of room say, are forgotten when the store is opened next."""
+        """Release ids that were taken for staged rows. Where that fails, such as on a full disk, they are
+        released when the store is next opened."""
         try:
             if self._catalog.ids_under_way(self._table_id):
                 with self._catalog.transaction() as transaction:
                     transaction.ids_arrived(self._table_id, staging.name, range(0))
         except LamellaError as error:
-            log.warning("%s: ids taken for rows that did not come stay reserved: %s", staging.name, error)
+            log.warning("%s: ids taken for rows that were not written stay reserved: %s", staging.name, error)
 
 
 def _enter_small(
     catalog_entries: CatalogEntries, state: TableVersion, change: Change, entries: dict[int, int]
 ) -> TableVersion | None:
-    """Enter what stays in the catalog; the next state, where it follows from this one without looking."""
+    """Enter what stays in the catalog. Returns the next state where it can be derived without reading the
+    catalog."""
     version = state.version + 1
     following: TableVersion | None = state
     if change.rows is not None:
@@ -387,7 +392,7 @@ def _enter_small(
 
 def _refuse_changed_columns(state: TableVersion, before: TableVersion) -> TableVersion:
     if state.column_entries != before.column_entries:
-        raise BadData(f"{state.row.name}: its columns changed while rows came in", fix="Insert them again")
+        raise BadData(f"{state.row.name}: its columns changed during the insert", fix="Insert the rows again")
     return state
 
 
@@ -396,8 +401,8 @@ def _as_commit(state: TableVersion, row: tuple[object, ...], given_ids: tuple[ra
 
 
 class Intake:
-    """Many rows become data files of a table that has the columns `have`; each block may add columns or
-    widen them, and the next file is written that way."""
+    """Turns many rows into data files of a table that has the columns `have`. A block may add columns or
+    widen them; the next file is written accordingly."""
 
     def __init__(
         self,
@@ -415,7 +420,8 @@ class Intake:
         self._ids = range(0)
 
     def change(self, blocks: Iterable[RowBatch], staging: Staging, message: str, job: Job) -> Change:
-        """Raises `BadData` where a column widened and a value that was written before does not fit."""
+        """Write the rows of all blocks; return the change. Raises `BadData` where a column widened and a
+        value that was written before does not fit."""
         done = 0
         with Encoder(FileSeries(staging, end_at_gaps=True)) as encoder:
             for block in blocks:
@@ -436,7 +442,8 @@ class Intake:
             start += len(ids)
 
     def _met(self, block: RowBatch) -> RowBatch:
-        """The block, in the types of older columns where its values fit them; columns widen for the rest."""
+        """Return the block in the types of existing columns where its values fit; columns widen for the
+        rest."""
         known = {c.name: c.type for c in self._file_columns}
         if all(known.get(field.name) == field.type for field in block.schema):
             return block
@@ -453,7 +460,8 @@ class Intake:
         return block
 
     def _next_ids(self, most: int) -> range:
-        """Ids are taken in lots, so that an insert of a million rows asks the catalog ten times."""
+        """Return the next ids, `most` at most. They are taken in batches, so that an insert of a million rows
+        asks the catalog only about ten times."""
         if not self._ids:
             first = self._take_ids(ROWS_A_GROUP)
             self._ids = range(first, first + ROWS_A_GROUP)
@@ -465,7 +473,7 @@ def refuse_ids(table: str, schema: pa.Schema) -> None:
     if schema.get_field_index(ID) >= 0:
         raise BadData(
             f"{table}: the rows bring their own {ID}",
-            "ids are given by the table",
+            "the table assigns ids",
             "Leave that column out, or rename it to keep its values",
         )
 

@@ -40,7 +40,7 @@ def test_compact_says_what_became_of_each_table(store: Path, capsys: pytest.Capt
     assert cli.main(["compact", str(store)]) == 0
     assert "trips: 1 file (" in capsys.readouterr().out
     assert cli.main(["compact", str(store), "trips"]) == 0
-    assert capsys.readouterr().out == "trips: in good order already, 1 file\n"
+    assert capsys.readouterr().out == "trips: nothing to compact, 1 file\n"
 
 
 def test_verify_tells_damage_by_its_exit_code(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -108,7 +108,7 @@ def test_verify_tells_of_a_damaged_log_before_anybody_writes_over_it(
     content = log.read_bytes()
     for _ in range(2):
         assert cli.main(["verify", str(tmp_path / "crashed")]) == cli.DAMAGED
-        assert "commits behind it are lost" in capsys.readouterr().out
+        assert "commits after it are lost" in capsys.readouterr().out
     assert log.read_bytes() == content
 
 

@@ -1,4 +1,4 @@
-"""Who may write a catalog: its two connections, its lock, and the room that commits need on the disk."""
+"""Access to a catalog: its two connections, its write lock, and the disk space that commits need."""
 
 from __future__ import annotations
 
@@ -35,17 +35,19 @@ from lamella.core.store.paths import CATALOG, NO_FILE, FileIdentity, StorePaths,
 LEAST_BYTES, MOST_BYTES = 128 << 10, 1 << 20
 LEAST_RESERVE, MOST_RESERVE = 256 << 10, 4 << 20
 FRAME_BYTES = 24 + 4096
-"""Of a page of a catalog, as the log holds it: its header is never all zeros."""
+"""The size of one page in the log, with its header, which is never all zeros."""
 
 log = logging.getLogger(__name__)
 
 
 class LogRoom:
-    """Of the log beside a catalog. One thread at a time, which has the catalog's write lock.
+    """Reserves space in a catalog's write-ahead log. Only the thread that has the catalog's write lock may
+    use it.
 
-    Zeros are no frames: one is valid only with the salts and the checksum that follow from the log's header
-    (sqlite.org/fileformat2.html, "The Write-Ahead Log"), so SQLite stops there, as it does where frames of an
-    earlier round follow. Only who has the lock lengthens the file, so nobody's frames are written over.
+    The reserved space is zeros, and zeros are no frames: a frame is valid only with the salts and the
+    checksum that follow from the log's header (sqlite.org/fileformat2.html, "The Write-Ahead Log"), so
+    SQLite stops there, as it does at frames of an earlier round. Only the holder of the lock extends the
+    file, so no frames are overwritten.
     """
 
     def __init__(self, catalog: Path) -> None:
@@ -53,10 +55,10 @@ class LogRoom:
         self._bytes = 0
 
     def keep(self) -> FileIdentity:
-        """Twice the log, within bounds, where it was outgrown; the commit's own sync makes it durable. Before
-        the first commit the log is empty, so a process that makes only one does without.
+        """Double the log, within bounds, if commits have outgrown it; the commit's own sync makes that
+        durable. Before the first commit the log is empty, so a process that makes only one reserves nothing.
 
-        Where none can be made, commits do without too. Answers which file the log is.
+        If no space can be reserved, commits work without. Returns the identity of the log file.
         """
         identity = NO_FILE
         try:
@@ -72,8 +74,8 @@ class LogRoom:
         return identity
 
     def _lengthened(self, size: int, by: int) -> int:
-        """The log's new size. It stays as it is where somebody else made room, of whichever process, and on a
-        full disk: the last of the room is for commits."""
+        """Extend the log; return its new size. It stays as it is if another process has already reserved
+        space, or if the disk is full: the last of the space is for commits."""
         whole = False
         with self._log.open("r+b", buffering=0) as file:
             file.seek(max(0, size - FRAME_BYTES))
@@ -88,36 +90,36 @@ class LogRoom:
 
 
 class Reserve:
-    """A file that takes room until a full disk stands in the way of giving room back: to drop a table, or to
-    let versions expire, first takes room in the catalog's log, for every page that changes."""
+    """A file that reserves disk space for operations that free space: dropping a table, or expiring versions,
+    first needs space in the catalog's log for every page that changes."""
 
     def __init__(self, paths: StorePaths) -> None:
         self._path, self._catalog = paths.reserve, paths.catalog
 
     def keep(self) -> None:
-        """See to it that there is one that is large enough, or as large as the disk has room for."""
+        """Make sure that the file exists and is large enough, or as large as the disk allows."""
         try:
             size = min(max(LEAST_RESERVE, self._catalog.stat().st_size), MOST_RESERVE)
             if self._path.exists() and self._path.stat().st_size >= size:
                 return
         except OSError as error:
-            log.info("%s: no room is kept back for a full disk: %s", self._path, error)
+            log.info("%s: no space is reserved for a full disk: %s", self._path, error)
             return
         if not any(self._reserve_room(size * eighths // 8) for eighths in range(8, 0, -1)):
-            log.info("%s: the disk has no room that could be kept back", self._path)
+            log.info("%s: the disk has no space to reserve", self._path)
 
     def _reserve_room(self, size: int) -> bool:
         self.release()
         try:
             with self._path.open("xb") as file:
-                file.write(os.urandom(size))  # zeros take no room where a file system compresses
+                file.write(os.urandom(size))  # zeros would take no space on a compressing file system
         except OSError:
             self.release()
             return False
         return True
 
     def release(self) -> bool:
-        """Give its room back; whether there was any."""
+        """Remove the file; return whether it existed."""
         try:
             self._path.unlink()
         except OSError:
@@ -131,10 +133,10 @@ T = TypeVar("T")
 
 
 class CatalogAccess:
-    """Opens or makes the file; subclasses know what is in it.
+    """Opens or creates the catalog file; subclasses know its content.
 
-    Reads have a connection of their own, so they never wait for a write, of this process or another. A thread
-    that is in a transaction reads through it, and so what it wrote there.
+    Reads have a connection of their own, so they never wait for a write of this process or another. A thread
+    in a transaction reads through the transaction, and so sees what it wrote there.
     """
 
     def __init__(self, folder: Path, read_only: bool = False, busy_seconds: float = BUSY_SECONDS) -> None:
@@ -151,14 +153,14 @@ class CatalogAccess:
         self._identity, self._log_identity = file_identity(self._place), NO_FILE
 
     def read_apart(self) -> None:
-        """From now on reads have their own connection; the file has to be a catalog by then."""
+        """Give reads their own connection from now on; the file must be a catalog by then."""
         if not self.read_only:
             self._reader = self._connect()
             self._reader.execute("PRAGMA query_only = ON")
 
     def refuse_replaced(self) -> None:
-        """Raise `StoreProblem` where the catalog's path leads to another file than the one that is open or to
-        none: what is committed would be lost, and what is swept another store's."""
+        """Raise `StoreProblem` if the catalog's path no longer leads to the open file: a commit would be
+        lost, and a sweep could remove another store's files."""
         if file_identity(self._place) != self._identity:
             raise self._replaced()
 
@@ -171,17 +173,19 @@ class CatalogAccess:
             self._reader = self._writer = ClosedConnection(self.path)
 
     def forked(self) -> None:
-        """In a forked child nothing is left of what was open, and no other thread to wait for."""
+        """Mark the connections as unusable in a forked child, and replace the locks, which no thread there
+        holds."""
         self._writing, self._reading = threading.RLock(), threading.RLock()
         self._writing_thread = None
         self._writer, self._reader = Forked(self.path, self._writer), Forked(self.path, self._reader)
 
     @contextmanager
     def transaction(self, wait: bool = True) -> Iterator[Transaction]:
-        """All of the block or nothing; takes the write lock at once, so what is read inside holds.
+        """Commit all of the block or nothing. Takes the write lock at once, so what is read inside stays
+        true.
 
-        Inside another one of the same thread it is a part of that one, and may fail without it. Raises
-        `StoreBusy` when somebody else has the lock for too long, or at all if it is not to `wait`.
+        Inside another transaction of the same thread it is part of that one, and may fail on its own. Raises
+        `StoreBusy` if somebody else has the lock for too long, or at all with `wait=False`.
         """
         try:
             with self._locked(self._busy_seconds if wait else 0):
@@ -190,9 +194,9 @@ class CatalogAccess:
             raise self._refused(error) from error
 
     def used_up(self) -> list[DamagedStore]:
-        """The tables of the catalog that can take no entry any more: SQLite never gives a number again, and
-        says of such a table that the disk is full."""
-        why = "No number follows it, so that nothing more can be entered there"
+        """Find the tables of the catalog whose numbers are used up: SQLite never reuses a number, and reports
+        such a table as a full disk."""
+        why = "It is the last possible number, so nothing more can be entered there"
         problems = []
         for kind, number in NUMBERED.items():
             last = self.rows(f"SELECT max({number}) FROM {kind}")
@@ -202,11 +206,12 @@ class CatalogAccess:
         return problems
 
     def give_back(self, work: Callable[[Transaction], T]) -> T:
-        """What `work` answers in a transaction that gives room back in the end. On a full disk it has the
-        room that was kept back for it.
+        """Run `work` in a transaction that frees space in the end, and return its result. On a full disk the
+        reserve is released for it.
 
-        Inside another transaction it has that room at once: where SQLite finds none, it takes back all of the
-        transaction, and nothing can be tried again."""
+        Inside another transaction the reserve is released at once: when SQLite finds no space it rolls back
+        the whole transaction, so nothing can be retried.
+        """
         if self.writes_here():
             self._reserve.release()
         try:
@@ -219,14 +224,14 @@ class CatalogAccess:
             return work(transaction)
 
     def keep_reserve(self) -> None:
-        """See to it that `give_back` has room when the disk is full."""
+        """Make sure that `give_back` has space when the disk is full."""
         if not self.read_only and file_identity(self._place) == self._identity:
             self._reserve.keep()
 
     @contextmanager
     def commit_group(self, message: str, on_rollback: OnRollback) -> Iterator[CommitGroup]:
-        """One transaction for all commits of the block. `on_rollback` is called whenever a part of it, or
-        all, is undone because it failed."""
+        """Run all commits of the block in one transaction. `on_rollback` is called whenever it, or a part of
+        it, is rolled back."""
         if self.open_group is not None:
             with self._locked(self._busy_seconds):
                 yield self.open_group
@@ -243,12 +248,12 @@ class CatalogAccess:
                     self._group = None
         except BaseException:
             on_rollback()
-            self.keep_reserve()  # which a drop in the block may have given up
+            self.keep_reserve()  # a drop in the block may have released it
             raise
 
     @property
     def open_group(self) -> CommitGroup | None:
-        """The block of `commit_group` that the calling thread is in."""
+        """The group of the `commit_group` block that the calling thread is in, or None."""
         return self._group if self.writes_here() else None
 
     @contextmanager
@@ -285,7 +290,8 @@ class CatalogAccess:
             raise self._problem(error) from error
 
     def _refuse_replaced_log(self, identity: FileIdentity) -> None:
-        """It is there from the first transaction on, for as long as the catalog is open."""
+        """Raise `StoreProblem` if the log was replaced. It exists from the first transaction on, while the
+        catalog is open."""
         if self._log_identity == NO_FILE:
             self._log_identity = identity
         if identity != self._log_identity or identity == NO_FILE:
@@ -300,7 +306,8 @@ class CatalogAccess:
 
     @contextmanager
     def _part(self) -> Iterator[None]:
-        """SQLite takes a whole transaction back by itself when the disk fails; nothing may follow then."""
+        """Run the block as a savepoint. When the disk fails, SQLite rolls the whole transaction back; nothing
+        may follow then."""
         if not self._writer.in_transaction:
             raise self._rolled_back()
         self._writer.execute("SAVEPOINT part")
@@ -321,7 +328,7 @@ class CatalogAccess:
 
     @contextmanager
     def unchanging(self) -> Iterator[None]:
-        """All reads of the block see the catalog as it is at the first of them."""
+        """Let all reads of the block see the catalog as it is at the first of them."""
         if self.writes_here():
             yield
             return
@@ -342,12 +349,12 @@ class CatalogAccess:
                 raise self._unreadable(error) from error
 
     def free_bytes(self) -> int:
-        """The room that deleted entries took, where it is worth giving back."""
+        """The bytes that deleted entries take, or 0 if freeing them is not worthwhile."""
         page, free = (self.rows(f"PRAGMA {name}")[0][0] for name in ("page_size", "freelist_count"))
         return page * free if page * free >= WORTH_SHRINKING_BYTES else 0
 
     def shrink(self) -> int:
-        """Give back the room that deleted entries took, if it is worth it; answers the bytes."""
+        """Free the space that deleted entries take, if that is worthwhile; return the bytes."""
         if not self.free_bytes() or self.writes_here():
             return 0
         with self._writing:
@@ -356,11 +363,11 @@ class CatalogAccess:
                 self._writer.execute("VACUUM")
                 self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             except sqlite3.Error as error:
-                log.info("%s: stays as large as it is: %s", self.path, error)
+                log.info("%s: could not be shrunk: %s", self.path, error)
             return max(0, before - self.path.stat().st_size)
 
     def keep_safe(self, new: bool) -> None:
-        """Settle how commits are made durable; a `new` file may be given a write-ahead log."""
+        """Choose how commits are made durable; a `new` file may get a write-ahead log."""
         if self.read_only:
             return
         try:
@@ -394,9 +401,9 @@ class CatalogAccess:
 
     def _busy(self) -> StoreBusy:
         return StoreBusy(
-            f"{self.path.parent}: somebody else is writing to the store",
-            f"They kept the lock for more than {self._busy_seconds:g} seconds",
-            "Try again when they are done",
+            f"{self.path.parent}: another program is writing to the store",
+            f"It has kept the lock for more than {self._busy_seconds:g} seconds",
+            "Try again when it is done",
         )
 
     def _unreadable(self, error: Exception) -> StoreProblem:
@@ -405,7 +412,7 @@ class CatalogAccess:
         return StoreProblem(
             f"{self.path}: the catalog could not be read",
             str(error),
-            "If it stays so, verify the store, or restore a backup",
+            "If this persists, verify the store, or restore a backup",
         )
 
     def _replaced(self, part: str = "") -> StoreProblem:
@@ -421,13 +428,13 @@ class CatalogAccess:
         return self._busy() if is_busy(error) else problem(self.path, error)
 
     def _refused(self, error: Exception) -> StoreProblem:
-        """The same of a statement that may have been refused for numbers that are used up."""
+        """Like `_problem`, for a statement that may have failed because numbers are used up."""
         used_up = self.used_up() if is_full(error) else []
         return used_up[0] if used_up else self._problem(error)
 
     def _rolled_back(self) -> StoreProblem:
         return StoreProblem(
             f"{self.path}: the change could not be written",
-            "the transaction failed before",
-            "Nothing changed; begin it again",
+            "The transaction has already failed",
+            "Nothing changed; start it again",
         )

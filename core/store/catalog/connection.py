@@ -1,4 +1,4 @@
-"""SQLite connections to a catalog, as far as its medium allows, and copies of it."""
+"""SQLite connections to a catalog, as its medium allows, and copies of it."""
 
 from __future__ import annotations
 
@@ -18,12 +18,13 @@ from lamella.core.store.folder import network_type
 log = logging.getLogger(__name__)
 
 PARTS = ("", "-wal", "-journal")
-"""The catalog, and what may lie beside it: what is not in it yet, or is to be taken back."""
+"""Suffixes of the catalog and of SQLite's files beside it: changes not yet merged, or still to be rolled
+back."""
 COPY_TRIES = 5
 
 
 def read_into_memory(path: Path) -> sqlite3.Connection:
-    """All that was committed when it is called, what a crash left beside the file included."""
+    """Read everything committed so far into memory, including a log that a crash left behind."""
     memory = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
     try:
         with tempfile.TemporaryDirectory(prefix="lamella-catalog-") as folder:
@@ -38,7 +39,8 @@ def read_into_memory(path: Path) -> sqlite3.Connection:
 
 
 def write_copy(catalog: sqlite3.Connection, path: Path, pairs: str) -> dict[str, str]:
-    """Write a catalog as it is at this moment to `path`; answers what the statement `pairs` finds in it."""
+    """Write the catalog as it is now to `path`; return the pairs that the statement `pairs` selects from the
+    copy."""
     with closing(sqlite3.connect(path, isolation_level=None)) as copy:
         try:
             catalog.backup(copy)
@@ -50,7 +52,7 @@ def write_copy(catalog: sqlite3.Connection, path: Path, pairs: str) -> dict[str,
 
 
 def _copy(path: Path, target: Path) -> None:
-    """Copy the catalog with what is beside it, as all of it was at one moment."""
+    """Copy the catalog and the files beside it, all in the state of one moment."""
     for _ in range(COPY_TRIES):
         before = _stamps(path)
         try:
@@ -84,13 +86,13 @@ def _stamps(path: Path) -> dict[str, tuple[int, int] | None]:
 
 BUSY_SECONDS = 10.0
 SQLITE_ERRORS = (sqlite3.Error, UnicodeDecodeError)
-"""What comes of a statement: in a damaged file also a message of SQLite's that is not text."""
+"""What a statement may raise; in a damaged file, SQLite's own message may not be valid text."""
 _NEEDS_TO_WRITE = ("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_IOERR")
 _NO_ROOM = ("SQLITE_FULL", "SQLITE_IOERR")
 
 
 def connect(path: Path, busy_seconds: float = BUSY_SECONDS) -> sqlite3.Connection:
-    """A connection that may write, and makes the file when it is missing."""
+    """Connect for writing; create the file if it is missing."""
     connection = _open(path, "mode=rwc", busy_seconds)
     try:
         kind = network_type(path.parent)
@@ -106,10 +108,10 @@ def connect(path: Path, busy_seconds: float = BUSY_SECONDS) -> sqlite3.Connectio
 
 
 def connect_to_read(path: Path, busy_seconds: float = BUSY_SECONDS) -> sqlite3.Connection:
-    """A connection that writes nothing, not even beside the file.
+    """Connect for reading only: nothing is written, not even beside the file.
 
-    Where SQLite needs to do so, to bring in what a crash left or to tell writers that it reads, the catalog
-    is read into memory instead: it is then as it was when it was opened.
+    Where SQLite would have to write, to merge what a crash left or to tell writers that it is reading, the
+    catalog is read into memory instead, as it was when it was opened.
     """
     connection = _open(path, "mode=ro", busy_seconds)
     try:
@@ -119,7 +121,7 @@ def connect_to_read(path: Path, busy_seconds: float = BUSY_SECONDS) -> sqlite3.C
         if not _name(error).startswith(_NEEDS_TO_WRITE):
             connection.close()
             raise problem(path, error) from error
-    except BaseException:  # a file that is no database
+    except BaseException:  # not a database
         connection.close()
         raise
     connection.close()
@@ -134,8 +136,9 @@ def log_exists(path: Path) -> bool:
 
 
 def remove_empty_log(path: Path) -> None:
-    """SQLite makes a log and its index where a catalog that has one is read, and leaves them there. Who may
-    write and closes it last removes both, under SQLite's own locks; where others have it open they stay."""
+    """Remove the empty log and its index that SQLite leaves behind after a catalog was only read. The last
+    connection that may write removes both when it closes, under SQLite's own locks; while others have the
+    catalog open, they stay."""
     try:
         if os.stat(f"{path}-wal").st_size:  # noqa: PTH116 -- as above
             return
@@ -147,10 +150,9 @@ def remove_empty_log(path: Path) -> None:
 
 
 def settle_journal(connection: sqlite3.Connection, path: Path, new: bool) -> bool:
-    """Choose how a connection that may write keeps every commit safe from a power cut; answers whether by a
-    write-ahead log.
+    """Choose how a connection protects commits from a power failure; return whether by a write-ahead log.
 
-    Only a `new` catalog is given one: one without may be open on another computer.
+    Only a `new` catalog gets one: an existing one without may be open on another computer.
     """
     mode = "= WAL" if new and network_type(path.parent) is None else ""
     ahead: bool = connection.execute(f"PRAGMA journal_mode {mode}").fetchone()[0] == "wal"
@@ -165,7 +167,7 @@ def is_busy(error: Exception) -> bool:
 
 
 def problem(path: Path, error: Exception) -> StoreProblem:
-    """The error of SQLite as one that says what to do."""
+    """Turn an error of SQLite into one that says what to do."""
     why = str(error)
     if is_busy(error):
         what = f"{path.parent}: another program is using the store"
@@ -173,28 +175,29 @@ def problem(path: Path, error: Exception) -> StoreProblem:
     if _name(error).startswith("SQLITE_READONLY"):
         return ReadOnlyStore(f"{path.parent}: the store cannot be written", why, "Open it read-only")
     if _name(error).startswith("SQLITE_CANTOPEN"):
-        fix = "Check who may read and write the folder and what is in it"
+        fix = "Check the permissions of the folder and its files"
         return StoreProblem(f"{path}: the catalog cannot be opened", why, fix)
     if isinstance(error, UnicodeDecodeError) or _name(error).startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):
         return StoreProblem(f"{path}: the catalog is damaged", why, "Verify the store, or restore a backup")
     what = f"{path}: the change could not be written"
-    fix = "Nothing changed; check the disk's space, of which a table that is dropped gives back some"
+    fix = "Nothing changed; check the free space: dropping a table frees some"
     return StoreProblem(what, why, fix)
 
 
 def no_room(problem: StoreProblem) -> bool:
-    """Whether SQLite found no room on the disk, which it tells from other failures only in some places."""
+    """Whether SQLite found no space on the disk. Only some of its error codes tell that from other
+    failures."""
     cause = problem.__cause__
     return isinstance(cause, sqlite3.OperationalError) and _name(cause).startswith(_NO_ROOM)
 
 
 def is_full(error: Exception) -> bool:
-    """Whether SQLite says that the disk is full, as it does where the numbers of a table are used up, too."""
+    """Whether SQLite reports a full disk, which it also does when the numbers of a table are used up."""
     return _name(error) == "SQLITE_FULL"
 
 
 def unopened(path: Path, error: Exception) -> StoreProblem:
-    """Of a file that could not be opened as a catalog."""
+    """The error for a file that could not be opened as a catalog."""
     if isinstance(error, sqlite3.Error) and _name(error).startswith(_NO_ROOM):
         return StoreProblem(
             f"{path}: the catalog could not be opened", str(error), "Check the disk and its space"
@@ -203,12 +206,12 @@ def unopened(path: Path, error: Exception) -> StoreProblem:
 
 
 def not_a_catalog(path: Path, why: str) -> StoreProblem:
-    fix = "If it was one, restore a backup; else choose another folder"
+    fix = "If it used to be one, restore a backup; otherwise choose another folder"
     return StoreProblem(f"{path}: not the catalog of a store", why, fix)
 
 
 class Forked(sqlite3.Connection):
-    """Stands for a connection in a forked child, where to use or even to close it would harm the parent."""
+    """Stands in for a connection in a forked child, where using or even closing it would harm the parent."""
 
     in_transaction = False
 
@@ -227,11 +230,11 @@ class Forked(sqlite3.Connection):
         self.execute()
 
     def close(self) -> None:
-        """The parent's stays open."""
+        """Do nothing: the connection belongs to the parent and stays open."""
 
 
 class ClosedConnection(sqlite3.Connection):
-    """Stands for a connection that was closed, to say so in words of the store."""
+    """Stands in for a connection that was closed, so that errors speak of the store."""
 
     in_transaction = False
 
@@ -245,7 +248,7 @@ class ClosedConnection(sqlite3.Connection):
         self.execute()
 
     def close(self) -> None:
-        """It is."""
+        """Do nothing: it is already closed."""
 
 
 def _open(path: Path, mode: str, busy_seconds: float) -> sqlite3.Connection:
@@ -259,7 +262,8 @@ def _open(path: Path, mode: str, busy_seconds: float) -> sqlite3.Connection:
 
 
 def _leave_log(connection: sqlite3.Connection, path: Path, kind: str) -> None:
-    """Exclusive locking reads a write-ahead log without shared memory; it ends with the read after it."""
+    """Switch from a write-ahead log to a rollback journal. Exclusive locking reads the log without shared
+    memory; it ends with the read after it."""
     connection.execute("PRAGMA locking_mode = EXCLUSIVE")
     mode = connection.execute("PRAGMA journal_mode = TRUNCATE").fetchone()[0]
     connection.execute("PRAGMA locking_mode = NORMAL")
@@ -273,7 +277,8 @@ def _leave_log(connection: sqlite3.Connection, path: Path, kind: str) -> None:
 
 
 def _readable_in_place(connection: sqlite3.Connection, network: bool) -> bool:
-    """Raises what SQLite says where it needs to write. A log is not for network folders, see `_leave_log`."""
+    """Whether the catalog can be read where it is. Raises SQLite's error where it would have to write. A log
+    does not work on network folders, see `_leave_log`."""
     if network:
         connection.execute("PRAGMA locking_mode = EXCLUSIVE")
     log = connection.execute("PRAGMA journal_mode").fetchone()[0] == "wal"

@@ -1,4 +1,4 @@
-"""The SQLite catalog: what a store reads from it, and of which format it is."""
+"""The SQLite catalog: what a store reads from it, and its format."""
 
 from __future__ import annotations
 
@@ -31,9 +31,12 @@ from lamella.core.store.paths import StorePaths
 
 
 def settle_format(catalog: CatalogAccess) -> None:
-    """Raises `StoreTooNew` when a later program wrote it, `StoreProblem` when it is not a catalog."""
+    """Create, check or migrate the catalog.
+
+    Raises `StoreTooNew` if a later version of Lamella wrote it, and `StoreProblem` if it is not a catalog.
+    """
     try:
-        # First what is in it: another program may make the same store between the two.
+        # The content first: another program may create the same store between the two reads.
         is_empty = not catalog.rows("SELECT 1 FROM sqlite_master LIMIT 1")
         written = int(catalog.rows("PRAGMA user_version")[0][0])
         known = catalog.rows("PRAGMA application_id")[0][0] == APPLICATION_ID
@@ -49,7 +52,7 @@ def settle_format(catalog: CatalogAccess) -> None:
     if not known:
         raise not_a_catalog(catalog.path, "it is a SQLite file of another program")
     if written not in MIGRATIONS and written < FORMAT_VERSION:
-        raise not_a_catalog(catalog.path, f"its format is {written}, and there never was such a one")
+        raise not_a_catalog(catalog.path, f"its format is {written}, which does not exist")
     if written > FORMAT_VERSION:
         raise StoreTooNew(
             f"{catalog.path.parent}: the store was written by a later version of Lamella",
@@ -63,8 +66,8 @@ def settle_format(catalog: CatalogAccess) -> None:
 
 
 def foreign_objects(catalog: CatalogAccess) -> list[tuple[str, str]]:
-    """(kind, name) of what is in the catalog and never in one of ours: a trigger runs statements of its own
-    when something is committed, and a view or a virtual table gives any answer when it is read."""
+    """(kind, name) of objects that Lamella never puts into a catalog: a trigger runs its own statements on a
+    commit, and a view or virtual table may return anything when it is read."""
     objects = catalog.rows(
         "SELECT CASE WHEN type = 'table' THEN 'virtual table' ELSE type END, name FROM sqlite_master"
         " WHERE type IN ('trigger', 'view') OR (type = 'table' AND ifnull(rootpage, 0) = 0)"
@@ -73,26 +76,27 @@ def foreign_objects(catalog: CatalogAccess) -> list[tuple[str, str]]:
 
 
 def _refuse_foreign(catalog: CatalogAccess, objects: Sequence[tuple[str, str]]) -> None:
-    """A store that is only read may have what takes no part in it."""
-    own = set(_OWN_TABLES.findall(TABLES + SAVED_VIEWS))  # in lower case, which SQLite does not tell apart
+    """Raise `DamagedStore` for foreign objects. A read-only store may have them, unless they hide one of its
+    own tables."""
+    own = set(_OWN_TABLES.findall(TABLES + SAVED_VIEWS))  # in lower case: SQLite ignores case in names
     for kind, name in objects:
         is_own = name.lower() in own
         if is_own or not catalog.read_only:
             raise DamagedStore(
                 f"{catalog.path}: the catalog has a {kind} '{name:.60}'",
-                f"Lamella makes no {kind}s, and this one could change what is written or read",
+                f"Lamella creates no {kind}s, and this one could change what is written or read",
                 "Do not trust the store if it came from somebody else; restore a backup"
                 + ("" if is_own else ", or open it read-only"),
             )
 
 
 def _migrate(catalog: CatalogAccess) -> None:
-    """Another program may be doing it at the same moment: so each step checks under the lock whether it is
-    still to be done."""
+    """Migrate the catalog to the current format. Another program may be doing so at the same moment, so the
+    format is read again under the lock."""
     if catalog.read_only:
         raise StoreProblem(
-            f"{catalog.path.parent}: the store is of an earlier format",
-            fix="Open it once for writing, which brings it up to date",
+            f"{catalog.path.parent}: the store has an earlier format",
+            fix="Open it once for writing, which updates it",
         )
     with catalog.transaction() as transaction:
         for written in range(catalog.rows("PRAGMA user_version")[0][0], FORMAT_VERSION):
@@ -101,15 +105,16 @@ def _migrate(catalog: CatalogAccess) -> None:
 
 
 def _create(catalog: CatalogAccess) -> None:
-    """Another program may be making it at the same moment: the first to have the lock does."""
+    """Create the tables of a new catalog. If another program does so at the same moment, the first to get the
+    lock does it."""
     if catalog.read_only:
         raise not_a_catalog(catalog.path, "it is empty")
-    # In this order: no other program that makes it has data files before it has given it a version.
+    # In this order: a program that creates a store sets the version before it writes data files.
     has_files = any(StorePaths(catalog.path.parent).data_files())
     if has_files and catalog.rows("PRAGMA user_version")[0][0] == 0:
         raise StoreProblem(
-            f"{catalog.path}: the catalog is empty, though there are data files beside it",
-            "It was lost or cut off, and a new one would know of none of them",
+            f"{catalog.path}: the catalog is empty, although there are data files beside it",
+            "It was lost or truncated, and a new one would not know these files",
             "Restore a backup, or import the Parquet files in the folder data into another store",
         )
     catalog.keep_safe(new=True)
@@ -126,7 +131,7 @@ Rows = Callable[..., list[tuple[Any, ...]]]
 
 
 class CatalogVersions:
-    """The versions of one table that are kept: all since the oldest, and before it those with a name."""
+    """The versions of one table that are kept: all since the oldest, and earlier ones that have a name."""
 
     def __init__(self, rows: Rows, table_id: int, catalog: Path) -> None:
         self._rows, self._table_id, self._path = rows, table_id, catalog
@@ -152,13 +157,13 @@ class CatalogVersions:
         return self._column("version", "name != '' ORDER BY version")
 
     def at(self, seconds: float) -> int | None:
-        """The last one made until then, which may be one that has a name and outlived its successors. Times
-        ascend with versions: a clock that was set back is not believed."""
+        """The last version made until then; it may be one that has a name and outlived its successors. Times
+        ascend with versions, whatever the clock says."""
         versions = self._column("version", "at <= ? ORDER BY version DESC LIMIT 1", seconds)
         return int(versions[0]) if versions else None
 
     def stamps(self) -> list[tuple[int, float]]:
-        """(version, seconds since 1970), ascending."""
+        """All versions as (version, seconds since 1970), ascending."""
         sql = "SELECT version, at FROM commits WHERE table_id = ? ORDER BY version"
         rows = checked_rows(self._path, "commits", ("version", "at"), self._rows(sql, self._table_id))
         return [(version, at) for version, at in rows]
@@ -171,7 +176,7 @@ class CatalogVersions:
 
 NO_VERSION = -1
 _ALL = "tables"
-"""What all of them are noted by."""
+"""The cache key of the rows of all tables."""
 
 T = TypeVar("T")
 
@@ -182,10 +187,10 @@ IdsUnderWay = Sequence[tuple[int, int]]
 
 @dataclass(frozen=True)
 class TableRow:
-    """Where a table stands. `generation` changes when its files do without a new version; `draft` is not 0
-    while what it says may yet be taken back, and then a number of its own. `opening` tells it from the same
-    table in a copy of the store. Where there is `damage`, only the id is what the catalog says, and the name
-    where it is a text."""
+    """The state of a table in the catalog. `generation` changes when its files do without a new version.
+    `draft` is a unique number while a transaction may still be rolled back, and otherwise 0. `opening` tells
+    the table from the same one in a copy of the store. If there is `damage`, only the id, and the name if it
+    is text, are valid."""
 
     table_id: int
     name: str
@@ -199,9 +204,9 @@ class TableRow:
 
 
 class Catalog(CatalogAccess):
-    """Opens or makes `catalog.sqlite` in a store's folder.
+    """Opens or creates `catalog.sqlite` in a store's folder.
 
-    Raises `StoreTooNew` when a later program wrote it, `StoreProblem` when it is not a catalog.
+    Raises `StoreTooNew` if a later version of Lamella wrote it, and `StoreProblem` if it is not a catalog.
     """
 
     def __init__(self, folder: Path, read_only: bool = False, busy_seconds: float = BUSY_SECONDS) -> None:
@@ -217,7 +222,7 @@ class Catalog(CatalogAccess):
         call_after_fork(self)
 
     def noted(self, key: Hashable, make: Callable[[], T]) -> T:
-        """What `make` reads of the catalog, once for as long as nobody commits: to ask whether somebody did
+        """Return what `make` reads from the catalog, cached until somebody commits: checking for a commit
         takes half as long as the shortest query."""
         if self.writes_here():
             return make()
@@ -226,16 +231,17 @@ class Catalog(CatalogAccess):
             notes = dict[object, Any]()
             self._noted = (version, notes)
         if key not in notes:
-            notes[key] = make()  # of this version, or of one that makes the next look differ
+            notes[key] = make()  # of this version, or a later one, which the next check notices
         value: T = notes[key]
         return value
 
     def tables(self) -> list[TableRow]:
-        """By name; also those that are damaged."""
+        """All tables, sorted by name, including damaged ones."""
         return list(self.noted(_ALL, self._tables))
 
     def table(self, table_id: int) -> TableRow | None:
-        """Raises `DamagedStore` where what the catalog says of it cannot be."""
+        """The table's row; None if there is none. Raises `DamagedStore` if its entry in the catalog is
+        invalid."""
         row = self.noted(table_id, partial(self._table, table_id))
         if row is not None and row.damage is not None:
             raise DamagedStore(row.damage.what, row.damage.why, row.damage.fix)
@@ -253,7 +259,7 @@ class Catalog(CatalogAccess):
         return self._table_row(rows[0]) if rows else None
 
     def valid(self, kind: str, table_id: int, version: int, columns: Sequence[str]) -> list[tuple[Any, ...]]:
-        """Entries of a versioned table that hold at `version`, oldest first."""
+        """The entries of a versioned catalog table that are valid at `version`, oldest first."""
         rows = self.rows(
             f"SELECT {', '.join(columns)} FROM {kind}"
             " WHERE table_id = ? AND to_version > ? AND from_version <= ? ORDER BY entry",
@@ -264,24 +270,24 @@ class Catalog(CatalogAccess):
     def entry(self, kind: str, entry: int, columns: Sequence[str]) -> tuple[Any, ...]:
         rows = self.rows(f"SELECT {', '.join(columns)} FROM {kind} WHERE entry = ?", entry)
         if not rows:
-            raise damaged_entry(self.path, kind, "entry", None, f"Entry {entry} is named, and is not there")
+            raise damaged_entry(self.path, kind, "entry", None, f"Entry {entry} is named, but does not exist")
         return checked_rows(self.path, kind, columns, rows)[0]
 
     def indexes(self, table_id: int) -> list[tuple[str, str, str]]:
-        """(kind, column ids, options) of a table's indexes, the first made first."""
+        """A table's indexes as (kind, column ids, options), in the order of their creation."""
         columns = ("kind", "column_ids", "options")
         sql = f"SELECT {', '.join(columns)} FROM indexes WHERE table_id = ? ORDER BY index_id"
         rows = checked_rows(self.path, "indexes", columns, self.rows(sql, table_id))
         return [(kind, column_ids, options) for kind, column_ids, options in rows]
 
     def ids_under_way(self, table_id: int) -> IdsUnderWay:
-        """(first, last) of the ids that rows being staged have, of whichever process."""
+        """The ids reserved for rows that any process is staging, as (first, last)."""
         columns = ("first_id", "last_id")
         rows = self.rows("SELECT first_id, last_id FROM ids_under_way WHERE table_id = ?", table_id)
         return [(first, last) for first, last in checked_rows(self.path, "ids_under_way", columns, rows)]
 
     def forget_ids_under_way(self) -> None:
-        """Of rows whose staging was cut short; nobody may be staging now."""
+        """Release the ids of rows whose staging was interrupted; nobody may be staging now."""
         if self.rows("SELECT 1 FROM ids_under_way LIMIT 1"):
             with self.transaction() as transaction:
                 transaction.forget_ids_under_way()
@@ -291,7 +297,7 @@ class Catalog(CatalogAccess):
         return checked_rows(self.path, "commits", _COMMIT, self.rows(sql, table_id))
 
     def newest_commits(self, table_id: int, count: int, before: int | None = None) -> list[tuple[Any, ...]]:
-        """The newest first; with `before` those of earlier versions."""
+        """The newest commits, the newest first; with `before`, only those of earlier versions."""
         earlier = "" if before is None else " AND version < ?"
         of_table = f"SELECT {', '.join(_COMMIT)} FROM commits WHERE table_id = ?"
         sql = f"{of_table}{earlier} ORDER BY version DESC LIMIT ?"
@@ -299,20 +305,20 @@ class Catalog(CatalogAccess):
         return checked_rows(self.path, "commits", _COMMIT, self.rows(sql, *values))
 
     def every(self, kind: str, table_id: int, columns: Sequence[str]) -> list[tuple[Any, ...]]:
-        """Entries of a versioned table, whichever versions they hold at, oldest first."""
+        """All entries of a versioned catalog table, whichever versions they are valid for, oldest first."""
         sql = f"SELECT {', '.join(columns)} FROM {kind} WHERE table_id = ? ORDER BY entry"
         return checked_rows(self.path, kind, columns, self.rows(sql, table_id))
 
     def checked(self, kind: str, table_id: int) -> Iterator[tuple[Any, ...]]:
-        """(entry, checksum, what it is of…) of pending entries, whichever versions they hold at, one at a
-        time; those that go meanwhile are left out."""
+        """Yield pending entries of all versions as (entry, checksum, checked values…), one at a time; those
+        that disappear meanwhile are skipped."""
         columns = ("entry", "checksum", *CHECKED[kind])
         for (entry,) in self.every(kind, table_id, ("entry",)):
             rows = self.rows(f"SELECT {', '.join(columns)} FROM {kind} WHERE entry = ?", entry)
             yield from checked_rows(self.path, kind, columns, rows)
 
     def integrity(self) -> list[str]:
-        """What SQLite finds damaged in its file; nothing when all is well."""
+        """The damage that SQLite finds in its file; empty if there is none."""
         try:
             rows = self.rows("PRAGMA integrity_check")
         except StoreProblem as problem:
@@ -320,7 +326,7 @@ class Catalog(CatalogAccess):
         return [message for (message,) in rows if message != "ok"]
 
     def file_spans(self, table_id: int) -> list[tuple[Any, ...]]:
-        """(path, bytes, from_version, to_version) of every file, for each time it is entered."""
+        """All files as (path, bytes, from_version, to_version), once for each time that they were entered."""
         columns = ("path", "bytes", "from_version", "to_version")
         of_kind = f"SELECT {', '.join(columns)} FROM {{}} WHERE table_id = ?"
         sql = " UNION ALL ".join(map(of_kind.format, FILES))
@@ -328,7 +334,7 @@ class Catalog(CatalogAccess):
 
     @property
     def format(self) -> int:
-        """The number of the format in which the catalog is."""
+        """The number of the catalog's format."""
         return int(self.rows("PRAGMA user_version")[0][0])
 
     @property
@@ -343,42 +349,43 @@ class Catalog(CatalogAccess):
         return CatalogVersions(self.rows, table_id, self.path)
 
     def copy_to(self, path: Path) -> dict[str, str]:
-        """Write the catalog as it is at this moment to `path`; answers the files that the copy names, and
-        their checksums."""
+        """Write the catalog as it is now to `path`; return the files that the copy names, with their
+        checksums."""
         with self._reading:
             named = write_copy(self._reader, path, _NAMED_FILES)
         return dict(checked_rows(self.path, "data_files", ("path", "checksum"), named.items()))
 
     def paths(self) -> set[str]:
-        """Every data and change file that any version of any table still names."""
+        """All data and change files that a version of any table names."""
         rows = checked_rows(self.path, "data_files", ("path", "checksum"), self.rows(_NAMED_FILES))
         return {path for path, _ in rows}
 
     def known_paths(self) -> set[str]:
-        """Every file that a version names, or that waits until nobody reads it any more."""
+        """All files that a version names, and those that wait for removal until nobody reads them."""
         return self.paths() | {file.path for file in self.removed_files()}
 
     def paths_on_disk(self) -> set[str]:
-        """The same as it is now, also where the catalog was read into memory when it was opened."""
+        """Like `known_paths`, but read again from disk if the catalog was read into memory when it was
+        opened."""
         if self.rows("PRAGMA database_list")[0][2]:
             return self.known_paths()
         with closing(Catalog(self.path.parent, read_only=True)) as now:
             return now.known_paths()
 
     def removed_files(self) -> list[RemovedFile]:
-        """Files that no version names any more and that are not removed yet, the first first."""
+        """Files that no version names any more but that still exist, the earliest first."""
         names = [field.name for field in fields(RemovedFile)]
         rows = self.rows(f"SELECT {', '.join(names)} FROM removed_files ORDER BY number")
         return [RemovedFile(*row) for row in checked_rows(self.path, "removed_files", names, rows)]
 
     def removals(self) -> int:
-        """How many files were ever taken out of the catalog."""
+        """How many files have ever been removed from the catalog."""
         rows = self.rows("SELECT seq FROM sqlite_sequence WHERE name = 'removed_files'")
         checked_rows(self.path, "sqlite_sequence", ("seq",), rows)
         return int(rows[0][0]) if rows else 0
 
     def transaction_tables(self, transaction_id: int) -> list[int]:
-        """The tables of a transaction; nothing once one of them is dropped, or its version has expired."""
+        """The tables of a transaction; empty once one of them is dropped, or its version has expired."""
         return [
             row[0]
             for row in self.rows(
@@ -389,7 +396,8 @@ class Catalog(CatalogAccess):
         ]
 
     def _table_row(self, fields: tuple[Any, ...], names: Collection[Any] = ()) -> TableRow:
-        """Of `names`, which other tables have, none is given to a table whose own is not text."""
+        """Make a table's row. `names` are those of other tables, which a table with an invalid name does not
+        get."""
         group = self.open_group
         draft = 0 if group is None else group.draft
         try:

@@ -1,9 +1,11 @@
 """The catalog's tables. Rows with `from_version` and `to_version` are valid for versions [from, to).
 
-Indexes and relations belong to a table, not to a version: columns by their permanent ids, as JSON lists.
-Numbers are never given twice, so what a process remembers of a dropped table is never taken for another's.
+Indexes and relations belong to a table, not to a version: they name columns by their permanent ids, as JSON
+lists. Numbers are never reused, so what a process remembers of a dropped table is never mistaken for
+another.
 
-SQLite keeps any value in any column, and a catalog may come from anybody: what is read is `checked_rows`.
+SQLite accepts any value in any column, and a catalog may come from anybody, so everything that is read
+passes through `checked_rows`.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ FORMAT_VERSION = 3
 APPLICATION_ID = 0x4C414D45  # "LAME", so that `file` and other programs can tell the catalog apart
 FOREVER = (1 << 62) - 1
 LARGEST_NUMBER = 1 << 60
-"""Of rows, ids, versions and bytes, so that a sum of two fits into 64 bits."""
+"""The largest number of rows, ids, versions and bytes, so that a sum of two fits into 64 bits."""
 
 _SINCE_2 = """
 CREATE TABLE transactions (transaction_id INTEGER PRIMARY KEY AUTOINCREMENT, at REAL NOT NULL);
@@ -118,8 +120,8 @@ CREATE INDEX pending_cells_by_table ON pending_cells (table_id, to_version);
 SAVED_VIEWS = """
 CREATE TABLE IF NOT EXISTS saved_views (name TEXT PRIMARY KEY, query TEXT NOT NULL, at REAL NOT NULL)
 """
-"""Made with the first view that is saved: stores without one are as earlier programs made them, which leave
-the table alone."""
+"""Created when the first view is saved. Stores without views stay readable by earlier versions of Lamella,
+which ignore the table."""
 
 MIGRATIONS = {
     1: f"""
@@ -133,12 +135,12 @@ ALTER TABLE pending_cells ADD COLUMN checksum TEXT NOT NULL DEFAULT '';
 {_SINCE_2}""",
     2: _SINCE_3,
 }
-"""What turns the catalog of a format into the next one's."""
+"""The statements that migrate a catalog of each format to the next."""
 
 NUMBERED = dict(re.findall(r"CREATE TABLE (\w+) \(\s*(\w+) INTEGER PRIMARY KEY AUTOINCREMENT", TABLES))
-"""The tables whose entries SQLite numbers, and the column that it does so in."""
+"""The tables whose entries SQLite numbers, and the column with the number."""
 LAST_NUMBER = (1 << 63) - 1
-"""That SQLite gives, and none behind it."""
+"""The last number that SQLite can assign."""
 
 VERSIONED = {
     "columns": ("column_id", "name", "type", "place"),
@@ -173,18 +175,18 @@ _KEYS = frozenset(
     {"table_id", "entry", "number", "from_table_id", "to_table_id", "transaction_id", "index_id"}
     | {"relation_id"}
 )
-"""They are compared and never reckoned with."""
+"""Numbers that are only compared, never used in arithmetic."""
 _ENDS = frozenset({"from_version", "to_version", "first_version", "last_version"})
 _FIRST_TIME, _LAST_TIME = -62_135_596_800.0, 253_402_300_799.0
 """The years 1 to 9999, in seconds since 1970."""
 _LONGEST_SECONDS = 1e12
 _FEW_ROWS = 8
-"""More are looked at by column."""
+"""With more rows, values are checked by column."""
 
 
 @dataclass(frozen=True)
 class _Allowed:
-    """What a column of the catalog may hold: values of these types, and numbers from `least` to `most`."""
+    """The values allowed in a column of the catalog: of these types, and numbers from `least` to `most`."""
 
     types: frozenset[type]
     least: float | None = None
@@ -205,14 +207,14 @@ class _Allowed:
 
 
 CHECKED = {"deletions": ("ids",), "pending_rows": ("batch",), "pending_cells": ("ids", "batch")}
-"""What the checksum of a pending entry is of; it is empty where an earlier format had none."""
+"""The columns that the checksum of a pending entry covers; it is empty in entries of an earlier format."""
 
 
 def checked_rows(
     catalog: Path, kind: str, columns: Sequence[str], rows: Iterable[tuple[Any, ...]]
 ) -> list[tuple[Any, ...]]:
-    """The rows, if their values are of the types that the columns of the catalog's table `kind` have, and its
-    numbers such as there can be; raises `DamagedStore` otherwise."""
+    """Return the rows if their values have the types of their columns in the catalog's table `kind`, and
+    their numbers are within range; raise `DamagedStore` otherwise."""
     all_rows = list(rows)
     if not all_rows:
         return all_rows
@@ -228,16 +230,16 @@ def checked_rows(
 
 
 def _refuse(catalog: Path, kind: str, columns: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> None:
-    """Raise `DamagedStore` for the first value that cannot be there."""
+    """Raise `DamagedStore` for the first invalid value."""
     for row in rows:
         for column, value, allowed in zip(columns, row, _allowed_in(tuple(columns)), strict=True):
             if not allowed.holds_one(value):
                 why = "A value of this type" if type(value) not in allowed.types else "This number"
-                raise damaged_entry(catalog, kind, column, value, f"{why} cannot be there")
+                raise damaged_entry(catalog, kind, column, value, f"{why} is not valid there")
 
 
 def whole_numbers(catalog: Path, kind: str, column: str, text: str) -> tuple[int, ...]:
-    """What such a column lists as JSON; raises `DamagedStore`."""
+    """Parse a JSON list of whole numbers; raise `DamagedStore` for anything else."""
     numbers = _parsed(catalog, kind, column, text)
     if not isinstance(numbers, list) or not all(type(number) is int for number in numbers):
         raise damaged_entry(catalog, kind, column, text, "It is not a list of whole numbers")
@@ -245,23 +247,24 @@ def whole_numbers(catalog: Path, kind: str, column: str, text: str) -> tuple[int
 
 
 def names_by_key(catalog: Path, kind: str, text: str) -> dict[int, str]:
-    """What a file calls each column, by the column's permanent id; raises `DamagedStore`."""
+    """Parse the names of columns in a file, by the columns' permanent ids; raise `DamagedStore` for anything
+    else."""
     names = _parsed(catalog, kind, "names", text)
     fits = isinstance(names, dict) and all(key.isdecimal() and isinstance(names[key], str) for key in names)
     if not fits:
-        raise damaged_entry(catalog, kind, "names", text, "It does not say what the columns are called")
+        raise damaged_entry(catalog, kind, "names", text, "It does not give the names of the columns")
     return {int(key): name for key, name in names.items()}
 
 
 def row_ids(catalog: Path, kind: str, ids: bytes) -> np.ndarray:
-    """The `_id`s that an entry is of; raises `DamagedStore`."""
+    """Parse the `_id`s of an entry; raise `DamagedStore` for an invalid length."""
     if len(ids) % 8:
-        raise damaged_entry(catalog, kind, "ids", ids, "Each is of 8 bytes")
+        raise damaged_entry(catalog, kind, "ids", ids, "Each id takes 8 bytes")
     return np.frombuffer(ids, "<i8")
 
 
 def column_type(catalog: Path, stored: bytes) -> pa.DataType:
-    """Raises `DamagedStore` for what is none."""
+    """Parse a stored type; raise `DamagedStore` for anything else."""
     try:
         return type_from_bytes(stored)
     except (pa.ArrowException, OSError, EOFError, ValueError, LookupError) as error:
@@ -272,7 +275,7 @@ def damaged_entry(catalog: Path, kind: str, column: str, value: object, why: str
     shown = repr(value)
     shown = shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}…"
     what = f"{catalog}: the catalog's table {kind} holds {shown} as {column}"
-    return DamagedStore(what, why, "Verify the store, which tells what else is damaged, and restore a backup")
+    return DamagedStore(what, why, "Verify the store to see what else is damaged, and restore a backup")
 
 
 @lru_cache(64)

@@ -1,4 +1,4 @@
-"""The SQL of what changes in a catalog, one method for each thing that can happen to a table."""
+"""The SQL that changes a catalog: one method for each thing that can happen to a table."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _COLUMNS = "name, from_table_id, from_column_ids, to_table_id, to_column_ids"
 
 
 class Transaction:
-    """What may be done inside `Catalog.transaction()`."""
+    """The operations inside `Catalog.transaction()`."""
 
     def __init__(
         self, connection: sqlite3.Connection, catalog: Path, group: CommitGroup | None = None
@@ -71,20 +71,20 @@ class Transaction:
         return row
 
     def take_ids(self, table_id: int, count: int) -> int:
-        """The first of `count` ids that nobody else gets."""
+        """Reserve `count` ids; return the first."""
         return int(self._take(table_id, "next_id", count))
 
     def take_ids_for_later(self, table_id: int, count: int, staging: str) -> int:
-        """The first of `count` ids for rows that are still being staged. Until they are entered, no file may
-        span these ids."""
+        """Reserve `count` ids for rows that are still being staged; return the first. Until the rows are
+        entered, no file may span these ids."""
         first = self.take_ids(table_id, count)
         row = (staging, table_id, first, first + count - 1)
         self._connection.execute("INSERT INTO ids_under_way VALUES (?, ?, ?, ?)", row)
         return first
 
     def ids_arrived(self, table_id: int, staging: str, unused: range) -> None:
-        """What was staged is entered in this transaction, or given up; the last `unused` ids are given to
-        others, unless ids behind them were given already."""
+        """Release the reservation of ids of rows that were staged, and are entered in this transaction or
+        given up. The last `unused` ids are returned, unless later ids have already been assigned."""
         self._connection.execute("DELETE FROM ids_under_way WHERE staging = ?", (staging,))
         self._connection.execute(
             "UPDATE tables SET next_id = ? WHERE table_id = ? AND next_id = ?",
@@ -95,7 +95,7 @@ class Transaction:
         self._connection.execute("DELETE FROM ids_under_way")
 
     def spans_others(self, entry: int, table_id: int, version: int, first_id: int, last_id: int) -> bool:
-        """Whether ids from the first to the last belong to another segment, or to rows on their way."""
+        """Whether the range of ids overlaps another segment, or rows that are being staged."""
         valid = "table_id = :table AND to_version > :version AND from_version <= :version"
         cursor = self._connection.execute(
             f"SELECT 1 FROM data_files WHERE {valid} AND entry <> :entry"
@@ -112,8 +112,8 @@ class Transaction:
         return int(self._take(table_id, "next_column", count))
 
     def move_on(self, table_id: int, commit: CommitRow) -> CommitRow:
-        """Make `commit` the table's newest; answers it as it was entered: later than the last, whatever the
-        clock says."""
+        """Make `commit` the table's newest; return it as entered: with a time later than the previous
+        commit's, whatever the clock says."""
         commit = commit._replace(at=max(commit.at, self._earliest(table_id)))
         checked_rows(self._path, "commits", _STAMP, [(commit.version, commit.at)])
         if self._group is not None:
@@ -150,12 +150,12 @@ class Transaction:
         )
 
     def add(self, kind: str, table_id: int, version: int, values: Sequence[Any]) -> int:
-        """A new entry of a versioned table, valid from `version` on; answers its number."""
+        """Add an entry to a versioned catalog table, valid from `version` on; return its number."""
         cursor = self._connection.execute(_INSERTIONS[kind], (table_id, *values, version, FOREVER))
         return int(cursor.lastrowid or 0)
 
     def end_entries(self, kind: str, entries: Sequence[int], version: int) -> None:
-        """End these entries' validity before `version`."""
+        """End the validity of these entries before `version`."""
         self._connection.executemany(
             f"UPDATE {kind} SET to_version = ? WHERE entry = ?", [(version, e) for e in entries]
         )
@@ -175,7 +175,7 @@ class Transaction:
         )
 
     def _earliest(self, table_id: int) -> float:
-        """A microsecond after the last commit."""
+        """The earliest time for the next commit: a microsecond after the last one."""
         rows = self._connection.execute(
             "SELECT version, at FROM commits WHERE table_id = ? ORDER BY version DESC LIMIT 1", (table_id,)
         ).fetchall()
@@ -208,7 +208,7 @@ _INSERTIONS = {kind: _insertion(kind) for kind in VERSIONED}
 
 
 class CommitRow(NamedTuple):
-    """A row of the table `commits`, without the id of the table that it is of."""
+    """A row of the catalog table `commits`, without the table's id."""
 
     version: int
     at: float
@@ -236,7 +236,7 @@ class RelationRow:
 
 @dataclass(frozen=True)
 class ColumnEntry:
-    """What a column was called in versions [first, stop)."""
+    """The name of a column in versions [first, stop)."""
 
     column_id: int
     name: str
@@ -245,19 +245,19 @@ class ColumnEntry:
 
 
 class CatalogRelations:
-    """Reads relations, and the names that columns had."""
+    """Reads relations, and the former names of columns."""
 
     def __init__(self, rows: Rows, catalog: Path) -> None:
         self._rows, self._path = rows, catalog
 
     def all(self) -> list[RelationRow]:
-        """The first declared first."""
+        """All relations, in the order of their declaration."""
         rows = self._rows(f"SELECT {_COLUMNS} FROM relations ORDER BY relation_id")
         checked = checked_rows(self._path, "relations", _COLUMNS.split(", "), rows)
         return [_row(self._path, row) for row in checked]
 
     def columns(self, table_id: int) -> list[ColumnEntry]:
-        """Of all versions that are kept."""
+        """The entries of a table's columns in all versions that are kept."""
         columns = ("column_id", "name", "from_version", "to_version")
         rows = self._rows(f"SELECT {', '.join(columns)} FROM columns WHERE table_id = ?", table_id)
         return [ColumnEntry(*entry) for entry in checked_rows(self._path, "columns", columns, rows)]
@@ -291,7 +291,8 @@ class RelationEntries:
         self._connection.execute("UPDATE relations SET name = ? WHERE name = ?", (new, old))
 
     def follow_casts(self, table_id: int) -> None:
-        """Name columns by what they are now: versions that tell what became of them are about to go."""
+        """Replace the ids of columns by those that casts gave them, because the versions that record the
+        casts are about to expire."""
         entries = CatalogRelations(self._fetched, self._path).columns(table_id)
         for table, columns in (("from_table_id", "from_column_ids"), ("to_table_id", "to_column_ids")):
             rows = self._fetched(f"SELECT relation_id, {columns} FROM relations WHERE {table} = ?", table_id)
@@ -309,13 +310,13 @@ class RelationEntries:
 
 
 class CatalogViews:
-    """Reads the queries that are saved under names, as JSON."""
+    """Reads saved views: queries as JSON, by name."""
 
     def __init__(self, rows: Rows, catalog: Path) -> None:
         self._rows, self._path = rows, catalog
 
     def all(self) -> dict[str, str]:
-        """By their names, in the order of these."""
+        """All views, sorted by name."""
         if not self._rows("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'saved_views'"):
             return {}
         rows = self._rows("SELECT name, query FROM saved_views ORDER BY name")
@@ -349,9 +350,10 @@ class ViewEntries:
 
 
 def column_now(entries: Sequence[ColumnEntry], column_id: int) -> int | None:
-    """The column that stands where this one did: itself, or what a cast made of it; None once it is dropped.
+    """The column that this one has become: itself, or the one that a cast made of it; None if it was dropped.
 
-    A cast ends a column, and another of its name begins, in one version; so does the undo of a cast.
+    A cast ends a column, and another of the same name begins in the same version; so does the undo of a
+    cast.
     """
     seen: set[tuple[int, int]] = set()
     while column_id != ID_COLUMN.key:
@@ -369,7 +371,7 @@ def column_now(entries: Sequence[ColumnEntry], column_id: int) -> int | None:
 
 
 def last_name(entries: Sequence[ColumnEntry], column_id: int) -> str | None:
-    """What a column was called last; None where no version is kept that had it."""
+    """The last name of a column; None if no version that had it is kept."""
     last = max((e for e in entries if e.column_id == column_id), key=_stop, default=None)
     return None if last is None else last.name
 
@@ -396,7 +398,8 @@ _GONE = (
     "SELECT 1 FROM commits c WHERE c.table_id = :table AND c.name != ''"
     " AND c.version >= from_version AND c.version < to_version)))"
 )
-"""Entries that no kept version has. Those that a flush ended in the version that made them are of none."""
+"""Entries that no kept version has. An entry that a flush ended in the version that made it belongs to
+none."""
 _USED_COLUMNS = " UNION ".join(
     f"SELECT value FROM {kind}, json_each({kind}.columns) WHERE {kind}.table_id = :table"
     for kind in ("pending_rows", "pending_cells")
@@ -405,7 +408,8 @@ _USED_COLUMNS = " UNION ".join(
 
 @dataclass(frozen=True)
 class RemovedFile:
-    """A file that no version names any more; those from `first_version` to `last_version` may have."""
+    """A file that no version names any more; versions from `first_version` to `last_version` may have named
+    it."""
 
     number: int
     path: str
@@ -416,13 +420,13 @@ class RemovedFile:
 
 
 class Removal:
-    """Inside a catalog transaction."""
+    """Removes versions and tables inside a catalog transaction."""
 
     def __init__(self, connection: sqlite3.Connection, catalog: Path) -> None:
         self._connection, self._path = connection, catalog
 
     def forget(self, table_id: int, oldest: int) -> None:
-        """Take out every version before `oldest` that has no name, and queue the files only they named."""
+        """Remove every unnamed version before `oldest`, and queue the files that only they named."""
         RelationEntries(self._connection, self._path).follow_casts(table_id)
         values = {"table": table_id, "oldest": oldest}
         self._connection.execute(
@@ -444,7 +448,7 @@ class Removal:
         )  # fmt: skip
 
     def drop_table(self, table_id: int) -> None:
-        """Take out the table with all its versions, and queue its files."""
+        """Remove the table with all its versions, and queue its files."""
         self._queue_from(table_id, "table_id = :table", {"table": table_id})
         self._connection.execute(
             "DELETE FROM transactions WHERE transaction_id IN"
@@ -455,7 +459,7 @@ class Removal:
         self._connection.execute("DELETE FROM relations WHERE ? IN (from_table_id, to_table_id)", (table_id,))
 
     def cross_off(self, numbers: Iterable[int]) -> None:
-        """These files are gone from the disk."""
+        """Remove files that are gone from the disk from the queue."""
         self._connection.executemany("DELETE FROM removed_files WHERE number = ?", [(n,) for n in numbers])
 
     def _queue_from(self, table_id: int, condition: str, values: dict[str, int]) -> None:
@@ -470,7 +474,7 @@ class Removal:
             self._queue(table_id, gone)
 
     def _queue(self, table_id: int, gone: Sequence[tuple[Any, ...]]) -> None:
-        """An undo names files again, so one may be named still, or have been named several times."""
+        """Queue files for removal, except those that are still named, because an undo names files again."""
         named = " UNION ".join(f"SELECT path FROM {kind} WHERE table_id = :table" for kind in FILES)
         named_paths = {path for (path,) in self._connection.execute(named, {"table": table_id})}
         self._connection.executemany(
@@ -491,10 +495,10 @@ _drafts = itertools.count(1)
 
 
 class CommitGroup:
-    """Commits of one catalog transaction. They share a `number`, and the block's message where it has one.
+    """The commits of one catalog transaction. They share a `number`, and the block's message if it has one.
 
-    `tables` are those that have one; `drops` tells that tables were dropped.
-    `draft` tells what is read inside from any other state of the catalog, and from what was taken back.
+    `tables` are the ids of the tables that have a commit; `drops` tells whether tables were dropped. `draft`
+    distinguishes what is read inside from any other state of the catalog, and from what was rolled back.
     """
 
     def __init__(self, connection: sqlite3.Connection, message: str, on_rollback: OnRollback) -> None:
@@ -508,16 +512,16 @@ class CommitGroup:
         self.number = int(cursor.fetchone()[0])
 
     def take_back(self) -> None:
-        """A part failed: the numbers that it gave may be given to something else now."""
+        """Start a new draft after a part failed, because the numbers that it used may be assigned again."""
         self.draft = next(_drafts)
         self._on_rollback()
 
     def stamp(self, table_id: int, commit: CommitRow) -> CommitRow:
-        """The commit as one of this group."""
+        """Mark the commit as one of this group."""
         self.tables.add(table_id)
         return commit._replace(message=self._message or commit.message, transaction_id=self.number)
 
     def close(self) -> None:
-        """A block without commits leaves nothing behind."""
+        """Remove the group's entry if the block made no commits."""
         if not self.tables:
             self._connection.execute("DELETE FROM transactions WHERE transaction_id = ?", (self.number,))

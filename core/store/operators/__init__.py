@@ -1,4 +1,4 @@
-"""Update operators: `{"$set": {"late": True}, "$inc": {"fee": 5}}`, over whole columns at once."""
+"""Update operators, `{"$set": {"late": True}, "$inc": {"fee": 5}}`, on whole columns at once."""
 
 from __future__ import annotations
 

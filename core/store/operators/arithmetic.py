@@ -1,4 +1,4 @@
-"""$inc, $mul, $bit, $min, $max and $currentDate over whole columns."""
+"""$inc, $mul, $bit, $min, $max and $currentDate on whole columns."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ def read_number(operand: Any) -> Number:
 
 
 def increased(values: pa.Array, by: Number) -> pa.Array:
-    """Null counts as 0."""
+    """Add a number; null counts as 0."""
     return _filled(_computed(values, by, pc.add_checked), by)
 
 
 def multiplied(values: pa.Array, by: Number) -> pa.Array:
-    """Null becomes 0."""
+    """Multiply by a number; null becomes 0."""
     return _filled(_computed(values, by, pc.multiply_checked), type(by)(0))
 
 
@@ -74,12 +74,12 @@ def _computed(values: pa.Array, number: Number, kernel: Kernel) -> pa.Array:
 
 
 def _in_integers(values: pa.Array, number: int, kernel: Kernel) -> pa.Array:
-    """In 64 bits, and where these do not do in 256."""
+    """Compute in 64 bits, or in 256 if these are not enough."""
     if number < 2**63 and not pa.types.is_uint64(values.type):
         try:
             return kernel(values.cast(pa.int64()), scalar_of(number, pa.int64()))
         except pa.ArrowInvalid:
-            pass  # an overflow: the long way finds what holds the result
+            pass  # an overflow: the slower way below finds a type for the result
     exact = kernel(values.cast(_ALL_INTEGERS), scalar_of(number, _ALL_INTEGERS))
     for kind in (values.type, pa.int64()):
         if (result := exact_cast(exact, kind)) is not None:
@@ -100,7 +100,7 @@ def _in_floats(values: pa.Array, number: float, kernel: Kernel) -> pa.Array:
 
 
 def _in_decimals(values: pa.Array, number: Number, kernel: Kernel) -> pa.Array:
-    """Exact, in as many digits as it takes; what the column has no digits for is refused later."""
+    """Compute exactly, in as many digits as needed; digits that the column cannot hold are refused later."""
     type_ = values.type
     kind = pa.decimal256(type_.precision, type_.scale) if pa.types.is_decimal(type_) else _ALL_INTEGERS
     try:
@@ -111,7 +111,8 @@ def _in_decimals(values: pa.Array, number: Number, kernel: Kernel) -> pa.Array:
 
 
 def _shortened(values: pa.Array, type_: pa.DataType) -> pa.Array:
-    """In the type held, else with as few digits as the results need, so that the column widens little."""
+    """Convert to the stored type, else to as few digits as the results need, so that the column widens
+    little."""
     if pa.types.is_decimal(type_) and (same := exact_cast(values, type_)) is not None:
         return same
     scale = type_.scale if pa.types.is_decimal(type_) else 0
@@ -151,7 +152,7 @@ def _one(scalar: pa.Scalar) -> pa.Array:
 def _as_float(number: Number) -> float:
     result = float(number)
     if isinstance(number, int) and int(result) != number:
-        raise Refusal(f"{number} is not exact as a float", "Cast the column to 'decimal(38, 10)' first")
+        raise Refusal(f"{number} cannot be a float exactly", "Cast the column to 'decimal(38, 10)' first")
     return result
 
 
@@ -159,7 +160,7 @@ def _doubles(values: pa.Array) -> pa.Array:
     doubles = exact_cast(values, pa.float64())
     if doubles is None:
         raise Refusal(
-            f"it holds {values.type} values that are not exact as double",
+            f"it holds {values.type} values that cannot be doubles exactly",
             "Cast the column to 'decimal(38, 10)' first",
         )
     return doubles
@@ -169,11 +170,12 @@ _BITWISE = {"and": pc.bit_wise_and, "or": pc.bit_wise_or, "xor": pc.bit_wise_xor
 
 
 Bits = tuple[tuple[str, int], ...]
-"""What is done to the bits, in that order: "and", "or" or "xor", and with what."""
+"""The operations on the bits, in order: "and", "or" or "xor", each with its operand."""
 
 
 def read_bits(operand: Any) -> Bits:
-    """`{"and": 12}`, with "or" and "xor" likewise, or several of them: one after the other, as given."""
+    """Parse `{"and": 12}`, likewise with "or" and "xor", or several of them, which are applied in the given
+    order."""
     if not isinstance(operand, Mapping) or not operand or not set(operand) <= set(_BITWISE):
         raise Refusal(f"it takes {{and: …}}, {{or: …}}, {{xor: …}} or several of them, not {shown(operand)}")
     return tuple((name, _bits(name, value)) for name, value in operand.items())
@@ -187,7 +189,7 @@ def _bits(name: str, value: Any) -> int:
 
 
 def bits_changed(values: pa.Array, bits: Bits) -> pa.Array:
-    """Null counts as 0."""
+    """Apply operations to the bits; null counts as 0."""
     for name, number in bits:
         values = _bits_changed(values, name, number)
     return values
@@ -215,7 +217,8 @@ def read_bound(operand: Any) -> Any:
 
 
 def lowered(values: pa.Array, bound: Any) -> pa.Array:
-    """Null takes the bound. NaN counts as greater than every number, as in filters."""
+    """Limit values to the bound from above. Null becomes the bound; NaN counts as greater than every number,
+    as in filters."""
     return _bounded(values, bound, "gt")
 
 
@@ -248,7 +251,8 @@ _DAY_NANOSECONDS = 86_400 * 10**9
 
 
 def read_moment(operand: Any) -> pa.DataType:
-    """True, or `{"$type": "date"}` or "timestamp": what a new column is; others have their type."""
+    """Parse True, or `{"$type": "date"}` or "timestamp", which gives the type of a new column; existing
+    columns keep theirs."""
     named = isinstance(operand, Mapping) and operand.get("$type") in ("date", "timestamp")
     if operand is not True and not (named and len(operand) == 1):
         raise Refusal(f"it takes True, {{'$type': 'date'}} or {{'$type': 'timestamp'}}, not {shown(operand)}")
@@ -256,7 +260,8 @@ def read_moment(operand: Any) -> pa.DataType:
 
 
 def now(values: pa.Array, wanted: pa.DataType) -> pa.Array:
-    """Timestamps without a zone get UTC's, dates UTC's day; new columns are of the type `wanted`."""
+    """The current time. Timestamps without a zone get the time in UTC, dates the day in UTC; new columns have
+    the type `wanted`."""
     kind = wanted if pa.types.is_null(values.type) else values.type
     moment = time.time_ns()
     if pa.types.is_date(kind):

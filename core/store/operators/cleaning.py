@@ -1,4 +1,4 @@
-"""$trim, $case and $round over whole columns."""
+"""$trim, $case and $round on whole columns."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SPACE = r"[\s\p{Z}]+"
 
 
 def read_side(operand: Any) -> str:
-    """True stands for both."""
+    """Parse a side; True means both."""
     return "both" if operand is True else _word(operand, SIDES)
 
 
@@ -30,12 +30,12 @@ def read_case(operand: Any) -> str:
 
 def _word(operand: Any, words: tuple[str, ...]) -> str:
     if not isinstance(operand, str) or operand not in words:
-        raise Refusal(f"it does not know {shown(operand)}", f"Say one of {', '.join(words)}")
+        raise Refusal(f"it does not know {shown(operand)}", f"Give one of {', '.join(words)}")
     return operand
 
 
 def trimmed(values: pa.Array, side: str) -> pa.Array:
-    """Without white space around; "all": and with one space for every run of it inside."""
+    """Remove white space at one or both sides; "all" also reduces each run inside to one space."""
     return _of_texts(values, _TRIMS[side])
 
 
@@ -44,7 +44,7 @@ def cased(values: pa.Array, case: str) -> pa.Array:
 
 
 def _of_texts(values: pa.Array, make: Callable[[pa.Array], pa.Array]) -> pa.Array:
-    """Texts of any type, and of the same type afterwards; null stays null."""
+    """Apply `make` to texts of any type; the type stays the same, and null stays null."""
     if pa.types.is_null(values.type):
         return values
     kind = value_type(values.type)
@@ -75,14 +75,14 @@ _CASES: dict[str, Callable[[pa.Array], pa.Array]] = {
 def read_digits(operand: Any) -> int:
     if isinstance(operand, bool) or not isinstance(operand, int) or abs(operand) > MOST_DIGITS:
         raise Refusal(
-            f"it takes how many digits behind the point to leave, not {shown(operand)}",
-            "Write 2, 0, or -3 for thousands",
+            f"it takes the number of digits after the decimal point, not {shown(operand)}",
+            "Give 2, 0, or -3 for thousands",
         )
     return operand
 
 
 def rounded(values: pa.Array, digits: int) -> pa.Array:
-    """Half goes away from zero. Of the type held."""
+    """Round half away from zero; the type stays the same."""
     if pa.types.is_null(values.type) or (digits >= 0 and pa.types.is_integer(values.type)):
         return values
     if pa.types.is_decimal(values.type) and digits >= values.type.scale:
@@ -98,7 +98,7 @@ def rounded(values: pa.Array, digits: int) -> pa.Array:
 
 
 def _rounded_integers(values: pa.Array, digits: int) -> pa.Array:
-    """By way of decimals, where nothing overflows on the way."""
+    """Round integers by way of decimals, where nothing overflows."""
     if -digits > 19:
         return pc.multiply(values, from_values([0], values.type)[0])
     wide = values.cast(pa.decimal256(38, 0))

@@ -1,4 +1,4 @@
-"""A place inside nested values, in documents too, over a whole column at once."""
+"""Reads and sets values inside nested ones, including documents, in a whole column at once."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ MOST_PADDING, MOST_PADDING_IN_ALL = 10_000, 100_000_000
 
 
 def value_at(values: pa.Array, steps: Steps) -> pa.Array:
-    """What is at the place, row by row; null where there is nothing."""
+    """The values at the path, row by row; null where there is nothing."""
     for step in steps:
         values = _stepped(values, step)
     return values
 
 
 def with_value_at(values: pa.Array, steps: Steps, new: pa.Array) -> pa.Array:
-    """`values` with `new` at the place. What leads there is made where `new` is not null."""
+    """Set `new` at the path. Missing parents are created where `new` is not null."""
     if not steps:
         return new
     inner = with_value_at(value_at(values, steps[:1]), steps[1:], new)
@@ -40,8 +40,8 @@ def with_value_at(values: pa.Array, steps: Steps, new: pa.Array) -> pa.Array:
 
 
 def has_place(kind: pa.DataType, steps: Steps) -> bool:
-    """Whether columns of this type have fields of these names; items of lists, and keys of documents that
-    keep some as JSON, may always be there."""
+    """Whether a type has fields along this path; items of lists, and keys of documents that keep some as
+    JSON, may always exist."""
     for step in steps:
         if pa.types.is_struct(kind) and kind.get_field_index(REST) >= 0:
             return True
@@ -62,16 +62,16 @@ def _stepped(values: pa.Array, step: str) -> pa.Array:
         return pc.struct_field(values, [place]) if place >= 0 else nulls(len(values))
     if is_list(values.type) and not pa.types.is_map(values.type):
         return _items(values, _item_number(values, step))
-    raise Refusal(f"there is nothing called '{step}' inside {values.type} values")
+    raise Refusal(f"there is no '{step}' inside {values.type} values")
 
 
 def _item_number(values: pa.Array, step: str) -> int:
     if not (step.isascii() and step.isdigit()):
-        raise Refusal(f"'{step}' is no place in a list", "Items are numbered from 0")
+        raise Refusal(f"'{step}' is not the number of an item in a list", "Items are numbered from 0")
     number = int(step)
     size = values.type.list_size if pa.types.is_fixed_size_list(values.type) else None
     if size is not None and number >= size:
-        raise Refusal(f"its lists have {size} items, numbered from 0, and no item {number}")
+        raise Refusal(f"its lists have {size} items, numbered from 0, so there is no item {number}")
     return number
 
 
@@ -83,7 +83,8 @@ def _items(values: pa.Array, number: int) -> pa.Array:
 
 
 def _with_item(values: pa.Array, number: int, inner: pa.Array) -> pa.Array:
-    """Lists that are too short, or null, grow by nulls up to an item that is not null."""
+    """Set an item. Lists that are too short, or null, are padded with nulls up to an item that is not
+    null."""
     lists = lists_of(values)
     items, inner = met(lists.items, inner)
     present = to_numpy(inner.is_valid())
@@ -99,10 +100,10 @@ def _with_item(values: pa.Array, number: int, inner: pa.Array) -> pa.Array:
 
 
 def _refuse_padding(added: np.ndarray, number: int) -> None:
-    """`added`: how many nulls each list needs before the item."""
+    """Raise `Refusal` for too much padding; `added` is how many nulls each list needs before the item."""
     if (len(added) and int(added.max()) > MOST_PADDING) or int(added.clip(0).sum()) > MOST_PADDING_IN_ALL:
         raise Refusal(
-            f"item {number} lies {int(added.max()):,} items behind the end of a list",
+            f"item {number} is {int(added.max()):,} items beyond the end of a list",
             f"at most {MOST_PADDING:,} are filled with nulls, {MOST_PADDING_IN_ALL:,} in all lists together;"
             " $push adds at the end",
         )
@@ -121,11 +122,11 @@ def _with_field(values: pa.Array, name: str, inner: pa.Array) -> pa.Array:
 
 
 Compute = Callable[[pa.Array, np.ndarray], pa.Array]
-"""New values from those held, and the numbers of their rows."""
+"""Computes new values from the old ones and the numbers of their rows."""
 
 
 def value_in(values: pa.Array, steps: Steps) -> pa.Array:
-    """What is at the place, row by row. Raises `Refusal` for values without a type in common."""
+    """The values at the path, row by row. Raises `Refusal` for values without a type in common."""
     depth = _steps_to_document(values.type, steps)
     if depth is None:
         return value_at(values, steps)
@@ -134,7 +135,7 @@ def value_in(values: pa.Array, steps: Steps) -> pa.Array:
 
 
 def changed_at(values: pa.Array, steps: Steps, compute: Compute, rows: np.ndarray) -> pa.Array:
-    """`values` with what `compute` makes of the values at the place."""
+    """Replace the values at the path by what `compute` makes of them."""
     depth = _steps_to_document(values.type, steps)
     if depth is None:
         inner = value_at(values, steps)
@@ -157,7 +158,7 @@ class _Part:
 
 
 class _Documents:
-    """One key of documents: in a field, or in the rest where values are of other types."""
+    """One key of documents: in a field, or in the rest, where values have other types."""
 
     def __init__(self, values: pa.StructArray, key: str) -> None:
         self._values, self._key = values, key
@@ -178,10 +179,10 @@ class _Documents:
         try:
             return array_of([rest.get(key, own) for rest, own in zip(self._rests, known, strict=True)])
         except Refusal as refusal:
-            raise Refusal(f"its values in '{REST}' are of several types", "Change rows of each") from refusal
+            raise Refusal(f"its values in '{REST}' have several types", "Change each separately") from refusal
 
     def parts(self) -> list[_Part]:
-        """Those in the field at once, as they may widen it; those in the rest one by one."""
+        """The values in the field as one part, as they may widen it; those in the rest one by one."""
         there, others = np.flatnonzero(~self._in_rest), np.flatnonzero(self._in_rest)
         field = self._fields.get(self._key, nulls(len(self._values)))
         parts = [_Part(there, take(field, there))] if len(there) else []
@@ -213,7 +214,8 @@ class _Documents:
         return pa.StructArray.from_arrays(arrays, names=names, mask=from_numpy(~valid))
 
     def _fitting(self, new: pa.Array, of_field: bool) -> pa.Array | None:
-        """`new` for the field; values from the rest widen nothing, and make a field of no key."""
+        """Convert `new` to the field's type; None if it belongs in the rest. Values from the rest do not
+        widen the field, and make no new field."""
         if not self._has_field:
             if self._in_rest.any() or len(self._fields) > MOST_FIELDS:
                 return None
@@ -228,7 +230,7 @@ class _Documents:
         return fit
 
     def _field(self) -> pa.Array:
-        """The new values, null where there is none."""
+        """The new values of the field, null where there is none."""
         places = np.zeros(len(self._values), np.int64)
         parts = [pa.nulls(1, self._kind)]
         for rows, values in self._pool:
@@ -250,7 +252,8 @@ def _steps_to_document(kind: pa.DataType, steps: Steps) -> int | None:
 
 
 def _one(value: Any) -> pa.Array:
-    """A value of JSON; as bytes, which only operators for any type take, where Arrow has no type for it."""
+    """A JSON value as an array; if Arrow has no type for it, as bytes, which only operators for any type
+    accept."""
     try:
         return array_of([value])
     except Refusal:
@@ -261,6 +264,6 @@ def _texts(rests: Sequence[dict[str, Any]]) -> pa.Array:
     try:
         texts = quick_array([json_of(rest) for rest in rests], REST_FIELD.type)
     except (TypeError, ReservedKey) as error:
-        raise Refusal(f"its documents' '{REST}' cannot hold the value: {error}") from error
+        raise Refusal(f"'{REST}' of its documents cannot hold the value: {error}") from error
     assert texts is not None
     return texts

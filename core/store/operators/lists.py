@@ -1,4 +1,4 @@
-"""$push, $addToSet, $pull, $pullAll and $pop over whole columns."""
+"""$push, $addToSet, $pull, $pullAll and $pop on whole columns."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ _COMPARISONS = {f"${name}": name for name in ("eq", "ne", "gt", "gte", "lt", "lt
 
 
 def matching(items: pa.Array, condition: Any) -> np.ndarray:
-    """`condition` is a value, `{"$gte": 5, …}`, or for structs the same by field, joined by and."""
+    """Which items meet `condition`: a value, `{"$gte": 5, …}`, or for structs the same by field, joined by
+    "and"."""
     if isinstance(condition, Mapping) and _has_operators(condition):
         return _meeting(pa.Table.from_arrays([items], names=["item"]), {"item": condition})
     if isinstance(condition, Mapping) and pa.types.is_struct(items.type):
@@ -77,7 +78,8 @@ _MODIFIERS = ("$each", "$position", "$sort", "$slice")
 
 @dataclass(frozen=True)
 class Push:
-    """What is added, where, and what is done to the list then. `sort` gives (path in an item, descending)."""
+    """The items to add, where, and how the list is then sorted and cut. `sort` has (path in an item,
+    descending)."""
 
     each: tuple[Any, ...]
     position: int | None = None
@@ -126,7 +128,7 @@ def read_added(operand: Any) -> tuple[Any, ...]:
 
 
 def added_to_set(values: pa.Array, each: tuple[Any, ...]) -> pa.Array:
-    """Only what a list lacks, once."""
+    """Add each item that a list lacks, once."""
     lists, added = _with(values, each)
     first = len(lists.items) - added
     alike = [_equal_to(lists.items, first + i) for i in range(added)]
@@ -146,7 +148,7 @@ def read_condition(operand: Any) -> Any:
 
 
 def pulled(values: pa.Array, condition: Any) -> pa.Array:
-    """Null stays null, in a column that never held anything else too."""
+    """Remove the items that meet a condition. Null stays null, even in a column of type null."""
     if pa.types.is_null(values.type):
         return values
     lists = lists_of(values)
@@ -186,7 +188,7 @@ def is_editable(kind: pa.DataType) -> bool:
 
 
 def _with(values: pa.Array, each: Sequence[Any]) -> tuple[Lists, int]:
-    """The lists with new items behind all of theirs, and how many these are."""
+    """The lists with the new items after all existing ones, and the number of new items."""
     arriving = array_of(list(each))
     if pa.types.is_null(values.type):
         lists = Lists(np.zeros(len(values), np.int64), np.zeros(len(values), bool), arriving[:0])
@@ -197,7 +199,7 @@ def _with(values: pa.Array, each: Sequence[Any]) -> tuple[Lists, int]:
 
 
 def _edited(lists: Lists, edit: Callable[[Places], Places], mask: np.ndarray) -> pa.Array:
-    """Each list that is `wanted` as `edit` makes it; a null one is edited as an empty one."""
+    """Apply `edit` to each list where `mask` is true; a null list counts as empty."""
     edits: list[Places] = []
     spans = zip(lists.starts.tolist(), lists.lengths.tolist(), mask.tolist(), strict=True)
     for start, length, is_wanted in spans:
@@ -225,7 +227,7 @@ def _refuse_unknown_field(items: pa.DataType, path: tuple[str, ...]) -> None:
 
 
 def _ranks(values: pa.Array) -> np.ndarray:
-    """Numbers in the order of the values, null before all; equal ones share one."""
+    """The ranks of the values, null first; equal values share a rank."""
     if pa.types.is_null(values.type):
         return np.zeros(len(values), np.int64)
     try:
@@ -260,7 +262,7 @@ def _whole(operand: Mapping[str, Any], name: str) -> int | None:
 
 
 def _sort_keys(order: Any) -> tuple[tuple[tuple[str, ...], bool], ...]:
-    """1 or -1 for the items themselves, or `{field: 1 or -1, …}`."""
+    """Parse $sort: 1 or -1 for the items themselves, or `{field: 1 or -1, …}`."""
     if order is None:
         return ()
     orders = order if isinstance(order, Mapping) else {"": order}

@@ -1,4 +1,4 @@
-"""What operators know beside a cell: the other values of its row, and the rest of its column."""
+"""What operators can use besides a cell: the other values of its row, and the rest of its column."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ Direction = Literal["above", "below"]
 FIGURES = ("mean", "median", "least", "greatest", "most common")
 SOURCES = ("above", "below", *FIGURES)
 Cells = tuple[np.ndarray, pa.Array]
-"""The ids of all rows of a table, ascending, and what they hold in a column."""
+"""The ids of all rows of a table, ascending, and their values in a column."""
 
 
 @dataclass(frozen=True)
 class RowContext:
-    """The rows that an update changes, as they were before it. `whole` reads a column of all rows of their
-    table, those of an update that inserts one have none."""
+    """The rows that an update changes, as they were before. `whole` reads a column in all rows of the table;
+    it is None for an update that inserts a row."""
 
     table: str
     ids: np.ndarray
@@ -43,14 +43,14 @@ class RowContext:
     whole: Callable[[str], Cells] | None = None
 
     def some(self, places: np.ndarray) -> RowContext:
-        """Of the rows at these places alone."""
+        """The context of only the rows at these indices."""
         if len(places) == len(self.ids):
             return self
         values = {name: take(column, places) for name, column in self.values.items()}
         return replace(self, ids=self.ids[places], values=values)
 
     def computed(self, expression: Expression) -> pa.Array:
-        """One value for each row. Raises `LamellaError` for a value that cannot be computed."""
+        """Compute one value for each row. Raises `LamellaError` for a value that cannot be computed."""
         known = {**self.values, ID: from_numpy(self.ids)}
         names = [name for name in dict.fromkeys(columns_in(expression)) if name in known]
         data = pa.Table.from_arrays([known[name] for name in names or [ID]], names=names or [ID])
@@ -60,8 +60,8 @@ class RowContext:
         return table.column(0).combine_chunks()
 
     def nearest(self, column: str, where: Direction) -> pa.Array:
-        """For each row the value of the nearest one above, or below, or of itself, that has one; in the order
-        of the table."""
+        """For each row, the value of the nearest row above or below, or of itself, that is not null, in the
+        order of the table."""
         ids, cells = self._all(column)
         if where == "below":
             ids, cells = -ids[::-1], take(cells, np.arange(len(cells))[::-1].copy())
@@ -72,12 +72,12 @@ class RowContext:
         return take(pool, np.where(last < 0, len(cells), last))
 
     def figure(self, column: str, figure: str) -> pa.Array:
-        """One value of all that the column holds, in an array of one; null where it holds none."""
+        """Compute one figure of all values of the column, as an array of one; null if there are none."""
         return _FIGURES[figure](_countable(self._all(column)[1].drop_null()))
 
     def _all(self, column: str) -> Cells:
         if self.whole is None:
-            raise Refusal("a new row has no others around it", "Insert the row first")
+            raise Refusal("a new row has no neighbours yet", "Insert the row first")
         return self.whole(column)
 
 
@@ -93,13 +93,13 @@ def _free_name(used: Sequence[str]) -> str:
 
 @dataclass(frozen=True)
 class Computation:
-    """What an expression computes of the other values of a row."""
+    """An expression over the other values of a row."""
 
     expression: Expression
 
 
 def read_expression(operand: Any) -> Computation:
-    """Of text, `price * 1.19`, or built with `col`."""
+    """Parse an expression given as text, `price * 1.19`, or built with `col`."""
     if isinstance(operand, str):
         from lamella.core.query.expression_text import parse_expression
 
@@ -112,7 +112,8 @@ def read_expression(operand: Any) -> Computation:
 
 
 def computed(values: pa.Array, operand: Computation, rows: RowContext, _column: str) -> pa.Array:
-    """For a column of decimals 1.19 is meant as it is written, and not as the double that is next to it."""
+    """Compute the expression. For a column of decimals, 1.19 is the decimal as written, not the nearest
+    double."""
     kind = values.type
     if not pa.types.is_decimal(kind):
         return rows.computed(operand.expression)
@@ -141,13 +142,13 @@ def _with_decimals(expression: Expression) -> Expression:
 
 @dataclass(frozen=True)
 class Filling:
-    """Either a value, as an array of one, or where it is taken from: one of `SOURCES`."""
+    """What to fill nulls with: a value, as an array of one, or a source, one of `SOURCES`."""
 
     value: pa.Array | None = None
     source: str = ""
 
 
-_FILLING = "Write a value, or {'from': 'above'}; a struct as {'value': {…}}"
+_FILLING = "Give a value, or {'from': 'above'}; a struct as {'value': {…}}"
 
 
 def read_filling(operand: Any) -> Filling:
@@ -156,11 +157,11 @@ def read_filling(operand: Any) -> Filling:
             return Filling(source=operand["from"])
         if set(operand) == {"from"}:
             raise Refusal(
-                f"it does not know where to take values from by {shown(operand['from'])}",
-                f"Say one of {', '.join(SOURCES)}",
+                f"it does not know the source {shown(operand['from'])}",
+                f"Give one of {', '.join(SOURCES)}",
             )
         if set(operand) != {"value"}:
-            raise Refusal(f"it takes a value, or where to take one from, not {shown(operand)}", _FILLING)
+            raise Refusal(f"it takes a value, or a source of values, not {shown(operand)}", _FILLING)
         operand = operand["value"]
     if operand is None:
         raise Refusal("it takes a value, not None", _FILLING)
@@ -168,7 +169,7 @@ def read_filling(operand: Any) -> Filling:
 
 
 def filled(values: pa.Array, operand: Filling, rows: RowContext, column: str) -> pa.Array:
-    """Where there is none, the value; the others stay."""
+    """Fill nulls; other values stay."""
     missing = ~to_numpy(values.is_valid())
     if not missing.any():
         return values
@@ -185,7 +186,7 @@ def filled(values: pa.Array, operand: Filling, rows: RowContext, column: str) ->
 
 
 def _countable(cells: pa.Array) -> pa.Array:
-    """Without NaN, and the values of a dictionary in place of their numbers."""
+    """The values without NaN, with dictionaries decoded."""
     if pa.types.is_dictionary(cells.type):
         cells = cells.cast(cells.type.value_type)
     return cells.filter(pc.invert(pc.is_nan(cells))) if pa.types.is_floating(cells.type) else cells
@@ -194,7 +195,7 @@ def _countable(cells: pa.Array) -> pa.Array:
 def _number(name: str, make: Callable[[pa.Array], Any]) -> Callable[[pa.Array], pa.Array]:
     def figure(cells: pa.Array) -> pa.Array:
         if kind_of(cells.type) not in NUMBERS and not pa.types.is_null(cells.type):
-            raise Refusal(f"the {name} is that of numbers, and this is {cells.type}", "Choose another value")
+            raise Refusal(f"the {name} needs numbers, and this is {cells.type}", "Choose another value")
         if not len(cells):
             return nulls(1)
         value = make(cells.cast(pa.float64(), safe=False))
@@ -212,7 +213,7 @@ def _ordered(name: str, descending: bool) -> Callable[[pa.Array], pa.Array]:
         try:
             ends = pc.min_max(cells)
         except (pa.ArrowNotImplementedError, pa.ArrowInvalid) as error:
-            raise Refusal(f"values of type {cells.type} have no {name} one", "Choose another") from error
+            raise Refusal(f"values of type {cells.type} have no {name} value", "Choose another") from error
         hits = to_numpy(pc.equal(cells, ends["max" if descending else "min"]))
         return cells.slice(int(hits.argmax()), 1)
 
@@ -220,13 +221,13 @@ def _ordered(name: str, descending: bool) -> Callable[[pa.Array], pa.Array]:
 
 
 def _most_common(cells: pa.Array) -> pa.Array:
-    """Of several that are as common, the one that comes first."""
+    """The most common value; of several, the one that occurs first."""
     if not len(cells):
         return nulls(1)
     try:
         encoded = cells.dictionary_encode()
     except (pa.ArrowNotImplementedError, pa.ArrowInvalid) as error:
-        raise Refusal(f"values of type {cells.type} are not counted", "Choose another value") from error
+        raise Refusal(f"values of type {cells.type} cannot be counted", "Choose another value") from error
     most = int(np.bincount(to_numpy(encoded.indices)).argmax())
     return encoded.dictionary.slice(most, 1)
 
@@ -241,8 +242,8 @@ _FIGURES: dict[str, Callable[[pa.Array], pa.Array]] = {
 
 
 def refuse_unknown_columns(operand: Computation, types: Mapping[str, pa.DataType], text: str | None) -> None:
-    """Raises `UnknownColumn`, `BadQuery` or `BadFilter` for an expression that does not fit the columns; of
-    text with its place."""
+    """Raise `UnknownColumn`, `BadQuery` or `BadFilter` for an expression that does not fit the columns; for
+    text, with the position in it."""
     from lamella.core.query.expression_text import parse_expression
     from lamella.core.query.fields import Field, Fields
     from lamella.core.query.functions.table import type_expression

@@ -1,4 +1,4 @@
-"""THE table of update operators, the assignments made of it, and how they are applied."""
+"""The one table of update operators, the assignments made from them, and how these are applied."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ ComputeOfRows = Callable[[pa.Array, Any, RowContext, str], pa.Array]
 
 @dataclass(frozen=True)
 class Operator:
-    """`read` makes an operand of what was given, `compute` new values of those held; both may refuse.
+    """An update operator. `read` parses the operand, `compute` makes new values from the old ones; both may
+    refuse.
 
-    `wants` are the types it fits, in words; a column of type null is any. `verb` begins the sentence in the
-    history. `creates`: it gives values to columns that are not there yet. `moves`: the operand is a name.
-    `of_rows` takes the place of `compute` where other values than those held count: those of whole rows, and
-    of the column of this name.
+    `wants` describes the types it fits; a column of type null fits always. `verb` begins the sentence in the
+    history. `creates`: it can add columns. `moves`: the operand is a name. `of_rows` replaces `compute` for
+    operators that need the rows' other values, or the rest of the named column.
     """
 
     name: str
@@ -115,7 +115,7 @@ class UnknownOperator(UnknownName):
 
 @dataclass(frozen=True)
 class Path:
-    """A column, or a place inside its values. `text` is how it was written."""
+    """A column, or a path inside its values. `text` is how it was written."""
 
     column: str
     steps: tuple[str, ...]
@@ -141,12 +141,12 @@ class Assignment:
 
 
 def assignments(operators: Operators, columns: Sequence[Column], table: str) -> list[Assignment]:
-    """In the order given. Raises `UnknownOperator`, `UnknownColumn`, or `BadData` for operands that do not
-    fit, and for two operators that change the same place."""
+    """Parse operators into assignments, in the order given. Raises `UnknownOperator`, `UnknownColumn`, or
+    `BadData` for operands that do not fit, and for two operators that change the same path."""
     if not isinstance(operators, Mapping):
         raise BadData(
             f"{table}: an update takes a dict of operators, not {shown(operators)}",
-            fix="Write {'$set': {'n': 1}}",
+            fix="Give {'$set': {'n': 1}}",
         )
     types = {c.name: c.type for c in columns}
     known = [(_operator(name, table), operands) for name, operands in operators.items()]
@@ -170,7 +170,8 @@ def operators_text(operators: Operators) -> str:
 
 
 def path_to(text: str, names: Sequence[str] | Mapping[str, Any]) -> Path:
-    """A column of exactly this name, else the one named by the longest beginning; else a new column."""
+    """Resolve a path: a column of exactly this name, else the column with the longest matching beginning,
+    else a new column."""
     if text in names:
         return Path(text, (), text)
     parts = text.split(".")
@@ -190,7 +191,7 @@ def _operands(name: str, operands: Any, table: str) -> Mapping[str, Any]:
     if not isinstance(operands, Mapping) or not all(isinstance(path, str) for path in operands):
         raise BadData(
             f"{table}: {name} takes operands by column, not {shown(operands)}",
-            fix=f"Write {{'{name}': {{column: …}}}}",
+            fix=f"Give {{'{name}': {{column: …}}}}",
         )
     for path in operands:
         text_of(path, f"{table}: the column name")
@@ -211,7 +212,7 @@ def _assignment(
             assignment.operand, types, operand if isinstance(operand, str) else None
         )
     if path.column not in types and operand is None:
-        raise UnknownColumn(path.column, table, types)  # nothing says of what type it would be
+        raise UnknownColumn(path.column, table, types)  # its type would be unknown
     return assignment
 
 
@@ -220,19 +221,19 @@ def _target(path: Path, operand: Any, types: Mapping[str, pa.DataType], table: s
         raise Refusal(f"it takes the new name, not {shown(operand)}")
     target = _checked(operand, types, table, creates=True)
     if any(step.isdigit() for step in (*path.steps, *target.steps)):
-        raise Refusal("items of lists are not moved")
+        raise Refusal("items of lists cannot be moved")
     return target
 
 
 def _checked(text: str, types: Mapping[str, pa.DataType], table: str, creates: bool) -> Path:
     path = path_to(text, types)
     if path.column == ID:
-        raise BadData(f"{table}: {ID} cannot be changed", "it is how rows are found")
+        raise BadData(f"{table}: {ID} cannot be changed", "it identifies the row")
     if not path.column or "" in path.steps:
         raise BadData(f"{table}: '{text}' names no column", "a part of it is empty")
     if REST in path.steps:
         raise BadData(
-            f"{table}: '{text}' cannot be changed", f"'{REST}' is where documents keep keys without a field",
+            f"{table}: '{text}' cannot be changed", f"'{REST}' holds keys of documents that have no field",
             "Name the key itself, as if it were a field",
         )  # fmt: skip
     if not creates and path.column not in types:
@@ -253,8 +254,8 @@ def paths_of(types: Mapping[str, pa.DataType]) -> dict[str, pa.DataType]:
 
 
 def _with_fields(name: str, kind: pa.DataType) -> dict[str, pa.DataType]:
-    """The column and the fields inside it, as paths. No path leads to a field whose name has a dot in it or
-    is not the only one."""
+    """The column and the fields inside it, by path. Fields whose name contains a dot or is not unique have no
+    path."""
     paths = {name: kind}
     for field in kind if pa.types.is_struct(kind) else ():
         known = kind.get_field_index(field.name) >= 0
@@ -268,7 +269,7 @@ def _refuse_conflicts(assignments: Sequence[Assignment], table: str) -> None:
         if a.target is not None and a.path.overlaps(a.target):
             raise BadData(
                 f"{table}: {a.operator.name} cannot move '{a.path.text}' to '{a.target.text}'",
-                "One is the other, or lies inside it",
+                "They are the same, or one lies inside the other",
                 "Give another name",
             )
     paths = [path for a in assignments for path in (a.path, a.target) if path is not None]
@@ -278,8 +279,8 @@ def _refuse_conflicts(assignments: Sequence[Assignment], table: str) -> None:
                 both = "" if path.text == other.text else f" and '{other.text}'"
                 raise BadData(
                     f"{table}: two operators change '{path.text}'{both}",
-                    "which comes first would decide",
-                    "Make two updates of it",
+                    "the result would depend on their order",
+                    "Make two updates",
                 )
 
 
@@ -302,8 +303,8 @@ def applied(
 ) -> dict[str, pa.Array]:
     """The new values of the columns that the assignments change, `count` of each.
 
-    Of the type held where they fit it, else of one that takes them. `inserted`: the rows are new. Raises
-    `BadData` naming the operator and the column.
+    They keep the stored type if they fit it, else get one that takes them. `inserted`: the rows are new.
+    Raises `BadData` naming the operator and the column.
     """
     rows, table = _Rows(values, count, context), context.table
     for assignment in assignments:
@@ -317,7 +318,7 @@ def applied(
 
 
 class _Rows:
-    """Columns of rows while one assignment after the other changes them."""
+    """The columns of rows while assignments are applied one after another."""
 
     def __init__(self, values: Mapping[str, pa.Array], count: int, context: RowContext) -> None:
         self._columns, self._count, self.context = values, count, context
@@ -345,11 +346,11 @@ def _apply(assignment: Assignment, rows: _Rows) -> None:
 
     def compute(values: pa.Array, some: np.ndarray) -> pa.Array:
         if not pa.types.is_null(values.type) and not operator.fits(values.type):
-            raise Refusal(f"it is for {operator.wants}, and this is {values.type}", "Cast it first")
+            raise Refusal(f"it is for {operator.wants}, but this is {values.type}", "Cast it first")
         if operator.of_rows is None:
             return operator.compute(values, assignment.operand)
         if assignment.path.steps and isinstance(assignment.operand, Filling) and assignment.operand.source:
-            raise Refusal("inside nested values it takes a value", "Write {'value': …}")
+            raise Refusal("inside nested values it takes only a value", "Give {'value': …}")
         context = rows.context.some(some)
         return operator.of_rows(values, assignment.operand, context, assignment.path.column)
 

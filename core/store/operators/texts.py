@@ -1,4 +1,4 @@
-"""$replace over whole columns of text."""
+"""$replace on whole columns of text."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def is_text(kind: pa.DataType) -> bool:
 
 @dataclass(frozen=True)
 class Replacement:
-    """`plain`: `pattern` and `template` are texts; otherwise as RE2 has them, with groups as \\1."""
+    """What to replace. `pattern` and `template` are plain text if `plain`, else RE2, with groups as \\1."""
 
     pattern: str
     template: str
     plain: bool
 
     def applied(self, values: pa.Array) -> pa.Array:
-        """Texts of any type, and of the same type afterwards."""
+        """Replace in texts of any type; the type stays the same."""
         kind = value_type(values.type)
         texts = values if values.type in (pa.string(), pa.large_string()) else values.cast(pa.large_string())
         replace = pc.replace_substring if self.plain else pc.replace_substring_regex
@@ -43,25 +43,26 @@ class Replacement:
 
 
 def read_replacement(operand: Any) -> Replacement:
-    """Raises `Refusal` for what is none, and for a pattern or groups that RE2 does not take."""
+    """Parse an operand; raise `Refusal` for an invalid one, or for a pattern or groups that RE2 does not
+    accept."""
     if not isinstance(operand, Mapping) or not {"find", "with"} <= operand.keys() <= set(_KEYS):
         raise Refusal(f"it takes a dict with 'find' and 'with', not {shown(operand)}", _EXAMPLE)
     find, template = operand["find"], operand["with"]
     if not isinstance(find, str) or not isinstance(template, str):
-        raise Refusal("'find' and 'with' have to be texts", _EXAMPLE)
+        raise Refusal("'find' and 'with' must be texts", _EXAMPLE)
     flags = {name: operand.get(name, usual) for name, usual in _FLAGS.items()}
     wrong = [name for name, value in flags.items() if not isinstance(value, bool)]
     if wrong:
-        raise Refusal(f"'{wrong[0]}' has to be True or False", _EXAMPLE)
+        raise Refusal(f"'{wrong[0]}' must be True or False", _EXAMPLE)
     if not find:
-        raise Refusal("it says nothing to find", "Use $set to give all rows a text")
+        raise Refusal("'find' is empty", "Use $set to give all rows a text")
     replacement = _replacement(find, template, flags["regex"], flags["whole"], flags["case"])
     _refuse_pattern(replacement)
     return replacement
 
 
 def replaced(values: pa.Array, replacement: Replacement) -> pa.Array:
-    """Null stays null."""
+    """Apply a replacement; null stays null."""
     return values if pa.types.is_null(values.type) else replacement.applied(values)
 
 
@@ -79,8 +80,8 @@ def _replacement(find: str, template: str, regex: bool, whole: bool, case: bool)
 
 
 def _pattern_of_any_case(find: str) -> str:
-    """What filters match who ignore case: texts that are equal in lower case. RE2's own (?i) has other
-    pairs: σ and ς are one letter to it, i and İ are two."""
+    """A pattern that matches as filters that ignore case do: texts that are equal in lower case. RE2's own
+    (?i) pairs letters differently: it treats σ and ς as one, but i and İ as two."""
     folded: str = pc.utf8_lower(pa.scalar(find, pa.string())).as_py()
     letters = _letters_by_lower_case()
     return "".join(f"[{re.escape(sign + letters.get(sign, ''))}]" for sign in folded)
@@ -88,7 +89,8 @@ def _pattern_of_any_case(find: str) -> str:
 
 @lru_cache(1)
 def _letters_by_lower_case() -> dict[str, str]:
-    """Of each lower-case letter all that become it. Beyond the planes of these, no characters have case."""
+    """For each lower-case letter, all letters that become it. Characters beyond the first two planes have no
+    case."""
     signs = pa.array([chr(code) for code in range(1 << 17) if not 0xD800 <= code < 0xE000])
     lower = pc.utf8_lower(signs)
     differ = pc.not_equal(signs, lower)
@@ -103,4 +105,4 @@ def _refuse_pattern(replacement: Replacement) -> None:
         replacement.applied(from_values([""], pa.string()))
     except pa.ArrowInvalid as error:
         reason = str(error).removeprefix("Invalid regular expression: ")
-        raise Refusal(f"the pattern or its replacement is wrong: {reason}", r"Groups are \1 to \9") from error
+        raise Refusal(f"the pattern or replacement is invalid: {reason}", r"Groups are \1 to \9") from error

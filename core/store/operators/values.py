@@ -1,4 +1,4 @@
-"""Values that enter a column beside others: brought to one type, exactly or not at all."""
+"""Brings values to a common type when they join others in a column: exactly, or not at all."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lamella.core.errors import BadData
 
 
 class Refusal(Exception):
-    """`reason` is a sentence without its subject: what is wrong with the values or the operand."""
+    """An operand or values that an operator cannot take. `reason` is a clause: what is wrong with them."""
 
     def __init__(self, reason: str, fix: str = "") -> None:
         self.reason, self.fix = reason, fix
@@ -22,7 +22,7 @@ class Refusal(Exception):
 
 
 def array_of(values: list[Any]) -> pa.Array:
-    """Python values as an array of the type that fits them all."""
+    """Convert Python values to an array of the type that fits them all."""
     try:
         return from_columns({"values": values}).column(0).combine_chunks()
     except BadData as error:
@@ -39,7 +39,7 @@ def repeated(value: pa.Array, count: int) -> pa.Array:
 
 
 def met(old: pa.Array, arriving: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """Both in the type held where the arriving values fit it, else in the narrowest one that takes all."""
+    """Convert both to the old type if the new values fit it, else to the narrowest type that takes all."""
     alike = refuse_other_kind(old.type, arriving.type)
     fitting = exact_cast(arriving, old.type)
     if fitting is not None:
@@ -48,7 +48,7 @@ def met(old: pa.Array, arriving: pa.Array) -> tuple[pa.Array, pa.Array]:
 
 
 def refuse_other_kind(old: pa.DataType, arriving: pa.DataType) -> pa.DataType:
-    """The type that takes the values of both, which may have to be looked at."""
+    """The common type of both; whether all values fit it may have to be checked."""
     alike = wider_type(old, arriving)
     if alike is None:
         raise Refusal(f"it holds {old} and cannot take {arriving} values", "Cast the values, or the column")
@@ -56,7 +56,7 @@ def refuse_other_kind(old: pa.DataType, arriving: pa.DataType) -> pa.DataType:
 
 
 def as_stored(values: pa.Array, kind: pa.DataType) -> pa.Array:
-    """`values` in the type held where each fits it, else as they are."""
+    """Convert `values` to the stored type if each fits it; else leave them as they are."""
     if pa.types.is_null(kind) or wider_type(kind, values.type) is None:
         return values
     fitting = exact_cast(values, kind)
@@ -64,7 +64,7 @@ def as_stored(values: pa.Array, kind: pa.DataType) -> pa.Array:
 
 
 def choose(condition: np.ndarray, values: pa.Array, others: pa.Array) -> pa.Array:
-    """Where `condition`, the value of `values`, elsewhere of `others`; any types that meet."""
+    """Where `condition` is true take `values`, elsewhere `others`; any types that have a common one."""
     if condition.all():
         return values
     if not condition.any():

@@ -196,7 +196,7 @@ def test_a_key_may_have_several_columns(store: Store) -> None:
     assert str(made) == "roles_billing_title: roles.(billing, title) → cast.(billing, title)"
     assert ids(store["cast"].relations.rows(0, "roles")) == [1]
     assert store["roles"].relations.counts([0, 1, 2], "cast")["count"].to_pylist() == [1, 1, 0]
-    with pytest.raises(StoreProblem, match="has this relation already"):
+    with pytest.raises(StoreProblem, match="already has this relation"):
         store.relations.declare(["roles.title", "roles.billing"], ["cast.title", "cast.billing"])
 
 
@@ -323,7 +323,7 @@ BAD = [
     (("cast.person", "titles.code"), TypeConflict, "cast.person is int64, titles.code is string"),
     (("cast.tags", "titles.code"), TypeConflict, "cast.tags holds list.* nested values cannot be keys"),
     (("cast.title", "cast.title"), BadData, "would point at itself"),
-    (("cast.title", "titles.code"), StoreProblem, "has this relation already: cast_title"),
+    (("cast.title", "titles.code"), StoreProblem, "already has this relation: cast_title"),
     (("cast.billing", "people._id", "cast_title"), StoreProblem, "already has a relation 'cast_title'"),
     (("cast.billing", "people._id", " "), BadData, "a relation needs a name"),
     (("cast.billing", "people._id", 5), BadData, "5 is not text"),

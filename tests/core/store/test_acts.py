@@ -291,16 +291,16 @@ def test_documents_leave_fields_as_they_are_in_an_upsert(store: Store) -> None:
     [
         (CastColumn("n", "int64"), "n = 1", "a column has one type"),
         (Rename({"n": "m"}), [1], "a column has one name"),
-        (Rename({"n": "name"}), None, "a column 'name' already"),
+        (Rename({"n": "name"}), None, "already has a column 'name'"),
         (Rename({"n": "m", "name": "m"}), None, "'m'"),
         (Upsert([{"n": 1}], ["n"]), "n = 1", "the keys say"),
         (Upsert([{"n": 1}], ["code"]), None, "no column 'code' to find them by"),
         (Upsert([{"n": 1}], ["n"], "any"), None, "keep is 'any'"),  # type: ignore[arg-type]
         (Update({"$inc": {"name": 1}}), None, "it is for numbers"),
         (Update({"$compute": {"n": "nn + 1"}}), None, "nn"),
-        (Split("n", ["a", "b"]), None, "Only text is split"),
-        (Split("name", ["a", "b"], keep=False), [1], "would lose what the other rows hold"),
-        (Merge(["n", "name"], "m", keep=False), "_id < 0", "would lose what the other rows hold"),
+        (Split("n", ["a", "b"]), None, "Only text can be split"),
+        (Split("name", ["a", "b"], keep=False), [1], "would lose the values of the other rows"),
+        (Merge(["n", "name"], "m", keep=False), "_id < 0", "would lose the values of the other rows"),
         (Delete(), [10_000], "10000"),
     ],
 )

@@ -76,7 +76,7 @@ def test_a_restored_backup_is_the_store_again(store: Store, tmp_path: Path) -> N
         assert back["t"].read().equals(rows)
         assert back.maintenance.verify().problems == ()
         back["t"].insert([{"n": 1}])
-    with pytest.raises(StoreProblem, match="something here already"):
+    with pytest.raises(StoreProblem, match="something already exists here"):
         Store.restore_backup(tmp_path / "copy", tmp_path / "back")
     with pytest.raises(StoreProblem, match="no store here"):
         Store.restore_backup(tmp_path / "nowhere", tmp_path / "new")
@@ -222,7 +222,7 @@ def test_places_that_hold_something_else_are_refused(store: Store, tmp_path: Pat
 def test_places_where_nothing_can_be_written_are_told(store: Store, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     below = tmp_path / "file" / "copy"
-    with pytest.raises(FileProblem, match=r"file/copy: .*Not a directory\. Check that you may write there"):
+    with pytest.raises(FileProblem, match=r"file/copy: .*Not a directory\. Check the free space"):
         store.backup(below)
     store.backup(tmp_path / "copy")
     with pytest.raises(FileProblem, match="Not a directory"):

@@ -85,7 +85,7 @@ def test_types_widen_over_the_batches_as_they_do_for_rows(store: Store) -> None:
 @pytest.mark.parametrize(
     ("function", "said"),
     [
-        (lambda batch: {"n": [1]}, "gave 1 rows back for the 10 of the rows with _id 0 to 9"),
+        (lambda batch: {"n": [1]}, "returned 1 rows for the 10 of the rows with _id 0 to 9"),
         (lambda batch: batch["lost"], "failed at the rows with _id 0 to 9. KeyError"),
         (lambda batch: None, "failed at the rows"),
         (lambda batch: 1 / 0, "ZeroDivisionError: division by zero"),
@@ -200,7 +200,7 @@ def test_what_cannot_be_compared_is_refused(store: Store) -> None:
         table.drop_duplicates("bgi")
     with pytest.raises(BadData, match="Say 'first' or 'last'"):
         table.drop_duplicates(keep="none")
-    with pytest.raises(BadData, match="no column to compare"):
+    with pytest.raises(BadData, match="no column is given to compare"):
         table.drop_duplicates([])
     assert table.version == 1
     assert table.drop_duplicates("n").deleted == 0
@@ -256,7 +256,9 @@ def test_a_function_cannot_change_the_table_it_makes_values_for(store: Store, to
             return {"n": pc.add(found["n"], 1)}
 
         with (
-            pytest.raises(LamellaError, match=r"t: the table is being changed.*Let it answer the values"),
+            pytest.raises(
+                LamellaError, match=r"t: the table is being changed.*Let the function only return values"
+            ),
             store.transaction() if together else nullcontext(),
         ):
             table.transform(made)

@@ -143,34 +143,40 @@ def test_default_of_a_struct_leaves_alone_what_is_given_in_part(store: Store) ->
 # --------------------------------------------------------------------------------- checks
 
 BREAKING: dict[str, tuple[Callable[[Table], Any], str]] = {
-    "insert a double": (lambda t: t.insert({"email": "a@x"}), "row 0 of those given has 'a@x' again"),
+    "insert a double": (lambda t: t.insert({"email": "a@x"}), "row 0 of those given repeats 'a@x'"),
     "insert null": (lambda t: t.insert([{"email": "d@x"}, {"email": None}]), "row 1 of those given"),
     "insert without it": (lambda t: t.insert({"n": 1}), "'email' is required"),
-    "insert doubles": (lambda t: t.insert(2 * [{"email": "d@x"}]), "Row 0 of those given has it"),
+    "insert doubles": (lambda t: t.insert(2 * [{"email": "d@x"}]), "Row 0 of those given already has it"),
     "insert another value": (lambda t: t.insert({"email": "d@x", "state": "lost"}), "takes no 'lost'"),
     "insert many": (
         lambda t: t.insert({"email": [*emails(20_000), "b@x"]}),
-        "row 20000 of those .*_id 1 has",
+        "row 20000 of those .*_id 1 already has",
     ),
     "insert many nulls": (lambda t: t.insert({"email": [*emails(5000), None]}), "row 5000 of those given"),
     "insert many without it": (lambda t: t.insert({"n": range(5000)}), "'email' is required"),
-    "update to a double": (lambda t: t.update([{"_id": 2, "email": "a@x"}]), "_id 2 has 'a@x'.*_id 0 has it"),
+    "update to a double": (
+        lambda t: t.update([{"_id": 2, "email": "a@x"}]),
+        "_id 2 repeats 'a@x'.*_id 0 already has it",
+    ),
     "update to null": (lambda t: t.update([{"_id": 2, "email": None}]), "the row with _id 2 has no value"),
-    "update all": (lambda t: t.update({"email": "z"}, where="n > 0"), "is unique"),
+    "update all": (lambda t: t.update({"email": "z"}, where="n > 0"), "must be unique"),
     "update by key": (lambda t: t.update([{"n": 2, "state": "x"}], on="n"), "takes no 'x'.*row with _id 1"),
     "operators": (lambda t: t.update_where([0], {"$set": {"state": "x"}}), "It takes 'new', 'paid'"),
     "upsert update": (lambda t: t.upsert([{"email": "a@x", "state": "x"}], on="email"), "_id 0"),
     "upsert insert": (lambda t: t.upsert([{"n": 8, "email": "a@x"}], on="n"), "row 0 of those given"),
     "upsert one": (lambda t: t.update_where("n = 9", {"$set": {"n": 9}}, upsert=True), "required"),
-    "transform": (lambda t: t.transform(lambda r: {"email": ["z"] * r.num_rows}), "is unique"),
-    "edit cells": (lambda t: t.edit([pa.table({"_id": [1], "email": ["a@x"]})]), "_id 1 has 'a@x'"),
+    "transform": (lambda t: t.transform(lambda r: {"email": ["z"] * r.num_rows}), "must be unique"),
+    "edit cells": (lambda t: t.edit([pa.table({"_id": [1], "email": ["a@x"]})]), "_id 1 repeats 'a@x'"),
     "edit new rows": (lambda t: t.edit(rows=pa.table({"n": [1]})), "'email' is required"),
-    "SQL insert": (lambda t: t.store.sql("INSERT INTO t (email) VALUES ('b@x')", write=True), "_id 1 has it"),
+    "SQL insert": (
+        lambda t: t.store.sql("INSERT INTO t (email) VALUES ('b@x')", write=True),
+        "_id 1 already has it",
+    ),
     "SQL update": (lambda t: t.store.sql("UPDATE t SET state = 'x'", write=True), "takes no 'x'"),
     "a cast with null": (lambda t: t.columns.cast("email", "int64", on_error="null"), "_id 0 has no value"),
     "update by all ids": (
         lambda t: t.update([{"_id": i, "email": "z", "state": "new", "n": i} for i in range(3)]),
-        "is unique",
+        "must be unique",
     ),
 }
 
@@ -221,7 +227,7 @@ def test_unique_holds_among_many_rows(store: Store, indexed: bool) -> None:
     table.columns.set_checks("email", unique=True)
     table.insert({"email": "new"})
     for known in ("new", "m17@x", "m29999@x"):
-        with pytest.raises(BrokenCheck, match=f"has '{known}' again"):
+        with pytest.raises(BrokenCheck, match=f"repeats '{known}'"):
             table.insert({"email": known})
     table.delete(where="email = 'm17@x'")
     table.insert({"email": "m17@x"})
@@ -305,13 +311,13 @@ def test_checks_follow_a_cast(store: Store) -> None:
     assert table.columns.checks("n") == Checks(required=True, one_of=(1, 2, 3))
     with pytest.raises(BrokenCheck, match="takes no 4"):
         table.insert({"n": 4})
-    with pytest.raises(BrokenCheck, match="has 1 again"):
+    with pytest.raises(BrokenCheck, match="repeats 1"):
         table.columns.cast("x", "int64", lossy=True)
 
 
 def test_metadata_does_not_reach_the_rules(table: Table, store: Store, tmp_path: Path) -> None:
     assert table.columns.metadata("email") == {} and not table.schema.field("state").metadata
-    with pytest.raises(BadData, match="is a key of the store's own"):
+    with pytest.raises(BadData, match="is a reserved key"):
         table.columns.set_metadata("email", {b"lamella.checks": "x"})
     field = pa.field(
         "a", pa.int64(), metadata={b"lamella.checks": b"x", b"lamella.cast_from": b"y", b"unit": b"m"}
@@ -345,7 +351,7 @@ REFUSED: list[tuple[str, Callable[[Any], Any]]] = [
     ("one_of takes a list", lambda c: c.set_checks("state", one_of=5)),
     ("required is 'yes'. Say True or False", lambda c: c.set_checks("state", required="yes")),
     ("does not fit column 'n'", lambda c: c.set_checks("n", one_of=[1, "x"])),
-    ("_id is the table's own", lambda c: c.set_checks("_id", unique=True)),
+    ("_id belongs to the table", lambda c: c.set_checks("_id", unique=True)),
 ]
 
 

@@ -85,17 +85,17 @@ def test_merge_leaves_nulls_out(people: Table) -> None:
 @pytest.mark.parametrize(
     ("method", "arguments", "error", "reason"),
     [
-        ("split", ("n", ["a", "b"]), TypeConflict, "Only text is split"),
+        ("split", ("n", ["a", "b"]), TypeConflict, "Only text can be split"),
         ("split", ("nam", ["a", "b"]), UnknownColumn, "nam"),
         ("split", ("name", ["a"]), BadData, "1 names were given"),
-        ("split", ("name", ["a", "n"]), BadData, "has a column 'n' already"),
-        ("split", ("name", ["a", "b"], ""), BadData, "where to split"),
-        ("split", ("name", ["a", "b"], "(", True), BadData, "is wrong"),
-        ("split", ("name", ["a", "b"], "x*", True), BadData, "matches where nothing is"),
+        ("split", ("name", ["a", "n"]), BadData, "already has a column 'n'"),
+        ("split", ("name", ["a", "b"], ""), BadData, "needs a separator"),
+        ("split", ("name", ["a", "b"], "(", True), BadData, "is invalid"),
+        ("split", ("name", ["a", "b"], "x*", True), BadData, "matches empty text"),
         ("split", ("name", ["a", "b"], " ", False, False, "n = 1"), BadData, "would lose"),
         ("merge", (["name"], "a"), BadData, "two columns or more"),
-        ("merge", (["name", "tags"], "a"), TypeConflict, "not written as one text"),
-        ("merge", (["name", "n"], "n"), BadData, "has a column 'n' already"),
+        ("merge", (["name", "tags"], "a"), TypeConflict, "cannot be written as text"),
+        ("merge", (["name", "n"], "n"), BadData, "already has a column 'n'"),
     ],
 )
 def test_what_cannot_be_split_or_merged_changes_nothing(
@@ -172,7 +172,7 @@ def test_what_a_cast_would_lose_is_listed(store: Store) -> None:
     table = store.create_table("t", pa.table({"x": texts, "n": [1, 300, 2, 2**40, 5, 6, 7]}))
     lost = table.columns.cast_failures("x", "float64", decimal=",", thousands=".")
     assert (lost.count, list(lost.ids)) == (4, [1, 3, 4, 6])
-    assert lost.values[0] == "1.5" and lost.reasons[0] == "it is written otherwise"
+    assert lost.values[0] == "1.5" and lost.reasons[0] == "it is written in another notation"
     dates = table.columns.cast_failures("x", "date", dates="day first", most=2)
     assert (dates.count, len(dates.ids)) == (6, 2)
     small = table.columns.cast_failures("n", "int8")
@@ -191,9 +191,9 @@ def test_what_a_cast_would_lose_is_listed(store: Store) -> None:
     ("reading", "reason"),
     [
         ({"decimal": ";"}, "decimal cannot be ';'"),
-        ({"decimal": ",", "thousands": ","}, "the same sign"),
+        ({"decimal": ",", "thousands": ","}, "the same character"),
         ({"dates": "year first"}, "dates cannot be 'year first'"),
-        ({"thousands": "."}, "the same sign"),
+        ({"thousands": "."}, "the same character"),
     ],
 )
 def test_signs_that_are_none_are_refused(store: Store, reading: dict[str, str], reason: str) -> None:
@@ -204,7 +204,7 @@ def test_signs_that_are_none_are_refused(store: Store, reading: dict[str, str], 
 
 def test_hints_are_for_text_alone(store: Store) -> None:
     table = store.create_table("t", [{"x": 1.5}])
-    with pytest.raises(BadData, match="say how text is read, and this is double"):
+    with pytest.raises(BadData, match="describe text, but this column is double"):
         table.columns.cast("x", "int64", lossy=True, decimal=",")
 
 

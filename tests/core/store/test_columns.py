@@ -100,7 +100,7 @@ def test_the_type_of_a_new_column_can_be_said_in_several_ways(store: Store) -> N
 
 def test_adding_refuses_what_it_cannot_mean(table: Any) -> None:
     version = table.version
-    with pytest.raises(BadData, match="has a column 'n' already"):
+    with pytest.raises(BadData, match="already has a column 'n'"):
         table.columns.add("n", int)
     with pytest.raises(BadData, match="needs a name"):
         table.columns.add("", int)
@@ -177,17 +177,17 @@ def test_names_may_differ_in_case_only_and_be_what_sql_reserves(table: Any) -> N
 def test_renaming_refuses_what_is_taken_unknown_or_the_tables_own(table: Any) -> None:
     version = table.version
     for old, new, said in [
-        ("n", "word", "has a column 'word' already"),
+        ("n", "word", "already has a column 'word'"),
         ("n", "", "needs a name"),
         ("n", "_id", "row ids"),
-        ("_id", "x", "the table's own"),
+        ("_id", "x", "belongs to the table"),
         ("wrod", "x", "Did you mean 'word'"),
     ]:
         with pytest.raises(LamellaError, match=said):
             table.columns.rename(old, new)
-    with pytest.raises(BadData, match="has a column 'x' already"):
+    with pytest.raises(BadData, match="already has a column 'x'"):
         table.columns.rename({"n": "x", "word": "x"})
-    with pytest.raises(BadData, match="the table's own"):
+    with pytest.raises(BadData, match="belongs to the table"):
         table.columns.drop("_id")
     with pytest.raises(BadData, match="named twice"):
         table.columns.reorder(["n", "n"])

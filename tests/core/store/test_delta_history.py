@@ -156,10 +156,10 @@ def test_a_table_that_somebody_else_wrote_to_is_refused(orders: Table, tmp_path:
     other = {"commitInfo": {"timestamp": 1, "operation": "OPTIMIZE", "engineInfo": "Apache-Spark/4"}}
     write_commit(path, 6, [other])
     orders.insert([{"n": 9}])
-    with pytest.raises(FileProblem, match=r"not one of the table: 6, OPTIMIZE.*Apache-Spark/4"):
+    with pytest.raises(FileProblem, match=r"not from the table: 6, OPTIMIZE.*Apache-Spark/4"):
         export(orders, path, history=True)
     export(orders, tmp_path / "plain.delta")
-    with pytest.raises(FileProblem, match="has a version that is not one of the table"):
+    with pytest.raises(FileProblem, match="has a version that is not from the table"):
         export(orders, tmp_path / "plain.delta", history=True)
 
 

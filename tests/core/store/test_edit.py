@@ -96,7 +96,7 @@ def test_edit_of_many_rows_goes_into_files(store, rows) -> None:
         ({"cells": [cells([500], n=ints(1))]}, UnknownRow, "500"),
         ({"delete": np.array([500])}, UnknownRow, "500"),
         ({"cells": [cells([5], m=ints(1))]}, UnknownColumn, "m"),
-        ({"cells": [cells([5], n=pa.array([1.5]))]}, TypeConflict, "'n' holds int32, and is given double"),
+        ({"cells": [cells([5], n=pa.array([1.5]))]}, TypeConflict, "'n' holds int32, but double was given"),
         ({"rows": pa.table({"n": ["x"]})}, TypeConflict, "'n' holds int32"),
         ({"rows": pa.table({"_id": [1]})}, UnknownColumn, "_id"),
         ({"cells": [pa.table({"n": ints(1)})]}, BadData, "without _id"),

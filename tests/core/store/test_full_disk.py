@@ -170,7 +170,7 @@ def test_a_full_disk_is_relieved_by_dropping_a_table(
         place_history(disk / "s", commits)
         before = None if opened_full else Store.open(disk / "s")
         with filled(disk), before or Store.open(disk / "s") as store:
-            with pytest.raises(StoreProblem, match="check the disk's space"):
+            with pytest.raises(StoreProblem, match="check the free space"):
                 while True:
                     store["u"].insert(numbers(1_000, 5))
             store.drop_table("t")
@@ -188,7 +188,7 @@ def test_a_full_disk_is_relieved_by_dropping_a_table_in_a_transaction(
     with small_disk(12_000) as disk:
         place_history(disk / "s", commits)
         with Store.open(disk / "s") as store, filled(disk):
-            with pytest.raises(StoreProblem, match="check the disk's space"):
+            with pytest.raises(StoreProblem, match="check the free space"):
                 while True:
                     store["u"].insert(numbers(1_000, 5))
             with store.transaction():

@@ -126,9 +126,9 @@ def test_versions_have_names(table: Table) -> None:
     table.history.name_version("now")
     assert [c.name for c in table.history.commits()] == ["start", "", "", "", "now"]
     assert table.as_of("start").num_rows == 2_000
-    with pytest.raises(StoreProblem, match="version 1 is called 'start' already"):
+    with pytest.raises(StoreProblem, match="version 1 is already named 'start'"):
         table.history.name_version("start", 2)
-    with pytest.raises(StoreProblem, match=r"version 5 is called 'now' already.*unname_version"):
+    with pytest.raises(StoreProblem, match=r"version 5 is already named 'now'.*unname_version"):
         table.history.name_version("later", 5)
     with pytest.raises(StoreProblem, match="needs a name"):
         table.history.name_version(" ", 2)

@@ -362,7 +362,7 @@ def test_an_impossible_number_is_refused_before_anything_is_written(
         with pytest.raises(LamellaError) as refused:
             store["t"].insert([{"n": 1}])
         assert str(path / "catalog.sqlite") in str(refused.value)
-        assert f"{table} holds" in str(refused.value) or "the next to be given is 0" in str(refused.value)
+        assert f"{table} holds" in str(refused.value) or "the next id is 0" in str(refused.value)
         assert column in str(refused.value) or value == 0
         assert contents(path) == before
         assert store.tables == ["t", "u"]

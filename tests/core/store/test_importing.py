@@ -57,8 +57,8 @@ def test_append(store: Store, opened) -> None:
     new = opened("id,n,colour\n4,40,red\n")
     plan = plan_import(new, store["stock"], "append")
     assert str(plan) == (
-        "Adds 1 row to the 3 that are there. New: column colour, null in the rows that are there."
-        " Null in the new rows: column name."
+        "Adds 1 row to the existing 3. New: column colour, null in existing rows."
+        " Null in new rows: column name."
     )
     assert rows(store)[-1] == (3, "c", 30)
     commit = import_into(new, store["stock"])
@@ -80,7 +80,7 @@ def test_upsert_by_a_key(store: Store, opened) -> None:
     new = opened("id,n\n2,22\n3,33\n9,99\n")
     plan = plan_import(new, store["stock"], "upsert", ["id"])
     assert (plan.matched, plan.new_rows, plan.twice) == (2, 1, 0)
-    assert str(plan) == "Changes 2 rows and adds 1; the others stay."
+    assert str(plan) == "Changes 2 rows and adds 1; the others stay as they are."
     commit = import_into(new, store["stock"], "upsert", ["id"])
     assert (commit.updated, commit.inserted) == (2, 1)
     assert rows(store) == [(1, "a", 10), (2, "b", 22), (3, "c", 33), (9, None, 99)]

@@ -72,15 +72,15 @@ def test_commits_behind_a_bad_frame_are_lost_and_told(store: Path, part: str) ->
     change(store, ends(store)[8] + place)
     assert newest(store) < 10
     (problem,) = told(store)
-    assert "is not what was written, so SQLite ends the log there" in problem
-    assert "commits behind it are lost" in problem
+    assert "is damaged, so SQLite ends the log there" in problem
+    assert "commits after it are lost" in problem
 
 
 def test_a_log_whose_beginning_is_damaged_is_told(store: Path) -> None:
     change(store, 20)
-    assert "SQLite passes over all of it" in told(store)[0]
+    assert "SQLite ignores all of it" in told(store)[0]
     change(store, 0, HEADER_BYTES + FRAME)
-    assert "SQLite passes over all of it" in told(store)[0]
+    assert "SQLite ignores all of it" in told(store)[0]
 
 
 def test_what_a_crash_may_leave_at_the_end_is_no_damage(store: Path) -> None:
@@ -118,4 +118,4 @@ def test_a_big_endian_log_is_read_as_well(store: Path) -> None:
     content = bytearray(log_of(store).read_bytes())
     content[3] |= 1
     log_of(store).write_bytes(bytes(content))  # the sums are those of little-endian words still
-    assert "SQLite passes over all of it" in str(log_damage(store / CATALOG))
+    assert "SQLite ignores all of it" in str(log_damage(store / CATALOG))

@@ -58,7 +58,7 @@ def test_places_that_cannot_be_are_refused(path: Path, tmp_path: Path) -> None:
     (tmp_path / "full" / "x").touch()
     (tmp_path / "file").touch()
     for target, why in (
-        ("full", "something here already"), ("file", "something here already"), ("shop", "there already"),
+        ("full", "already exists here"), ("file", "already exists here"), ("shop", "there already"),
         ("shop/inside", "into itself"),
     ):  # fmt: skip
         with pytest.raises(StoreProblem, match=why):
@@ -75,10 +75,10 @@ def test_to_another_disk_files_are_copied_compared_and_then_removed(path: Path) 
     with small_disk(8_000) as disk:
         done = Store.move(path, disk / "shop")
         assert done.copied > 0 and done.left == (path / "notes.txt",)
-        assert "notes.txt is none of the store's files, and stays" in str(done)
+        assert "notes.txt does not belong to the store, and stays" in str(done)
         assert numbers(disk / "shop") == [0, -1, 2]
         assert [entry.name for entry in path.iterdir()] == ["notes.txt"]
-        with pytest.raises(StoreProblem, match="something here already"):
+        with pytest.raises(StoreProblem, match="something already exists here"):
             Store.move(disk / "shop", path)
 
 
@@ -87,7 +87,7 @@ def test_a_folder_in_the_way_comes_back_where_the_store_cannot_be_moved(
 ) -> None:
     (tmp_path / "empty").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "empty")
-    with pytest.raises(StoreProblem, match="something here already"):
+    with pytest.raises(StoreProblem, match="something already exists here"):
         Store.move(path, tmp_path / "link")
 
     def refuse(source: Path, target: Path) -> None:

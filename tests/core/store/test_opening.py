@@ -23,7 +23,7 @@ def test_a_store_of_a_later_version_is_refused_and_left_alone(tmp_path: Path) ->
 
 def test_a_folder_with_other_things_is_not_made_a_store(tmp_path: Path) -> None:
     (tmp_path / "letter.txt").write_text("dear")
-    with pytest.raises(StoreProblem, match="holds other things"):
+    with pytest.raises(StoreProblem, match="holds other files"):
         Store.open(tmp_path)
     assert [p.name for p in tmp_path.iterdir()] == ["letter.txt"]
 
@@ -117,7 +117,7 @@ def test_a_stray_file_beside_the_tables_folders_is_told_and_left_alone(tmp_path:
     Store.open(tmp_path / "s").close()
     stray.write_text("mine")
     with Store.open(tmp_path / "s") as store:
-        assert store.maintenance.verify().problems == (f"{stray}: is none of the store's files, and stays",)
+        assert store.maintenance.verify().problems == (f"{stray}: does not belong to the store, and stays",)
     assert stray.read_text() == "mine"
 
 
@@ -209,7 +209,7 @@ def test_a_store_that_lost_its_catalog_keeps_its_files(tmp_path: Path, lost: str
     catalog = tmp_path / "shop" / "catalog.sqlite"
     whole = catalog.read_bytes()
     catalog.write_bytes(b"") if lost == "emptied" else catalog.unlink()
-    with pytest.raises(StoreProblem, match="the catalog is empty, though there are data files beside it"):
+    with pytest.raises(StoreProblem, match="the catalog is empty, although there are data files beside it"):
         Store.open(tmp_path / "shop")
     catalog.write_bytes(whole)
     with Store.open(tmp_path / "shop") as store:

@@ -322,7 +322,7 @@ def test_operators_on_what_holds_nothing_but_nulls(store: Store, operator: str, 
     operand = "y" if operator == "$rename" and place == "x" else EMPTY[operator]
     table = store.create_table("t", [{"x": None, "s": {"x": None, "k": 1}, "l": [None]}])
     if operator == "$rename" and place == "l.0":
-        with pytest.raises(BadData, match="items of lists are not moved"):
+        with pytest.raises(BadData, match="items of lists cannot be moved"):
             table.update_where(None, {operator: {place: operand}})
         return
     assert table.update_where(None, {operator: {place: operand}}).updated == (operator not in STILL_NULL)
@@ -363,10 +363,10 @@ REFUSALS: list[tuple[Any, type[LamellaError], str]] = [
     ({"$inc": {"n": "1"}}, BadData, r"\$inc of column 'n': it takes a number, not '1'"),
     ({"$inc": {"n": None}}, BadData, "takes a number"),
     ({"$inc": {"n": True}}, BadData, "takes a number"),
-    ({"$inc": {"word": 1}}, BadData, "for numbers, and this is string"),
+    ({"$inc": {"word": 1}}, BadData, "for numbers, but this is string"),
     ({"$inc": {"n": LARGEST}}, BadData, "too large for 64-bit integers.*Cast the column"),
     ({"$mul": {"n": 2**62}}, BadData, "too large for 64-bit integers"),
-    ({"$mul": {"big": 0.5}}, BadData, "not exact as double.*decimal"),
+    ({"$mul": {"big": 0.5}}, BadData, "cannot be doubles exactly.*decimal"),
     ({"$mul": {"f": 1e300}}, BadData, "too large for double"),
     ({"$min": {"n": "a"}}, BadData, "cannot be compared with int64"),
     ({"$min": {"n": None}}, BadData, "null is neither"),
@@ -381,8 +381,8 @@ REFUSALS: list[tuple[Any, type[LamellaError], str]] = [
     ({"$pullAll": {"tags": "a"}}, BadData, "takes a list"),
     ({"$pull": {"tags": {"$like": "a"}}}, BadData, "no condition"),
     ({"$pop": {"tags": 2}}, BadData, "1 for the last"),
-    ({"$set": {"tags.first": "a"}}, BadData, "no place in a list"),
-    ({"$set": {"n.first": "a"}}, BadData, "nothing called 'first'"),
+    ({"$set": {"tags.first": "a"}}, BadData, "not the number of an item in a list"),
+    ({"$set": {"n.first": "a"}}, BadData, "no 'first'"),
     ({"$currentDate": {"n": True}}, BadData, "for timestamps and dates"),
     ({"$currentDate": {"at": "now"}}, BadData, "takes True"),
     ({"$rename": {"n": 5}}, BadData, "takes the new name"),
@@ -463,7 +463,7 @@ def test_replace_finds_texts_and_patterns(store: Store, operand: Any, after: Any
 
 def test_replace_is_for_text_and_reaches_inside(store: Store) -> None:
     table = store.create_table("t", [{"n": 1, "s": {"x": "a b"}, "l": ["a"]}])
-    with pytest.raises(BadData, match="it is for text, and this is int64"):
+    with pytest.raises(BadData, match="it is for text, but this is int64"):
         table.update_where(None, {"$replace": {"n": {"find": "a", "with": "b"}}})
     table.update_where(None, {"$replace": {"s.x": {"find": "a", "with": "c"}}})
     assert table.get(0)["s"] == {"x": "c b"}

@@ -99,7 +99,7 @@ def test_compute_of_decimals_is_exact_or_asks_to_be_rounded(store: Store) -> Non
 def test_compute_of_an_upsert_makes_the_new_row(table: Table) -> None:
     table.update_where(col("name") == "new", {"$compute": {"price": "length(name) * 1.5"}}, upsert=True)
     assert table.read(["name", "price"], where="name = 'new'").to_pylist() == [{"name": "new", "price": 4.5}]
-    with pytest.raises(BadData, match="a new row has no others around it"):
+    with pytest.raises(BadData, match="a new row has no neighbours"):
         table.update_where(col("name") == "newer", {"$fill": {"price": {"from": "above"}}}, upsert=True)
 
 
@@ -164,18 +164,18 @@ def test_fill_keeps_decimals_and_texts_and_dates_in_their_types(store: Store) ->
     ("operators", "reason"),
     [
         ({"$fill": {"n": None}}, "it takes a value, not None"),
-        ({"$fill": {"n": {"from": "left"}}}, "say one of above"),
-        ({"$fill": {"n": {"of": 1}}}, "it takes a value, or where to take one from"),
-        ({"$fill": {"name": {"from": "mean"}}}, "the mean is that of numbers, and this is string"),
-        ({"$fill": {"s.h": {"from": "above"}}}, "inside nested values it takes a value"),
-        ({"$fill": {"s": {"from": "least"}}}, "have no least one"),
-        ({"$fill": {"s": {"from": "most common"}}}, "are not counted"),
-        ({"$round": {"n": 1.5}}, "how many digits"),
-        ({"$round": {"n": True}}, "how many digits"),
+        ({"$fill": {"n": {"from": "left"}}}, "give one of above"),
+        ({"$fill": {"n": {"of": 1}}}, "it takes a value, or a source of values"),
+        ({"$fill": {"name": {"from": "mean"}}}, "the mean needs numbers, and this is string"),
+        ({"$fill": {"s.h": {"from": "above"}}}, "inside nested values it takes only a value"),
+        ({"$fill": {"s": {"from": "least"}}}, "have no least value"),
+        ({"$fill": {"s": {"from": "most common"}}}, "cannot be counted"),
+        ({"$round": {"n": 1.5}}, "number of digits"),
+        ({"$round": {"n": True}}, "number of digits"),
         ({"$round": {"name": 1}}, "it is for numbers"),
         ({"$trim": {"name": "middle"}}, "it does not know 'middle'"),
         ({"$trim": {"n": "both"}}, "it is for text"),
-        ({"$case": {"name": "Upper"}}, "say one of lower, upper, title, sentence"),
+        ({"$case": {"name": "Upper"}}, "give one of lower, upper, title, sentence"),
     ],
 )
 def test_what_does_not_fit_is_refused_and_nothing_changes(

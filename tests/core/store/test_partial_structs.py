@@ -220,7 +220,7 @@ def test_update_where_refuses_what_is_no_dict_of_values(
         ([{"k": 1, "b.y": {"p": 2}, "b.y.q": [1]}], "'b.y' and 'b.y.q' are given together"),
         ([{"k": 1, "b.x": "text"}], "column 'b.x': it holds int64 and cannot take string values"),
         ([{"k": 1, "b._rest": "{}"}], "'b._rest' cannot be changed"),
-        ([{"k": 1, "l.x": 1}], "'x' is no place in a list"),
+        ([{"k": 1, "l.x": 1}], "'x' is not the number of an item in a list"),
     ],
 )
 @pytest.mark.parametrize("change", [Table.update, Table.upsert])

@@ -115,7 +115,7 @@ def test_a_removed_file_outside_the_store_stays(made: Path, sentinels: Path, how
         store.maintenance.compact()
         assert store.maintenance.verify(quick=True).tables == 2
         (problem,) = store.maintenance.vacuum().problems
-        assert "That is no name that Lamella gives" in problem
+        assert "Lamella never gives such names" in problem
         store.drop_table("t")
         assert store["u"].num_rows == 1
 
@@ -251,7 +251,7 @@ def test_sweeps_remove_only_what_is_called_like_files_of_a_store(made: Path) -> 
     with Store.open(made) as store:
         assert not left.exists()
         told = store.maintenance.verify(quick=True).problems
-        assert {f"{path}: is none of the store's files, and stays" for path in kept[5:15]} <= set(told)
+        assert {f"{path}: does not belong to the store, and stays" for path in kept[5:15]} <= set(told)
         store.drop_table("t")
         store.maintenance.vacuum()
     assert [path for path in kept if not path.exists()] == []

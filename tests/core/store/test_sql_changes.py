@@ -53,7 +53,7 @@ def test_change_by_sql_refuses_a_table_that_has_moved_on(store):
     statement = change_statement("delete from t where a = 1")
     _, version = effect_of_sql(store, statement, store.sql, Job())
     store["t"].insert([{"a": 1, "b": "new"}])
-    with pytest.raises(VersionConflict, match="has changed since this was counted"):
+    with pytest.raises(VersionConflict, match="has changed since the preview"):
         change_by_sql(store, statement, store.sql, "delete", Job(), version)
     assert store["t"].num_rows == 5
 

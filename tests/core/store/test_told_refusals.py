@@ -41,14 +41,14 @@ def test_a_cast_offers_only_what_helps(table: Table, column: str, lossy: bool) -
 
 def test_a_cast_offers_to_cut_what_is_too_fine(table: Table) -> None:
     table.update_where(None, {"$set": {"x": 1.7}})
-    with pytest.raises(BadData, match="lossy=True to cut what is too fine"):
+    with pytest.raises(BadData, match="lossy=True to cut off excess precision"):
         table.columns.cast("x", "int8")
     table.columns.cast("x", "int8", lossy=True)
     assert table.read(["x"]).to_pylist() == [{"x": 1}]
 
 
 def test_two_operators_on_one_place_are_told_from_a_move_to_itself(table: Table) -> None:
-    with pytest.raises(BadData, match=r"two operators change 'n'\. Which"):
+    with pytest.raises(BadData, match=r"two operators change 'n'\. The result"):
         table.update_where(None, {"$set": {"n": 1}, "$inc": {"n": 1}})
     with pytest.raises(BadData, match="cannot move 'n' to 'n'"):
         table.update_where(None, {"$rename": {"n": "n"}})
@@ -118,7 +118,7 @@ def test_decimals_may_be_named_by_their_digits_alone() -> None:
 
 
 def test_a_list_is_not_filled_up_to_an_item_far_behind_its_end(table: Table) -> None:
-    with pytest.raises(BadData, match=r"999,996 items behind the end.*At most 10,000.*\$push adds"):
+    with pytest.raises(BadData, match=r"999,996 items beyond the end.*At most 10,000.*\$push adds"):
         table.update_where(None, {"$set": {"l.999998": {"a": 5}}})
     table.update_where(None, {"$set": {"l.4": {"a": 5}}})
     assert table.get(0)["l"] == [{"a": 2}, {"a": 1}, None, None, {"a": 5}]

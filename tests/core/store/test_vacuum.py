@@ -306,5 +306,5 @@ def test_a_file_that_is_queued_and_still_named_stays(tmp_path: Path) -> None:
             (path,),
         )
     with Store.open(tmp_path / "s") as store:
-        assert [file.why for file in store.maintenance.vacuum().waiting] == ["a version names it"]
+        assert [file.why for file in store.maintenance.vacuum().waiting] == ["a version still uses it"]
         assert store["t"].count("n >= 0") == 100_000

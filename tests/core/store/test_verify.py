@@ -179,16 +179,16 @@ CATALOG: dict[str, tuple[str, str]] = {
     "names": ("""UPDATE data_files SET names = '{"0": "_id", "1": "m"}'""", "has no column 'm'"),
     "no names": ("UPDATE data_files SET names = 'not json'", "holds 'not json' as names"),
     "version": ("UPDATE tables SET version = version + 1 WHERE name = 'small'", "its newest commit is 1"),
-    "next id": ("UPDATE tables SET next_id = 5 WHERE name = 'flights'", "the next to be given is 5"),
+    "next id": ("UPDATE tables SET next_id = 5 WHERE name = 'flights'", "the next id is 5"),
     "batch": ("UPDATE pending_cells SET batch = x'00'", "cannot be read"),
     "rows' batch": ("UPDATE pending_rows SET batch = zeroblob(8)", "cannot be read"),
     "ids": ("UPDATE deletions SET ids = x'0100'", "holds b'\\x01\\x00' as ids"),
-    "deleted ids": ("UPDATE deletions SET ids = x'00000000000000ff'", "names a row that was never there"),
+    "deleted ids": ("UPDATE deletions SET ids = x'00000000000000ff'", "names a row that never existed"),
     "overlap": ("UPDATE pending_rows SET first_id = 17 WHERE table_id = 1", "two parts of it hold"),
     "types": ("UPDATE columns SET type = x'01' WHERE name = 'n'", "holds b'\\x01' as type"),
-    "two ids": ("UPDATE columns SET column_id = 1 WHERE table_id = 1", "has the id 1 of another"),
-    "the id of _id": ("UPDATE columns SET column_id = 0 WHERE table_id = 1", "has the id 0 of another"),
-    "two names": ("UPDATE columns SET name = 'n' WHERE table_id = 1", "two columns are called 'n'"),
+    "two ids": ("UPDATE columns SET column_id = 1 WHERE table_id = 1", "has the same id 1 as another"),
+    "the id of _id": ("UPDATE columns SET column_id = 0 WHERE table_id = 1", "has the same id 0 as another"),
+    "two names": ("UPDATE columns SET name = 'n' WHERE table_id = 1", "two columns have the name 'n'"),
 }
 
 

@@ -67,12 +67,12 @@ def test_a_view_reads_what_is_there_now(store: Store) -> None:
 def test_a_name_is_taken_once_and_must_be_one(store: Store) -> None:
     flights = store["flights"].query()
     store.views.save("late", flights)
-    with pytest.raises(BadData, match="'late' already"):
+    with pytest.raises(BadData, match="already has a view 'late'"):
         store.views.save("late", flights)
     store.views.save("late", flights.limit(1), replace=True)
     assert store.views["late"].count() == 1
     store.views.save("other", flights)
-    with pytest.raises(BadData, match="'other' already"):
+    with pytest.raises(BadData, match="already has a view 'other'"):
         store.views.rename("late", "other")
     for odd in ("", "  ", "a\nb", "x" * 201):
         with pytest.raises(BadData):
@@ -89,7 +89,7 @@ def test_a_view_of_a_table_or_column_that_is_gone_says_so(store: Store) -> None:
     with pytest.raises(UnknownColumn, match="flights has no column 'delay'"):
         store.views["late"].read()
     store.drop_table("airlines")
-    with pytest.raises(StoreProblem, match=r"view 'named' cannot be asked.*no table 'airlines'"):
+    with pytest.raises(StoreProblem, match=r"view 'named' cannot be run.*no table 'airlines'"):
         store.views["named"]
     assert store.views.of("flights") == ["late", "named"]
 
@@ -107,11 +107,11 @@ def test_a_view_follows_the_names_of_tables(store: Store) -> None:
 
 def test_a_view_is_of_the_stores_own_tables(store: Store, tmp_path: Path) -> None:
     (tmp_path / "n.csv").write_text("a\n1\n")
-    with pytest.raises(BadData, match="not a table of it"):
+    with pytest.raises(BadData, match="not one of its tables"):
         store.views.save("odd", open_dataset(tmp_path / "n.csv").query())
     with Store.open(tmp_path / "other") as other:
         table = other.create_table("flights", [{"carrier": "X"}])
-        with pytest.raises(BadData, match="not a table of it"):
+        with pytest.raises(BadData, match="not one of its tables"):
             store.views.save("odd", table.query())
 
 
@@ -160,7 +160,7 @@ def test_views_of_files_are_in_a_file_of_the_users(tmp_path: Path) -> None:
     data, views = open_dataset(tmp_path / "n.csv"), FileViews(tmp_path / "views.json")
     assert views.names(data.paths) == []
     views.save("big", data.where("a > 1"), data.paths)
-    with pytest.raises(BadData, match="'big' already"):
+    with pytest.raises(BadData, match="already has a view 'big'"):
         views.save("big", data.query(), data.paths)
     views.rename("big", "large", data.paths)
     again = FileViews(tmp_path / "views.json")

@@ -220,7 +220,7 @@ def test_two_columns_cannot_have_one_name(qtbot, show) -> None:
 def test_rows_are_added_to_a_table_that_is_there(qtbot, show, stores: list[Store]) -> None:
     dialog = settled(qtbot, show("id,n\n3,30\n", "new.csv"))
     choose(qtbot, dialog.mode_box, "added to")
-    qtbot.waitUntil(lambda: dialog.plan.text() == "Adds 1 row to the 2 that are there.")
+    qtbot.waitUntil(lambda: dialog.plan.text() == "Adds 1 row to the existing 2.")
     imported(qtbot, dialog)
     assert stores[0]["stock"].num_rows == 3
 
@@ -242,7 +242,7 @@ def test_an_upsert_says_what_changes_once_its_key_is_chosen(qtbot, show, stores:
     assert not dialog.import_button.isEnabled()
     assert isinstance(dialog.key, ColumnsChoice)
     dialog.key.choose(["id"])
-    qtbot.waitUntil(lambda: dialog.plan.text() == "Changes 1 row and adds 1; the others stay.")
+    qtbot.waitUntil(lambda: dialog.plan.text() == "Changes 1 row and adds 1; the others stay as they are.")
     imported(qtbot, dialog)
     assert stores[0]["stock"].read(["id", "n"], sort=["id"])["n"].to_pylist() == [10, 22, 30]
 

@@ -100,7 +100,7 @@ def test_a_version_gets_a_name_and_loses_it(qtbot, window, table, history):
     assert "called “before the clean-up”" in history.chosen.text()
     tab = window.tabs.dataset_tab
     tab.versions.rename(3, "", "before the clean-up")
-    qtbot.waitUntil(lambda: "is called 'before the clean-up' already" in tab.messages.label.text())
+    qtbot.waitUntil(lambda: "is already named 'before the clean-up'" in tab.messages.label.text())
     tab.versions.rename(2, "before the clean-up", "")
     qtbot.waitUntil(lambda: history.is_settled and not history.model.commits[2].name)
 

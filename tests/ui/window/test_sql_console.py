@@ -235,7 +235,7 @@ def test_a_change_of_rows_that_have_changed_since_is_counted_again(qtbot, run, t
     before = table.count("delay > 440")
     table.delete(where="delay > 445")
     console.results.current.apply.click()
-    qtbot.waitUntil(lambda: "has changed since this was counted" in message(console))
+    qtbot.waitUntil(lambda: "has changed since the preview" in message(console))
     press(console, "Count again")
     qtbot.waitUntil(lambda: isinstance(console.results.current, ChangePanel))
     assert console.results.current.apply.text() == f"Delete {table.count('delay > 440')} rows"

@@ -225,7 +225,7 @@ def test_upkeep_on_a_full_disk_loses_nothing_and_says_what_to_free(
             dialog = press(qtbot, shown, "compact", CompactDialog)
             qtbot.mouseClick(dialog.accept_button, LEFT)
             qtbot.waitUntil(lambda: not dialog.is_working and "space" in dialog.reason.text().lower())
-            assert "check the disk's space" in dialog.reason.text()
+            assert "check the free space" in dialog.reason.text()
             assert dialog.accept_button.isEnabled() and table.read().to_pydict() == before
             dialog.reject()
             assert not list((full.path / "tmp").iterdir())
@@ -251,7 +251,7 @@ def test_a_store_whose_catalog_is_damaged_says_what_to_do(
     qtbot.waitUntil(lambda: bool(window.findChildren(ErrorDialog)))
     dialog = window.findChildren(ErrorDialog)[-1]
     texts = " ".join(label.text().replace("\u200b", "") for label in dialog.findChildren(QLabel))
-    assert "the catalog is empty, though there are data files beside it" in texts
+    assert "the catalog is empty, although there are data files beside it" in texts
     assert "Restore a backup" in texts and len(window.library.stores) == 1
     dialog.close()
 
