@@ -1,7 +1,8 @@
-"""Aggregates to ask for: `table.group_by("carrier").agg(n=agg.count(), late=agg.mean("dep_delay"))`.
+"""Aggregate functions: `table.group_by("carrier").agg(n=agg.count(), late=agg.mean("dep_delay"))`.
 
-Each takes a column's name, or an expression such as `col("arr_delay") - col("dep_delay")`, and as `where` a
-condition for the rows that it is computed of. What they mean is in `core.query.functions.aggregates`.
+Each takes a column's name, or an expression such as `col("arr_delay") - col("dep_delay")`, and optionally a
+condition `where` that selects the rows to aggregate. `core.query.functions.aggregates` defines what they
+compute.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from lamella.core.query.steps import Aggregate
 
 
 def count(value: Any = None, where: Any = None) -> Aggregate:
-    """Rows; given a value, the rows in which it is not null."""
+    """The number of rows; given a value, the number of rows in which it is not null."""
     return (
         _aggregate("count", value, where)
         if value is not None
@@ -28,7 +29,7 @@ def count_distinct(value: Any, where: Any = None) -> Aggregate:
 
 
 def sum(value: Any, where: Any = None) -> Aggregate:
-    """Of whole numbers it is one of 64 bits, and a query fails where it does not fit."""
+    """The sum of integers is a 64-bit integer, and the query fails if it does not fit."""
     return _aggregate("sum", value, where)
 
 
@@ -48,22 +49,22 @@ def max(value: Any, where: Any = None) -> Aggregate:
 
 
 def first(value: Any, where: Any = None) -> Aggregate:
-    """Of the first row in the order the rows have, null or not."""
+    """The value in the first row, in the order of the rows; may be null."""
     return _aggregate("first", value, where)
 
 
 def last(value: Any, where: Any = None) -> Aggregate:
-    """Of the last row in the order the rows have, null or not."""
+    """The value in the last row, in the order of the rows; may be null."""
     return _aggregate("last", value, where)
 
 
 def median(value: Any, where: Any = None) -> Aggregate:
-    """Numbers are interpolated; of other values it is the lower of the two in the middle."""
+    """Numbers are interpolated; for other types it is the lower of the two middle values."""
     return _aggregate("median", value, where)
 
 
 def quantile(value: Any, part: float, where: Any = None) -> Aggregate:
-    """The value that so large a `part` of the values, from 0 to 1, is not greater than; as the median is."""
+    """The value below which a `part` (from 0 to 1) of the values lies; interpolated like the median."""
     if isinstance(part, bool) or not isinstance(part, int | float) or not 0 <= part <= 1:
         raise BadQuery(
             f"quantile takes a part of the values, not {shown(part)}", fix="Give a number from 0 to 1"
@@ -72,27 +73,27 @@ def quantile(value: Any, part: float, where: Any = None) -> Aggregate:
 
 
 def stddev(value: Any, where: Any = None) -> Aggregate:
-    """The standard deviation of a sample: null of fewer than two values."""
+    """The standard deviation of a sample: null for fewer than two values."""
     return _aggregate("stddev", value, where)
 
 
 def stddev_pop(value: Any, where: Any = None) -> Aggregate:
-    """The standard deviation of all there is: 0 of a single value."""
+    """The standard deviation of a population: 0 for a single value."""
     return _aggregate("stddev_pop", value, where)
 
 
 def variance(value: Any, where: Any = None) -> Aggregate:
-    """The variance of a sample: null of fewer than two values."""
+    """The variance of a sample: null for fewer than two values."""
     return _aggregate("variance", value, where)
 
 
 def mode(value: Any, where: Any = None) -> Aggregate:
-    """The most frequent value, the least of them where several are."""
+    """The most frequent value; if several are, the least of them."""
     return _aggregate("mode", value, where)
 
 
 def list(value: Any, where: Any = None) -> Aggregate:
-    """All values in the order the rows have, nulls among them."""
+    """All values in the order of the rows, including nulls."""
     return _aggregate("list", value, where)
 
 

@@ -1,4 +1,4 @@
-"""Two answers to one question, from two engines: whether they are the same, and where they differ."""
+"""Compares the answers of two engines to the same query: whether they are equal, and where they differ."""
 
 from __future__ import annotations
 
@@ -18,12 +18,14 @@ from lamella.core.query.source import Engine
 
 MOST_DIFFERENCES = 200
 DIGITS = 9
-"""Of floats: sums come in another order on each engine, so that their last digits are not told."""
+"""Significant digits of floats that are compared: each engine adds in another order, which changes the last
+digits."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """In a row of the answers, counted from 1; where one has no such row, of all columns."""
+    """A differing cell. Rows are numbered from 1. If one answer lacks the row, `column` is empty and the
+    values are whole rows."""
 
     row: int
     column: str
@@ -33,7 +35,8 @@ class Difference:
 
 @dataclass(frozen=True)
 class Comparison:
-    """`problem` says why the answers cannot be compared row by row."""
+    """`problem` is why the answers cannot be compared row by row; `more` means that there are further
+    differences."""
 
     rows_here: int
     rows_there: int
@@ -47,8 +50,8 @@ class Comparison:
 
 
 def compare_answers(here: pa.Table, there: pa.Table, in_order: bool) -> Comparison:
-    """Where they are not `in_order`, rows are compared however they are ordered. Nulls equal each other, as
-    do NaNs, and floats that differ in their last digits."""
+    """Compare two answers. Unless `in_order`, the order of rows does not matter. Nulls equal each other, as
+    do NaNs, and floats that differ only in their last digits."""
     counts = (here.num_rows, there.num_rows)
     if here.schema.names != there.schema.names:
         columns = sorted(set(here.schema.names) ^ set(there.schema.names))
@@ -66,7 +69,7 @@ Row = tuple[Any, ...]
 
 
 def _paired(here: Sequence[Row], there: Sequence[Row]) -> list[list[Row]]:
-    """Without the rows that both have; the rest in one order, so that rows that nearly agree meet."""
+    """The rows that are not in both answers, each side sorted, so that rows that nearly agree are paired."""
     ours, theirs = Counter(map(_plain, here)), Counter(map(_plain, there))
     rest = []
     for rows, others in ((here, theirs.copy()), (there, ours.copy())):
@@ -109,7 +112,7 @@ def _differences(here: Sequence[Row], there: Sequence[Row], names: Sequence[str]
 
 
 def compare_line(line_here: Any, line_there: Any, engine: Engine, in_order: bool, job: Job) -> Comparison:
-    """Of two queries: one of rows that are here, one of rows that lie with the engine. Blocks."""
+    """Compare the answers of two queries: one on local rows, one on rows that the engine holds. Blocks."""
     job.report(0, 2, f"Asking {engine.title}")
     there = engine.read(line_there, job)
     job.report(1, 2, "Asking DuckDB")

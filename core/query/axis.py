@@ -1,4 +1,4 @@
-"""Values of a column as places on a line, bins of one width along it, and the conditions that name them."""
+"""Values of a column as positions on an axis, bins of equal width along it, and the matching filters."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ WIDE = "HUGEINT"
 
 @dataclass(frozen=True)
 class Axis:
-    """`value` gives the place on the line, in SQL's type `unit`; `back` makes values of places."""
+    """`value` gives a value's position on the axis, of SQL type `unit`; `back` converts positions to
+    values."""
 
     value: exp.Expr
     unit: str
@@ -40,12 +41,12 @@ class Axis:
 
     @property
     def storage_type(self) -> pa.DataType:
-        """What Arrow has for a place."""
+        """The Arrow type of positions."""
         return {WHOLE: pa.int64(), WIDE: pa.decimal128(38, 0)}.get(self.unit, pa.float64())
 
     def edges(self, low: Number, high: Number, most: int) -> tuple[Number, ...]:
-        """Of at most so many bins of one width, but for the last, from the least to the greatest place. Whole
-        numbers are not cut."""
+        """The bounds of at most `most` bins of equal width (the last may be narrower), from the least to the
+        greatest position. Bounds of whole numbers are whole."""
         if self.whole:
             wide = -(-(high - low + 1) // most)
             return (*range(int(low), int(high) + 1, int(wide)), high)
@@ -53,7 +54,8 @@ class Axis:
         return (*(low + i * step for i in range(most)), high) if step else (low, high)
 
     def histogram(self, edges: Sequence[Number]) -> exp.Expr:
-        """A map of how many values lie in each bin, in order; the last bin has its upper edge too."""
+        """SQL for a map with the number of values in each bin, in order; the last bin includes its upper
+        bound."""
         inner = edges[1:-1]
         below = [e - 1 for e in inner] if self.whole else [math.nextafter(e, -math.inf) for e in inner]
         uppers = exp.Array(expressions=[cast(text(repr(e)), self.unit) for e in (*below, edges[-1])])
@@ -61,7 +63,7 @@ class Axis:
 
 
 def axis_of(kind: pa.DataType, value: exp.Expr) -> Axis | None:
-    """None for values that do not lie on a line."""
+    """The axis of a type; None for types whose values have no position on one."""
     plain, family = value_type(kind), kind_of(kind)
     if family is Kind.INTEGER:
         unit = WIDE if is_.is_uint64(plain) else WHOLE
@@ -87,15 +89,16 @@ def _stored_as(kind: pa.DataType, width: type[np.integer[Any]]) -> Callable[[Seq
 
 
 FINE_BINS = 240
-"""About so many lie between the 1st and the 99th percentile; those of a card are made of them."""
+"""The approximate number of bins between the 1st and the 99th percentile; the bars of a card combine them."""
 CLIPPED = 32_767
-"""Bins further than so many from the first one are counted in the last."""
+"""Bins with a higher number than this are counted in this one; likewise below its negative."""
 _LARGEST = int(sys.float_info.max)
 
 
 @dataclass(frozen=True)
 class Scale:
-    """Bins of one width on a column's axis: bin 0 begins at `first` widths. A width is `of` / `per` units."""
+    """Bins of equal width on a column's axis; bin 0 starts at `first` widths. A width is `of` / `per`
+    units."""
 
     first: int
     of: int
@@ -103,8 +106,9 @@ class Scale:
     whole: bool
 
     def number(self, axis: Axis) -> str:
-        """SQL for the number of a value's bin; null where it is further than `CLIPPED` from the first, or
-        none. To multiply is faster than to divide, and half a unit keeps whole numbers from being rounded."""
+        """SQL for the number of a value's bin; null if it is further than `CLIPPED` from bin 0, or if there
+        is none. Multiplying is faster than dividing, and the half unit guards whole numbers against rounding
+        errors."""
         place = axis.value.sql("duckdb")
         if self.whole:
             origin = self.first * self.of
@@ -117,12 +121,12 @@ class Scale:
         return f"TRY_CAST(floor({inside}) AS SMALLINT)"
 
     def number_of(self, place: Number) -> int:
-        """The number of a finite place's bin."""
+        """The number of the bin at a finite position."""
         widths = place // self.of if self.whole else place * self.per / self.of
         return math.floor(max(min(widths, _LARGEST), -_LARGEST)) - self.first
 
     def edge(self, number: int) -> Number:
-        """Where a bin begins."""
+        """The position at which a bin starts."""
         place = (self.first + number) * self.of
         if self.whole:
             return place
@@ -140,8 +144,8 @@ class Scale:
         ends: tuple[Number | None, Number | None],
         percentiles: Sequence[Number],
     ) -> Scale:
-        """From the 1st to the 99th percentile, or between the outermost finite places, `ends`, where both
-        are one place. Without any there is one bin."""
+        """A scale from the 1st to the 99th percentile. If both are equal, it spans `ends`, the outermost
+        finite positions; without finite values it has one bin."""
         low, high = ends
         if low is None or high is None:
             return cls(0, 1, 1, axis.whole)
@@ -152,7 +156,7 @@ class Scale:
 
     @classmethod
     def between(cls, low: Number, high: Number, kind: pa.DataType, bins: int = FINE_BINS) -> Scale:
-        """About so many bins from a whole number, or a time in its whole units, to another."""
+        """About `bins` bins from one whole number, or one time in its integer units, to another."""
         first, last = int(low), int(high)
         width = _whole_width(-(-(last - first + 1) // bins), kind)
         return cls(first // width, width, 1, True)
@@ -162,7 +166,7 @@ class Scale:
         span = high / bins - low / bins
         if not span > 0:
             span = abs(low) / bins or 1.0
-        span = max(span, math.ulp(max(abs(low), abs(high))))  # ends of narrower bins are one number
+        span = max(span, math.ulp(max(abs(low), abs(high))))  # narrower bins have both edges at one number
         exponent = min(max(math.floor(math.log10(span)), -300), 306)
         of = next((m for m in (1, 2, 5) if m * 10.0**exponent >= span), 10)
         of, per = (of * 10**exponent, 1) if exponent >= 0 else (of, 10**-exponent)
@@ -179,7 +183,8 @@ _DAY = 86_400
 
 
 def _whole_width(least: int, kind: pa.DataType) -> int:
-    """At least so wide, and round: of moments and spans in seconds, minutes, hours or days."""
+    """A round width of at least `least`; for times and durations a round number of seconds, minutes, hours or
+    days."""
     if kind_of(kind) not in (Kind.TIMESTAMP, Kind.TIME, Kind.DURATION):
         return _round_width(least)
     units = {"s": 1, "ms": 10**3, "ns": 10**9}.get(kind.unit, 10**6) if is_.is_duration(kind) else 10**6
@@ -190,14 +195,14 @@ def _whole_width(least: int, kind: pa.DataType) -> int:
 
 
 def _round_width(least: int) -> int:
-    """1, 2 or 5, and zeros."""
+    """The smallest width of 1, 2 or 5 times a power of ten that is at least `least`."""
     power: int = 10 ** (len(str(max(least, 1))) - 1)
     many: int = next(many for many in (1, 2, 5, 10) if many * power >= least)
     return many * power
 
 
 def range_filter(column: str, kind: pa.DataType, low: Any, high: Any) -> Filter:
-    """That a value lies from `low` up to before `high`; None stands for no end."""
+    """The filter for values from `low` up to, but not including, `high`; None means unbounded."""
     days = is_.is_date(value_type(kind))
     whole = days or is_.is_integer(value_type(kind))
     if whole and high is not None:
@@ -215,7 +220,7 @@ def range_filter(column: str, kind: pa.DataType, low: Any, high: Any) -> Filter:
 
 
 def value_filter(column: str, kind: pa.DataType, values: Sequence[Any]) -> Filter:
-    """That a value is one of these; None stands for null."""
+    """The filter for values that are one of these; None stands for null."""
     present = [value for value in values if value is not None]
     if not present:
         return Predicate(column, "is_null")

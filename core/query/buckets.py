@@ -1,4 +1,4 @@
-"""Groups by ranges of a column's values, and how ranges are laid out."""
+"""Groups by ranges of a column's values, and the layout of the ranges."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ Exact = Any
 
 @dataclass(frozen=True)
 class Edges:
-    """`exact` are the ends without error, counted as DuckDB counts them, and `type` holds each of them.
-    `limits` are the same as they were written, which mean what they mean in a filter."""
+    """The bounds of ranges. `exact` holds them without rounding, in DuckDB's units; `type` can represent each
+    of them. `limits` are the bounds as the user wrote them, which are compared as in a filter."""
 
     type: pa.DataType
     exact: Sequence[Exact]
@@ -59,7 +59,7 @@ class Edges:
         return _edge_literal(self.exact[place], self.type)
 
     def passed(self, place: int, field: Field, fields: Fields) -> exp.Expr:
-        """Whether a value lies behind an end: the last range has its `high` too."""
+        """SQL for whether a value lies beyond a bound; the last range includes its `high`."""
         last = place == len(self) - 1
         if self.limits is not None:
             predicate = Predicate(field.name, "gt" if last else "gte", (self.limits[place],))
@@ -69,17 +69,17 @@ class Edges:
 
 
 def checked_edges(edges: Sequence[Any], kind: pa.DataType) -> Edges:
-    """Raises `ValueError` for what cannot be compared with the column, or does not ascend."""
+    """Raises `ValueError` if a bound cannot be compared with the column, or the bounds do not ascend."""
     exact = [convert(edge, kind).exact for edge in edges]
     if not all(a < b for a, b in pairwise(exact)):
-        raise ValueError("the ends do not ascend; give each once, the least first")
+        raise ValueError("the bounds do not ascend; give each once, the least first")
     type_ = _edge_type(exact, kind)
     return Edges(type_, [_in(one, kind, type_) for one in exact], edges)
 
 
 def equal_edges(low: pa.Scalar, high: pa.Scalar, parts: int) -> Edges:
-    """So many ranges at most, from the least value to the greatest: what lies between are whole numbers of
-    the type's steps, and the last range may be narrower."""
+    """At most `parts` ranges from the least to the greatest value. The bounds in between are multiples of the
+    type's unit, and the last range may be narrower."""
     kind = value_type(low.type)
     if not low.is_valid:
         return Edges(kind, [])
@@ -108,7 +108,7 @@ def _floats(low: float, high: float, parts: int, kind: pa.DataType) -> list[floa
 
 
 def _edge_type(exact: Sequence[Exact], kind: pa.DataType) -> pa.DataType:
-    """A type that holds the ends: the column's own where it does."""
+    """A type that can represent the bounds: the column's own if possible."""
     if kind_of(kind) in (Kind.TEXT, Kind.OTHER):
         return kind
     if kind_of(kind) is Kind.FLOAT:
@@ -120,16 +120,16 @@ def _edge_type(exact: Sequence[Exact], kind: pa.DataType) -> pa.DataType:
 
 
 def _near(exact: Exact, kind: pa.DataType) -> bool:
-    """Whether a float of this width is what the number means in a filter."""
+    """Whether a float of this width represents the number as a filter would."""
     near = nearest_float(exact, float_width(kind))
     return near == exact or (isinstance(exact, Fraction) and math.isfinite(near))
 
 
 def _moments(exact: Sequence[Exact], kind: pa.DataType) -> pa.DataType:
-    """Coarse moments may have ends that are finer."""
+    """The type of times for the bounds: bounds may be finer than the column's unit."""
     counts = [in_sql_units(one, kind) for one in exact]
     if not _whole(counts, *sql_range(kind)):
-        raise ValueError(f"{kind} is too coarse for the ends, or does not reach as far")
+        raise ValueError(f"{kind} is too coarse for the bounds, or its range is too small")
     if is_.is_date(kind) or is_.is_duration(kind) or _whole(exact, *value_range(kind)):
         return kind
     return pa.time64("us") if is_.is_time(kind) else pa.timestamp("us", kind.tz)
@@ -170,13 +170,15 @@ def bucket_node(compiler: Compiling, step: Buckets, rows: Node) -> Node:
 
 
 def bucket_edges(compiler: Compiling, step: Buckets, rows: Node) -> tuple[Node, Field, Edges]:
-    """The rows with the column that has ranges, the column, and the ends of these. They are read from the
-    rows where the step does not say them."""
+    """Return the rows including the column to divide, the column, and the bounds of its ranges. If the step
+    does not give bounds, they are computed from the rows."""
     rows, (field,) = compiler.reachable([step.column], rows)
     seen = ProjectNode(rows, _with_field(rows.fields, field))
     kind = value_type(field.type)
     if kind_of(kind) not in ORDERED or is_.is_decimal256(kind):
-        raise BadQuery(f"{rows.fields.place}: '{step.column}' has no ranges", f"It is {field.type}")
+        raise BadQuery(
+            f"{rows.fields.place}: '{step.column}' cannot be divided into ranges", f"It is {field.type}"
+        )
     if isinstance(step.edges, int):
         return seen, field, _spread(compiler, step.edges, step.column, seen, kind)
     return seen, field, _checked_edges(step.edges, step.column, kind, rows.fields.place)
@@ -196,7 +198,7 @@ def _checked_edges(edges: Sequence[Any], name: str, kind: pa.DataType, place: st
 
 
 def _spread(compiler: Compiling, parts: int, name: str, rows: Node, kind: pa.DataType) -> Edges:
-    """Ends of ranges of one width from the least to the greatest value; NaN and infinities are no ends."""
+    """Bounds of ranges of equal width from the least to the greatest finite value."""
     if not 1 <= parts <= MOST:
         raise BadQuery(f"{rows.fields.place}: {parts} ranges", fix=f"Give 1 to {MOST:,}")
     if kind_of(kind) in (Kind.TEXT, Kind.TIME):
@@ -214,14 +216,16 @@ def _spread(compiler: Compiling, parts: int, name: str, rows: Node, kind: pa.Dat
 
 
 def place_of_value(field: Field, ends: Edges, fields: Fields) -> tuple[exp.Expr, Identifiers]:
-    """The number of the range, -1 below all and one more than the last above all, null for null."""
+    """SQL for the number of a value's range: -1 below all ranges, one more than the last above all, null for
+    null."""
     nothing = exp.Is(this=column(field.identifier), expression=exp.Null())
     place = case(nothing, exp.Null(), _passed(0, len(ends), field, ends, fields))
     return cast(place, "BIGINT"), Identifiers([field.identifier])
 
 
 def _passed(least: int, most: int, field: Field, ends: Edges, fields: Fields) -> exp.Expr:
-    """How many ends a value has passed, less one, by halves: it is at least, and at most, so many."""
+    """SQL for the number of bounds that a value has passed, minus one, by binary search. The value has passed
+    between `least` and `most` bounds."""
     if least == most:
         return number(least - 1)
     middle = (least + most) // 2
@@ -230,7 +234,7 @@ def _passed(least: int, most: int, field: Field, ends: Edges, fields: Fields) ->
 
 
 def _with_ends(compiler: Compiling, rows: Node, place: Field, ends: Edges) -> Node:
-    """The number of the range as its two ends."""
+    """Replace the number of each range by its two bounds."""
     fields, ends_by_name = [], {}
     for name in (LOW, HIGH):
         field = Field(name, ends.type, compiler.new())
@@ -244,7 +248,7 @@ def _with_ends(compiler: Compiling, rows: Node, place: Field, ends: Edges) -> No
 
 
 def end_of_range(ends: Edges, place: str, which: str) -> exp.Expr:
-    """The low or the high end of the range whose number is in the column `place`."""
+    """SQL for the low or the high bound of the range whose number is in the column `place`."""
     listed = cast(exp.Array(expressions=[ends.edge(n) for n in range(len(ends))]), f"{_name(ends)}[]")
     at = exp.Add(this=column(place), expression=number(1 if which == LOW else 2))
     return func("list_extract", listed, at)

@@ -1,4 +1,5 @@
-"""A query on its way: `table.where(...).group_by("carrier").agg(n=count()).sort("-n").limit(10).read()`."""
+"""Queries under construction:
+`table.where(...).group_by("carrier").agg(n=count()).sort("-n").limit(10).read()`."""
 
 from __future__ import annotations
 
@@ -60,12 +61,12 @@ class Fluent(ArrowStream):
         return list(self.query().schema.names)
 
     def head(self, count: int = 5) -> pa.Table:
-        """The first rows."""
+        """Read the first rows."""
         return self.query().limit(count).read()
 
     def where(self, condition: Condition, *more: Condition) -> Query:
-        """The rows that meet a condition: an expression, text or a dict; with several, those that meet all
-        of them. Raises `BadFilter` for any other."""
+        """Keep the rows that meet a condition: an expression, text or a dict; with several conditions, the
+        rows that meet all of them. Raises `BadFilter` for anything else."""
         rows = self.query()
         for one in (condition, *more):
             predicate = condition_of(one, f"{rows.name}: where", rows)
@@ -73,23 +74,23 @@ class Fluent(ArrowStream):
         return rows
 
     def compute(self, /, **values: Any) -> Query:
-        """Further columns: `.compute(total=col("price") * col("count"))`.
+        """Add columns: `.compute(total=col("price") * col("count"))`.
 
-        Other values, text too, stand in every row as they are. Raises `BadQuery` for text that reads as if it
-        were to be computed from columns, `"price * 2"`; `Constant("price * 2")` is that text.
+        Any other value, including text, is repeated in every row. Raises `BadQuery` for text that looks like
+        a computation on columns, such as `"price * 2"`; `Constant("price * 2")` gives that text itself.
         """
         rows = self.query()
         for name, value in values.items():
             if isinstance(value, str) and computes_from(value, lambda: rows.schema.names):
                 raise BadQuery(
                     f"{rows.name}: '{name}' would hold the text {value!r} in every row",
-                    "compute takes text as a value, and this reads as if it were to be computed",
-                    f"Write it with col(): col('a') * 2; for the text itself give Constant({value!r})",
+                    "compute takes text as a value, and this text looks like a computation",
+                    f"Write it with col(): col('a') * 2. For the text itself, give Constant({value!r})",
                 )
         return rows.then(Compute(tuple((name, expression_of(value)) for name, value in values.items())))
 
     def select(self, *columns: str | Iterable[str]) -> Query:
-        """These columns alone, in this order."""
+        """Keep only these columns, in this order."""
         rows = self.query()
         named = names_of(_flat_names(columns), f"{rows.name}: select")
         if not named:
@@ -97,25 +98,27 @@ class Fluent(ArrowStream):
         return rows.then(Select(tuple(named)))
 
     def group_by(self, /, *keys: str | Iterable[str], **computed: Any) -> Grouping:
-        """Followed by `.agg(...)`. Keys may be computed: `.group_by("carrier", month=col("day").month())`."""
+        """Start a grouping, completed by `.agg(...)`. Keys may be computed: `.group_by("carrier",
+        month=col("day").month())`."""
         rows = self.query()
         named = tuple(names_of(_flat_names(keys), f"{rows.name}: group_by"))
         before = rows.compute(**computed) if computed else rows
         return Grouping(before, (*named, *computed))
 
     def agg(self, /, **aggregates: Aggregate) -> Query:
-        """One row of all rows: `.agg(n=count(), late=mean("dep_delay"))`."""
+        """Aggregate all rows into one: `.agg(n=count(), late=mean("dep_delay"))`."""
         return Grouping(self.query(), ()).agg(**aggregates)
 
     def sort(self, *keys: str | Iterable[str]) -> Query:
-        """By these columns, "-name" descending; nulls last. Rows that are equal in them keep their order."""
+        """Sort by these columns; "-name" sorts descending, and nulls come last. Rows with equal keys keep
+        their order."""
         rows = self.query()
         named = names_of(_flat_names(keys), f"{rows.name}: sort")
         known = set(rows.schema.names) if any(name.startswith("-") for name in named) else set()
         return rows.then(Sort(tuple(_key(name, known) for name in named)))
 
     def limit(self, count: int | None, offset: int = 0) -> Query:
-        """At most `count` rows, all for None, from row `offset` on."""
+        """Keep at most `count` rows (all if None), starting at row `offset`."""
         rows = self.query()
         most = None if count is None else count_of(count, f"{rows.name}: limit")
         return rows.then(Limit(most, count_of(offset, f"{rows.name}: offset")))
@@ -131,23 +134,23 @@ class Fluent(ArrowStream):
         suffix: str | None = None,
         through: str | None = None,
     ) -> Query:
-        """Combine with the rows of another dataset or query whose keys are equal; null equals nothing. A
-        name is that of a table of the same store.
+        """Combine with the rows of another dataset or query that have equal keys; null equals nothing. A text
+        as `other` names a table of the same store.
 
-        Keys that are called the same are given as `on`, others as `left_on` and `right_on`; without any the
-        relation declared between the two tables says them, the one named `through` where there are several.
-        Columns of the other side whose names are taken get a `suffix`: its name behind an underscore unless
-        another is given. `how`: "inner", "left", "right", "full", "semi" for the rows that have a partner,
-        "anti" for those that have none.
+        Keys that have the same name on both sides are given as `on`, others as `left_on` and `right_on`.
+        Without keys, the relation declared between the two tables is used; `through` names it if there are
+        several. Columns of the other side whose names are taken get the `suffix`: by default an underscore
+        and the name of the other side. `how` is "inner", "left", "right", "full", "semi" (the rows that have
+        a partner) or "anti" (those that have none).
         """
         left = self.query()
         right = other_side(left, other)
         return join(left, right, join_keys(left, right, on, left_on, right_on, through), how, suffix)
 
     def aggregate(self, stages: Sequence[Mapping[str, Any]]) -> Query:
-        """Stages as MongoDB writes them: `[{"$match": {"delay": {"$gt": 60}}}, {"$count": "n"}]`.
+        """Apply stages in MongoDB's syntax: `[{"$match": {"delay": {"$gt": 60}}}, {"$count": "n"}]`.
 
-        Raises `BadQuery` and the like for a stage that is not known, or not written as it has to be.
+        Raises `BadQuery` or another `LamellaError` for a stage that is unknown or malformed.
         """
         from lamella.core.query.mongo import apply_stages
 
@@ -155,14 +158,14 @@ class Fluent(ArrowStream):
 
 
 class Grouping:
-    """Rows about to be grouped."""
+    """Rows with grouping keys, waiting for `agg`."""
 
     def __init__(self, rows: Query, keys: tuple[str, ...]) -> None:
         self._rows, self._keys = rows, keys
 
     def agg(self, /, **aggregates: Aggregate) -> Query:
-        """A column for each aggregate: `.agg(n=count(), late=mean("dep_delay"))`. Without any there are the
-        keys alone, each combination once."""
+        """Compute one column per aggregate: `.agg(n=count(), late=mean("dep_delay"))`. Without aggregates the
+        answer has the keys alone, each combination once."""
         if not self._keys and not aggregates:
             raise BadQuery(
                 f"{self._rows.name}: agg is given no aggregate", fix="Give one: agg(n=agg.count())"
@@ -171,7 +174,7 @@ class Grouping:
 
 
 def _flat_names(names: tuple[Any, ...]) -> Any:
-    """What is given one by one may be given as one list too."""
+    """The names as a single iterable, whether they were passed one by one or as one list."""
     return names[0] if len(names) == 1 and not isinstance(names[0], str) else names
 
 
@@ -193,31 +196,28 @@ def _key(name: str, known: set[str]) -> SortKey:
 
 def _seed(seed: Any, place: str) -> int:
     if isinstance(seed, bool) or not isinstance(seed, int) or not -(2**63) <= seed < 2**63:
-        raise BadQuery(
-            f"{place}: sample was given {shown(seed)} as seed", fix="Give a whole number of 64 bits"
-        )
+        raise BadQuery(f"{place}: sample was given {shown(seed)} as seed", fix="Give a 64-bit integer")
     return seed
 
 
 def query_of(source: Source) -> Query:
-    """All rows of it."""
+    """All rows of a source, as a query."""
     return Query({source.name: source}, Pipeline(source.name))
 
 
 class Query(Fluent):
-    """A query of one or more datasets: plain data until it is read, and never changed; each step makes
-    another one. What is read are the datasets as they are then.
-    """
+    """A query of one or more datasets: immutable plain data until it is read. Each step returns a new query.
+    Reading uses the datasets as they are at that moment."""
 
     def __init__(self, sources: Mapping[str, Source], pipeline: Pipeline) -> None:
-        """`sources` are the datasets that the pipeline names."""
+        """`sources` maps the names in the pipeline to datasets."""
         self.sources, self.pipeline = sources, pipeline
 
     @staticmethod
     def of(saved: Any, find: Callable[[str], Source]) -> Query:
-        """The query that `to_json` gave; `find` gives the dataset of a name.
+        """Rebuild the query that `to_json` wrote; `find` returns the dataset with a given name.
 
-        Raises `BadQuery` for what is none, `StoreProblem` for a version that has expired.
+        Raises `BadQuery` if `saved` is not a query, `StoreProblem` for a version that has expired.
         """
         from lamella.core.query.pipeline_json import query_from_json
 
@@ -231,8 +231,8 @@ class Query(Fluent):
         values: Iterable[Any] | Aggregate | None = None,
         **aggregates: Aggregate,
     ) -> Query:
-        """A row for each combination of the keys' values and a column for each value of `column`:
-        `.pivot("carrier", "month", n=count())`. Which values there are is looked up unless they are given."""
+        """One row for each combination of key values and one column for each value of `column`:
+        `.pivot("carrier", "month", n=count())`. If `values` are not given, they are looked up."""
         rows = self.query()
         if isinstance(values, Aggregate):
             aggregates, values = {"values": values, **aggregates}, None
@@ -246,20 +246,21 @@ class Query(Fluent):
         return rows.then(Pivot(named, column, _aggregates(aggregates, rows.name), listed))
 
     def unpivot(self, columns: Iterable[str], name: str = "name", value: str = "value") -> Query:
-        """Each row once for each of the columns, which become two: what it was called and its value."""
+        """Repeat each row once per column, and replace the columns by two: the column's name and its
+        value."""
         rows = self.query()
         for made in (name, value):
             text_of(made, f"{rows.name}: unpivot, the column name")
         return rows.then(Unpivot(tuple(names_of(columns, f"{rows.name}: unpivot")), name, value))
 
     def unwind(self, column: str, keep_empty: bool = False) -> Query:
-        """Each row once for each item of its list. `keep_empty` keeps rows without one, with null."""
+        """Repeat each row once per item of its list. `keep_empty` keeps rows whose list is empty or null."""
         rows = self.query()
         return rows.then(Unwind(text_of(column, f"{rows.name}: unwind"), keep_empty))
 
     def buckets(self, column: str, edges: int | Iterable[Any], /, **aggregates: Aggregate) -> Query:
-        """Groups by ranges of a column, counted as `n` unless aggregates are given: `edges` are their ends,
-        or how many of one width there are. Ranges without rows are left out."""
+        """Group by ranges of a column, counted as `n` unless aggregates are given. `edges` are the bounds of
+        the ranges, or the number of equally wide ranges. Ranges without rows are left out."""
         rows = self.query()
         by_name = _aggregates(aggregates or {"n": Aggregate("count")}, rows.name)
         if isinstance(edges, bool) or not isinstance(edges, int | Iterable) or isinstance(edges, str):
@@ -269,23 +270,25 @@ class Query(Fluent):
         return rows.then(Buckets(column, edges if isinstance(edges, int) else tuple(edges), by_name))
 
     def facets(self, /, **queries: str | Iterable[str] | Callable[[Query], Query]) -> Query:
-        """Several queries of the same rows, which are read once; `tables()` gives their answers.
+        """Run several queries of the same rows, which are read once; `tables()` returns their answers.
 
-        A query is a column, or columns, whose values are counted, the most frequent first, or a function:
+        A query is a column name or a list of them, whose values are counted, most frequent first; or a
+        function:
         `.facets(carrier="carrier", late=lambda rows: rows.where(col("delay") > 60).agg(n=count()))`.
         """
         return add_facets(self.query(), queries)
 
     def sample(self, count: int, seed: int = 0) -> Query:
-        """So many rows, each as likely as every other; the same ones for the same rows and seed."""
+        """`count` rows, each equally likely to be chosen; the same rows and seed give the same sample."""
         rows = self.query()
         return rows.then(Sample(count_of(count, f"{rows.name}: sample"), _seed(seed, rows.name)))
 
     def sql(self, text: str) -> Query:
-        """The answer of one SELECT in DuckDB's dialect, which knows these rows by the name of the first
-        dataset, and the other tables of its store by theirs: `.sql("SELECT max(delay) AS d FROM flights")`.
+        """The answer of one SELECT in DuckDB's dialect. It refers to these rows by the name of the first
+        dataset, and to other tables of the same store by their names: `.sql("SELECT max(delay) AS d FROM
+        flights")`.
 
-        It reads nothing else. Its answer is held in memory. Raises `BadSql`, `UnknownTable`.
+        It can read nothing else. The answer is held in memory. Raises `BadSql`, `UnknownTable`.
         """
         from lamella.core.query.sql.step import sql_step
 
@@ -299,10 +302,11 @@ class Query(Fluent):
         )
 
     def page(self, size: int, after: str | None = None, job: Job | None = None) -> Page:
-        """`size` rows, and as `next` the cursor that gives the page behind them as `after`.
+        """Read `size` rows. The `next` cursor of the page, passed as `after`, gives the following page.
 
-        A page begins behind the last row of the one before, by its place in the order: what changes meanwhile
-        makes no row come twice. Raises `BadData` for what is not a cursor of this query.
+        A page starts after the last row of the previous one, by that row's position in the sort order, so
+        changes in between never make a row appear twice. Raises `BadData` if `after` is not a cursor of this
+        query.
         """
         from lamella.core.query.pages import page
 
@@ -310,7 +314,7 @@ class Query(Fluent):
         return page(self._node(job, by_id=True), self.to_json(), rows, after, job)
 
     def explain(self, job: Job | None = None) -> Explain:
-        """Find the answer, and say what of the files was read for it and what was left alone."""
+        """Run the query, and report which parts of the files were read for it and which were skipped."""
         from lamella.core.query import execute as answers
         from lamella.core.query import explain
 
@@ -320,9 +324,9 @@ class Query(Fluent):
         return answers.explain(self._node(job), job)
 
     def to_json(self) -> dict[str, Any]:
-        """The query as dicts, lists, texts, numbers, true, false and null, for `Query.of`.
+        """The query as JSON-compatible data, for `Query.of`.
 
-        Datasets are in it by their names, and old versions by their numbers.
+        Datasets are stored by name, and old versions by number.
         """
         from lamella.core.query.pipeline_json import query_to_json
 
@@ -340,7 +344,7 @@ class Query(Fluent):
 
     @property
     def name(self) -> str:
-        """What it is asked of: the first of its datasets."""
+        """The name of the first of its datasets."""
         return self.pipeline.source
 
     def query(self) -> Query:
@@ -350,7 +354,7 @@ class Query(Fluent):
         return self.with_steps((*self.pipeline.steps, step))
 
     def having(self, condition: Condition) -> Query:
-        """Groups that meet a condition on keys and aggregates."""
+        """Keep the groups that meet a condition on keys and aggregates."""
         predicate = condition_of(condition, f"{self.name}: having", self)
         last = self.pipeline.steps[-1] if self.pipeline.steps else None
         if not isinstance(last, Group):
@@ -361,9 +365,9 @@ class Query(Fluent):
         return self.with_steps((*self.pipeline.steps[:-1], replace(last, having=both)))
 
     def with_totals(self, totals: bool = True, subtotals: bool = False) -> Query:
-        """The same groups, with a row of totals below them where the query is shown, and under subtotals by
-        their first keys: in the window, in saved views and by `lamella query`. `read` gives the groups alone;
-        `totals` and `subtotals` read the rest."""
+        """Show a row of totals below the groups, and with `subtotals` also the groups by the leading keys
+        above their members: in the window, in saved views and in `lamella query`. `read` returns the groups
+        alone; `totals` and `subtotals` read the rest."""
         last = self.pipeline.steps[-1] if self.pipeline.steps else None
         if not isinstance(last, Group):
             raise BadQuery(f"{self.name}: with_totals follows agg", fix="Group the rows first: group_by(…)")
@@ -372,34 +376,36 @@ class Query(Fluent):
         )
 
     def totals(self, job: Job | None = None) -> pa.Table:
-        """One row: the aggregates of the groups over all rows that are grouped, also where `having`, or a
-        filter or a limit behind the groups, leaves some of these out. A mean is that of the rows.
+        """Read one row: the aggregates over all rows that are grouped, including those of groups that
+        `having`, or a filter or limit after the grouping, leaves out. A mean is the mean of the rows, not of
+        the groups.
 
-        Raises `BadQuery` where the answer is not of groups with aggregates, and as `read`.
+        Raises `BadQuery` if the answer does not consist of groups with aggregates; otherwise raises like
+        `read`.
         """
         from lamella.core.query.group_levels import read_totals
 
         return read_totals(self.pipeline, lambda steps: self.with_steps(steps).read(job))
 
     def subtotals(self, job: Job | None = None) -> list[pa.Table]:
-        """The same for the groups by the first key, by the first two, and so on up to the last key but one:
-        a table for each, in the order of their keys. Of groups by a single key there are none."""
+        """Read the same aggregates for the groups by the first key, by the first two, and so on up to the
+        last key but one: one table for each level, sorted by its keys. The list is empty for a single key."""
         from lamella.core.query.group_levels import read_subtotals
 
         return read_subtotals(self.pipeline, lambda steps: self.with_steps(steps).read(job))
 
     @property
     def schema(self) -> pa.Schema:
-        """Of the answer, with the notes of columns that come from a dataset as they are. Raises like `read`
-        for steps that do not fit."""
+        """The schema of the answer. Columns taken unchanged from a dataset keep their notes. Raises like
+        `read` for steps that do not fit."""
         engine = engine_of(self)
         return self._node(Job()).fields.schema_with_notes if engine is None else engine.schema(self, Job())
 
     def read(self, job: Job | None = None) -> pa.Table:
-        """The answer. Its columns have the types that the datasets' have.
+        """Read the answer. Columns that come from a dataset keep their types.
 
         Raises `UnknownColumn`, `BadFilter` or `BadQuery` for a step that does not fit the rows before it, and
-        `NoRoom` where neither memory nor disk suffice.
+        `NoRoom` if neither memory nor disk space suffices.
         """
         from lamella.core.query import execute as answers
         from lamella.core.query import scan_query, statements
@@ -414,16 +420,17 @@ class Query(Fluent):
         return answers.read(self._node(job), job)
 
     def tables(self, job: Job | None = None) -> dict[str, pa.Table]:
-        """The answers of facets, by their names. Raises `BadQuery` where the last step is something else."""
+        """Read the answers of facets, by name. Raises `BadQuery` if the last step is not `facets`."""
         if not self.pipeline.steps or not isinstance(self.pipeline.steps[-1], Facets):
             raise BadQuery(
-                f"{self.name}: only facets have several answers", fix="Ask facets(…) last, or read()"
+                f"{self.name}: only facets have several answers",
+                fix="End the query with facets(…), or use read()",
             )
         answer = self.read(job)
         return {name: _rows_in(answer.column(name)) for name in answer.column_names}
 
     def batches(self, job: Job | None = None, *, batch_size: int | None = None) -> pa.RecordBatchReader:
-        """The same rows streamed, in batches of `batch_size` rows where that is given."""
+        """Stream the answer, in batches of `batch_size` rows if that is given."""
         from lamella.core.query import execute as answers
 
         job, engine = job or Job(), engine_of(self)
@@ -437,7 +444,7 @@ class Query(Fluent):
         return self.count()
 
     def count(self, job: Job | None = None) -> int:
-        """How many rows the answer has."""
+        """Count the rows of the answer."""
         from lamella.core.query import execute as answers
         from lamella.core.query.find import count_rows
 
@@ -450,7 +457,7 @@ class Query(Fluent):
         return max(0, rows if query.limit is None else min(rows, query.limit))
 
     def sibling(self, name: str) -> Query | None:
-        """Another table of the same store; None where there is no store. Raises `UnknownTable`."""
+        """Another table of the same store; None if there is no store. Raises `UnknownTable`."""
         other = sibling(self.sources[self.pipeline.source], name)
         return None if other is None else query_of(other)
 
@@ -464,12 +471,12 @@ class Query(Fluent):
         return compile_pipeline(self.pipeline, lambda name: self._snapshot(name, job), job, by_id)
 
     def _snapshot(self, name: str, job: Job) -> Snapshot:
-        """All rows of a dataset, an unfinished cache filled first."""
+        """A snapshot with all rows of a dataset; an unfinished cache is completed first."""
         return whole_snapshot(self.sources[name], job)
 
 
 def _rows_in(facet: pa.ChunkedArray) -> pa.Table:
-    """The rows of a single list of them."""
+    """The table in a column with one row, which is a list of structs."""
     rows = facet.chunk(0).flatten()
     return pa.Table.from_arrays(
         [rows.field(place) for place in range(rows.type.num_fields)], schema=pa.schema(list(rows.type))
@@ -481,7 +488,7 @@ Names = tuple[str, ...]
 
 
 def join(left: Query, right: Query, on: tuple[Names, Names], how: How, suffix: str | None) -> Query:
-    """By the columns of the left side that equal those of the right side."""
+    """Join by columns of the left side and the corresponding ones of the right side."""
     ends = f"_{right.name}" if suffix is None else suffix
     sources, names = merge_sources(left.sources, right.sources)
     steps = (*left.pipeline.steps, Join(rename_sources(right.pipeline, names), *on, how, ends))
@@ -489,7 +496,7 @@ def join(left: Query, right: Query, on: tuple[Names, Names], how: How, suffix: s
 
 
 def other_side(left: Query, other: Fluent | str) -> Query:
-    """What is joined: a name is that of a table of the same store."""
+    """The query to join with; a text names a table of the same store."""
     if isinstance(other, Fluent):
         return other.query()
     ours = left.sources[left.pipeline.source]
@@ -499,14 +506,14 @@ def other_side(left: Query, other: Fluent | str) -> Query:
     raise BadQuery(
         f"{left.name}: {shown(other)} cannot be joined",
         "It is not a table, a dataset or a query",
-        "Give what open_dataset gives, or a table of a store",
+        "Give what open_dataset returns, or a table of a store",
     )
 
 
 def join_keys(
     left: Query, right: Query, on: Keys, left_on: Keys, right_on: Keys, through: str | None
 ) -> tuple[Names, Names]:
-    """The columns of both sides. Raises `BadQuery` where it is not clear which are meant."""
+    """The key columns of both sides. Raises `BadQuery` if it is unclear which are meant."""
     if on is not None and left_on is None and right_on is None:
         named = tuple(names_of(on, f"{left.name}: join"))
         return named, named
@@ -515,8 +522,8 @@ def join_keys(
     if on is None and left_on is None and right_on is None:
         return _relation_keys(left, right, through)
     raise BadQuery(
-        f"{left.name}: it is not clear what the join is by",
-        fix="Give on= for keys that are called the same, left_on= and right_on= for others",
+        f"{left.name}: it is not clear which columns to join by",
+        fix="Give on= for keys with the same name on both sides, left_on= and right_on= for others",
     )
 
 
@@ -544,7 +551,7 @@ def add_facets(rows: Query, queries: Mapping[str, Question]) -> Query:
         answer = query(rows)
         if not isinstance(answer, Query):
             raise BadQuery(
-                f"{rows.name}: a facet gives {answer!r}", fix="Give a question of the rows it is given"
+                f"{rows.name}: a facet returned {answer!r}", fix="Return a query of the rows that it receives"
             )
         sources, names = merge_sources(sources, answer.sources)
         facets.append((name, rename_in_steps(_added_steps(rows, answer), names)))
@@ -554,11 +561,11 @@ def add_facets(rows: Query, queries: Mapping[str, Question]) -> Query:
 
 
 def _value_counts(keys: list[str], place: str) -> tuple[Step, ...]:
-    """Each value with its count, the most frequent first."""
+    """Count each value, most frequent first."""
     if "n" in keys:
         raise BadQuery(
-            f"{place}: a facet counts as 'n', which is a column of it too",
-            fix="Give a function that names its count: lambda r: r.group_by('n').agg(times=agg.count())",
+            f"{place}: a facet names its count 'n', which is also one of its columns",
+            fix="Give a function that names the count: lambda r: r.group_by('n').agg(times=agg.count())",
         )
     return (Group(tuple(keys), (("n", Aggregate("count")),)), Sort((SortKey("n", True),)))
 
@@ -567,5 +574,5 @@ def _added_steps(rows: Query, answer: Query) -> tuple[Step, ...]:
     """The steps that a facet adds."""
     before, after = rows.pipeline, answer.pipeline
     if after.source != before.source or after.steps[: len(before.steps)] != before.steps:
-        raise BadQuery(f"{rows.name}: a facet asks something else", fix="Add steps to the rows it is given")
+        raise BadQuery(f"{rows.name}: a facet queries other rows", fix="Add steps to the rows it receives")
     return after.steps[len(before.steps) :]

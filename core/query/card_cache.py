@@ -1,5 +1,5 @@
-"""Cards of all rows of large Parquet files, kept on the disk so that they are there at once when a file is
-opened again. An entry is of one version of a file, and holds nothing that cannot be computed anew."""
+"""Cards of all rows of large Parquet files, stored on disk so that they appear immediately when a file is
+opened again. An entry belongs to one version of a file, and can be recomputed at any time."""
 
 from __future__ import annotations
 
@@ -25,13 +25,14 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 FORMAT_VERSION = 1
-"""Part of every key: raised when cards come to be computed differently, so that no old one is used."""
+"""Part of every key; increased when cards are computed differently, so that no old entry is used."""
 LEAST_ROWS = 500_000
-"""Of fewer, a card is made as soon as it would be read."""
+"""For fewer rows, computing a card is as fast as reading it."""
 MOST_ENTRIES = 4_000
-"""The oldest ones go; an entry takes about 5 kB."""
+"""The oldest entries beyond this number are deleted; an entry takes about 5 kB."""
 _FILES = "parquet"
-"""What the token of a snapshot of Parquet files begins with. It names path, size and time of each."""
+"""The first item in the token of a snapshot of Parquet files. The token has the path, size and time of each
+file."""
 
 
 def default_folder() -> Path:
@@ -41,7 +42,7 @@ def default_folder() -> Path:
 
 
 def load(snapshot: Snapshot, column: str, read: Callable[[Mapping[str, Any]], T]) -> T | None:
-    """The card that was saved of this very version of the files, if it can be read. Blocks."""
+    """The card saved for exactly this version of the files, if it is readable. Blocks."""
     place = _place(snapshot, column)
     if place is None:
         return None
@@ -52,12 +53,12 @@ def load(snapshot: Snapshot, column: str, read: Callable[[Mapping[str, Any]], T]
         made = read(entry["card"])
         os.utime(place)
     except (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError):
-        return None  # it is made anew, and written over
+        return None  # it is computed and saved again
     return made
 
 
 def save(snapshot: Snapshot, column: str, card: Mapping[str, Any]) -> None:
-    """Where the disk takes no more, the card is made again another time. Blocks."""
+    """Save a card. If writing fails, nothing is saved, and the card is computed again next time. Blocks."""
     place = _place(snapshot, column)
     if place is None:
         return
@@ -79,7 +80,7 @@ def clear() -> None:
 
 
 def _place(snapshot: Snapshot, column: str) -> Path | None:
-    """None where nothing of the snapshot is kept."""
+    """The entry's path; None if cards of the snapshot are not saved."""
     if snapshot.token[:1] != (_FILES,) or snapshot.num_rows < LEAST_ROWS:
         return None
     key = json.dumps([FORMAT_VERSION, repr(snapshot.token), column, str(snapshot.types.get(column))])
@@ -92,18 +93,18 @@ def _checksum(card: Any) -> str:
 
 @cache
 def _sweep(folder: Path) -> None:
-    """Once in a process: the oldest entries go where there are too many, and drafts that nobody finished."""
+    """Delete the oldest entries beyond the limit, and unfinished drafts. Runs once per process."""
     newest_first = sorted(folder.glob("*.json"), key=lambda path: path.stat().st_mtime, reverse=True)
     for path in [*newest_first[MOST_ENTRIES:], *folder.glob("*.tmp")]:
         path.unlink(missing_ok=True)
 
 
 class NotSaved(Exception):
-    """A value that would not come back as it was."""
+    """A value that JSON would not restore exactly."""
 
 
 def saved_value(value: Any) -> Any:
-    """As JSON, for `value_from_json`. Raises NotSaved."""
+    """Convert a value to JSON, for `value_from_json`. Raises NotSaved."""
     try:
         written = value_json(value)
         back = value_from_json(json.loads(json.dumps(written)))

@@ -1,5 +1,5 @@
-"""What a card over a column shows of all rows and of those that meet a filter: nulls, how values are spread,
-and which are most frequent."""
+"""Cards of columns: nulls, the distribution of values and the most frequent ones, over all rows and over
+those that meet a filter."""
 
 from __future__ import annotations
 
@@ -32,16 +32,17 @@ from lamella.core.scan.read import read_range
 from lamella.core.scan.snapshot import Column, MemorySegment, Snapshot, project
 
 LARGE_ROWS = 5_000_000
-"""Of more rows, a card is worth showing from a sample first."""
+"""For more rows, a card from a sample is worth showing first."""
 SMALL_ROWS = 500_000
-"""Of more rows, where the bins lie is found in a sample."""
+"""For more rows, the position of the bins is estimated from a sample."""
 SAMPLE_BLOCKS, BLOCK_ROWS = 8, 16_384
 TOP_VALUES = 8
 COUNTED_VALUES, LONGEST_COUNTED = 1_000, 100
-"""Values of all rows whose counts are kept, and characters of one: these need not be counted again for a
-filter."""
+"""The number of values of all rows whose counts are kept, and the characters of the longest one. A filter
+need not count these again."""
 MOSTLY_DIFFERENT = 0.1
-"""Where more of the values of a sample differ, its most frequent ones are counted, not all of them."""
+"""If a larger share of a sample's values is distinct, only its most frequent ones are counted, not all
+values."""
 KEPT_BYTES = 16 << 20
 SAMPLE_BYTES = 64 << 20
 MOST_COUNTS = 64
@@ -52,8 +53,8 @@ _COUNTS = ("rows", "nulls", "nans", "distinct", "approximate")
 
 @dataclass(frozen=True)
 class Figures:
-    """Of a column of some rows. `bins` has how many values lie in each bin that is not empty, by its number;
-    NaN and the infinities lie in none. `distinct` is an estimate where `approximate`."""
+    """The figures of a column of some rows. `bins` maps the number of each non-empty bin to its count of
+    values; NaN and infinities are in none. `distinct` is an estimate if `approximate`."""
 
     rows: int
     nulls: int = 0
@@ -65,17 +66,17 @@ class Figures:
     bins: Mapping[int, int] = field(default_factory=dict)
     top: TopValues = ()
     counts: Mapping[object, int] = field(default_factory=dict, compare=False, repr=False)
-    """By `_key`, of values that are frequent, though not at the top: a filter may bring them there."""
+    """Counts by `_key`, of values that are frequent but not among the top: a filter may bring them there."""
 
     @property
     def nbytes(self) -> int:
-        """About what keeping them takes."""
+        """The approximate memory that the figures take."""
         values = (self.min, self.max, *(value for value, _ in self.top))
         texts = sum(len(value) for value in values if isinstance(value, (str, bytes)))
         return _BYTES_OF_FIGURES + texts + _BYTES_OF_COUNT * len(self.counts)
 
     def to_json(self) -> dict[str, Any]:
-        """Raises `card_cache.NotSaved` for values that would not come back as they are."""
+        """Raises `card_cache.NotSaved` for values that JSON would not restore exactly."""
         plain = {name: getattr(self, name) for name in _COUNTS}
         return plain | {
             "min": saved_value(self.min),
@@ -95,7 +96,7 @@ class Figures:
         )
 
     def percentile(self, share: float) -> int | None:
-        """The bin that holds it."""
+        """The bin that contains this percentile; `share` is from 0 to 1."""
         threshold, count = share * sum(self.bins.values()), 0
         for number in sorted(self.bins):
             count += self.bins[number]
@@ -106,9 +107,9 @@ class Figures:
 
 @dataclass(frozen=True)
 class Bars:
-    """A histogram: bar i holds values from `edges[i - 1]` up to before `edges[i]`; there is nothing below the
-    first and above the last, which may be narrower than the others: they are 1 wide. `met` is None without a
-    filter."""
+    """A histogram. Bar i has the values from `edges[i - 1]` up to, but not including, `edges[i]`; the first
+    bar has no lower edge, and the last no upper one. The last bar may be narrower than the others, whose
+    width is 1. `met` is None without a filter."""
 
     edges: tuple[Any, ...]
     all: tuple[int, ...]
@@ -120,13 +121,13 @@ class Bars:
 
     @property
     def can_filter(self) -> bool:
-        """Whether conditions can name the edges: Python has no times so far away as some are."""
+        """Whether conditions can name the edges: Python cannot represent times that far from the present."""
         return not any(isinstance(edge, str) for edge in self.edges)
 
 
 @dataclass(frozen=True)
 class TopValue:
-    """A frequent value, how many of all rows have it, and how many of those that meet the filter."""
+    """A frequent value, the number of all rows that have it, and of those that meet the filter."""
 
     value: Any
     all: int
@@ -139,8 +140,9 @@ class TopValue:
 
 @dataclass(frozen=True)
 class ColumnCard:
-    """`met` are the figures of the rows that meet the filter; None without one. `sampled`: of some of the
-    rows only. Numbers and times have bins, and everything else its most frequent values."""
+    """`met` are the figures of the rows that meet the filter; None without a filter. `sampled` means that
+    only some of the rows were read. Numbers and times have bins, all other types their most frequent
+    values."""
 
     column: str
     type: pa.DataType
@@ -156,24 +158,24 @@ class ColumnCard:
 
     @property
     def shown(self) -> Figures:
-        """Of the rows that people look at."""
+        """The figures of the rows that are shown."""
         return self.all if self.met is None else self.met
 
     @property
     def is_comparable(self) -> bool:
-        """Whether a condition can name its values."""
+        """Whether conditions can name the values."""
         return kind_of(self.type) in COMPARABLE
 
     @property
     def has_tail(self) -> bool:
-        """Whether the last bar has values that lie far above the others."""
+        """Whether the last bar includes values far above the others."""
         ends = self._axis_range
         return ends is not None and max(self.all.bins) > ends[1]
 
     def bars(self, most: int) -> Bars:
-        """At most so many, of one width, and at most half as many as there are values. The axis reaches from
-        the 1st to the 99th percentile of all rows and of those that meet the filter; what lies outside is in
-        the bars at the ends."""
+        """At most `most` bars of equal width, and at most half as many as there are values. The axis reaches
+        from the 1st to the 99th percentile of all rows and of those that meet the filter; values outside are
+        in the first or the last bar."""
         ends = self._axis_range
         if self.scale is None or ends is None:
             return Bars((), (), None)
@@ -194,7 +196,7 @@ class ColumnCard:
         if not lows or not highs:
             return None
         first, last = min(lows), max(highs)
-        if first == last:  # nearly all are alike: the others are worth a bar, where they are near
+        if first == last:  # nearly all values are alike: give the others a bar if they are near
             near = [n for one in sets for n in one.bins if abs(n - first) <= FINE_BINS]
             first, last = min(near), max(near)
         return first, last
@@ -209,13 +211,13 @@ class ColumnCard:
         return tuple(axis.back(edges))
 
     def range_filter(self, bars: Bars, first: int, last: int) -> Filter:
-        """That a value lies in one of the bars `first` to `last`."""
+        """The filter for values in the bars `first` to `last`."""
         low = bars.edges[first - 1] if first > 0 else None
         high = bars.edges[last] if last < len(bars) - 1 else None
         return range_filter(self.column, self.type, low, high)
 
     def value_filter(self, values: Sequence[Any]) -> Filter:
-        """That a value is one of these; None stands for null."""
+        """The filter for values that are one of these; None stands for null."""
         return value_filter(self.column, self.type, values)
 
 
@@ -234,9 +236,9 @@ _samples: LruCache[tuple[object, ...], pa.ChunkedArray] = LruCache(SAMPLE_BYTES)
 def card(
     snapshot: Snapshot, name: str, where: Filter | None = None, job: Job | None = None, sampled: bool = False
 ) -> ColumnCard:
-    """Of a column, or of a field inside one by its path, as it is in all rows and in those that meet `where`;
-    kept while the snapshot stays the same. `sampled`: of some thousands of rows, which are spread over all of
-    them, at once whatever the size.
+    """The card of a column, or of a field by its path, for all rows and for those that meet `where`; cached
+    while the snapshot stays the same. With `sampled`, it is computed from some thousand rows spread over all,
+    which takes the same short time for any size.
 
     Raises `UnknownColumn` and `BadFilter`.
     """
@@ -247,9 +249,9 @@ def card(
     if exact is None:
         rows = snapshot
         if asks_words(where):
-            sampled = False  # a sample has no index, and the table's leaves few rows to look at
+            sampled = False  # a sample has no index, and the table's index leaves few rows to read
         elif sampled or snapshot.num_positions <= SAMPLE_BLOCKS * BLOCK_ROWS:
-            # decoded, one of thousands of columns is read sooner than a statement on its file is made
+            # for small data, decoding a column is faster than preparing a statement on its file
             rows = sample_of(snapshot, [name, *_columns_of(where, snapshot)], job)
         whole = None if where is None else card(snapshot, name, None, job, sampled)
         exact = _CardQuery(snapshot, rows, name, where, job).card(whole, sampled)
@@ -260,7 +262,7 @@ def card(
 
 
 def saved_card(snapshot: Snapshot, name: str) -> ColumnCard | None:
-    """The exact card of all rows, if it was made before, by any process; reads a small file."""
+    """The exact card of all rows, if any process has computed it before. Reads a small file."""
 
     def read(item: Mapping[str, Any]) -> ColumnCard:
         figures = Figures.from_json(item["all"])
@@ -288,17 +290,17 @@ def _save(snapshot: Snapshot, exact: ColumnCard) -> None:
 def cached_card(
     snapshot: Snapshot, name: str, where: Filter | None = None, sampled: bool = False
 ) -> ColumnCard | None:
-    """The card, if it was made before; reads nothing."""
+    """The card, if it was computed before. Reads nothing."""
     return _cards.get([(snapshot.token, name, where, sampled)])[0]
 
 
 def know_count(snapshot: Snapshot, where: Filter, rows: int) -> None:
-    """So many rows meet a filter, which cards need not count again then."""
+    """Record how many rows meet a filter, so that cards need not count them again."""
     _counts.put((snapshot.token, where), rows)
 
 
 def forget_cards() -> None:
-    """What is kept in memory of them."""
+    """Drop the cards that are cached in memory."""
     for cache, most in ((_cards, KEPT_BYTES), (_samples, SAMPLE_BYTES)):
         cache.resize(0)
         cache.resize(most)
@@ -310,8 +312,7 @@ def _columns_of(where: Filter | None, snapshot: Snapshot) -> Iterable[str]:
 
 
 def sample_of(snapshot: Snapshot, names: Iterable[str], job: Job) -> Snapshot:
-    """Live rows out of blocks that are spread over all of them, or all where there are few. The columns are
-    kept."""
+    """Live rows from blocks spread over all rows, or all rows if there are few. The columns are cached."""
     columns = {c.key: snapshot.whole(c) for c in project(snapshot, dict.fromkeys(names))}
     read = {key: _sampled_values(snapshot, column, job) for key, column in columns.items()}
     rows = pa.table({str(key): values for key, values in read.items()})
@@ -334,7 +335,7 @@ def _sampled_values(snapshot: Snapshot, column: Column, job: Job) -> pa.ChunkedA
 
 
 def _blocks(snapshot: Snapshot) -> list[tuple[int, int]]:
-    """First and stop of each, as positions."""
+    """The first position of each block, and the position after its last."""
     total = snapshot.num_positions
     if total <= SAMPLE_BLOCKS * BLOCK_ROWS:
         return [(0, total)] if total else []
@@ -343,7 +344,7 @@ def _blocks(snapshot: Snapshot) -> list[tuple[int, int]]:
 
 
 class _CardQuery:
-    """The figures of one column: `rows` are those that are counted, `snapshot` all of them."""
+    """Computes the figures of one column over `rows`: those of the `snapshot`, or a sample of them."""
 
     def __init__(self, snapshot: Snapshot, rows: Snapshot, name: str, where: Filter | None, job: Job) -> None:
         self._snapshot, self._rows, self._name, self._where, self._job = snapshot, rows, name, where, job
@@ -353,7 +354,7 @@ class _CardQuery:
         self._plain, self._axis = self._figures.plain, self._figures.axis
 
     def card(self, whole: ColumnCard | None, sampled: bool) -> ColumnCard:
-        """`whole` is the card of all rows, where there is a filter."""
+        """`whole` is the card of all rows; None without a filter."""
         with cursor(self._job, self._snapshot.name) as connection:
             if is_.is_null(self._type):
                 rows = self._num_rows(connection)
@@ -369,7 +370,8 @@ class _CardQuery:
             return ColumnCard(self._name, self._type, whole.all, figures, top, scale, sampled)
 
     def _num_rows(self, connection: duckdb.DuckDBPyConnection) -> int:
-        """Nulls are what is missing of them: to group by null takes DuckDB 2.0 three times as long."""
+        """Count the rows. Nulls are what remains after counting values: grouping by null takes DuckDB 2.0
+        three times as long."""
         if self._where is None:
             return self._rows.num_rows
         key = (self._rows.token, self._where)
@@ -389,13 +391,14 @@ class _CardQuery:
         scale = self._scale(connection, axis, sample)
         figures = self._count_bins(connection, axis, scale)
         outside = sum(n for number, n in figures.bins.items() if abs(number) == CLIPPED)
-        if not small and outside > 0.01 * sum(figures.bins.values()):  # the sample was not like the rest
+        if not small and outside > 0.01 * sum(figures.bins.values()):  # the sample was not representative
             scale = self._scale(connection, axis, self._rows)
             figures = self._count_bins(connection, axis, scale)
         return figures, scale
 
     def _scale(self, connection: duckdb.DuckDBPyConnection, axis: Axis, rows: Snapshot) -> Scale:
-        """From the 1st to the 99th percentile, or between the extremes where those are one value."""
+        """The scale from the 1st to the 99th percentile, or between the extremes if both percentiles are
+        equal."""
         place, kind = self._figures.place, axis.storage_type
         finite = f"WHERE {self._figures.is_finite}" if self._figures.is_finite else ""
         statement = f"SELECT min({place}) AS a, max({place}) AS b, quantile_disc({place}, [0.01, 0.99]) AS q"
@@ -435,7 +438,7 @@ class _CardQuery:
     def _outside(
         self, connection: duckdb.DuckDBPyConnection, number: str, axis: Axis, scale: Scale
     ) -> dict[str, Any]:
-        """Of the values that lie in no bin: NaN, the infinities, and what is too far away."""
+        """Measure the values without a bin: NaN, infinities, and values too far from the others."""
         real, finite = self._figures.is_ordered or "true", self._figures.is_finite or "true"
         below = f"{self._figures.place} < {float(scale.edge(0))!r}::DOUBLE"
         counts = {
@@ -454,7 +457,8 @@ class _CardQuery:
         return {name: values[0] for name, values in self._run(connection, statement, types).items()}
 
     def _of_values(self, connection: duckdb.DuckDBPyConnection) -> Figures:
-        """All values are counted, or, where a sample says that they are very many, the sample's top alone."""
+        """Count all values; if a sample suggests too many distinct ones, count only the sample's top
+        values."""
         if self._rows is not self._snapshot or self._rows.num_rows <= SMALL_ROWS:
             return self._count_groups(connection)
         sample = sample_of(self._snapshot, [self._name], self._job)
@@ -505,7 +509,7 @@ class _CardQuery:
     def _count_of(
         self, connection: duckdb.DuckDBPyConnection, values: Sequence[Any], where: Filter | None
     ) -> list[int]:
-        """How many rows have each of the values; 0 for values that no condition can name."""
+        """The number of rows with each of the values; 0 for values that conditions cannot name."""
         if not values or self._figures.kind not in COMPARABLE:
             return [0] * len(values)
         is_one = Predicate(self._name, "in", tuple(values))
@@ -523,8 +527,8 @@ class _CardQuery:
         rows: Snapshot | None = None,
         where: Filter | None = None,
     ) -> dict[str, list[Any]]:
-        """`{rows}` in the statement stands for a relation with the values as `v`, of all rows or those that
-        meet the filter."""
+        """Run a statement in which `{rows}` stands for a relation with the values as `v`: those of all rows,
+        or of the rows that meet the filter."""
         self._job.check()
         if where is None and rows is None:
             where = self._where
@@ -539,7 +543,7 @@ class _CardQuery:
 
 
 def shown_values(frequent: TopValues) -> tuple[TopValues, dict[object, int]]:
-    """The most frequent values, and the counts of further ones that are short: a filter may bring them to the
+    """Return the most frequent values, and the counts of further short ones, which a filter may bring to the
     top."""
     shown, others = frequent[:TOP_VALUES], frequent[TOP_VALUES:]
     return shown, {key: n for value, n in others if len((key := _key(value))[1]) <= LONGEST_COUNTED}
@@ -548,8 +552,8 @@ def shown_values(frequent: TopValues) -> tuple[TopValues, dict[object, int]]:
 def top_values(
     met: Figures, whole: Figures, count: Callable[[Sequence[Any]], Sequence[int]]
 ) -> tuple[TopValue, ...]:
-    """The frequent values of the rows that meet a filter. `count` says how many of all rows have each of some
-    values: of those that `whole` does not know."""
+    """The frequent values of the rows that meet a filter. `count` returns how many of all rows have each of
+    the given values; it is called for values whose counts `whole` lacks."""
     count_of: dict[object, int] = {**whole.counts}
     count_of.update((_key(value), n) for value, n in whole.top)
     missing = [value for value, _ in met.top if _key(value) not in count_of]

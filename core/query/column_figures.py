@@ -1,5 +1,5 @@
-"""Which figures the columns of each type have, as SQL, and what reads them: cards and profiles take them from
-here, of rows that are here and of those that an engine holds."""
+"""The figures of each column type as SQL, and their execution. Cards and profiles use these, for local rows
+and for those that an engine holds."""
 
 from __future__ import annotations
 
@@ -19,37 +19,38 @@ from lamella.core.query.duckdb_types import from_duckdb
 from lamella.core.query.source import FigureRows
 
 EXACT_ROWS = 1_000_000
-"""Of more values, distinct ones and quantiles are estimated, of rows that are here from about so many."""
+"""For more values than this, distinct counts and quantiles are estimated; for local rows, quantiles from
+about this many values."""
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 BINS = 20
 MOST_DISTINCT_NUMBERS = 100_000
-"""Of more numbers or times than these no value is frequent, and counting each would take long."""
+"""With more distinct numbers or times than this, no value is frequent, and counting each would take long."""
 LONGEST_VALUE = 4_096
-"""Bytes of a text or a binary value. Longer ones are counted, but are not among the most frequent values."""
+"""The maximum size in bytes of a frequent text or binary value. Longer ones are counted, but not listed."""
 LONGEST_EXTREME = 200
-"""Characters of the first and the last text that a card has."""
+"""The number of characters shown of a card's first and last text."""
 SAMPLE_KEY = "k"
-"""What statements know the key by that chooses rows for estimates."""
+"""The name in statements of the key that selects rows for estimates."""
 _LENGTHS = {Kind.TEXT: "length(v)", Kind.BINARY: "octet_length(v)", Kind.LIST: "len(v)"}
 _BYTES = {Kind.TEXT: "strlen(v)", Kind.BINARY: "octet_length(v)"}
 
 Measures = Mapping[str, tuple[str, pa.DataType]]
-"""The SQL of figures by their names, and their types."""
+"""Figures by name: their SQL, and their types."""
 Types = Mapping[str, pa.DataType]
 Run = Callable[[str, Types], pa.Table]
-"""Runs a statement; the types are those of the columns that it names itself."""
+"""Runs a statement; the types are those of its named columns."""
 TopValues = tuple[tuple[Any, int], ...]
 
 
 @dataclass(frozen=True)
 class ColumnFigures:
-    """The figures of a column of a type. Statements know its values as `v`."""
+    """The figures of a column of this type. Statements refer to its values as `v`."""
 
     type: pa.DataType
 
     @cached_property
     def plain(self) -> pa.DataType:
-        """Of the values: of dictionaries, that of what they hold."""
+        """The type of the values; for dictionaries, the type of their entries."""
         return value_type(self.type)
 
     @cached_property
@@ -58,28 +59,29 @@ class ColumnFigures:
 
     @cached_property
     def axis(self) -> Axis | None:
-        """Of numbers and times; other values have no bins and no quantiles."""
+        """The axis of numbers and times; None for other types, which have no bins and no quantiles."""
         return None if is_.is_null(self.type) else axis_of(self.type, exp.column("v"))
 
     @property
     def place(self) -> str:
-        """Where a value lies on the axis."""
+        """SQL for a value's position on the axis."""
         assert self.axis is not None
         return self.axis.value.sql("duckdb")
 
     @property
     def is_ordered(self) -> str:
-        """The condition that a value is not NaN; empty where none is."""
+        """The condition that a value is not NaN; empty if the type has no NaN."""
         return "NOT isnan(v)" if is_.is_floating(self.plain) else ""
 
     @property
     def is_finite(self) -> str:
-        """The condition that a value is neither NaN nor infinite; empty where none is."""
+        """The condition that a value is neither NaN nor infinite; empty if the type has neither."""
         return "isfinite(v)" if is_.is_floating(self.plain) else ""
 
     @property
     def is_short(self) -> str:
-        """The condition that a value is at most `LONGEST_VALUE` bytes; empty where all are of one size."""
+        """The condition that a value has at most `LONGEST_VALUE` bytes; empty if the type has a fixed
+        size."""
         length = None if is_.is_fixed_size_binary(self.plain) else _BYTES.get(self.kind)
         return f"{length} <= {LONGEST_VALUE}" if length else ""
 
@@ -98,15 +100,15 @@ class ColumnFigures:
 
     @property
     def extremes(self) -> Measures:
-        """`min` and `max` of values that a condition can name, without NaN."""
+        """`min` and `max` of values that conditions can name, without NaN."""
         if self.kind not in COMPARABLE:
             return {}
         return {end: (_filtered(f"{end}(v)", self.is_ordered), self.plain) for end in ("min", "max")}
 
     @property
     def short_extremes(self) -> Measures:
-        """`min` and `max` as cards have them of values off the axis: texts are cut, and the others that have
-        no axis are not in an order that people look for."""
+        """`min` and `max` for the cards of types without an axis: texts are cut, and only texts and decimals
+        have an order that people look for."""
         if self.kind is not Kind.TEXT and not is_.is_decimal(self.plain):
             return {}
         value = f"left(v, {LONGEST_EXTREME})" if self.kind is Kind.TEXT else "v"
@@ -114,7 +116,7 @@ class ColumnFigures:
 
     @property
     def ends(self) -> Measures:
-        """`low` and `high`: the places of the outermost finite values."""
+        """`low` and `high`: the positions of the outermost finite values."""
         if self.axis is None:
             return {}
         places = {}
@@ -127,7 +129,7 @@ class ColumnFigures:
 
     @property
     def mean(self) -> Measures:
-        """Of numbers and spans of time, without NaN."""
+        """The mean of numbers and durations, without NaN."""
         if self.axis is None:
             return {}
         mean = _filtered(f"avg(CAST({self.place} AS DOUBLE))", self.is_ordered)
@@ -148,17 +150,17 @@ class ColumnFigures:
         }
 
     def edges(self, measured: Mapping[str, Any]) -> tuple[Number, ...]:
-        """Of the bins between the `ends` that were measured; none without finite values."""
+        """The bounds of the bins between the measured `ends`; none without finite values."""
         low, high = measured.get("low"), measured.get("high")
         if self.axis is None or low is None or high is None:
             return ()
-        if self.axis.whole:  # of the widest integers as decimals
+        if self.axis.whole:  # the widest integers arrive as decimals
             low, high = int(low), int(high)
         return self.axis.edges(low, high, BINS)
 
     def spread(self, present: int, edges: Sequence[Number], has_sample_key: bool) -> Measures:
-        """`distinct`, and where there are edges the `counts` of finite values in each bin and `quantiles`: of
-        very many values those of some rows, always the same ones, or about their `places` on the axis."""
+        """`distinct`, and if there are edges also the `counts` of finite values in each bin and `quantiles`.
+        For very many values, quantiles are those of a fixed sample, or approximate `places` on the axis."""
         spread = dict(self.about_distinct)
         if not is_approximate(present):
             spread["distinct"] = ("count(DISTINCT v)", pa.int64())
@@ -174,13 +176,13 @@ class ColumnFigures:
         return {**spread, "quantiles": (quantiles, pa.list_(self.plain))}
 
     def places(self, parts: Sequence[float]) -> Measures:
-        """`places`: about where quantiles lie on the axis."""
+        """`places`: the approximate positions of quantiles on the axis."""
         places = _filtered(f"approx_quantile({self.place}, {list(parts)})", self.is_finite)
         return {"places": (places, pa.list_(pa.float64()))}
 
     def has_frequent_values(self, present: int, distinct: int) -> bool:
-        """Whether each value is worth being counted. Of numbers and times that are all different, or very
-        many, no value is frequent, nor of very many values of which most differ."""
+        """Whether counting each value is worthwhile. It is not for numbers and times that are all different
+        or very many, nor for very many values most of which differ."""
         if is_.is_null(self.type):
             return False
         if self.axis is not None:
@@ -189,12 +191,12 @@ class ColumnFigures:
 
 
 def is_approximate(present: int) -> bool:
-    """Whether figures of so many values that are not null are estimated."""
+    """Whether figures of `present` non-null values are estimated."""
     return present > EXACT_ROWS
 
 
 def columns_of(measures: Measures) -> str:
-    """What a statement selects."""
+    """The SELECT list of a statement."""
     return ", ".join(f'{sql} AS "{name}"' for name, (sql, _) in measures.items())
 
 
@@ -208,8 +210,8 @@ def _filtered(aggregate: str, *conditions: str) -> str:
 
 
 class ColumnValues:
-    """The values of a column: `relation` has them as `v`, and `run` runs statements over it. Blocks, and
-    raises what `run` raises."""
+    """The values of a column: `relation` has them as `v`, and `run` runs statements on it. Blocks, and raises
+    what `run` raises."""
 
     def __init__(self, figures: ColumnFigures, relation: str, run: Run, has_sample_key: bool = False) -> None:
         self.figures, self._relation, self._run = figures, relation, run
@@ -218,7 +220,7 @@ class ColumnValues:
 
     @classmethod
     def of(cls, rows: FigureRows, name: str) -> ColumnValues:
-        """Of a column, or of a field inside one by its path. Raises `UnknownColumn`."""
+        """The values of a column, or of a field by its path. Raises `UnknownColumn`."""
         field, kind, value = rows.fields.at_path(name)
         key, columns = rows.sample_key, f"{value.sql('duckdb')} AS v"
         if key is not None:
@@ -228,13 +230,13 @@ class ColumnValues:
         return cls(ColumnFigures(kind), relation, rows.read, key is not None)
 
     def measure(self, measures: Measures) -> dict[str, Any]:
-        """Figures of all values."""
+        """Compute figures of all values."""
         if not measures:
             return {}
         return {name: values[0] for name, values in self.read(measures).items()}
 
     def read(self, measures: Measures, clauses: str = "") -> dict[str, Sequence[Any]]:
-        """One row for each group that the clauses behind FROM make."""
+        """Compute one row for each group that `clauses`, which follow FROM, produce."""
         types = types_of(measures)
         statement = f"SELECT {columns_of(measures)} FROM {self._relation} {clauses}"
         answer = self._run(statement, {**types, "v": self.figures.plain})
@@ -242,7 +244,7 @@ class ColumnValues:
         return {name: python_values(table.column(name)) for name in types}
 
     def top(self, most: int) -> TopValues:
-        """The most frequent ones and how often they are there; equally frequent ones in their order."""
+        """The most frequent values with their counts; ties are sorted by value."""
         figures = self.figures
         met = " AND ".join(filter(None, ("v IS NOT NULL", figures.is_ordered, figures.is_short)))
         answer = self.read(

@@ -1,4 +1,4 @@
-"""From a pipeline to the rows it asks for: what each step means."""
+"""Compiles a pipeline into the nodes that compute its rows: the meaning of each step."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def join_node(compiler: Compiling, step: Join, left: Node, right: Node) -> Node:
     if not step.left_on or len(step.left_on) != len(step.right_on):
         raise BadQuery(
             f"{left.fields.place}: a join by {len(step.left_on)} and {len(step.right_on)} keys",
-            fix="Name as many keys on both sides",
+            fix="Name the same number of keys on both sides",
         )
     left, left_keys = compiler.reachable(step.left_on, left)
     right, right_keys = compiler.reachable(step.right_on, right)
@@ -119,14 +119,14 @@ def join_node(compiler: Compiling, step: Join, left: Node, right: Node) -> Node:
 
 
 def _with_mark(compiler: Compiling, left: Node) -> Node:
-    """With a column in its order that is never null, so that rows without a left side come last."""
+    """Add a never-null column to the sort order, so that rows without a left side come last."""
     mark = compiler.new()
     marked = ComputeNode(left, left.fields, {mark: (number(1), Identifiers())})
     return ProjectNode(marked, left.fields, (Rank(mark), *left.order))
 
 
 def _with_keys(compiler: Compiling, rows: Node, keys: list[tuple[Field, Field]]) -> Node:
-    """A key that both sides have in one column, from the side that has it."""
+    """Merge each key that has the same name on both sides into one column, from the side that has a value."""
     for one, other in keys:
         if one.name not in rows.fields:
             continue
@@ -157,8 +157,8 @@ def _side(field: Field) -> Value:
 
 
 def _comparable(side: Value, other: Value, kind: pa.DataType) -> exp.Expr:
-    """The key in a type in which it equals what means the same; null, which equals nothing, where the other
-    side has no such value."""
+    """Convert a key to the type in which both sides are compared. Values that the other side cannot have
+    become null, which equals nothing."""
     if is_.is_floating(kind) and (is_.is_integer(side.type) or is_.is_integer(other.type)):
         return _unless_changed(side, "HUGEINT")
     if may_round(side.type, kind):
@@ -252,7 +252,7 @@ def pivot_node(compiler: Compiling, step: Pivot, rows: Node) -> Node:
     if len(names) * len(aggregates) > MOST_COLUMNS:
         raise BadQuery(
             f"{rows.fields.place}: a pivot on '{step.column}' would have more than {MOST_COLUMNS:,} columns",
-            fix="Filter the rows first, or say which values are meant with values=[…]",
+            fix="Filter the rows first, or list the values that you need with values=[…]",
         )
     position, maps = compiler.new(), [compiler.new() for _ in cells]
     numbered = ComputeNode(groups, groups.fields, {position: (place, Identifiers([across.identifier]))})
@@ -277,14 +277,14 @@ def column_values(compiler: Compiling, rows: Node, field: Field) -> list[pa.Scal
 
 
 def _rank(across: Field) -> exp.Expr:
-    """The place of a group's value among all values."""
+    """The rank of a group's value among all values."""
     order = exp.Order(expressions=[exp.Ordered(this=column(across.identifier), nulls_first=False)])
     return exp.Window(this=func("dense_rank"), order=order)
 
 
 def _places(across: Field, values: Sequence[Any], of: str) -> tuple[list[int], exp.Expr]:
-    """The places of the values that were asked for, and that of a group's value among them: one value may
-    be asked for twice."""
+    """Return the positions of the requested values, and SQL for the position of a group's value among them. A
+    value may be requested twice."""
     first: dict[Any, int] = {}
     for value in values:
         if not isinstance(value, Hashable):
@@ -298,7 +298,7 @@ def _places(across: Field, values: Sequence[Any], of: str) -> tuple[list[int], e
 
 
 def _exact(value: Any, kind: pa.DataType) -> Any:
-    """The same for values that a filter takes for one."""
+    """A key that is equal for values that a filter treats as equal."""
     if value is None or kind_of(kind) not in COMPARABLE:
         return value
     try:
@@ -315,7 +315,7 @@ def _is(across: Field, value: Any, place: str) -> exp.Expr:
 
 
 def _by_place(cell: Field, position: str) -> SqlValue:
-    """What the groups of a row have, by the place of their value."""
+    """SQL for a map of a row's groups, by the position of their value."""
     entries = func("list", func("row", column(position), column(cell.identifier)))
     is_known = exp.Not(this=exp.Is(this=column(position), expression=exp.Null()))
     known_entries = exp.Filter(this=entries, expression=exp.Where(this=is_known))
@@ -323,19 +323,19 @@ def _by_place(cell: Field, position: str) -> SqlValue:
 
 
 def _cell(by_place: str, place: int, aggregate: Aggregate) -> exp.Expr:
-    """The aggregate of the group in this place; of no rows where there is none."""
+    """The aggregate of the group at this position; if there is no such group, the aggregate of no rows."""
     cell = func("map_extract_value", column(by_place), number(place))
     empty = AGGREGATES[aggregate.function].empty
     return cell if empty is None else exp.Coalesce(this=cell, expressions=[empty()])
 
 
 def given_names(values: Sequence[Any]) -> list[str]:
-    """What the columns of values are called that somebody asked for."""
+    """The column names of requested values."""
     return [_column_name(natural(v) if isinstance(v, pa.Scalar) else v) for v in values]
 
 
 def value_names(values: Sequence[pa.Scalar]) -> list[str]:
-    """What the columns of values are called; null otherwise than a text that says so."""
+    """The column names of values; null is named so that it differs from a text "null"."""
     titles = [_column_name(_fine(value) if value.is_valid else None) for value in values]
     if titles.count(NULL) > 1:
         titles = [
@@ -345,7 +345,7 @@ def value_names(values: Sequence[pa.Scalar]) -> list[str]:
 
 
 def _fine(value: pa.Scalar) -> Any:
-    """The Python value, or its text where that is finer than Python tells."""
+    """The Python value, or a text if the value is finer than Python can represent."""
     kind = value.type
     if not (is_.is_timestamp(kind) or is_.is_time(kind)) or kind.unit != "ns":
         return value.as_py()
@@ -367,13 +367,13 @@ def _column_name(value: Any) -> str:
 
 Find = Callable[[str], Snapshot]
 DEEPEST = 200
-"""Relations within relations, each a step: filters behind each other are one, as are computed columns that
-do not use each other."""
+"""The maximum depth of nested relations. Each step nests once, except that consecutive filters share one
+relation, as do computed columns that do not use each other."""
 
 
 def compile_pipeline(pipeline: Pipeline, find: Find, job: Job | None = None, by_id: bool = False) -> Node:
-    """`find` gives the snapshot of a source. What columns a pivot gives, and where buckets begin, is read
-    from the data where the step does not say it.
+    """Compile a pipeline. `find` returns the snapshot of a source. The columns of a pivot and the bounds of
+    buckets are read from the data unless the step gives them.
 
     Raises `BadQuery`, `BadFilter` or `UnknownColumn` for the first step that does not fit those before it.
     """
@@ -382,7 +382,7 @@ def compile_pipeline(pipeline: Pipeline, find: Find, job: Job | None = None, by_
 
 
 class Compiler:
-    """One query: its datasets and its columns are numbered through."""
+    """Compiles one query, and numbers its datasets and columns."""
 
     def __init__(self, find: Find, job: Job, by_id: bool) -> None:
         self._find, self.job, self._by_id = find, job, by_id
@@ -396,7 +396,7 @@ class Compiler:
         return ScanNode(self._find(name), next(self._datasets), by_id=self._by_id)
 
     def read(self, node: Node, most: int | None = None) -> pa.Table:
-        """At most so many rows of a part of the query: what is read to know its columns."""
+        """Read at most `most` rows of a part of the query, in order to know its columns."""
         return answers.read(node, self.job, most)
 
     def _following(self, steps: Iterable[Step], rows: Node) -> Node:
@@ -405,12 +405,12 @@ class Compiler:
             if rows.depth > DEEPEST:
                 raise BadQuery(
                     f"{rows.fields.place}: more than {DEEPEST} steps build on each other",
-                    fix="Ask it in two queries, with a table between them",
+                    fix="Split it into two queries, with a table in between",
                 )
         return rows
 
     def after(self, step: Step, rows: Node) -> Node:
-        """What the step makes of the rows."""
+        """The rows after the step."""
         meaning = _MEANINGS.get(type(step))
         if meaning is None:
             raise BadQuery(f"{rows.fields.place}: {step!r} is not a step of a query")
@@ -428,7 +428,7 @@ class Compiler:
         return FilterNode(rows, [predicate], inputs)
 
     def _compute(self, step: Compute, rows: Node) -> Node:
-        """Values that do not use each other are computed side by side."""
+        """Compute columns; those that do not use each other are computed together."""
         fields, values = rows.fields, dict[str, SqlValue]()
         for name, value in step.values:
             expression = type_expression(value, fields)
@@ -514,7 +514,7 @@ class Compiler:
         return GroupNode(rows, group_fields, [key.identifier for key in keys], values)
 
     def reachable(self, names: Iterable[str], rows: Node) -> tuple[Node, list[Field]]:
-        """The columns of these names; fields inside structs are computed as columns of their own first."""
+        """The columns with these names; fields inside structs are first computed as columns."""
         reached, inner_values = [], {}
         for name in names:
             if name in rows.fields:
@@ -531,11 +531,11 @@ class Compiler:
         return Field(path, value.value.type, self.new(), note), (value.value.sql, value.used)
 
     def new(self) -> str:
-        """An identifier that nothing else has."""
+        """A unique identifier."""
         return f"x{next(self._columns)}"
 
 
-# singledispatchmethod keeps what it is called on, and so its snapshots, on Python 3.13.0
+# not singledispatchmethod: on Python 3.13.0 it keeps the instances it is called on, and so their snapshots
 _MEANINGS: dict[type[Step], Callable[[Compiler, Any, Node], Node]] = {
     Where: Compiler._where,
     Compute: Compiler._compute,

@@ -1,4 +1,4 @@
-"""A view with computed columns, whose values are made of the rows of a page as it is read."""
+"""A view with computed columns, whose values are computed for each page when it is read."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from lamella.core.query.view import View
 from lamella.core.scan.snapshot import Snapshot, snapshot_of_rows
 
 MOST_COMPUTED = 2_000_000
-"""Of more rows, no column is computed of all of them only to describe it."""
+"""For more rows, a computed column is not computed in full only to describe it."""
 
 
 class ComputedView:
-    """As `View`, of rows that some steps compute columns of. Where a table has billions of rows, a computed
-    column of all of them takes minutes and gigabytes, and of the rows on screen milliseconds."""
+    """Like `View`, with columns that some steps compute. For a table with billions of rows, computing a
+    column in full takes minutes and gigabytes; computing it for the rows on screen takes milliseconds."""
 
     def __init__(self, view: View, steps: Sequence[Compute], schema: pa.Schema) -> None:
         self._view, self.steps = view, tuple(steps)
@@ -34,7 +34,7 @@ class ComputedView:
 
     @property
     def snapshot(self) -> Snapshot:
-        """Of the rows before anything is computed."""
+        """The snapshot of the rows, without the computed columns."""
         return self._view.snapshot
 
     @property
@@ -66,12 +66,12 @@ class ComputedView:
         return query.with_steps((*self.steps, Select(tuple(names)))).read(Job())
 
     def can_profile(self, name: str) -> bool:
-        """Whether a column's figures may be asked for: those of a computed one need every row."""
+        """Whether figures of a column may be requested: those of a computed column need every row."""
         return name not in self.computed or self.snapshot.num_rows <= MOST_COMPUTED
 
     def rows_of(self, name: str, job: Job) -> tuple[Snapshot, Filter | None]:
-        """All rows with a column, and the filter on them, as a card or a profile takes them. Of a computed
-        column of more than `MOST_COMPUTED` rows that takes long. Blocks."""
+        """All rows of a column, and the filter on them, for a card or a profile. For a computed column of
+        more than `MOST_COMPUTED` rows this takes long. Blocks."""
         where = self.query.where
         if name not in self.computed:
             return self.snapshot, where
@@ -88,8 +88,8 @@ class ComputedView:
 
 
 def computed_on_pages(steps: Sequence[Step]) -> tuple[ScanQuery, tuple[Compute, ...]] | None:
-    """The steps as a scan of a dataset's rows, and what is computed of them page by page; None where rows are
-    chosen or sorted by what is computed, or by more than conditions."""
+    """Split the steps into a scan of a dataset's rows, and the columns computed page by page. None if rows
+    are filtered or sorted by computed columns, or if there are other kinds of steps."""
     scan: list[Step] = []
     computed: list[Compute] = []
     names: set[str] = set()
@@ -106,7 +106,7 @@ def computed_on_pages(steps: Sequence[Step]) -> tuple[ScanQuery, tuple[Compute, 
 
 
 def _columns_read(step: Where | Sort | Limit) -> Iterator[str]:
-    """With the columns that fields lie in."""
+    """The columns that a step reads; for a field's path, also the column that may contain it."""
     if isinstance(step, Sort):
         yield from (key.column for key in step.keys)
     elif isinstance(step, Where):

@@ -1,4 +1,4 @@
-"""A snapshot as a DuckDB relation: `pos` and one column `c<key>` for each column asked for."""
+"""A snapshot as a DuckDB relation: the column `pos`, and one column `c<key>` for each requested column."""
 
 from __future__ import annotations
 
@@ -44,15 +44,16 @@ _lock = threading.Lock()
 
 
 class Registry(Protocol):
-    """A cursor, or what stands for one: its SQL knows rows by the names that they are registered by."""
+    """A cursor or a stand-in for one, on which SQL can refer to rows by the name they are registered
+    under."""
 
     def register(self, name: str, rows: pa.Table, /) -> object: ...
 
 
 @dataclass(frozen=True, eq=False)
 class DecodedRows:
-    """Columns of files that follow each other, under a `name` that SQL knows them by, as they are `called`
-    there; and, where it has a name, the rows' `position`, which begins at `first`."""
+    """Columns of consecutive files, registered under `name` for SQL, in which the columns have the names in
+    `called`. If `position` is set, a column of that name has the rows' positions, starting at `first`."""
 
     name: str
     files: tuple[FileSegment, ...]
@@ -62,7 +63,8 @@ class DecodedRows:
     first: int = 0
 
     def hand_to(self, cursor: Registry) -> bool:
-        """Whether all of it is in memory. Raises `FileProblem` for a file that changed."""
+        """Register the rows if all of them are in memory, and return whether they are. Raises `FileProblem`
+        for a file that changed."""
         parts = []
         for file in self.files:
             columns = whole.cached_chunks(unchanged(file), self._names(file))
@@ -74,7 +76,7 @@ class DecodedRows:
 
     @cached_property
     def is_plain(self) -> bool:
-        """Whether there are columns, and the engine takes them from memory as it reads them from files."""
+        """Whether there are columns, and DuckDB treats them the same from memory as from files."""
         if not self.columns or any(c.path or c.key not in f.names for f in self.files for c in self.columns):
             return False
         forms = set()
@@ -90,9 +92,9 @@ class DecodedRows:
         return whole.fit((unchanged(file), self._names(file)) for file in self.files)
 
     def decode(self, job: Job) -> bool:
-        """Decode what is not in memory; False, and nothing done, where it is asked for the first time.
+        """Decode what is not in memory yet. On the first request, do nothing and return False.
 
-        `Cancelled` is raised between row groups.
+        Raises `Cancelled` between row groups.
         """
         footers = [(unchanged(file), self._names(file)) for file in self.files]
         missing = [
@@ -121,15 +123,15 @@ class DecodedRows:
 
 @dataclass
 class Decodings:
-    """What a statement reads from memory, and whether it would read more so, were it asked again."""
+    """What a statement reads from memory. `growing` is whether it would read more from memory next time."""
 
     used: list[DecodedRows] = field(default_factory=list)
     growing: bool = False
 
     def hand(self, rows: DecodedRows, cursor: Registry, job: Job) -> bool:
-        """Whether SQL on this cursor can read the rows by their name, from memory.
+        """Make the rows available by name to SQL on this cursor, from memory; return whether that worked.
 
-        What is not there is decoded when it is asked for the second time.
+        Rows that are not in memory are decoded on the second request.
         """
         if not rows.is_plain:
             return False
@@ -142,13 +144,15 @@ class Decodings:
         return handed
 
     def hand_again(self, cursor: Registry) -> bool:
-        """Whether all that the statement read is in memory still, for another cursor."""
+        """Register everything that the statement read on another cursor; False if some of it is no longer in
+        memory."""
         return all(rows.hand_to(cursor) for rows in self.used)
 
 
 @lru_cache(4096)
 def _is_plain(footer: Footer, name: str, kind: pa.DataType) -> bool:
-    """In a file without row groups nothing can be kept."""
+    """Whether a column is the same from memory as from the file. Never for a file without row groups, of
+    which nothing can be cached."""
     return bool(
         footer.num_rows
         and whole.is_flat(footer, name)
@@ -158,7 +162,8 @@ def _is_plain(footer: Footer, name: str, kind: pa.DataType) -> bool:
 
 
 def _requested_before(columns: set[tuple[Footer, str]]) -> bool:
-    """They count as not asked for from then on: what is let go of soon is not decoded each time."""
+    """Whether the columns were requested before. After True they count as new again, so that columns that are
+    soon evicted are not decoded each time."""
     with _lock:
         if _columns_read >= columns:
             _columns_read.difference_update(columns)
@@ -170,7 +175,7 @@ def _requested_before(columns: set[tuple[Footer, str]]) -> bool:
 
 
 def _row_numbers(first: int, count: int) -> pa.Array:
-    """They are kept too: to make them takes longer than to hand them over."""
+    """Row numbers, which are cached: creating them takes longer than registering them."""
     numbers = row_numbers.get([(first, count)])[0]
     if numbers is None:
         numbers = from_numpy(np.arange(first, first + count))
@@ -180,20 +185,20 @@ def _row_numbers(first: int, count: int) -> pa.Array:
 
 POSITION = "pos"
 OWN_NAMES = "__lamella_"
-"""What the names of registered rows begin with, since SQL that people type runs beside them."""
+"""The prefix of the names of registered rows, which keeps them apart from names in SQL that people type."""
 TEMPORARY = f"{OWN_NAMES}once_"
-"""What those begin with that one statement alone can read."""
+"""The prefix of the names that only one statement can read."""
 _DECODED = f"{OWN_NAMES}decoded_"
 _numbers = count()
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 PlacedSegment = tuple[int, Segment]
 Hand = Callable[[DecodedRows, "duckdb.DuckDBPyConnection"], bool]
-"""Whether SQL on the cursor can read the rows from memory."""
+"""Makes rows available on the cursor from memory, and returns whether that worked."""
 
 
 def identifier(column: Column) -> str:
-    """Of a field inside a column, its path is part of it: in a form in which names that differ only in case
-    differ too."""
+    """The SQL name of a column. For a field inside a column it includes the path, encoded so that names that
+    differ only in case stay different."""
     path = "".join(f"_{name.encode().hex()}_" for name in column.path)
     return f"c{column.key}{path}"
 
@@ -206,11 +211,11 @@ def relation(
     job: Job | None = None,
     decodings: Decodings | None = None,
 ) -> exp.Subquery:
-    """The live rows with pending changes applied; what is in memory is registered on `cursor`. With
-    `decodings`, columns of files that are asked for again and again are too.
+    """The live rows with pending changes applied; rows in memory are registered on `cursor`. With
+    `decodings`, so are columns of files that are read repeatedly.
 
-    Each column comes in the form that `core.query.duckdb_types` tells of its type, also from files that were
-    written when it had another one.
+    Each column has the form that `core.query.duckdb_types` gives its type, even if a file stores it with
+    another type.
     """
     decoded = [c for c in columns if not _read_exactly(snapshot, c, typed_sql=huge_as_text)]
     if not decoded:
@@ -230,14 +235,14 @@ def relation(
 def relation_at(
     snapshot: Snapshot, positions: np.ndarray, columns: Sequence[Column], cursor: duckdb.DuckDBPyConnection
 ) -> exp.Subquery:
-    """The same of the live rows at these positions alone, which are held in memory."""
+    """The same for the live rows at these positions only; the rows are held in memory."""
     return _registered(positions, take_rows(snapshot, positions, columns), columns, cursor).subquery("rows")
 
 
 def _read_exactly(snapshot: Snapshot, column: Column, typed_sql: bool) -> bool:
-    """Whether DuckDB can read the column itself: it rounds long decimals, and what it reads from files for
-    durations are counts of the file's unit, which it cannot bring to another inside nested values. Of
-    calendar intervals and variants it makes types of its own, of use only to SQL that people type."""
+    """Whether DuckDB can read the column from files itself. It rounds long decimals. Durations are counts in
+    the file's unit, which DuckDB cannot convert inside nested values. Calendar intervals and variants become
+    types of its own, which only SQL that people type can use."""
     if holds(column.type, pa.types.is_decimal256):
         return False
     if is_misread(snapshot, column):
@@ -245,7 +250,7 @@ def _read_exactly(snapshot: Snapshot, column: Column, typed_sql: bool) -> bool:
     files = [segment for segment in snapshot.segments if isinstance(segment, FileSegment)]
     if holds(column.type, _is_list_of_single_fields) and any(_is_flattened(f, column) for f in files):
         return False
-    inside = bool(column.path)  # of a variant DuckDB has no fields, and meets a fault of its own over them
+    inside = bool(column.path)  # DuckDB cannot read fields of a variant, and crashes when it tries
     if inside or (not typed_sql and holds(column.type, is_interval_or_variant)):
         whole = snapshot.whole(column).type if inside else column.type
         if holds(whole, is_interval_or_variant) and any(_is_otherwise(file, column) for file in files):
@@ -257,7 +262,7 @@ def _read_exactly(snapshot: Snapshot, column: Column, typed_sql: bool) -> bool:
 
 
 def is_misread(snapshot: Snapshot, column: Column) -> bool:
-    """Whether DuckDB reads other values from a file than Arrow does."""
+    """Whether DuckDB reads values from a file that differ from those that Arrow reads."""
     if not may_be_misread(column.type):
         return False
     files = (segment for segment in snapshot.segments if isinstance(segment, FileSegment))
@@ -278,8 +283,8 @@ def _is_flattened(file: FileSegment, column: Column) -> bool:
 
 @lru_cache(4096)
 def _is_flat_in_duckdb(footer: Footer, name: str) -> bool:
-    """Whether DuckDB reads the column as another type: the items of lists that have no annotation, and one
-    field, as that field."""
+    """Whether DuckDB reads the column as another type: it reads lists without annotation, whose items are
+    structs with one field, as lists of that field."""
     place, own = footer.schema.get_field_index(name), sql_type(footer.coarse_schema.field(name).type)
     if own is None:
         return False
@@ -299,7 +304,7 @@ def _is_otherwise(file: FileSegment, column: Column) -> bool:
 
 
 def _stored_type(file: FileSegment, column: Column) -> pa.DataType | None:
-    """The type of the column, or of the field inside one, in this file; None where it lacks it."""
+    """The type of the column, or of the field inside one, in this file; None if the file lacks it."""
     name = file.names.get(column.key)
     return None if name is None else type_at(unchanged(file).schema.field(name).type, column.path)
 
@@ -322,7 +327,7 @@ def _live(
 def stored_relation(
     snapshot: Snapshot, columns: Sequence[Column], cursor: duckdb.DuckDBPyConnection
 ) -> exp.Subquery:
-    """All rows as the segments hold them, deleted ones too, without what is pending."""
+    """All rows as the segments store them, including deleted ones, without pending changes."""
     return _stored_relation(snapshot, columns, cursor).subquery("rows")
 
 
@@ -354,10 +359,10 @@ def _base_queries(
 
 
 def _shape(segment: Segment, columns: Sequence[Column]) -> tuple[object, ...] | None:
-    """Files of one shape can be read by one `read_parquet`; None for what is in memory.
+    """A key that is equal for files that one `read_parquet` can read; None for segments in memory.
 
-    It finds the columns of all files but the first by name, whatever the case. Raises `FileProblem` for a
-    file that changed.
+    `read_parquet` finds the columns of all files but the first by name, ignoring case. Raises `FileProblem`
+    for a file that changed.
     """
     if isinstance(segment, MemorySegment):
         return None
@@ -396,7 +401,7 @@ def _decoded_query(
     cursor: duckdb.DuckDBPyConnection,
     hand: Hand,
 ) -> exp.Query | None:
-    """The same from memory; None where it is not there."""
+    """The same rows from memory; None if they are not in memory."""
     files = tuple(segment for _, segment in members if isinstance(segment, FileSegment))
     called = tuple(map(identifier, columns))
     name = f"{_DECODED}{next(_numbers)}"
@@ -407,11 +412,11 @@ def _decoded_query(
 
 
 def _stored_value(column: Column, place: int, files: Sequence[Footer]) -> exp.Expr:
-    """A column of files of one shape, in the column's own type.
+    """A column of files with one shape, converted to the column's own type.
 
-    DuckDB 2.0 takes every row of a row group for null, or none, whose texts are nulls and one value, and
-    believes extremes in any order, unless the column is seen through something that it cannot answer from
-    statistics.
+    DuckDB 2.0 trusts extremes in any order. If the texts of a row group are nulls and one value, it also
+    treats every row as null, or none. Wrapping the column in an expression that cannot be answered from
+    statistics avoids both.
     """
     whole = files[0].coarse_schema.field(place)  # as DuckDB reads it
     stored = type_at(whole.type, column.path)
@@ -419,7 +424,7 @@ def _stored_value(column: Column, place: int, files: Sequence[Footer]) -> exp.Ex
     value = field_in(_field(f"f{place}", "f"), whole.type, column.path)
     path = ".".join((whole.name, *column.path))
     if any(file.has_doubtful_extremes(path) for file in files):
-        value = exp.Anonymous(this="try", expressions=[value])  # no error, but nothing is known of its answer
+        value = exp.Anonymous(this="try", expressions=[value])  # raises nothing, and hides the statistics
     elif any(file.of_one_text(path) for file in files):
         always = exp.GTE(this=_field("file_row_number", "f"), expression=exp.Literal.number(0))
         value = exp.Case(ifs=[exp.If(this=always, true=value)])
@@ -434,8 +439,8 @@ def _stored_value(column: Column, place: int, files: Sequence[Footer]) -> exp.Ex
 
 
 def _may_hold_geometries(kind: pa.DataType) -> bool:
-    """Of bytes that a file calls geometries, DuckDB makes values of a type of its own. To cast what is bytes
-    to bytes costs nothing. Variants, which hold bytes too, stay what they are."""
+    """Whether a value contains bytes, which DuckDB converts to a type of its own if the file declares them as
+    geometries. Casting bytes to bytes costs nothing. Variants, which contain bytes too, are left alone."""
     return holds(kind, _is_bytes) and not holds(kind, is_interval_or_variant)
 
 
@@ -448,8 +453,8 @@ def _have_offsets(files: Sequence[Footer], path: str, kind: pa.DataType) -> bool
 
 
 def _missing(column: Column, files: Sequence[FileSegment], nowhere: exp.Query | None) -> exp.Expr:
-    """A column that the files lack: the value that each has in all its rows, or what it is in a relation
-    without rows, which is null of the column's type."""
+    """A column that the files lack: the constant value of each file, or null of the column's type, taken from
+    a relation without rows."""
     if column.key in files[0].constants:
         return _by_file([_literal(file.constants[column.key]) for file in files])
     assert nowhere is not None
@@ -464,13 +469,13 @@ def _file_position(starts: list[int]) -> exp.Expr:
 
 
 def _by_file(values: Sequence[exp.Expr]) -> exp.Expr:
-    """One value for all rows of each file."""
+    """A value that is the same for all rows of a file."""
     place = exp.cast(_field("file_index", "f"), "bigint") + exp.Literal.number(1)
     return exp.func("list_extract", exp.array(*values), place)
 
 
 def _literal(constant: pa.Array) -> exp.Expr:
-    """The one value of an array, of a type that folders and logs have values of."""
+    """The single value of an array, of a type that occurs in folder names and logs."""
     name = sql_type(constant.type) or "VARCHAR"
     kind = exp.DataType(this=exp.DataType.Type.USERDEFINED, kind=name)
     if not constant[0].is_valid:
@@ -505,7 +510,7 @@ def _changed_rows(
 
 
 def _rows_at(snapshot: Snapshot, changed: np.ndarray, columns: Sequence[Column]) -> pa.Table:
-    """The rows with pending changes; nothing is decoded where those are all that is asked for."""
+    """The rows with pending changes; nothing is decoded if the changes cover all requested columns."""
     pending = [changed_cells(snapshot, c) for c in columns]
     if all(p is not None and np.array_equal(p[0], changed) for p in pending):
         return pa.Table.from_arrays([p[1] for p in pending if p is not None], schema=schema_of(columns))
@@ -519,7 +524,7 @@ def _registered(
     cursor: duckdb.DuckDBPyConnection,
     huge_as_text: bool = False,
 ) -> exp.Query:
-    """Rows held in memory as a relation of the same shape, under a name that is used once."""
+    """Rows in memory as a relation of the same shape, under a name that is used only once."""
     name = f"{TEMPORARY}rows_{next(_numbers)}"
     arrays = [from_numpy(positions), *(to_duckdb(column, huge_as_text) for column in rows.columns)]
     cursor.register(name, pa.Table.from_arrays(arrays, [POSITION, *(identifier(c) for c in columns)]))
@@ -565,9 +570,9 @@ def _name(name: str) -> exp.Identifier:
 
 
 def without_statistics(snapshot: Snapshot, column: Column) -> exp.Expr:
-    """The column of the snapshot's relation, in a form that statistics of floats are not carried through:
-    these leave out NaN. Nothing is moved out of TRY, which costs a column nothing; multiplied by one it
-    would still be compared with the statistics, and a condition of the row takes half as long again."""
+    """A column of the snapshot's relation in a form that hides float statistics, which leave out NaN. DuckDB
+    moves nothing out of TRY, which is free for a column. Multiplied by one, the column would still be
+    compared with the statistics; a condition on the row takes half as long again."""
     value = exp.column(identifier(column), quoted=True)
     if not holds(column.type, pa.types.is_floating) or not _has_statistics(snapshot, column):
         return value

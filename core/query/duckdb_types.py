@@ -1,4 +1,4 @@
-"""What DuckDB makes of Arrow's types, and the way back: the one place that knows which it harms."""
+"""Conversion of Arrow's types to DuckDB's and back; the one module that knows which types DuckDB changes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ _HANDED: tuple[tuple[Test, Made], ...] = (
     (is_.is_duration, lambda values: values.cast(pa.int64())),
     (is_.is_decimal256, ordered),
 )
-"""What it does not take from Arrow as it reads it from Parquet, or not at all, and what it is handed."""
+"""Types that DuckDB does not take from Arrow, or takes in another form than from Parquet, and their
+replacements."""
 
 _NAMES: tuple[tuple[Test, str], ...] = (
     (is_.is_boolean, "BOOLEAN"),
@@ -53,8 +54,8 @@ _NAMES: tuple[tuple[Test, str], ...] = (
 
 
 def to_duckdb(column: pa.ChunkedArray, huge_as_text: bool = False) -> pa.ChunkedArray:
-    """The values as DuckDB can take them without harm: durations as counts of their unit, decimals of more
-    than 38 digits as bytes that order as they do, or as text."""
+    """Convert values to a form that DuckDB does not change: durations become counts of their unit; decimals
+    of more than 38 digits become bytes with the same order, or text."""
     handed = dict(_HANDED)
     if huge_as_text:
         handed[is_.is_decimal256] = lambda values: values.cast(pa.string())
@@ -65,15 +66,15 @@ def to_duckdb(column: pa.ChunkedArray, huge_as_text: bool = False) -> pa.Chunked
 
 
 def may_be_misread(kind: pa.DataType) -> bool:
-    """Whether `misreads` has to be asked about columns of this type."""
+    """Whether `misreads` must be checked for columns of this type."""
     return holds(kind, _is_misread_somewhere)
 
 
 @lru_cache(4096)
 def misreads(footer: Footer, name: str) -> bool:
-    """Whether DuckDB 2.0 reads other values from the column of the file than Arrow, or none: it cuts the last
-    digits off nanoseconds in the old form and of times that are adjusted to UTC, makes other times of odd
-    ones in the old form, and has no byte streams of bytes of one length."""
+    """Whether DuckDB 2.0 reads values from the column that differ from Arrow's, or fails. It truncates
+    nanoseconds in INT96 and in times adjusted to UTC, reads unusual INT96 times as other times, and does not
+    support BYTE_STREAM_SPLIT for fixed-length bytes."""
     int96 = footer.int96 if name in footer.int96_columns else None
     if int96 is not None and (not int96.whole or (not int96.by_spark and _makes_other_times(footer, name))):
         return True
@@ -81,11 +82,10 @@ def misreads(footer: Footer, name: str) -> bool:
 
 
 def _makes_other_times(footer: Footer, name: str) -> bool:
-    """Whether some time of a column that has 96 bits is another one in DuckDB than in Arrow.
+    """Whether DuckDB reads some time of an INT96 column differently from Arrow.
 
-    The nanoseconds of a day are a signed number to DuckDB alone, and of day 0 of the calendar, in 4714 BC,
-    Arrow makes 1970. Nothing that Arrow makes of a time tells how it was stored, so both read the column,
-    once.
+    Only DuckDB treats the nanoseconds of a day as signed, and Arrow reads day 0 of the calendar, in 4714 BC,
+    as 1970. The time that Arrow returns does not show how it was stored, so both read the column once.
     """
     place, width = footer.schema.get_field_index(name), len(footer.schema.names)
     names = ", ".join(f"f{number}" for number in range(width))
@@ -101,25 +101,25 @@ def _makes_other_times(footer: Footer, name: str) -> bool:
             own.register("arrow", pa.RecordBatchReader.from_batches(schema, batches))
             return bool(own.execute(other).fetchall())
     except LamellaError:
-        return True  # one of them cannot read it, or DuckDB not in Arrow's type: Arrow has the last word
+        return True  # one of the two cannot read it, or DuckDB not as Arrow's type: use Arrow's values
 
 
 def is_adjusted_time(footer: Footer, name: str) -> bool:
-    """Whether the column, or something inside it, is a time of day adjusted to UTC, which DuckDB reads as one
-    with an offset."""
+    """Whether the column or something inside it is a time of day adjusted to UTC, which DuckDB reads as a
+    time with an offset."""
     leaves = (footer.metadata.schema.column(place) for place in footer.leaves_within(name))
     return any(_adjusted_unit(leaf) is not None for leaf in leaves)
 
 
 def is_interval_or_variant(kind: pa.DataType) -> bool:
-    """Whether a Parquet file may call values of this type an interval or a variant."""
+    """Whether a Parquet file may declare values of this type as an interval or a variant."""
     if is_.is_struct(kind):
         return [field.name for field in kind][:2] in (["metadata", "value"], ["metadata", "typed_value"])
     return bool(is_.is_fixed_size_binary(kind) and kind.byte_width == 12)
 
 
 def survives_duckdb(kind: pa.DataType) -> bool:
-    """Whether values come back from DuckDB unharmed, after a cast at the most."""
+    """Whether values come back from DuckDB unchanged, apart from a cast."""
     return bool(
         is_.is_integer(kind)
         or is_.is_floating(kind)
@@ -132,8 +132,8 @@ def survives_duckdb(kind: pa.DataType) -> bool:
 
 
 def same_in_memory(kind: pa.DataType) -> bool:
-    """Whether DuckDB makes the same of values in memory as of those in Parquet: of times in seconds and
-    milliseconds it makes another type, and what it does not take is handed to it otherwise."""
+    """Whether DuckDB treats values in memory like those in Parquet. Times in seconds and milliseconds become
+    another type, and types that DuckDB does not take are replaced."""
     return bool(
         is_.is_integer(kind)
         or is_.is_float32(kind)
@@ -148,7 +148,7 @@ def same_in_memory(kind: pa.DataType) -> bool:
 
 
 def sql_type(kind: pa.DataType) -> str | None:
-    """What DuckDB reads a column of this type as from Parquet, None for what only it could tell."""
+    """The type as which DuckDB reads a column of this type from Parquet; None if only DuckDB knows it."""
     if is_.is_dictionary(kind):
         return sql_type(kind.value_type)
     if is_.is_decimal128(kind):
@@ -183,7 +183,7 @@ def _is_misread(footer: Footer, place: int) -> bool:
 
 
 def _adjusted_unit(leaf: pq.ColumnSchema) -> str | None:
-    """The unit of a time of day that is adjusted to UTC."""
+    """The unit of a time of day adjusted to UTC; None for other columns."""
     if leaf.logical_type.type != "TIME":
         return None
     annotation = json.loads(leaf.logical_type.to_json())
@@ -220,7 +220,7 @@ def _handed(values: pa.Array, made: dict[Test, Made]) -> pa.Array:
 
 
 def _around(values: pa.Array, kind: pa.DataType, storage: pa.Array) -> pa.Array:
-    """Lists with the same rows as `values`, of other things."""
+    """Lists with the same offsets and nulls as `values`, but other items."""
     buffers = values.buffers()[: values.type.num_buffers]
     return pa.Array.from_buffers(kind, len(values), buffers, offset=values.offset, children=[storage])
 
@@ -242,7 +242,8 @@ def _list_of(kind: pa.DataType, inner: pa.DataType) -> pa.DataType:
 
 
 def from_duckdb(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """The columns in their order, with the names and types of `schema`; rows alone where it has none."""
+    """The columns in order, with the names and types of `schema`; if it has no columns, only the number of
+    rows is kept."""
     if not schema.names:
         return table.select([])
     columns = [
@@ -294,7 +295,8 @@ def _restored_around(values: pa.Array, kind: pa.DataType, storage: pa.Array) -> 
 
 
 def _uuids(values: pa.Array) -> pa.Array:
-    """From their text, which is how they come: also those of files that call the bytes in them UUIDs."""
+    """UUIDs from the text that DuckDB returns; it also returns bytes that a file declares as UUIDs this
+    way."""
     import numpy as np
 
     texts = ["0" * 32 if text is None else text.replace("-", "") for text in values.to_pylist()]

@@ -1,4 +1,5 @@
-"""The DuckDBs that run queries: one for the process's own, others confined to what somebody may read."""
+"""The DuckDB instances that run queries: one for the process itself, others confined to what typed SQL may
+read."""
 
 from __future__ import annotations
 
@@ -27,9 +28,9 @@ INTERRUPT_EVERY_SECONDS = 0.02
 
 
 class Stop:
-    """Interrupts a connection, from when it is asked to until it is ended, and never after that.
+    """Interrupts a connection repeatedly, from `ask` until `end`.
 
-    Once is not enough: DuckDB forgets an interrupt that comes while no statement runs.
+    Once is not enough: DuckDB ignores an interrupt that arrives while no statement is running.
     """
 
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
@@ -39,14 +40,14 @@ class Stop:
         self._ended = threading.Event()
 
     def ask(self) -> None:
-        """Any thread, also a signal handler; returns at once."""
+        """Start interrupting. Returns immediately. Any thread, also a signal handler."""
         with self._lock:
             if not self._requested and self._interrupted():
                 self._requested = True
                 threading.Thread(target=self._again, name="stop query", daemon=True).start()
 
     def end(self) -> None:
-        """The connection serves another question from then on, or is closed."""
+        """Stop interrupting: the connection now serves another query, or is closed."""
         with self._lock:
             self._ended.set()
 
@@ -63,9 +64,10 @@ class Stop:
 
 @contextmanager
 def time_limit(job: Job, seconds: float | None, what: str) -> Iterator[Job]:
-    """A job for the block that is cancelled with `job`, and when the seconds are over.
+    """Yield a job for the block that is cancelled with `job`, or when the time is over.
 
-    The latter leaves the block as `TookTooLong`, naming `what`; the former as `Cancelled`, as ever.
+    When the time is over, the block raises `TookTooLong`, naming `what`; when `job` is cancelled, it raises
+    `Cancelled` as usual.
     """
     if seconds is None:
         yield job
@@ -82,8 +84,8 @@ def time_limit(job: Job, seconds: float | None, what: str) -> Iterator[Job]:
         if job.cancelled:
             raise
         raise TookTooLong(
-            f"{what}: it took more than the {seconds:g} seconds it was given",
-            fix="Ask for less, or give it more time: seconds=",
+            f"{what}: it took more than the time limit of {seconds:g} seconds",
+            fix="Ask for less, or raise the limit: seconds=",
         ) from error
     finally:
         timer.cancel()
@@ -98,7 +100,7 @@ V = TypeVar("V")
 
 
 class CountedCache(Generic[K, V]):
-    """Values by key; the least recently used ones go first. Any thread."""
+    """Values by key; the least recently used are evicted first. Any thread."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -112,7 +114,7 @@ class CountedCache(Generic[K, V]):
             return self._entries.get(key)
 
     def pop(self, key: K) -> V | None:
-        """The value, which is not held any more."""
+        """Remove and return the value."""
         with self._lock:
             return self._entries.pop(key, None)
 
@@ -129,13 +131,13 @@ class CountedCache(Generic[K, V]):
 
 KEPT_CONFINED = 4
 MOST_KEPT = 16
-"""Cursors of an engine, with what was made on them."""
+"""The number of prepared cursors that an engine keeps."""
 
 
 @dataclass(frozen=True)
 class Confined:
-    """What statements that people type may read of the disk, anything at all for None, and how much memory
-    they may take where that is not the general amount."""
+    """What SQL that people type may read from disk (None means anything), and how much memory it may use if
+    that differs from the general limit."""
 
     folders: tuple[str, ...] | None = ()
     files: tuple[str, ...] = ()
@@ -146,9 +148,9 @@ class Confined:
 def cursor(
     job: Job | None = None, of: str = "a query", confined: Confined | None = None
 ) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A cursor of its own for one piece of work, on any thread.
+    """Yield a new cursor for one piece of work, on any thread.
 
-    What is registered on it is gone with it. Everything else as for `interruptible`.
+    Rows registered on it disappear with it. Otherwise like `interruptible`.
     """
     connection = engine_of(confined).cursor()
     try:
@@ -162,10 +164,8 @@ def cursor(
 def interruptible(
     connection: duckdb.DuckDBPyConnection, job: Job, of: str, confined: Confined | None
 ) -> Iterator[None]:
-    """Once the job is cancelled, a statement that runs or is begun in the block is interrupted within about
-    20 ms, and the block is left as `Cancelled`. What DuckDB refuses is raised as `LamellaError` that names
-    the dataset, `of`.
-    """
+    """Interrupt statements in the block within about 20 ms after the job is cancelled; the block then raises
+    `Cancelled`. Errors of DuckDB are raised as `LamellaError`s that name the dataset `of`."""
     stop = Stop(connection)
     try:
         with job.interrupted_by(stop.ask), queries.running(job):
@@ -174,7 +174,7 @@ def interruptible(
         if job.cancelled:
             raise Cancelled from error
         raise problem_in(error) or _problem(of, error, confined) from error
-    except (OSError, pa.ArrowException) as error:  # also an interrupt, on its way through an Arrow stream
+    except (OSError, pa.ArrowException) as error:  # or an interrupt that came through an Arrow stream
         if job.cancelled:
             raise Cancelled from error
         if problem := problem_in(error):
@@ -205,26 +205,26 @@ def engine_of(confined: Confined | None) -> Engine:
 
 
 def no_room(why: str) -> NoRoom:
-    """From what DuckDB or the system says of it."""
+    """The error for a message of DuckDB or the system."""
     why = why.partition("\n")[0]
     if why.startswith("Out of Memory") and not any(word in why for word in _OF_DISK):
         return NoRoom(
-            "the query needs more memory than it may take",
+            "the query needs more memory than it is allowed",
             why,
-            "Ask for fewer rows and columns, or let it take more",
+            "Ask for fewer rows and columns, or raise the memory limit",
         )
     return NoRoom(
         "the query needs more temporary disk space than there is",
         why,
-        f"Make room in {tempfile.gettempdir()}, or ask for fewer rows and columns",
+        f"Free space in {tempfile.gettempdir()}, or ask for fewer rows and columns",
     )
 
 
 def _broken(of: str, error: Exception) -> LamellaError:
     return LamellaError(
-        f"{of}: the query engine met a fault of its own",
+        f"{of}: the query engine failed with an internal error",
         str(error).partition("\n")[0],
-        "It was started anew, and other queries work; put this one in another way",
+        "It has been restarted, and other queries work; rephrase this one",
     )
 
 
@@ -232,26 +232,26 @@ def _refused(of: str, error: Exception) -> LamellaError:
     too_large = (duckdb.OutOfRangeException, duckdb.ConversionException, pa.ArrowInvalid)
     way = "Leave out the column whose values are too large for it, or cast it to text"
     return LamellaError(
-        f"{of}: what was asked cannot be computed",
+        f"{of}: the query cannot be computed",
         str(error).partition("\n")[0],
         way if isinstance(error, too_large) else "",
     )
 
 
 def limit_memory(total_bytes: int) -> None:
-    """Queries that need more than this spill to the temporary folder."""
+    """Set the memory limit; queries that need more spill to the temporary folder."""
     _engine.limit_memory(total_bytes)
     _confined.begin_anew()
 
 
 def memory_limit() -> int:
-    """What queries may take before they spill, in bytes."""
+    """The memory that queries may use before they spill, in bytes."""
     return _engine.memory_bytes
 
 
 class Engine:
-    """A DuckDB, made when it is first asked for. A forked child makes its own. `cache` holds its cursors with
-    what was made on them, for `core.query.execute`."""
+    """A DuckDB instance, created on first use. A forked child creates its own. `cache` keeps prepared cursors
+    for `core.query.execute`."""
 
     def __init__(self, confined: Confined | None = None, memory_bytes: int | None = None) -> None:
         self.memory_bytes = memory_bytes or psutil.virtual_memory().total // 2
@@ -276,19 +276,19 @@ class Engine:
             self._database().execute(f"SET memory_limit = '{self.memory_bytes}B'")
 
     def forked(self) -> None:
-        """The connection's threads stayed in the parent: without them, closing it ends the process."""
+        """Abandon the connection: its threads stayed in the parent, so closing it would end the process."""
         self._lock = threading.Lock()
         never_finalize(self._connection)
         never_finalize(self.cache)
         self._connection, self.cache = None, CountedCache[Hashable, Any](MOST_KEPT)
 
     def begin_anew(self) -> None:
-        """After a fault of its own a DuckDB answers nothing any more."""
+        """Drop the connection: after an internal error DuckDB no longer answers."""
         with self._lock:
             self._connection, self.cache = None, CountedCache[Hashable, Any](MOST_KEPT)
 
     def close(self) -> None:
-        """Its cursors are closed too."""
+        """Close the connection, and with it all cursors."""
         with self._lock:
             if self._connection is not None:
                 self._connection.close()
@@ -313,8 +313,8 @@ class Engine:
 
 
 class _ConfinedEngines:
-    """The DuckDBs of the last few confinements: making one takes ten milliseconds. One that is let go of ends
-    with its last cursor."""
+    """The DuckDB instances of the most recent confinements, since creating one takes ten milliseconds. An
+    instance that is dropped here ends with its last cursor."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -322,7 +322,7 @@ class _ConfinedEngines:
         call_after_fork(self)
 
     def engine(self, confined: Confined) -> Engine:
-        """One with a memory limit of its own is not held."""
+        """The engine of a confinement. An engine with its own memory limit is not kept."""
         if confined.memory_bytes is not None:
             return Engine(confined, confined.memory_bytes)
         with self._lock:
@@ -338,7 +338,8 @@ class _ConfinedEngines:
             self._engines.pop(confined, None)
 
     def begin_anew(self) -> None:
-        """With what holds now: they are locked against being set anew."""
+        """Drop all engines, so that new ones use the current settings; existing ones are locked against
+        changes."""
         with self._lock:
             self._engines.clear()
 
@@ -355,7 +356,8 @@ class _ConfinedEngines:
 
 
 def _configuration(memory_bytes: int) -> dict[str, str | bool | int | float | list[str]]:
-    """Extensions never install or load by themselves; nothing is spilled beside the user's files."""
+    """Settings: extensions are never installed or loaded automatically, and nothing is spilled next to the
+    user's files."""
     return {
         "memory_limit": f"{memory_bytes}B",
         "temp_directory": tempfile.gettempdir() + "/lamella-spill",
@@ -377,7 +379,7 @@ ROWS_A_BATCH = 1 << 17
 
 @cache
 def _raised() -> dict[str, type[duckdb.Error]]:
-    """By what their text begins with."""
+    """DuckDB's exceptions by the prefix of their message."""
     return {
         "Binder Error": duckdb.BinderException,
         "Constraint Error": duckdb.ConstraintException,
@@ -395,8 +397,8 @@ def _raised() -> dict[str, type[duckdb.Error]]:
 
 
 def stream_batches(reader: pa.RecordBatchReader, job: Job) -> Iterator[pa.RecordBatch]:
-    """What DuckDB raises while it is at work comes through an Arrow stream as an OSError: it is made
-    here what it is elsewhere."""
+    """Yield batches. DuckDB's errors arrive through an Arrow stream as OSError; they are raised as DuckDB
+    exceptions again."""
     try:
         for batch in reader:
             job.check()
@@ -412,9 +414,9 @@ def collect_table(
     relation: duckdb.DuckDBPyRelation,
     most_bytes: int,
     job: Job,
-    fix: str = "Ask for fewer rows or columns, or take it in batches()",
+    fix: str = "Ask for fewer rows or columns, or read it with batches()",
 ) -> pa.Table:
-    """The whole answer; raises `NoRoom` once it takes more than `most_bytes`."""
+    """Read the whole answer; raises `NoRoom` once it takes more than `most_bytes`."""
     job.check()
     reader = relation.to_arrow_reader(ROWS_A_BATCH)
     batches, total_bytes = [], 0
@@ -423,27 +425,27 @@ def collect_table(
         total_bytes += batch.nbytes
         if total_bytes > most_bytes:
             raise NoRoom(
-                f"the answer takes more than the {most_bytes >> 20:,} MB of memory that a query may take",
-                "It is handed over whole",
+                f"the answer takes more than the {most_bytes >> 20:,} MB of memory that a query may use",
+                "It is returned as a whole",
                 fix,
             )
     return pa.Table.from_batches(batches, reader.schema)
 
 
 _WHERE = re.compile(r" when casting from source column \S+| Use TRY\(.*")
-"""Names of columns and functions that nobody has asked for."""
+"""Parts of DuckDB's messages that name internal columns and functions."""
 
 
 @contextmanager
 def query_cursor(place: str, job: Job) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A cursor as `core.query.engine.cursor` gives it; a value that does not fit leaves as `BadQuery`."""
+    """Yield a cursor as `core.query.engine.cursor` does; a value that does not fit raises `BadQuery`."""
     with cursor(job, place) as connection, not_too_deep(place), refuse_overflow(place):
         yield connection
 
 
 @contextmanager
 def refuse_overflow(place: str) -> Iterator[None]:
-    """A value that does not fit leaves as `BadQuery`."""
+    """Raise `BadQuery` for a value that does not fit."""
     try:
         yield
     except (
@@ -461,12 +463,12 @@ def refuse_overflow(place: str) -> Iterator[None]:
 
 @contextmanager
 def not_too_deep(place: str) -> Iterator[None]:
-    """A query that nests deeper than Python's stack still has room for leaves as `BadQuery`."""
+    """Raise `BadQuery` for a query nested too deeply for what is left of Python's stack."""
     try:
         yield
     except RecursionError as error:
         raise BadQuery(
-            f"{place}: the query nests deeper than there is room for",
-            "What asks it is deep in calls itself",
-            "Ask it from less deep, or in two queries with a table between them",
+            f"{place}: the query is nested too deeply",
+            "The code that runs it is itself deep in nested calls",
+            "Run it from fewer nested calls, or split it into two queries with a table in between",
         ) from error

@@ -1,5 +1,5 @@
-"""Cards and profiles of columns whose rows an engine holds, which counts them there: of all rows of an
-answer, not of those that were fetched."""
+"""Cards and profiles of remote columns. The engine that holds the rows computes them, over all rows of an
+answer rather than the fetched ones."""
 
 from __future__ import annotations
 
@@ -25,23 +25,24 @@ from lamella.core.scan.cache import LruCache
 from lamella.core.scan.snapshot import Snapshot
 
 COUNTED_VALUES = 100
-"""Frequent values of all rows whose counts are asked for: a filter may bring them to the top of a card."""
+"""The number of frequent values of all rows whose counts are read: a filter may bring them to the top of a
+card."""
 _cards: LruCache[tuple[object, ...], ColumnCard] = LruCache(KEPT_BYTES)
 
 
 @dataclass(frozen=True, eq=False)
 class EngineRows:
-    """The rows of a query that an engine answers, without the filter on them. `token` is the same as long as
-    they are; their cards are kept meanwhile."""
+    """The rows of a query that an engine answers, without the filter on them. `token` stays the same as long
+    as the rows do; meanwhile their cards are cached."""
 
     query: Query
     schema: pa.Schema
     token: Hashable
 
     def card(self, name: str, where: Filter | None, job: Job) -> ColumnCard:
-        """Of a column, or of a field inside one by its path, as it is in all rows and in those that meet
-        `where`. Blocks. Raises `UnknownColumn`, `BadFilter`, `BadQuery` for what the engine cannot compute,
-        and what else the engine raises."""
+        """The card of a column, or of a field by its path, for all rows and for those that meet `where`.
+        Blocks. Raises `UnknownColumn`, `BadFilter`, `BadQuery` for what the engine cannot compute, and the
+        engine's own errors."""
         key = (self.token, name, where)
         known = _cards.get([key])[0]
         if known is None:
@@ -52,7 +53,7 @@ class EngineRows:
         return known
 
     def profile(self, name: str, where: Filter | None, job: Job) -> ColumnProfile:
-        """Of a column of the rows that meet `where`. Blocks and raises as `card`."""
+        """The profile of a column over the rows that meet `where`. Blocks and raises like `card`."""
         return profile_of_query(self._rows(where), name, job)
 
     def _rows(self, where: Filter | None) -> Query:
@@ -73,7 +74,7 @@ class EngineRows:
         return ColumnCard(name, kind, whole.all, figures, top, scale)
 
     def _count(self, values: Sequence[Any], name: str, kind: pa.DataType, job: Job) -> Sequence[int]:
-        """How many of all rows have each of the values; 0 for values that no condition can name."""
+        """The number of all rows with each of the values; 0 for values that conditions cannot name."""
         if kind_of(kind) not in COMPARABLE:
             return [0] * len(values)
         with figure_rows(self._rows(value_filter(name, kind, values)), job) as rows:
@@ -87,8 +88,8 @@ def profile_of_query(query: Query, name: str, job: Job) -> ColumnProfile:
 
 
 class FetchedView(View):
-    """Rows of an answer that were fetched: the first ones, or all, which then meet a filter on the rows that
-    figures are computed of."""
+    """The fetched rows of an answer: the first ones, or all. Figures are computed from `engine_rows`,
+    filtered by `engine_filter`."""
 
     def __init__(self, snapshot: Snapshot, rows: EngineRows, where: Filter | None, is_whole: bool) -> None:
         super().__init__(snapshot)
@@ -99,14 +100,14 @@ Rows = Snapshot | EngineRows
 
 
 def all_rows(view: View | ComputedView) -> tuple[Rows, Filter | None]:
-    """All rows behind a view and the filter that it shows them by, for figures that compare both."""
+    """All rows behind a view, and the filter that it applies, for figures that compare both."""
     if isinstance(view, FetchedView):
         return view.engine_rows, view.engine_filter
     return view.snapshot, view.query.where
 
 
 def shown_rows(view: View | ComputedView) -> tuple[Rows, Filter | None]:
-    """The same for figures of what meets the filter alone: an answer that was fetched whole is here."""
+    """The same for figures of the filtered rows only; an answer that was fetched whole is local."""
     if isinstance(view, FetchedView) and view.is_fetched_whole:
         return view.snapshot, None
     return all_rows(view)
@@ -117,21 +118,21 @@ def query_of_rows(rows: Rows) -> Query:
 
 
 def card_of(rows: Rows, name: str, where: Filter | None, job: Job, sampled: bool = False) -> ColumnCard:
-    """As `core.query.cards.card`; an engine's rows are never sampled."""
+    """Like `core.query.cards.card`; an engine's rows are never sampled."""
     if isinstance(rows, EngineRows):
         return rows.card(name, where, job)
     return card(rows, name, where, job, sampled)
 
 
 def profile_of(rows: Rows, name: str, where: Filter | None, job: Job) -> ColumnProfile:
-    """As `core.query.profile.profile`."""
+    """Like `core.query.profile.profile`."""
     if isinstance(rows, EngineRows):
         return rows.profile(name, where, job)
     return profile(rows, name, where, job)
 
 
 def _figures_and_scale(values: ColumnValues) -> tuple[Figures, Scale]:
-    """The figures first, which say where bins lie, and then how many values each bin has."""
+    """Measure the figures first, which determine the bins, then count the values of each bin."""
     figures, axis = values.figures, values.figures.axis
     assert axis is not None
     one = values.measure({**_of_rows(figures), **figures.ends, **figures.places((0.01, 0.99))})
@@ -142,7 +143,7 @@ def _figures_and_scale(values: ColumnValues) -> tuple[Figures, Scale]:
 
 
 def _figures_on_scale(values: ColumnValues, scale: Scale) -> Figures:
-    """One statement has the figures of the values of each bin, of which those of all are made."""
+    """Compute the figures of each bin in one statement, and combine them into the figures of all values."""
     figures = values.figures
     answer = values.read({**_bin(figures, scale), **_of_rows(figures)}, "GROUP BY ALL")
     counts = (*figures.counts, *figures.about_distinct)
@@ -156,12 +157,12 @@ _ROWS: Measures = {"rows": ("count(*)", pa.int64())}
 
 
 def _of_rows(figures: ColumnFigures) -> Measures:
-    """Of rows, or of those of a bin."""
+    """The figures of all rows, or of the rows of a bin."""
     return {**figures.counts, **figures.about_distinct, **figures.extremes}
 
 
 def _bin(figures: ColumnFigures, scale: Scale) -> Measures:
-    """`bin`: the number of a finite value's bin; null of others."""
+    """`bin`: the number of a finite value's bin; null for other values."""
     assert figures.axis is not None
     outside = f"CASE WHEN {figures.place} < {scale.edge(0)!r} THEN {-CLIPPED} ELSE {CLIPPED} END"
     number = f"coalesce({scale.number(figures.axis)}, {outside})"

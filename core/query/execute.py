@@ -1,4 +1,5 @@
-"""The answer of a compiled query: as a table, streamed, or counted; repeated statements are kept."""
+"""Runs a compiled query and returns its answer as a table, a stream or a count; repeated statements stay
+prepared."""
 
 from __future__ import annotations
 
@@ -36,7 +37,7 @@ T = TypeVar("T")
 
 
 class LentRows:
-    """Rows that a kept cursor reads while they are lent to it: between two questions it holds none."""
+    """Rows lent to a kept cursor while it runs a statement; between statements it holds none."""
 
     def __init__(self, schema: pa.Schema) -> None:
         self.schema = schema
@@ -51,7 +52,7 @@ class LentRows:
 
 
 class PreparedCursor(Generic[T]):
-    """A cursor, and what was made for one statement on it. One thread at a time."""
+    """A cursor, with the relation prepared on it for one statement. One thread at a time."""
 
     def __init__(self, cursor: duckdb.DuckDBPyConnection) -> None:
         self.cursor = cursor
@@ -63,7 +64,7 @@ class PreparedCursor(Generic[T]):
         return self._prepared is not None
 
     def again(self) -> T | None:
-        """What was made before, if all that it reads is in memory.
+        """The prepared relation, if everything that it reads is in memory.
 
         Raises `FileProblem` for a file that changed.
         """
@@ -72,12 +73,12 @@ class PreparedCursor(Generic[T]):
         return None if self._prepared is None else self._prepared[0]
 
     def keep(self, relation: T, reads: Decodings) -> T:
-        """Keep `relation` for `again`; `reads` is all that it reads."""
+        """Keep `relation` for `again`; `reads` is everything that it reads from memory."""
         self._prepared = (relation, reads)
         return relation
 
     def register(self, name: str, rows: pa.Table) -> None:
-        """As a cursor's own."""
+        """Register rows, like the cursor's own method."""
         lent = self._lent.get(name)
         if lent is None or not lent.schema.equals(rows.schema):
             lent = self._lent[name] = LentRows(rows.schema)
@@ -94,9 +95,9 @@ class PreparedCursor(Generic[T]):
 def prepared_cursor(
     key: Hashable, job: Job, of: str, confined: Confined | None = None
 ) -> Iterator[PreparedCursor[Any]]:
-    """A cursor as `core.query.engine.cursor` gives it: the one that was kept under the key, or another.
+    """Yield a cursor as `core.query.engine.cursor` does: the one kept under `key`, or a new one.
 
-    It is kept when the block is done, if something was made that can be used again; not for the key None.
+    After the block it is kept if a relation was prepared on it, and the key is not None.
     """
     engine = engine_of(confined)
     cache = engine.cache
@@ -116,8 +117,8 @@ def prepared_cursor(
 
 @dataclass(frozen=True)
 class Statement:
-    """A query as SQL, with the schema of its answer and what it reads of decoded columns; `place` is what
-    messages call it."""
+    """A query as SQL, with the schema of its answer and the decoded columns that it reads. Messages call it
+    `place`."""
 
     text: str
     schema: pa.Schema
@@ -126,12 +127,12 @@ class Statement:
 
 
 def read(node: Node, job: Job, most: int | None = None) -> pa.Table:
-    """At most so many rows. Columns keep the types that they have in the datasets."""
+    """Read at most `most` rows. Columns keep the types that they have in the datasets."""
     return read_with_statement(node, job, most)[1]
 
 
 def read_with_statement(node: Node, job: Job, most: int | None = None) -> tuple[Statement, pa.Table]:
-    """The same, and what was asked for it."""
+    """Read at most `most` rows; return them with the statement that was run."""
     with query_cursor(node.fields.place, job) as connection:
         decodings = Decodings()
         query = select_answer(node, QueryContext(connection, job, decodings=decodings))
@@ -141,7 +142,7 @@ def read_with_statement(node: Node, job: Job, most: int | None = None) -> tuple[
 
 
 def read_statement(statement: Statement, job: Job) -> pa.Table | None:
-    """The answer of a statement that reads files and decoded columns alone; None where those are gone."""
+    """Run a statement that reads only files and decoded columns; None if those are no longer in memory."""
     key = statement.text if statement.decodings.used else None
     with prepared_cursor(key, job, statement.place) as connection, refuse_overflow(statement.place):
         relation = connection.again()
@@ -169,8 +170,8 @@ def count(node: Node, job: Job) -> int:
 
 
 def explain(node: Node, job: Job) -> Explain:
-    """Run the query and say what of the files it read. Columns of several datasets are named with theirs, and
-    with a number from the second time on that one is read: `f.n`, `f#2.n`."""
+    """Run the query and report which parts of the files it read. If there are several datasets, columns are
+    prefixed with the dataset's name, and with a number if it is read more than once: `f.n`, `f#2.n`."""
     start = time.perf_counter()
     with query_cursor(node.fields.place, job) as connection:
         context = QueryContext(connection, job)
@@ -192,7 +193,8 @@ def explain(node: Node, job: Job) -> Explain:
 
 
 def _scanned(profile: dict[str, Any]) -> int:
-    """Some are scanned twice; and there is no profile of what statistics answered before anything ran."""
+    """The row groups that were scanned. Some count twice, and what statistics answered before the query ran
+    is not in the profile."""
     return int(profile.get("query", {}).get("total_row_groups_scanned", 0))
 
 

@@ -1,4 +1,4 @@
-"""How an answer is found: what of the files has to be read for it, and what does not."""
+"""How an answer is found: which parts of the files are read for it, and which are skipped."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from lamella.core.scan.snapshot import Snapshot, project
 
 @dataclass(frozen=True)
 class Explain:
-    """What was read of a dataset's files to answer a query, and what was left alone.
+    """What was read of a dataset's files to answer a query, and what was skipped.
 
-    `seconds` is the time until the rows were found; `rows` says how many were. `columns_read` are those that
-    the condition, the order and the answer need. Rows in memory belong to no file. `files_read` is None
-    where row groups were counted over all files together; where nothing had to be looked for, nothing is
-    counted. `index` names the index that was used, `strategies` by what the rows were found and why so:
-    one, or where a query reads several datasets those that differ.
+    `seconds` is the time until the rows were found, and `rows` their number. `columns_read` are the columns
+    that the condition, the order and the answer need. Rows in memory belong to no file. `files_read` is None
+    if row groups were counted over all files together. If no search was needed, nothing is counted. `index`
+    names the index that was used; `strategies` are how the rows were found and why: one strategy, or the
+    distinct ones of a query on several datasets.
     """
 
     seconds: float
@@ -62,7 +62,7 @@ class Explain:
 
 
 def explain(snapshot: Snapshot, query: ScanQuery, job: Job | None = None) -> Explain:
-    """Find the rows that the query asks for, and say what that took. The rows themselves are not fetched."""
+    """Find the rows of a query, and report what that took. The rows themselves are not fetched."""
     started = time.perf_counter()
     if query.where is None and not query.sort:
         rows, result = own_order(snapshot, query.offset, query.limit)
@@ -77,7 +77,7 @@ def explain(snapshot: Snapshot, query: ScanQuery, job: Job | None = None) -> Exp
 def explain_result(
     snapshot: Snapshot, query: ScanQuery, result: SearchResult, rows: int, seconds: float
 ) -> Explain:
-    """`rows` of those found are in the answer."""
+    """The report on a search; `rows` is how many of the rows found are in the answer."""
     read, reads = _columns_read(snapshot, query), result.reads()
     return Explain(
         seconds,
@@ -102,13 +102,13 @@ def _columns_read(snapshot: Snapshot, query: ScanQuery) -> set[int]:
 
 
 def _reads(snapshot: Snapshot, query: ScanQuery, result: SearchResult) -> Reads:
-    """Of each file by itself."""
+    """What was read, with the number of files."""
     reads = result.reads()
     return replace(reads, files_read=_files_read(snapshot, query)) if reads.files_read is None else reads
 
 
 def _files_read(snapshot: Snapshot, query: ScanQuery) -> int:
-    """Those in which statistics do not rule every row group out."""
+    """The number of files with row groups that statistics do not rule out."""
     if query.where is None:
         return len(files_of(snapshot))
     may_match = may_meet(snapshot, bind(query.where, snapshot.schema, snapshot.name))

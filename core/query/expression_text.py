@@ -1,4 +1,4 @@
-"""Computed values as text that people type, `round(dep_delay / 60, 1)`, and back. Nothing is ever run."""
+"""Computed values as text, `round(dep_delay / 60, 1)`, and back. The text is parsed, never run as code."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from lamella.core.query.fields import Field, Fields
 from lamella.core.query.functions.table import FUNCTIONS, Function, type_expression
 
 LONGEST = 20_000
-"""Characters: far beyond what people type."""
+"""The maximum length in characters: far beyond what people type."""
 ColumnTypes: TypeAlias = Mapping[str, pa.DataType] | pa.Schema
 
 OR, AND, NOT, SUM, PRODUCT, SIGN, POWER, ATOM = range(1, 9)
-"""How tightly the parts of a text bind, the loosest first."""
+"""The precedence of operators, from the loosest to the tightest."""
 _BINARY = {
     "+": (SUM, "add"),
     "-": (SUM, "subtract"),
@@ -66,7 +66,7 @@ _SAME = {
     "iif": "when",
     "date_trunc": "truncate",
 }
-"""What functions are called elsewhere."""
+"""Names of functions in other languages."""
 _SQL_TYPES = {
     "bigint": "int64",
     "integer": "int32",
@@ -81,10 +81,10 @@ _SQL_TYPES = {
 
 
 def parse_expression(text: str, types: ColumnTypes | None = None) -> Expression:
-    """What `text` computes; a condition alone is a column of true and false.
+    """Parse an expression; a condition alone becomes a column of true and false.
 
-    With the `types` of the columns, what does not fit them is refused. Raises `BadQuery`, `BadFilter` or
-    `UnknownColumn` that show the place.
+    If the `types` of the columns are given, the expression is checked against them. Raises `BadQuery`,
+    `BadFilter` or `UnknownColumn`, which point at the error.
     """
     if not isinstance(text, str):
         raise BadQuery("an expression is text", fix="Write it, such as: distance / air_time")
@@ -104,7 +104,7 @@ def parse_expression(text: str, types: ColumnTypes | None = None) -> Expression:
 
 
 def expression_text(expression: Expression) -> str:
-    """Text that `parse_expression` reads as the same value. Raises `BadQuery` where there is none."""
+    """Text that `parse_expression` reads as the same expression. Raises `BadQuery` if there is none."""
     _refuse_deep(expression)
     try:
         return _print(expression)[0]
@@ -134,7 +134,7 @@ Parsed = Expression | Filter
 
 
 class _Parser(TokenCursor):
-    """Reads one text. `_calls` are what it computes, the inner ones first, each with its place."""
+    """Parses one text. `_calls` are the calls in it with their positions, inner ones first."""
 
     def __init__(self, text: str) -> None:
         super().__init__(expression_tokens(text))
@@ -191,7 +191,7 @@ class _Parser(TokenCursor):
     # Expressions --------------------------------------------------------------------------
 
     def _expression(self, least: int, depth: int) -> Parsed:
-        """As far as what follows binds at least so tightly."""
+        """Parse operators as long as they bind at least as tightly as `least`."""
         if depth > DEEPEST:
             raise _too_deep()
         start = self._at
@@ -210,7 +210,7 @@ class _Parser(TokenCursor):
                 return operand
 
     def _part_sign(self) -> None:
-        """Behind a value, the sign that is written before a number is one of arithmetic: `a -1`."""
+        """Split a signed number after a value into operator and number: `a -1`."""
         token = self._next
         if token.part is Part.VALUE and token.text[:1] in ("+", "-"):
             plain = Token(Part.VALUE, token.text[1:], token.start + 1, _without_sign(token))
@@ -282,7 +282,7 @@ class _Parser(TokenCursor):
         return self._call("negate", (value,), start) if token.word == "-" else value
 
     def _constant(self, depth: int) -> Expression:
-        """`-2 ** 2` is -4, as it is elsewhere."""
+        """A number, possibly signed. `-2 ** 2` is -4, as in other languages."""
         token = self._next
         if token.text[:1] in ("+", "-") and self._word(1) in ("**", "^"):
             self._part_sign()
@@ -294,7 +294,7 @@ class _Parser(TokenCursor):
         return word == "when" or (word == "case" and self._word(1) == "when")
 
     def _is_compared(self) -> bool:
-        """Whether the name that comes next is the column of a condition."""
+        """Whether the next name is the column of a condition."""
         first = self._word(1)
         if first == "%":
             return self._word(3) in ("=", "==") and self._tokens[self._at + 2].part is Part.VALUE
@@ -320,7 +320,7 @@ class _Parser(TokenCursor):
         return predicate
 
     def _cases(self, depth: int) -> Expression:
-        """`when … then … when … then … else …`, which may stand between `case` and `end`."""
+        """Parse `when … then … when … then … else …`, optionally between `case` and `end`."""
         start, has_end = self._at, self._word() == "case"
         if has_end:
             self._take()
@@ -358,7 +358,7 @@ class _Parser(TokenCursor):
         return self._function_call(name_token, values, start)
 
     def _type(self) -> Expression:
-        """`as double`, up to the parenthesis that closes the cast."""
+        """Parse `as double`, up to the parenthesis that closes the cast."""
         first, depth = self._at + 1, 0
         self._take()
         while self._next.part is not Part.END and (depth or self._word() != ")"):
@@ -413,36 +413,30 @@ class _Parser(TokenCursor):
         if token.part is Part.END:
             why = "A value is missing here" if self._text.strip() else "It is empty"
             return self._wrong(token, why, "Write one, such as: distance / air_time")
-        fix = (
-            f'A column of this name stands in double quotes: "{token.text}"'
-            if token.word in _RESERVED
-            else ""
-        )
+        fix = f'Put a column of this name in double quotes: "{token.text}"' if token.word in _RESERVED else ""
         return self._wrong(token, f"A value is expected here, not {_token_text(token)}", fix)
 
     def _unexpected(self) -> BadQuery:
-        """What stands behind a whole value."""
+        """The error for a token after a complete value."""
         token = self._next
         if token.word == ")":
-            return self._wrong(token, "No parenthesis is open that this one could close")
+            return self._wrong(token, "This closing parenthesis has no opening one")
         if spelling_at(self._word) is not None or token.word == "not":
-            return self._wrong(
-                token, f"{_token_text(token)} stands behind what is not a column", _ONLY_COLUMNS
-            )
-        fix = "Join parts by + - * / // % ** or ||, conditions by and, or"
+            return self._wrong(token, f"{_token_text(token)} must follow a column", _ONLY_COLUMNS)
+        fix = "Join values with + - * / // % ** or ||, and conditions with and, or"
         return self._wrong(token, f"{_token_text(token)} is not expected here", fix)
 
 
-_ONLY_COLUMNS = "A condition begins with a column: compute the value as a column of its own first"
+_ONLY_COLUMNS = "A condition begins with a column: compute the value as a column first"
 
 
 def _without_sign(token: Token) -> Any:
-    """Of a token that is a number with a sign."""
+    """The value of a signed number without its sign."""
     return -token.value if token.text[0] == "-" else token.value
 
 
 def _in_our_order(function: str, spelling: str, values: list[Expression]) -> list[Expression]:
-    """Arguments as the function takes them; text is counted from 1 where people write, as in SQL."""
+    """Reorder and complete the arguments for our function; in text, substrings start at 1, as in SQL."""
     if function == "round" and len(values) == 1:
         return [*values, Constant(0)]
     if spelling == "date_trunc" and len(values) == 2:
@@ -459,7 +453,7 @@ def _zero_based(values: list[Expression]) -> list[Expression]:
     if isinstance(start, Constant) and type(start.value) is int and start.value >= 1:
         return [values[0], Constant(start.value - 1), values[2]]
     raise BadQuery(
-        "substring takes a text, the place of the first character, from 1 on, and how many there are",
+        "substring takes a text, the position of its first character (from 1) and a number of characters",
         fix="Write it as substring(carrier, 1, 2)",
     )
 
@@ -475,7 +469,7 @@ def _token_text(token: Token) -> str:
 # ------------------------------------------------------------------------------------- writing
 
 Text = tuple[str, int]
-"""With how tightly its parts bind."""
+"""A text, and how tightly its outermost operator binds."""
 
 
 def _print(expression: Expression) -> Text:
@@ -536,7 +530,7 @@ def _binary_text(call: Call) -> Text:
 
 
 def _negated_text(call: Call) -> Text:
-    """`-2` is a constant, and `-(2)` is what is computed of one."""
+    """`-2` would be read as a constant, so the negation of a constant is written `-(2)`."""
     value = call.arguments[0]
     return f"-({_print(value)[0]})" if isinstance(value, Constant) else f"-{_within(value, SIGN)}", SIGN
 
@@ -560,7 +554,7 @@ def _of_case(expression: Expression) -> str:
 def _substring_text(call: Call) -> Text:
     text, start, count = call.arguments
     if not isinstance(start, Constant) or type(start.value) is not int or start.value < 0:
-        raise BadQuery("a substring that begins at no whole number cannot be written")
+        raise BadQuery("a substring whose start is not a constant whole number cannot be written as text")
     return f"substring({_print(text)[0]}, {start.value + 1}, {_print(count)[0]})", ATOM
 
 

@@ -20,16 +20,17 @@ if TYPE_CHECKING:
 
 
 LONGEST_READ = 500
-"""Characters of a text that is looked at for what it computes."""
+"""The maximum number of characters in a text that is checked for being a computation."""
 _COMPUTING = re.compile(r"^[^'\"\\]*[-+*/%<>=(][^'\"\\]*$")
 DEEPEST = 200
-"""Calls within calls: far beyond what people write, and what every engine can still take."""
+"""The maximum depth of nested calls: far beyond what people write, and what every engine can still
+process."""
 
 
 class Computable:
-    """What can be computed with: `+`, `-`, `*`, `/`, `//`, `%` and `**`, and the functions below.
+    """Base of what can be computed with: `+`, `-`, `*`, `/`, `//`, `%` and `**`, and the methods below.
 
-    Anything that meets null is null, and so is a division by zero. `//` and `%` round down, as in Python.
+    A null operand gives null, and so does a division by zero. `//` and `%` round down, as in Python.
     """
 
     __slots__ = ()
@@ -83,7 +84,7 @@ class Computable:
         return call("abs", self)
 
     def round(self, digits: int = 0) -> Expression:
-        """To so many digits behind the point; halves go away from zero."""
+        """Round to `digits` digits after the decimal point; halves are rounded away from zero."""
         return call("round", self, digits)
 
     def floor(self) -> Expression:
@@ -93,11 +94,11 @@ class Computable:
         return call("ceil", self)
 
     def sqrt(self) -> Expression:
-        """Null for what is less than zero."""
+        """Null for values below zero."""
         return call("sqrt", self)
 
     def ln(self) -> Expression:
-        """The natural logarithm; null for what is not greater than zero."""
+        """The natural logarithm; null for values not greater than zero."""
         return call("ln", self)
 
     def log10(self) -> Expression:
@@ -116,15 +117,15 @@ class Computable:
         return call("lower", self)
 
     def trim(self) -> Expression:
-        """Without the white space at both ends."""
+        """Remove white space at both ends."""
         return call("trim", self)
 
     def length(self) -> Expression:
-        """How many characters a text has, bytes a binary value, items a list."""
+        """The number of characters of a text, bytes of a binary value, or items of a list."""
         return call("length", self)
 
     def substring(self, start: int, count: int) -> Expression:
-        """`count` characters from place `start`, the first one being 0."""
+        """`count` characters from index `start`; the first index is 0."""
         return call("substring", self, start, count)
 
     def replace(self, old: str, new: str) -> Expression:
@@ -140,7 +141,7 @@ class Computable:
         return call("month", self)
 
     def week(self) -> Expression:
-        """The number of the week in its year by ISO 8601."""
+        """The ISO 8601 week number."""
         return call("week", self)
 
     def day(self) -> Expression:
@@ -168,7 +169,7 @@ class Computable:
         return call("date", self)
 
     def truncate(self, unit: str) -> Expression:
-        """Where the year, quarter, month, week, day, hour, minute or second begins that it lies in."""
+        """The start of the year, quarter, month, week, day, hour, minute or second that the value lies in."""
         return call("truncate", self, unit)
 
     def fill_null(self, value: Any) -> Expression:
@@ -176,7 +177,8 @@ class Computable:
         return call("coalesce", self, value)
 
     def cast(self, kind: Any) -> Expression:
-        """As another type, `"float64"` say; a query fails at a value that does not fit it exactly."""
+        """Convert to another type, such as `"float64"`. The query fails at a value that does not fit
+        exactly."""
         from lamella.core.arrow.types import type_named
 
         named = type_named(kind)
@@ -195,8 +197,8 @@ class Expression(Computable):
 
     def __lt__(self, other: Any) -> Any:
         raise BadQuery(
-            "computed values cannot be compared in place",
-            fix="Name it first: .compute(total=…).where(col('total') > 5)",
+            "computed values cannot be compared directly",
+            fix="Give the value a name first: .compute(total=…).where(col('total') > 5)",
         )
 
     __le__ = __gt__ = __ge__ = __lt__
@@ -204,7 +206,7 @@ class Expression(Computable):
 
 @dataclass(frozen=True)
 class Named(Expression):
-    """The column of this name, or the field inside a struct at this path."""
+    """The column with this name, or the field at this path inside a struct."""
 
     name: str
 
@@ -226,7 +228,7 @@ class Constant(Expression):
 
 @dataclass(frozen=True)
 class Condition(Expression):
-    """True where a row meets the filter and false where not, never null."""
+    """True in rows that meet the filter, false in all others, never null."""
 
     filter: Filter
 
@@ -240,7 +242,7 @@ class Call(Expression):
 
 
 def columns_in(value: Expression) -> Iterator[str]:
-    """What an expression reads, and of fields also the columns that they may lie in."""
+    """The columns that an expression reads; for a field's path, also the column that may contain it."""
     if isinstance(value, Named):
         yield from (value.name, value.name.partition(".")[0])
     elif isinstance(value, Condition):
@@ -267,9 +269,9 @@ def expression_of(value: Any) -> Expression:
 
 
 def computes_from(text: str, columns: Callable[[], Collection[str]]) -> bool:
-    """Whether a text reads as something that is computed from these columns: `price * 2`, `abs(price)`.
+    """Whether a text looks like a computation on these columns: `price * 2`, `abs(price)`.
 
-    Text in quotes is none: what is looked for is code that was written as text by mistake."""
+    Text with quotes never does. This finds code written as text by mistake."""
     if len(text) > LONGEST_READ or not _COMPUTING.search(text):
         return False
     try:
@@ -301,17 +303,18 @@ def greatest(*values: Any) -> Expression:
 
 
 def when(condition: Filter | str | Mapping[str, Any], value: Any, otherwise: Any = None) -> Expression:
-    """`value` in rows that meet the condition, `otherwise` in the others; more cases nest in `otherwise`."""
+    """`value` in rows that meet the condition, `otherwise` in the others. For more cases, nest `when` in
+    `otherwise`."""
     from lamella.core.filters.condition import condition_of
 
     return call("when", condition_of(condition, "when"), value, otherwise)
 
 
 class Column(Computable):
-    """Comparing a column with a value, or with another column, makes a condition; the column itself is no
-    filter. A field inside a column is named by its path: `col("address.city")`.
+    """A column, by name. Comparing it with a value or another column makes a condition; the column alone is
+    not a filter. A field inside a column is named by its path: `col("address.city")`.
 
-    `==` and `!=` build conditions too, so a column cannot be a key or be found in a list.
+    `==` and `!=` build conditions too, so a column cannot be a dict key, and `in` does not find it in a list.
     """
 
     __slots__ = ("name",)
@@ -347,7 +350,7 @@ class Column(Computable):
         return self._predicate("lte", value)
 
     def between(self, low: Any, high: Any) -> Filter:
-        """Both ends belong to it."""
+        """Both bounds are included."""
         return self._predicate("between", low, high)
 
     def not_between(self, low: Any, high: Any) -> Filter:
@@ -375,11 +378,12 @@ class Column(Computable):
         return self._predicate("ends_with", text, ignore_case=ignore_case)
 
     def like(self, pattern: str, ignore_case: bool = False) -> Filter:
-        r"""SQL's LIKE over the whole text: `%` any text, `_` one character, `\` takes the next as it is."""
+        r"""SQL's LIKE on the whole text: `%` is any text, `_` one character, and `\` escapes the next
+        character."""
         return self._predicate("like", pattern, ignore_case=ignore_case)
 
     def matches(self, pattern: str, ignore_case: bool = False, flags: str = "") -> Filter:
-        """An RE2 regular expression found anywhere in the text.
+        """Whether the RE2 regular expression matches anywhere in the text.
 
         `flags`: "i" ignores case, "s" lets the dot match line ends, "m" lets ^ and $ match at each line.
         """
@@ -387,42 +391,42 @@ class Column(Computable):
         return self._predicate("regex", pattern, ignore_case=ignore_case or folds)
 
     def has_words(self, words: str) -> Filter:
-        """The words of a search, as `Table.search` takes them: found by a full-text index of the column
-        alone, among the rows of the table that has it."""
+        """Whether the text contains the words of a search, written as for `Table.search`. This needs a
+        full-text index of the column, and works only on rows of the table that has it."""
         return self._predicate("words", words)
 
     def mod(self, divisor: int, remainder: int) -> Filter:
-        """The remainder has the sign of the number divided, as in SQL: -7 leaves -1 when divided by 2."""
+        """The remainder has the sign of the dividend, as in SQL: -7 divided by 2 leaves -1."""
         return self._predicate("mod", divisor, remainder)
 
     def has(self, item: Any, ignore_case: bool = False) -> Filter:
-        """The list holds this item."""
+        """The list contains this item."""
         return self._predicate("has", item, ignore_case=ignore_case)
 
     def has_any(self, items: Iterable[Any], ignore_case: bool = False) -> Filter:
-        """The list holds at least one of these items."""
+        """The list contains at least one of these items."""
         return self._predicate("has_any", *self._value_list(items), ignore_case=ignore_case)
 
     def has_all(self, items: Iterable[Any], ignore_case: bool = False) -> Filter:
-        """The list holds each of these items; every list holds all of none."""
+        """The list contains all of these items; if none are given, every list matches."""
         return self._predicate("has_all", *self._value_list(items), ignore_case=ignore_case)
 
     def has_size(self, size: int) -> Filter:
-        """The list holds so many items, nulls among them."""
+        """The list has `size` items, including nulls."""
         return self._predicate("size", size)
 
     def elem_match(self, where: Filter) -> Filter:
-        """One item of the list meets all of `where`, which names the fields of the items, or the item itself
-        where it has none: `col("item") > 5`."""
+        """One item of the list meets all of `where`. `where` names fields of the items; items without fields
+        are named `item`: `col("item") > 5`."""
         return self._predicate("elem_match", where)
 
     def has_type(self, *types: str) -> Filter:
-        """The cell holds a value of one of these types, such as "number" or "text"; "null" for nothing."""
+        """The value has one of these types, such as "number" or "text"; "null" matches missing values."""
         return self._predicate("type", *types)
 
     def exists(self) -> Filter:
-        """The row has a value there: it is not null, which stands for a missing value, at the top and inside
-        structs."""
+        """The value is present, that is, not null. At the top level and inside structs, null stands for a
+        missing value."""
         return self._predicate("exists")
 
     def missing(self) -> Filter:
@@ -444,14 +448,14 @@ class Column(Computable):
         return self._predicate("is_empty")
 
     def not_empty(self) -> Filter:
-        """Neither null nor the empty text."""
+        """Neither null nor an empty text."""
         return self._predicate("not_empty")
 
     def _value_list(self, values: Iterable[Any]) -> list[Any]:
         if isinstance(values, Computable):
             raise BadFilter(
                 f"{self!r} cannot be in {shown(values)}",
-                "A list of values is asked for, and that is a column",
+                "This takes a list of values, and that is a column",
                 f"Compare the columns: {self!r} == {shown(values)}",
             )
         if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):

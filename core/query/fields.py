@@ -1,4 +1,4 @@
-"""The columns that a step gives, and computed values: what people call them, their types, and their SQL."""
+"""The columns of a step's result, and computed values: their names, types and SQL."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ from lamella.core.scan.snapshot import noted_field
 
 @dataclass(frozen=True)
 class Value:
-    """`sql` gives what `core.query.duckdb_types` tells of the type. `literal` is the value of a constant."""
+    """A computed value. `sql` has the form that `core.query.duckdb_types` gives the type, `said` is its name
+    in messages, and `literal` is the value of a constant."""
 
     sql: exp.Expr
     type: pa.DataType
@@ -45,7 +46,7 @@ def alias(value: exp.Expr, identifier: str) -> exp.Expr:
 
 
 def func(name: str, *arguments: exp.Expr) -> exp.Expr:
-    """A function of DuckDB's by its own name, whatever sqlglot takes it for in other dialects."""
+    """A function of DuckDB by its own name, which sqlglot does not translate."""
     return exp.Anonymous(this=name, expressions=list(arguments))
 
 
@@ -59,23 +60,23 @@ def text(value: str) -> exp.Expr:
 
 
 def cast(value: exp.Expr, name: str) -> exp.Expr:
-    """To a type of DuckDB's by its own name."""
+    """Cast to a DuckDB type by its own name."""
     return exp.Cast(this=value, to=exp.DataType(this=exp.DataType.Type.USERDEFINED, kind=name))
 
 
 def cast_to(value: exp.Expr, kind: pa.DataType) -> exp.Expr:
-    """To what DuckDB reads a column of this type as; unchanged where only DuckDB could tell."""
+    """Cast to the type as which DuckDB reads a column of this type; unchanged if only DuckDB knows it."""
     name = sql_type(kind)
     return value if name is None else cast(value, name)
 
 
 def leaf(expression: exp.Expr) -> exp.Expr:
-    """The same SQL, written already: however deep it nests, what is built around it does not."""
+    """The same expression as finished SQL text, so that building on it does not deepen the tree."""
     return exp.Var(this=expression.sql("duckdb"))
 
 
 def try_cast(value: exp.Expr, name: str) -> exp.Expr:
-    """To a type of DuckDB's by its own name, null where that does not hold the value."""
+    """Cast to a DuckDB type by its own name; null if the value does not fit."""
     return exp.TryCast(this=value, to=exp.DataType(this=exp.DataType.Type.USERDEFINED, kind=name))
 
 
@@ -93,7 +94,8 @@ def every(conditions: Iterable[exp.Expr]) -> exp.Expr:
 
 @dataclass(frozen=True)
 class Field:
-    """`identifier` is unique in the whole query, and never shown; `note` is that of the dataset's column."""
+    """A column. `identifier` is unique in the whole query and never shown; `note` is that of the dataset's
+    column."""
 
     name: str
     type: pa.DataType
@@ -103,8 +105,8 @@ class Field:
 
 @dataclass(frozen=True)
 class Fields:
-    """The columns in their order. `place` is what they are of, for messages. `trusted`: what is compared need
-    not guard against statistics of floats that do not tell of NaN."""
+    """The columns in order. `place` names their dataset in messages. `trusted` means that comparisons need no
+    guard against float statistics that leave out NaN."""
 
     place: str
     all: tuple[Field, ...]
@@ -124,7 +126,7 @@ class Fields:
 
     @property
     def identifiers(self) -> dict[str, str]:
-        """By the columns' names."""
+        """The identifiers by column name."""
         return {field.name: field.identifier for field in self.all}
 
     def __contains__(self, name: str) -> bool:
@@ -138,14 +140,14 @@ class Fields:
         raise UnknownColumn(name, self.place, self.names)
 
     def replaced(self, field: Field) -> Fields:
-        """With the column in place of the one that is called so, or behind all."""
+        """Replace the column of the same name, or append the column."""
         if field.name not in self:
             return Fields(self.place, (*self.all, field), self.trusted)
         every = tuple(field if old.name == field.name else old for old in self.all)
         return Fields(self.place, every, self.trusted)
 
     def at_path(self, name: str) -> tuple[Field, pa.DataType, exp.Expr]:
-        """The column of this name, or the field inside one at this path: column, type and value."""
+        """The column with this name, or the field at this path inside one: column, type and value."""
         types = {field.name: field.type for field in self.all}
         place = place_of(name, types)
         if place is None:
@@ -157,15 +159,15 @@ class Fields:
 
 
 def _refuse_lookalikes(place: Place, of: str) -> None:
-    """DuckDB 2.0 takes two fields of a struct for one where their names differ only in case."""
+    """Refuse fields that differ only in case: DuckDB 2.0 treats them as one."""
     kind = place.whole
     for name in place.path:
         alike = [field.name for field in kind if field.name.casefold() == name.casefold()]
         if len(alike) > 1:
             names = " and ".join(f"'{one}'" for one in alike)
             raise BadQuery(
-                f"{of}: '{place.name}' cannot be computed with",
-                f"The fields {names} differ only in case, which is not told apart there",
+                f"{of}: '{place.name}' cannot be used in a computation",
+                f"The fields {names} differ only in case, and the query engine cannot tell them apart",
                 "Rename one of them, or read the whole column",
             )
         kind = kind.field(name).type
@@ -175,19 +177,21 @@ def refuse_twice(names: Iterable[str], place: str) -> None:
     seen: set[str] = set()
     for name in names:
         if name in seen:
-            raise BadQuery(f"{place}: two columns would be called '{name}'", fix="Name each once")
+            raise BadQuery(f"{place}: two columns would be called '{name}'", fix="Use each name once")
         seen.add(name)
 
 
 LONG = 200
-"""Characters. What is shorter is written again: DuckDB computes it once by itself, and faster."""
+"""The length in characters from which SQL is not repeated. DuckDB computes a shorter repetition only once,
+and faster."""
 _NAME = "operand"
 
 TypedSql: TypeAlias = "tuple[exp.Expr, pa.DataType] | None"
 
 
 def common_subexpressions(values: Sequence[Value], make: Callable[[Sequence[Value]], TypedSql]) -> TypedSql:
-    """What `make` makes of the values. All of them are computed, whichever it needs."""
+    """Apply `make` to the values so that long ones are computed once, even those that `make` does not
+    need."""
     long = [place for place, value in enumerate(values) if _is_long(value.sql)]
     if not long:
         return make(values)
@@ -204,7 +208,8 @@ def common_subexpressions(values: Sequence[Value], make: Callable[[Sequence[Valu
 
 
 def _is_long(sql: exp.Expr) -> bool:
-    """What was computed is written already (`leaf`); names and constants are short."""
+    """Whether a value is long. Computed values are finished SQL text (`leaf`); names and constants are
+    short."""
     return isinstance(sql, exp.Var) and len(sql.this) > LONG
 
 
@@ -224,24 +229,24 @@ def _field(name: str, value: exp.Expr) -> exp.Expr:
 
 
 def constant(value: Any, place: str) -> Value:
-    """Raises `BadQuery` for what can stand in no column."""
+    """Raises `BadQuery` for a value that no column can hold."""
     plain = natural(value)
     if plain is None:
         return Value(exp.Null(), pa.null(), "null", None, True)
     kind = _constant_type(plain)
     if kind is None:
         raise BadQuery(
-            f"{place}: {shown(value)} cannot be computed with",
+            f"{place}: {shown(value)} cannot be used in a computation",
             fix="Give text, a number, true or false, a date or a time",
         )
     try:
         return Value(literal_of_type(plain, kind), kind, repr(value), plain, True)
     except ValueError as error:
-        raise BadQuery(f"{place}: {value!a} cannot be computed with", str(error)) from error
+        raise BadQuery(f"{place}: {value!a} cannot be used in a computation", str(error)) from error
 
 
 def literal_of_type(plain: Any, kind: pa.DataType) -> exp.Expr:
-    """A Python value as a literal of the type. Raises `ValueError` where it does not fit it."""
+    """A Python value as a literal of the type. Raises `ValueError` if it does not fit."""
     if pa.types.is_duration(kind):
         unit = {"s": 10**6, "ms": 10**3, "us": 1}.get(kind.unit, 1)
         ticks = plain // dt.timedelta(microseconds=1)

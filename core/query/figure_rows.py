@@ -1,5 +1,5 @@
-"""Rows that charts, cards and profiles are computed of, by statements in DuckDB's dialect: DuckDB runs them
-on rows that are here, and an engine on those that it holds."""
+"""Rows from which charts, cards and profiles are computed by statements in DuckDB's dialect. DuckDB runs them
+on local rows, an engine on the rows that it holds."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ Types = Mapping[str, pa.DataType]
 
 
 class LocalRows:
-    """`decodes`: columns of files that are read again are decoded into memory, as other charts of them are
-    likely to follow."""
+    """Local rows. With `decodes`, columns of files are decoded into memory when they are read again, since
+    further charts of them are likely."""
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class LocalRows:
 
 @contextmanager
 def figure_rows(query: Query, job: Job) -> Iterator[FigureRows]:
-    """The rows of a query's answer. Blocks, while statements run. Raises as `Query.read`."""
+    """Yield the rows of a query's answer. Blocks while statements run. Raises like `Query.read`."""
     from lamella.core.query.compile import compile_pipeline
 
     engine = engine_of(query)

@@ -1,4 +1,4 @@
-"""The planner: finds the rows that meet a filter, in order, by an index, by masks or by DuckDB."""
+"""The planner: finds the rows that meet a filter, in sort order, with an index, masks or DuckDB."""
 
 from __future__ import annotations
 
@@ -37,18 +37,20 @@ MOST_CACHED_ROWS = 2_000_000
 ROWS_AT_ONCE = 500_000
 FEWEST_ROWS = 4_096
 MANY_TEXTS = 250_000
-"""DuckDB compares so many sooner than they are decoded: docs/design/reading.md has the figures."""
+"""From this many texts on, comparing them in DuckDB is faster than decoding them here: docs/design/reading.md
+has the figures."""
 PARTS_OF_TEXTS = frozenset({"contains", "not_contains", "starts_with", "ends_with", "like", "regex"})
-"""Operators that take longer than a comparison of whole values."""
+"""Operators that take longer than comparing whole values."""
 MOST_IN_STATEMENT = 10_000
-"""So many rows that an index finds are handed to a statement; of more, the engine reads the files."""
+"""Up to this many rows found by an index are passed to a statement; beyond that, the engine reads the
+files."""
 FEW_TO_ORDER = 10_000
 FEW_WITHIN = 1_000
-"""So many rows are looked at one by one; among more, those that meet a condition are found first."""
+"""Up to this many rows are checked one by one; for more, the rows that meet the condition are found first."""
 
 
 class Method(StrEnum):
-    """What finds rows. NONE: all rows are wanted, in their own order. ORDER: the rows were put in this order
+    """How rows are found. NONE: all rows are wanted, in their own order. ORDER: the rows were sorted this way
     before, and the order is cached."""
 
     NONE = "none"
@@ -60,7 +62,7 @@ class Method(StrEnum):
 
 @dataclass(frozen=True)
 class Strategy:
-    """How rows are found, and why so."""
+    """How rows are found, and why this way."""
 
     method: Method
     reason: str
@@ -69,16 +71,16 @@ class Strategy:
         return f"{self.method}: {self.reason}"
 
 
-MASKS = Strategy(Method.MASKS, "the columns that are compared are, or will be, in memory")
+MASKS = Strategy(Method.MASKS, "the compared columns are, or will be, in memory")
 READ_WHOLE = Strategy(Method.DUCKDB, "the statement reads every row")
 BY_WORDS = Strategy(Method.INDEX, "full-text index")
-OWN_ORDER = Strategy(Method.NONE, "the rows come in their own order")
+OWN_ORDER = Strategy(Method.NONE, "the rows keep their own order")
 
 
 @dataclass(frozen=True)
 class Reads:
-    """Row groups are those of files: how many there are, and how many were read. `files_read` is None where
-    that was counted over all files together."""
+    """What a search read. Row groups are those of files: how many there are, and how many were read.
+    `files_read` is None if reads were counted over all files together."""
 
     row_groups_read: int = 0
     row_groups_total: int = 0
@@ -88,9 +90,10 @@ class Reads:
 
 @dataclass(frozen=True, eq=False)
 class SearchResult:
-    """`positions` are int64, and mapped to a temporary file when there are more than eight million.
+    """The rows that were found. `positions` are int64, and mapped to a temporary file if there are more than
+    eight million.
 
-    `strategy` is the one that found them, `reads` counts what was read of the files, which few ask. `index`
+    `strategy` is how they were found. `reads` counts what was read of the files, only on demand. `index`
     names the index that was used.
     """
 
@@ -101,17 +104,17 @@ class SearchResult:
 
 
 def is_cacheable(snapshot: Snapshot) -> bool:
-    """Whether columns that are searched are decoded whole, and stay in memory: up to two million rows."""
+    """Whether searched columns are decoded whole and stay in memory: up to two million rows."""
     return snapshot.num_positions <= MOST_CACHED_ROWS
 
 
 class RowSearch:
-    """The live rows that meet `where`: ascending, or in the order of `sort`, ties ascending. How they are
-    found is decided when it is made, and `strategy` says it.
+    """A search for the live rows that meet `where`: in ascending order, or in the order of `sort` with ties
+    ascending. The strategy is chosen on construction.
 
-    `first` asks for so many rows at least, `start` for none before that position (where nothing is sorted).
-    For a `statement`, which filters by itself, an index alone is of use. `method` is for tests and
-    measurements that compare one method with others; an index that does not help then raises `ValueError`.
+    `first` means that at least that many rows are needed, `start` that no rows before that position are (only
+    without a sort). A `statement` filters the rows itself, so it can use only an index. `method` is for tests
+    and measurements that compare methods; it raises `ValueError` if it is an index that does not help.
     """
 
     def __init__(
@@ -133,7 +136,8 @@ class RowSearch:
         self.strategy = self._choose() if method is None else self._forced(method)
 
     def run(self, job: Job | None = None) -> SearchResult:
-        """Where masks find many rows to sort, DuckDB does both after all: the answer's strategy says so."""
+        """Find the rows. If masks find many rows to sort, DuckDB filters and sorts instead; the result's
+        strategy is then DuckDB."""
         job, method = job or Job(), self.strategy.method
         if self.asks_words:
             return self._by_words(job)
@@ -152,7 +156,7 @@ class RowSearch:
         return result
 
     def count(self, job: Job | None = None) -> int:
-        """How many rows there are."""
+        """Count the rows."""
         if self.strategy.method is Method.DUCKDB and not self.asks_words:
             return self._counted_by_duckdb(job or Job())
         return len(self.run(job).positions)
@@ -163,7 +167,7 @@ class RowSearch:
         if self.asks_words:
             return BY_WORDS
         if not self._statement and self._may_have_order() and self._is_order_cached():
-            return Strategy(Method.ORDER, "the rows were put in this order before")
+            return Strategy(Method.ORDER, "the rows were sorted this way before")
         served = self._served = find_by_index(self.snapshot, self.where, self.sort, self.first)
         if served is not None and (not self._statement or len(served.positions) <= MOST_IN_STATEMENT):
             return Strategy(Method.INDEX, served.index)
@@ -173,7 +177,7 @@ class RowSearch:
         return MASKS
 
     def _why_duckdb(self) -> str:
-        """Why masks would not do; empty where they do."""
+        """Why masks are unsuitable; empty if they are suitable."""
         if self._statement:
             return "the statement filters while it reads"
         if self.where is None:
@@ -181,13 +185,13 @@ class RowSearch:
         if not is_cacheable(self.snapshot):
             return f"there are more than {MOST_CACHED_ROWS:,} rows"
         if key_columns(self.snapshot, self.sort) is None:
-            return "no one else puts values of these types in order"
+            return "only DuckDB sorts values of these types"
         if self.first is not None or self.snapshot.num_positions < MANY_TEXTS:
             return ""
         columns = project(self.snapshot, columns_read(self._bound))
         texts = [column for column in columns if not _has_width(column.type)]
         if texts and self._compares_repeated_texts(texts):
-            return "texts that repeat are compared once each"
+            return "repeated texts are each compared once"
         if texts and self._has_to_decode(texts):
             return "texts would have to be decoded first, and this is the first search among them"
         return ""
@@ -198,7 +202,7 @@ class RowSearch:
         return bind(self.where, self.snapshot.schema, self.snapshot.name)
 
     def _compares_repeated_texts(self, texts: Sequence[Column]) -> bool:
-        """Whether parts of texts are looked at that files hold once each, apart from where they stand."""
+        """Whether the filter searches within texts that files store once each, in a dictionary."""
         names = {p.column for p in predicates(self._bound) if p.operator in PARTS_OF_TEXTS or p.ignore_case}
         return any(
             unchanged(file).repeats_texts(file.names[column.key])
@@ -209,11 +213,13 @@ class RowSearch:
         )
 
     def _may_have_order(self) -> bool:
-        """Orders are cached of sorts, and for the pages of filtered rows where masks do not find these."""
+        """Whether an order may be cached: those of sorts, and of pages of filtered rows if masks do not find
+        them."""
         return bool(self.sort) or (self.first is not None and not is_cacheable(self.snapshot))
 
     def _is_order_cached(self) -> bool:
-        """Also sees to it that an order of which the first rows are asked for again is cached whole."""
+        """Look for a cached order. If the first rows of an order are requested repeatedly, have it cached
+        whole."""
         key = order_key(self.snapshot, self.where, self.sort)
         self._order = cached_order(key)
         if self._order is not None:
@@ -223,7 +229,7 @@ class RowSearch:
         return False
 
     def _has_to_decode(self, columns: Sequence[Column]) -> bool:
-        """Whether the columns hold many values that are not in memory, and were not searched before."""
+        """Whether the columns have many values that are not in memory and were not searched before."""
         row_groups = may_meet(self.snapshot, self._bound)
         cold = [
             piece
@@ -239,7 +245,7 @@ class RowSearch:
         key = (segment.path, tuple(column.key for column in columns))
         if not _recent_searches.again(key):
             return True
-        _recent_searches.forget(key)  # where the cache has no room for the texts, DuckDB is the next again
+        _recent_searches.forget(key)  # if the cache has no room for the texts, DuckDB is used again next time
         return False
 
     def _forced(self, method: Method) -> Strategy:
@@ -247,7 +253,7 @@ class RowSearch:
             self._served = find_by_index(self.snapshot, self.where, self.sort, self.first)
         if method in (Method.NONE, Method.ORDER) or (method is Method.INDEX and self._served is None):
             raise ValueError(f"{method} finds no rows here")
-        return Strategy(method, "it was asked for")
+        return Strategy(method, "it was requested")
 
     # ------------------------------------------------------------------ by index
 
@@ -282,9 +288,9 @@ class RowSearch:
         return SearchResult(ordered, result.reads, result.strategy)
 
     def _masked(self, job: Job, enough: int | None) -> SearchResult:
-        """Once `enough` are found the rest is not looked at."""
+        """Search with masks, and stop once `enough` rows are found."""
         snapshot, bound = self.snapshot, self._bound
-        counted_by = [column.name for column in snapshot.columns[:1]]  # where the filter asks nothing of rows
+        counted_by = [column.name for column in snapshot.columns[:1]]  # if the filter reads no columns
         columns = project(snapshot, columns_read(bound) or counted_by)
         parts, rows, looked_at = [EMPTY], 0, dict[int, Piece]()
         rows_at_once = ROWS_AT_ONCE if enough is None else enough
@@ -341,8 +347,8 @@ def find_rows(
     first: int | None = None,
     method: Method | None = None,
 ) -> np.ndarray:
-    """Positions of the rows that meet `where`, in order; at least the `first` ones where that is given.
-    `within`: of these live positions, ascending, alone."""
+    """Positions of the rows that meet `where`, in order; if `first` is given, at least that many of them.
+    `within` restricts the search to these live positions, which ascend."""
     if within is None:
         return RowSearch(snapshot, where, sort, first, method=method).run(job).positions
     return _find_within(snapshot, where, sort, job or Job(), within)
@@ -351,20 +357,20 @@ def find_rows(
 def count_rows(
     snapshot: Snapshot, where: Filter | None = None, job: Job | None = None, method: Method | None = None
 ) -> int:
-    """How many live rows meet `where`."""
+    """The number of live rows that meet `where`."""
     return snapshot.num_rows if where is None else RowSearch(snapshot, where, method=method).count(job)
 
 
 def whole_order(snapshot: Snapshot, where: Filter | None, sort: tuple[SortKey, ...], job: Job) -> np.ndarray:
-    """All rows that meet `where`, in order; cached for the pages that follow."""
+    """All rows that meet `where`, in order; cached for further pages."""
     key = order_key(snapshot, where, sort)
     order = cached_order(key)
     return cache_order(key, find_rows(snapshot, where, sort, job)) if order is None else order
 
 
 def own_order(snapshot: Snapshot, offset: int, limit: int | None) -> tuple[int, SearchResult]:
-    """How many rows there are from row `offset` on, where nothing has to be searched, and as positions the
-    first and the last of them: the row groups read are those that hold the rows."""
+    """Without filter and sort, return the number of rows from row `offset` on, and the positions of the first
+    and the last. The row groups that count as read are those that contain the rows."""
     following = max(0, snapshot.num_rows - offset)
     rows = following if limit is None else min(limit, following)
     if not rows:
@@ -377,7 +383,7 @@ def own_order(snapshot: Snapshot, offset: int, limit: int | None) -> tuple[int, 
 
 
 def _find_with_words(snapshot: Snapshot, where: Filter, job: Job) -> np.ndarray:
-    """Positions of the live rows that meet a bound filter, ascending: its conditions on words by their
+    """Positions of the live rows that meet a bound filter, ascending. Its conditions on words use full-text
     indexes."""
     from lamella.core.index.fulltext.conditions import rows_with_words
 
@@ -417,14 +423,15 @@ def _find_within(
 
 
 def _has_width(kind: pa.DataType) -> bool:
-    """Whether each value takes as many bytes as the next: decoding these costs about what comparing does."""
+    """Whether all values of the type have the same size: decoding these costs about as much as comparing
+    them."""
     return bool(is_.is_primitive(kind) or is_.is_decimal(kind) or is_.is_null(kind))
 
 
 def _blocks(
     snapshot: Snapshot, pieces: Iterable[Piece], columns: Sequence[Column], first: int, rows: int
 ) -> Iterator[tuple[Piece, int, int, list[pa.ChunkedArray]]]:
-    """The columns from position `first` on: a few rows at first, then more and more."""
+    """Yield the columns from position `first` on, in blocks that grow from a few rows."""
     rows = max(rows, FEWEST_ROWS)
     for piece in pieces:
         chunks = piece.stored_chunks(snapshot, columns, cache)
@@ -442,7 +449,7 @@ def _reads(snapshot: Snapshot, looked_at: np.ndarray) -> Reads:
 
 
 def reads_in(snapshot: Snapshot, looked_at: Iterable[Piece]) -> Reads:
-    """`looked_at`: where values had to be compared; no row group is named twice."""
+    """What was read, given the pieces whose values had to be compared. No row group may be in two pieces."""
     files = [(piece.segment, len(piece.row_groups)) for piece in looked_at]
     read = [(segment, groups) for segment, groups in files if isinstance(segment, FileSegment)]
     return Reads(
@@ -483,7 +490,7 @@ def _select(
     job: Job,
     also: Sequence[str] = (),
 ) -> exp.Select:
-    """`also` names columns of which the `values` are made."""
+    """`also` names further columns that `values` read."""
     bound = bind(where, snapshot.schema, snapshot.name) if where is not None else None
     filtered = columns_read(bound) if bound is not None else []
     names = dict.fromkeys([*filtered, *(key.column for key in sort), *also])
@@ -528,7 +535,7 @@ def _grown(answer: np.ndarray, filled: int, least: int, at_most: int) -> np.ndar
 
 MOST_BYTES = 64 << 20
 SMALL_ROWS = 500_000
-"""Up to so many rows, all of them are put in order the second time that a few are asked for."""
+"""Up to this many rows, an order is cached whole the second time its first rows are requested."""
 MOST_ASKED = 64
 
 OrderKey = tuple[object, ...]
@@ -536,14 +543,14 @@ OrderKey = tuple[object, ...]
 
 
 class _RecentKeys:
-    """What was asked for of late. Any thread."""
+    """The keys of recent requests. Any thread."""
 
     def __init__(self) -> None:
         self._keys: OrderedDict[Hashable, None] = OrderedDict()
         self._lock = threading.Lock()
 
     def again(self, key: Hashable) -> bool:
-        """Whether it was asked for before, and not too long ago."""
+        """Whether the key was requested recently; records the request."""
         with self._lock:
             again = key in self._keys
             self._keys[key] = None
@@ -563,7 +570,7 @@ class _RecentKeys:
 
 _orders: LruCache[OrderKey, np.ndarray] = LruCache(MOST_BYTES)
 _first_rows, _recent_searches = _RecentKeys(), _RecentKeys()
-"""Orders of which the first rows were asked for; columns that were searched before they were decoded."""
+"""Orders whose first rows were requested; columns that were searched before they were decoded."""
 
 
 def order_key(snapshot: Snapshot, where: Filter | None, keys: tuple[SortKey, ...]) -> OrderKey:
@@ -571,7 +578,7 @@ def order_key(snapshot: Snapshot, where: Filter | None, keys: tuple[SortKey, ...
 
 
 def cached_order(key: OrderKey) -> np.ndarray | None:
-    """The positions in this order, if they are cached."""
+    """The positions in this order, if cached."""
     return _orders.get([key])[0]
 
 
@@ -581,12 +588,12 @@ def cache_order(key: OrderKey, positions: np.ndarray) -> np.ndarray:
 
 
 def is_repeated(key: OrderKey) -> bool:
-    """Whether the first rows of this order were asked for before."""
+    """Whether the first rows of this order were requested before; records the request."""
     return _first_rows.again(key)
 
 
 def forget() -> None:
-    """Every order, and what was asked for."""
+    """Drop all cached orders and recorded requests."""
     _orders.resize(0)
     _orders.resize(MOST_BYTES)
     _first_rows.clear()

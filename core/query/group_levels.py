@@ -24,7 +24,7 @@ from lamella.core.query.view import View
 from lamella.core.scan.snapshot import Snapshot, SortKey, snapshot_of_rows
 
 Read = Callable[[tuple[Step, ...]], pa.Table]
-"""Reads the answer of other steps on the same rows."""
+"""Reads the answer of other steps applied to the same rows."""
 
 
 def shown_group(steps: Sequence[Step]) -> tuple[int, Group] | None:
@@ -41,23 +41,24 @@ def shown_group(steps: Sequence[Step]) -> tuple[int, Group] | None:
 
 
 def _computed_behind(steps: Sequence[Step], place: int) -> list[Compute]:
-    """The computed columns that follow a step at once."""
+    """The computed columns that directly follow a step."""
     return list(takewhile(lambda step: isinstance(step, Compute), steps[place + 1 :]))  # type: ignore[arg-type]
 
 
 def totals_steps(steps: Sequence[Step]) -> tuple[Step, ...] | None:
-    """Those of the totals of the groups that the steps give; None where they give none, or have no totals."""
+    """The steps that compute the totals of the grouping in `steps`; None if there is no grouping, or if it
+    has no totals."""
     return _level_steps(steps, 0)
 
 
 def shows_totals(steps: Sequence[Step]) -> bool:
-    """Whether the totals of the groups that the steps give are to be shown."""
+    """Whether to show totals of the groups that the steps give."""
     group = shown_group(steps)
     return group is not None and group[1].totals and totals_steps(steps) is not None
 
 
 def _level_steps(steps: Sequence[Step], keys: int) -> tuple[Step, ...] | None:
-    """Of the groups by so many of the first keys."""
+    """The steps that give the groups by the first `keys` keys."""
     place_and_group = shown_group(steps)
     if place_and_group is None or not place_and_group[1].keys or not (keys or place_and_group[1].aggregates):
         return None
@@ -94,8 +95,8 @@ def read_totals(pipeline: Pipeline, read: Read) -> pa.Table:
     if steps is None:
         raise BadQuery(
             f"{pipeline.source}: there are no totals",
-            "Totals are of groups with aggregates, and of what is computed of these at once",
-            "Ask for them before other steps: group_by('a').agg(n=agg.count()).totals()",
+            "Totals need groups with aggregates",
+            "Call totals() before other steps: group_by('a').agg(n=agg.count()).totals()",
         )
     return read(steps)
 
@@ -105,7 +106,7 @@ def read_subtotals(pipeline: Pipeline, read: Read) -> list[pa.Table]:
     if group is None:
         raise BadQuery(
             f"{pipeline.source}: there are no subtotals",
-            "Subtotals are of groups, and of what is computed of these at once",
+            "Subtotals need groups",
             "Group the rows by several columns: group_by('a', 'b').agg(n=agg.count()).subtotals()",
         )
     return list(_upper_levels(pipeline.steps, len(group[1].keys), read))
@@ -119,14 +120,14 @@ def _upper_levels(steps: tuple[Step, ...], keys: int, read: Read) -> Iterator[pa
 
 
 Places = np.ndarray
-"""Of groups in the table of their level, or of what is arranged."""
+"""Indexes of groups in the table of their level, or in the arrangement."""
 
 
 @dataclass(frozen=True)
 class GroupLevels:
-    """The groups of a query by its first key, by its first two and so on, each level in the order of its
-    keys; the last one is the answer. `parents` says of each level but the first in which group of the level
-    above a group is."""
+    """The groups of a query by its first key, by its first two and so on. Each level is sorted by its keys;
+    the last level is the answer. `parents` gives, for each level but the first, the index of each group's
+    parent in the level above."""
 
     keys: tuple[str, ...]
     levels: tuple[Snapshot, ...]
@@ -208,7 +209,8 @@ class Arrangement:
 
 
 def _parents(above: Snapshot, below: Snapshot, keys: tuple[str, ...], job: Job) -> Places:
-    """Both levels are in the order of their keys, so groups of one parent follow each other."""
+    """The index of each lower group's parent. Both levels are sorted by their keys, so the groups of one
+    parent are adjacent."""
     from lamella.core.query import execute as answers
     from lamella.core.query.compile import compile_pipeline
 
@@ -226,13 +228,13 @@ def _refuse_unlike(one: int, other: int, name: str) -> None:
     if one != other:
         raise BadQuery(
             f"{name}: the groups cannot be shown under subtotals",
-            f"Their keys are not told apart the same way twice: {one:,} and {other:,} groups",
+            f"Their keys were told apart differently in two queries: {one:,} and {other:,} groups",
             "Switch the subtotals off",
         )
 
 
 def _ranks(level: Snapshot, sort: tuple[SortKey, ...], job: Job) -> np.ndarray:
-    """The place of each group in the order of the keys that its level has."""
+    """The rank of each group when its level is sorted by those of the sort keys that it has."""
     keys = tuple(key for key in sort if key.column in level.types)
     ranks = np.empty(level.num_rows, np.int64)
     ranks[View(level, ScanQuery(sort=keys), job).positions(0, level.num_rows)] = np.arange(level.num_rows)
@@ -240,7 +242,7 @@ def _ranks(level: Snapshot, sort: tuple[SortKey, ...], job: Job) -> np.ndarray:
 
 
 def without_totals(steps: Sequence[Step]) -> tuple[Step, ...]:
-    """The same steps, none of which shows more than its answer."""
+    """The same steps, without totals and subtotals."""
     return tuple(
         replace(one, totals=False, subtotals=False) if isinstance(one, Group) else one for one in steps
     )

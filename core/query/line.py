@@ -1,4 +1,4 @@
-"""The line of steps that somebody works on: a pipeline whose steps may be off, unfinished or broken."""
+"""The steps that a tab works on: a pipeline whose steps may be off, unfinished or broken."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ from lamella.core.scan.snapshot import Snapshot, SortKey, snapshot_of_rows
 
 @dataclass(frozen=True)
 class LineStep:
-    """`step` is None while an editor has not made one yet. `draft` is what the editor knows beside it, such
-    as conditions that are off; JSON, or None."""
+    """`step` is None until the editor has produced one. `draft` is extra state of the editor, such as
+    conditions that are off: JSON, or None."""
 
     kind: type[Step]
     step: Step | None
@@ -54,7 +54,7 @@ class LineStep:
 
 @dataclass(frozen=True)
 class Line:
-    """`sources` are the datasets that joins name."""
+    """`sources` are the datasets that joins refer to, by name."""
 
     steps: tuple[LineStep, ...] = ()
     sources: Mapping[str, Source] = field(default_factory=dict, hash=False, compare=False)
@@ -72,7 +72,7 @@ class Line:
         return self._with(*self.steps[:place], LineStep(kind, step, True, draft), *self.steps[place:])
 
     def edit(self, place: int, step: Step | None, draft: Any = None) -> Line:
-        """Another step in the place of one, on or off as that was."""
+        """Replace the step at `place`, which stays on or off."""
         edited = replace(self.steps[place], step=step, draft=draft)
         return self._with(*self.steps[:place], edited, *self.steps[place + 1 :])
 
@@ -80,25 +80,25 @@ class Line:
         return self._with(*self.steps[:place], *self.steps[place + 1 :])
 
     def switch(self, place: int) -> Line:
-        """On where it is off, and off where it is on."""
+        """Turn the step at `place` off if it is on, and on if it is off."""
         one = self.steps[place]
         return self._with(*self.steps[:place], replace(one, on=not one.on), *self.steps[place + 1 :])
 
     def move(self, place: int, before: int) -> Line:
-        """To stand before the step that is `before` now, or at the end."""
+        """Move the step at `place` to before the step that is at `before` now, or to the end."""
         rest = [one for number, one in enumerate(self.steps) if number != place]
         rest.insert(before - (before > place), self.steps[place])
         return self._with(*rest)
 
     @property
     def grouping(self) -> int | None:
-        """The place of the grouping whose rows are shown, if they are those of one."""
+        """The index of the grouping whose rows are shown; None if no grouping's rows are."""
         on = [place for place, one in enumerate(self.steps) if one.is_active]
         group = shown_group(self.active)
         return on[group[0]] if group is not None and group[1].keys else None
 
     def inside_group(self, values: Mapping[str, Any]) -> Line:
-        """The rows of one group: a filter in place of the grouping, and of all that comes behind it."""
+        """The rows of one group: a filter replaces the grouping and every step after it."""
         place = self.grouping
         assert place is not None
         parts = [Predicate(name, "is_null") if value is None else Predicate(name, "eq", (value,))
@@ -107,26 +107,27 @@ class Line:
         return self._with(*self.steps[:place]).insert(place, Where, Where(condition))
 
     def with_sources(self, sources: Mapping[str, Source]) -> Line:
-        """With further datasets that joins name."""
+        """Add datasets that joins refer to."""
         return replace(self, sources={**self.sources, **sources})
 
     # ------------------------------------------------------------------- the tail
 
     @property
     def tail(self) -> int:
-        """The place from which on the steps that are on only filter, sort, choose columns and limit."""
+        """The index from which on all active steps only filter, sort, choose columns or limit."""
         on = [place for place, one in enumerate(self.steps) if one.is_active]
         computed_steps, _ = split_steps(self.active)
         return on[len(computed_steps)] if len(computed_steps) < len(on) else len(self.steps)
 
     def last_of(self, kind: type[Step]) -> int | None:
-        """The last step of a kind that changes nothing but what is shown of the rows before it."""
+        """The index of the last active step of a kind in the tail; None if there is none."""
         places = range(len(self.steps) - 1, self.tail - 1, -1)
         return next((n for n in places if self.steps[n].on and self.steps[n].kind is kind), None)
 
     @property
     def filter_place(self) -> int | None:
-        """The last filter of rows such as are shown: what comes behind it makes no others of them."""
+        """The index of the last filter that applies to the rows as shown: no later step turns them into other
+        rows. None if there is none."""
         for place in range(len(self.steps) - 1, -1, -1):
             if self.steps[place].kind is Where:
                 return place
@@ -135,8 +136,8 @@ class Line:
         return None
 
     def place_of_new(self, kind: type[Step]) -> int:
-        """Where a new step of a kind goes: filters before the sort, sorts before the choice of columns, all
-        behind a limit, and everything else at the end."""
+        """The index at which to insert a new step of a kind: a filter before sorts and column choices, a sort
+        before column choices, both after any limit, and every other step at the end."""
         later: tuple[type[Step], ...] = {Where: (Sort, Select), Sort: (Select,)}.get(kind, ())
         place = len(self.steps)
         while place > self.tail and self.steps[place - 1].kind in later:
@@ -145,11 +146,11 @@ class Line:
 
     @property
     def sort(self) -> tuple[SortKey, ...]:
-        """What the rows are sorted by in the end."""
+        """The keys by which the final rows are sorted."""
         return split_steps(self.active)[1].sort
 
     def with_sort(self, keys: Sequence[SortKey]) -> Line:
-        """Sorted by these keys instead; unsorted without any."""
+        """Replace the sort keys; without keys, remove the sort."""
         place = self.last_of(Sort)
         if place is None:
             return self.insert(self.place_of_new(Sort), Sort, Sort(tuple(keys))) if keys else self
@@ -160,7 +161,8 @@ class Line:
 
 
 def split_steps(steps: Sequence[Step]) -> tuple[tuple[Step, ...], ScanQuery]:
-    """The steps that have to be computed for all rows, and those after them that a view does."""
+    """Split the steps into those that must be computed for all rows, and those after them that a view
+    applies."""
     for place in range(len(steps)):
         scan = as_scan(steps[place:])
         if scan is not None:
@@ -170,8 +172,9 @@ def split_steps(steps: Sequence[Step]) -> tuple[tuple[Step, ...], ScanQuery]:
 
 @dataclass(frozen=True)
 class RunnableLine:
-    """The steps of a line that can run. `schemas` are the columns before each step of the line, and behind
-    the last one; `problems` says of steps that cannot run why, and they are passed over."""
+    """The steps of a line that can run. `schemas` are the columns before each step of the line, and after the
+    last one. `problems` maps the index of each step that cannot run, and is therefore skipped, to the
+    reason."""
 
     steps: tuple[Step, ...]
     schemas: tuple[pa.Schema, ...]
@@ -179,8 +182,8 @@ class RunnableLine:
 
 
 def check_line(line: Line, source: Source, schema: pa.Schema, job: Job | None = None) -> RunnableLine:
-    """`schema` is the source's. Reads no rows, unless the columns of a step depend on them, as those of a
-    pivot do. Blocks."""
+    """Check which steps can run. `schema` is the source's. Reads no rows unless the columns of a step depend
+    on them, as those of a pivot do. Blocks."""
     steps, schemas, problems = list[Step](), [schema], {}
     for place, one in enumerate(line.steps):
         if one.on and one.step is not None:
@@ -217,12 +220,12 @@ def query_of_line(line: Line, source: Source, steps: Sequence[Step]) -> Query:
 
 MOST_ANSWERS = 4
 MOST_ARRANGED = 2_000_000
-"""More groups are not shown as a tree."""
+"""The largest number of groups that is shown as a tree."""
 
 
 class LineAnswers:
-    """Runs lines of one dataset, and keeps the last answers: another filter or sort of a grouping does not
-    group again. Any thread."""
+    """Runs lines of one dataset, and keeps the last answers, so that another filter or sort of a grouping
+    does not group again. Any thread."""
 
     def __init__(self) -> None:
         self._answers: dict[tuple[object, ...], Snapshot] = {}
@@ -230,10 +233,10 @@ class LineAnswers:
         self._levels: dict[Snapshot, GroupLevels] = {}
         self._fetched: dict[tuple[object, ...], Fetched] = {}
         self._tokens: dict[tuple[object, ...], object] = {}
-        """Of rows that lie elsewhere, as long as figures of them may be kept."""
+        """Identify the rows of remote answers, for as long as figures computed from them may be cached."""
 
     def view(self, line: Line, source: Source, job: Job) -> LineView:
-        """Blocks. Raises like `Query.read`."""
+        """Run the line. Blocks. Raises like `Query.read`."""
         start = time.perf_counter()
         if isinstance(source, Remote):
             return self._remote_view(line, source, source.engine, job)
@@ -254,7 +257,7 @@ class LineAnswers:
         return LineView(view, runnable, True, snapshot, time.perf_counter() - start, levels)
 
     def _remote_view(self, line: Line, source: Source, engine: Engine, job: Job) -> LineView:
-        """All steps are computed where the rows are, and the answer lies here as far as a limit goes."""
+        """Compute all steps on the server that holds the rows, and fetch the answer up to a limit."""
         start = time.perf_counter()
         columns = source.snapshot()
         runnable = check_line(line, source, columns.schema, job)
@@ -271,8 +274,8 @@ class LineAnswers:
         return LineView(view, runnable, True, columns, seconds, levels, fetched, query)
 
     def _fetched_view(self, fetched: Fetched, query: Query) -> View:
-        """Figures of it are computed of all rows that its last steps filter and sort, unless these take some
-        of them by their number."""
+        """A view whose figures cover all rows that the last steps filter and sort. If the steps limit the
+        rows, the figures cover the limited rows."""
         from lamella.core.query.engine_figures import EngineRows, FetchedView
 
         computed_steps, scan = split_steps(query.pipeline.steps)
@@ -289,7 +292,7 @@ class LineAnswers:
         return FetchedView(fetched.snapshot, rows, where, fetched.is_whole)
 
     def fetch_more(self, lines: LineView, job: Job) -> None:
-        """Further rows of an answer that was not fetched whole; `view` has them from then on. Blocks."""
+        """Fetch further rows of an answer that was not fetched whole; the next `view` has them. Blocks."""
         query, fetched = lines.remote, lines.fetched
         assert query is not None and fetched is not None
         engine = engine_of(query)
@@ -297,12 +300,12 @@ class LineAnswers:
         self._fetched[_answer_key(query)] = engine.fetch(query, job, fetched)
 
     def forget(self) -> None:
-        """Ask again next time for rows that lie elsewhere."""
+        """Drop the remote answers, so that they are fetched again next time."""
         self._fetched.clear()
         self._tokens.clear()
 
     def totals(self, line: Line, source: Source, steps: tuple[Step, ...], job: Job) -> pa.Table:
-        """One row: the totals of the groups that the steps give. Blocks."""
+        """Read the totals of the groups that the steps give, as one row. Blocks."""
         totals = totals_steps(steps)
         assert totals is not None
         if isinstance(source, Remote):
@@ -311,7 +314,7 @@ class LineAnswers:
         return View(rows).page(0, 1)
 
     def _frozen(self, line: Line, source: Source, steps: tuple[Step, ...], job: Job) -> Query:
-        """Of the datasets as they are now, so that several queries read the same rows."""
+        """A query of the datasets as they are now, so that several queries read the same rows."""
         pipeline = Pipeline(source.name, steps)
         sources = {**line.sources, source.name: source}
         return Query(
@@ -322,7 +325,7 @@ class LineAnswers:
     @staticmethod
     def _answer(answers: dict[tuple[object, ...], Snapshot], query: Query, job: Job) -> Snapshot:
         tokens = tuple(one.snapshot().token for one in query.sources.values())
-        key = (query.pipeline, repr(query.pipeline), tokens)  # to Python 1, 1.0 and True are equal
+        key = (query.pipeline, repr(query.pipeline), tokens)  # 1, 1.0 and True are equal in Python
         answer = answers.pop(key, None)
         if answer is None:
             answer = snapshot_of_rows(query.read(job), query.name)
@@ -344,8 +347,8 @@ class LineAnswers:
 
 @dataclass(frozen=True)
 class LineView:
-    """`is_computed` says that the rows are no longer those of the dataset, whose own are `source`. `levels`
-    are there where groups are to be shown as a tree."""
+    """`is_computed` is whether the rows are computed rather than the dataset's own, which are in `source`.
+    `levels` is set if groups are shown as a tree."""
 
     view: View | ComputedView
     checked: RunnableLine
@@ -355,11 +358,11 @@ class LineView:
     levels: GroupLevels | None = None
     fetched: Fetched | None = None
     remote: Query | None = None
-    """The rows as the engine that holds them is asked for them."""
+    """The query that the engine holding the rows runs."""
 
     @property
     def rows(self) -> Query:
-        """Those that are shown, as a query to go on with; of an answer that was not fetched whole, all."""
+        """The rows that are shown, as a query to build on; all rows if the answer was not fetched whole."""
         if self.remote is not None and self.fetched is not None:
             return query_of(SnapshotSource(self.view.snapshot)) if self.fetched.is_whole else self.remote
         computed_steps, _ = split_steps(self.checked.steps)
@@ -369,22 +372,22 @@ class LineView:
 
     @property
     def shows_totals(self) -> bool:
-        """Of the groups that are shown."""
+        """Whether totals of the groups are shown."""
         return shows_totals(self.checked.steps)
 
     @property
     def tree_problem(self) -> str | None:
-        """Why groups are not shown as a tree that are to be; None where they are not to be."""
+        """Why groups are not shown as a tree: "" if they are, None if no tree is wanted."""
         return tree_problem(self.view, self.checked)
 
 
 def _answer_key(query: Query) -> tuple[object, ...]:
-    """To Python 1, 1.0 and True are equal."""
+    """The `repr` tells 1, 1.0 and True apart, which are equal in Python."""
     return (query.sources[query.name], query.pipeline, repr(query.pipeline))
 
 
 def tree_problem(view: View | ComputedView, runnable: RunnableLine) -> str | None:
-    """Why groups cannot be shown as a tree, empty where they can, None where nobody asks for it."""
+    """Why groups cannot be shown as a tree: "" if they can, None if no tree is wanted."""
     _place, group = shown_group(runnable.steps) or (0, None)
     if group is None or not group.subtotals or not group.keys:
         return None
@@ -397,8 +400,8 @@ def tree_problem(view: View | ComputedView, runnable: RunnableLine) -> str | Non
 
 
 def fitting_line(line: Line, names: set[str]) -> Line:
-    """Without conditions and sort keys of columns that are gone. Behind a step that makes columns of its own
-    nothing is taken out: a step that cannot run says so."""
+    """The line without conditions and sort keys on columns that no longer exist. A line with computed steps
+    stays as it is: its steps that cannot run report why."""
     computed_steps, _ = split_steps(line.active)
     if computed_steps:
         return line
@@ -422,7 +425,7 @@ def fitting_line(line: Line, names: set[str]) -> Line:
 
 
 def _fitting_conditions(where: Filter | None, names: set[str]) -> Filter | None:
-    """The conditions that ask about these columns only."""
+    """The conditions that read these columns only."""
     if where is None or all(_holds(names, name) for name in columns_read(where)):
         return where
     if isinstance(where, And):
@@ -433,7 +436,7 @@ def _fitting_conditions(where: Filter | None, names: set[str]) -> Filter | None:
 
 
 def _holds(names: set[str], name: str) -> bool:
-    """Whether a column is called so, or one that may hold a field at such a path."""
+    """Whether a column has this name, or may contain the field at this path."""
     return name in names or any(name.startswith(f"{column}.") for column in names)
 
 
@@ -441,7 +444,7 @@ MOST_VISITS = 200
 
 
 class LineVisits:
-    """The lines that were shown, one after the other, to go back to and forward again, as in a browser."""
+    """The history of lines that were shown, with back and forward as in a browser."""
 
     def __init__(self, first: Line = Line()) -> None:
         self._lines = [first]
@@ -457,7 +460,8 @@ class LineVisits:
         return self._place + 1 < len(self._lines)
 
     def visit(self, line: Line, session: int = 0) -> None:
-        """What could be gone forward to is dropped. Visits of one session other than 0 are one."""
+        """Add a line to the history, and drop those ahead of it. A visit in the same session (other than 0)
+        as the last one replaces it."""
         if session and session == self._session:
             self._lines[self._place :] = [line]
         else:
@@ -469,7 +473,7 @@ class LineVisits:
             self._place -= 1
 
     def change_all(self, change: Callable[[Line], Line]) -> None:
-        """Put other lines in the place of those that were shown, such as of datasets that moved."""
+        """Change every line of the history, for example after datasets have moved."""
         self._lines = [change(line) for line in self._lines]
 
     def back(self) -> Line:

@@ -1,4 +1,4 @@
-"""A line of steps as JSON and back, with what a query does not have: steps that are off, and drafts."""
+"""Lines of steps as JSON and back, including what a query does not have: steps that are off, and drafts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Json = dict[str, Any]
 
 
 def line_to_json(line: Line, address_of: Callable[[Source], Any]) -> Json:
-    """`address_of` says where a dataset that is joined can be opened again, as JSON; None for nowhere."""
+    """`address_of` returns where a joined dataset can be reopened, as JSON; None if it cannot be."""
     addresses = {name: address_of(source) for name, source in line.sources.items()}
     known = {name: address for name, address in addresses.items() if address is not None}
     item: Json = {STEPS: [_step_to_json(one) for one in line.steps]}
@@ -24,8 +24,9 @@ def line_to_json(line: Line, address_of: Callable[[Source], Any]) -> Json:
 
 
 def line_from_json(obj: Any, open_source: Callable[[Any], Source]) -> tuple[Line, list[LamellaError]]:
-    """The line, and why joined datasets could not be opened: the steps that name them say so too. Blocks
-    where `open_source` does. Raises `BadQuery` when `obj` is not what `line_to_json` makes."""
+    """Return the line, and the errors of joined datasets that could not be opened; the steps that use them
+    report these too. Blocks if `open_source` does. Raises `BadQuery` if `obj` is not what `line_to_json`
+    writes."""
     if not isinstance(obj, Mapping) or not isinstance(obj.get(STEPS), list):
         raise BadQuery(f"{shown(obj)} is not a line of steps")
     steps = tuple(_step_from_json(one) for one in obj[STEPS])

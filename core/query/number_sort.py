@@ -1,4 +1,4 @@
-"""Rows sorted by one column of numbers, and the room for positions, in memory or in a temporary file."""
+"""Sorting rows by one numeric column, and arrays for positions, in memory or in a temporary file."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ MAPPED_ABOVE = 1 << 23
 
 
 def room_for(count: int) -> np.ndarray:
-    """So many int64, not filled yet: above eight million in a temporary file without a name, which the system
-    takes back when the array is gone. Raises `NoRoom`."""
+    """An uninitialized array of `count` int64. Above eight million it is in an unnamed temporary file, which
+    the system removes with the array. Raises `NoRoom`."""
     if count <= MAPPED_ABOVE:
         return np.empty(count, np.int64)
     with tempfile.TemporaryFile(prefix="lamella-positions-") as file:
@@ -34,7 +34,7 @@ def room_for(count: int) -> np.ndarray:
 
 
 def _reserve(file: int, size: int) -> None:
-    """Take the room on disk at once: a mapped page that finds none would end the process."""
+    """Allocate the disk space now: writing a mapped page without space would kill the process."""
     if hasattr(os, "posix_fallocate"):
         os.posix_fallocate(file, 0, size)
     else:
@@ -42,23 +42,24 @@ def _reserve(file: int, size: int) -> None:
 
 
 BYTES_A_ROW = 48
-"""Taken while rows are put in order."""
+"""The memory per row that sorting takes."""
 
 
 def is_sorted_here(snapshot: Snapshot, sort: Sequence[SortKey], limit: int | None) -> bool:
-    """Whether `number_order` answers this: the first few of a sort DuckDB finds without sorting all."""
+    """Whether to sort with `number_order`. DuckDB finds the first rows of a sort without sorting all of
+    them."""
     if len(sort) != 1 or limit is not None:
         return False
     kinds = [column.type for column in snapshot.columns if column.name == sort[0].column]
     if not kinds or not can_be_ordered(kinds[0]) or is_bytes(kinds[0]):
         return False
-    if pa.types.is_decimal256(kinds[0]):  # comes as bytes, however short
+    if pa.types.is_decimal256(kinds[0]):  # arrives as bytes, however short
         return False
     return snapshot.num_rows * BYTES_A_ROW <= psutil.virtual_memory().available // 2
 
 
 def number_order(batches: Iterable[pa.RecordBatch], at_most: int, descending: bool, job: Job) -> np.ndarray:
-    """Positions, which are the first column, in the order of the second one: null last, ties ascending."""
+    """Sort the positions in the first column by the second column: nulls last, ties ascending."""
     positions, keys, nulls = _collected(batches, at_most, descending)
     job.check()
     if not bool(np.all(positions[1:] > positions[:-1])):
@@ -77,7 +78,7 @@ def number_order(batches: Iterable[pa.RecordBatch], at_most: int, descending: bo
 def _collected(
     batches: Iterable[pa.RecordBatch], at_most: int, descending: bool
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Positions with a value and what these values order by; positions without a value."""
+    """Return the positions with a value, their sort keys, and the positions without a value."""
     positions, keys, filled = np.empty(at_most, np.int64), np.empty(at_most, np.uint64), 0
     nulls = [EMPTY]
     for batch in batches:

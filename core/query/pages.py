@@ -1,4 +1,4 @@
-"""Pages that follow each other without gaps or repeats while rows come and go: each begins behind a row."""
+"""Pages that follow each other without gaps or repeats while rows change: each starts after a given row."""
 
 from __future__ import annotations
 
@@ -36,14 +36,15 @@ _SORT = b"sort"
 
 @dataclass(frozen=True)
 class Cursor:
-    """A row's `_id`, and the values it was sorted by then: it may be changed or deleted by now."""
+    """A row's `_id`, and the values by which it was sorted at the time: it may have changed or been deleted
+    since."""
 
     row_id: int
     values: tuple[pa.Scalar, ...] = ()
 
 
 def write_cursor(snapshot: Snapshot, position: int, id_column: Column, keys: Sequence[SortKey]) -> str:
-    """The cursor of the row at a live position."""
+    """Write the cursor of the row at a live position."""
     columns = (id_column, *project(snapshot, (key.column for key in keys)))
     rows = take_rows(snapshot, np.array([position]), columns)
     rows = rows.rename_columns([str(i) for i in range(len(columns))])
@@ -54,7 +55,7 @@ def write_cursor(snapshot: Snapshot, position: int, id_column: Column, keys: Seq
 
 
 def parse_cursor(snapshot: Snapshot, cursor: str, keys: Sequence[SortKey]) -> Cursor:
-    """Raises `BadData` for what is not a cursor, and for one of pages in another order."""
+    """Raises `BadData` for text that is not a cursor, and for the cursor of pages in another order."""
     try:
         with pa.ipc.open_stream(pa.py_buffer(base64.urlsafe_b64decode(cursor))) as stream:
             rows = stream.read_all()
@@ -63,25 +64,25 @@ def parse_cursor(snapshot: Snapshot, cursor: str, keys: Sequence[SortKey]) -> Cu
         kinds = [named(snapshot, key.column).type for key in keys]
     except (binascii.Error, ValueError, TypeError, KeyError, IndexError, OSError, pa.ArrowException) as error:
         raise BadData(
-            f"{snapshot.name}: {shown(cursor)} is not a cursor", fix="Give what the page before has as `next`"
+            f"{snapshot.name}: {shown(cursor)} is not a cursor", fix="Pass the `next` of the previous page"
         ) from error
     if order != json.loads(_order_text(keys)):
         raise BadData(
-            f"{snapshot.name}: the cursor is of pages in another order",
-            fix="Keep the sort from page to page, or begin again without a cursor",
+            f"{snapshot.name}: the cursor belongs to pages in another order",
+            fix="Use the same sort for all pages, or start again without a cursor",
         )
     try:
         return Cursor(row_id.as_py(), tuple(v.cast(k) for v, k in zip(values, kinds, strict=True)))
     except (pa.ArrowException, ValueError) as error:
         raise BadData(
-            f"{snapshot.name}: the cursor is of a time when a sorted column had another type",
+            f"{snapshot.name}: a sorted column has changed its type since the cursor was created",
             str(error),
-            "Begin again without a cursor",
+            "Start again without a cursor",
         ) from error
 
 
 def compare_rows(one: Sequence[pa.Scalar], other: Sequence[pa.Scalar], keys: Sequence[SortKey]) -> int:
-    """Below 0 where the first row comes first in the order of `keys`, 0 where they are equal in it."""
+    """Compare two rows in the order of `keys`: below 0 if the first row comes first, 0 if they are equal."""
     for a, b, key in zip(one, other, keys, strict=True):
         if a.is_valid != b.is_valid:
             return -1 if a.is_valid else 1
@@ -97,14 +98,14 @@ def refuse_unordered(snapshot: Snapshot, keys: Sequence[SortKey]) -> None:
         kind = named(snapshot, key.column).type
         if is_.is_nested(kind):
             raise BadData(
-                f"{snapshot.name}: pages cannot follow the order of column '{key.column}'",
-                f"It holds {kind}",
+                f"{snapshot.name}: pages cannot be sorted by column '{key.column}'",
+                f"Its type is {kind}",
                 "Sort by another column",
             )
 
 
 def _comparable(scalar: pa.Scalar) -> tuple[bool, Any]:
-    """NaN is the greatest number. Times are compared as the numbers they are stored as."""
+    """A value to compare. NaN is the greatest number; times compare as the numbers that store them."""
     value = scalar.value if is_.is_temporal(scalar.type) else scalar.as_py()
     return (True, 0) if value != value else (False, value)
 
@@ -115,7 +116,7 @@ def _order_text(keys: Sequence[SortKey]) -> str:
 
 @dataclass(frozen=True)
 class Page:
-    """`next` is the cursor for the page behind this one; None where no row follows."""
+    """A page of rows. `next` is the cursor for the next page; None if no rows follow."""
 
     rows: pa.Table
     next: str | None
@@ -123,7 +124,7 @@ class Page:
 
 @dataclass(frozen=True)
 class PageQuery:
-    """What the pages are of. `behind` gives the first position whose `_id` is greater than one."""
+    """What to page through. `behind` returns the first position whose `_id` is greater than the given one."""
 
     snapshot: Snapshot
     columns: tuple[Column, ...]
@@ -133,7 +134,7 @@ class PageQuery:
     behind: Callable[[int], int]
 
     def page(self, size: int, after: str | None, job: Job) -> Page:
-        """The `size` rows behind the cursor `after`, the first ones without it."""
+        """Return the `size` rows after the cursor `after`, or the first ones without a cursor."""
         refuse_unordered(self.snapshot, self.keys)
         cursor = None if after is None else parse_cursor(self.snapshot, after, self.keys)
         if self.where is None and not self.keys:
@@ -154,7 +155,7 @@ class PageQuery:
         return Page(rows, self._cursor(int(last[0])))
 
     def _next_met(self, count: int, cursor: Cursor | None, job: Job) -> np.ndarray | None:
-        """Of rows in their own order; None where finding all of them and keeping them costs less."""
+        """Find the next rows in their own order; None if finding and caching all of them is cheaper."""
         if self.keys or self.where is None:
             return None
         start = 0 if cursor is None else self.behind(cursor.row_id)
@@ -165,7 +166,7 @@ class PageQuery:
         return write_cursor(self.snapshot, position, self.id_column, self.keys)
 
     def _next_positions(self, count: int, cursor: Cursor | None, job: Job) -> np.ndarray:
-        """The first ones are found without ordering the others."""
+        """Find the next positions. The first ones are found without sorting the others."""
         if cursor is None:
             return find_rows(self.snapshot, self.where, self.keys, job, first=count)[:count]
         order = whole_order(self.snapshot, self.where, self.keys, job)
@@ -173,7 +174,7 @@ class PageQuery:
         return order[first : first + count]
 
     def _place(self, order: np.ndarray, cursor: Cursor) -> int:
-        """How many rows of `order` come no later than the cursor's: a binary search."""
+        """The number of rows in `order` up to and including the cursor's, by binary search."""
         columns = project(self.snapshot, (key.column for key in self.keys))
         behind = self.behind(cursor.row_id)
         low, high = 0, len(order)
@@ -202,7 +203,7 @@ def page_by_id(
     job: Job | None,
     flatten: bool = False,
 ) -> Page:
-    """The `size` rows behind the row that the cursor `after` names, whatever changed meanwhile."""
+    """Return the `size` rows after the row of the cursor `after`, whatever has changed since."""
     snapshot = rows.snapshot
     name = snapshot.name
     count = count_of(size, f"{name}: a page of", least=1)
@@ -219,7 +220,7 @@ def page_by_id(
 
 
 def page(node: Node, options: dict[str, Any], size: int, after: str | None, job: Job) -> Page:
-    """`options` is the query as JSON, so that a cursor of another one is refused."""
+    """Read a page. `options` is the query as JSON, so that a cursor of another query is refused."""
     fingerprint = hashlib.sha256(json.dumps(options, sort_keys=True).encode()).hexdigest()
     with query_cursor(node.fields.place, job) as connection:
         query = _answer_with_ranks(node, QueryContext(connection, job))
@@ -240,7 +241,7 @@ def page(node: Node, options: dict[str, Any], size: int, after: str | None, job:
 
 
 def _answer_with_ranks(node: Node, context: QueryContext) -> exp.Select:
-    """The columns of the answer, and those it is ordered by."""
+    """Select the columns of the answer, and those that it is sorted by."""
     answer = [field.identifier for field in node.fields.all]
     ranks = [alias(column(rank.identifier), f"rank{n}") for n, rank in enumerate(node.order)]
     rows = node.source(Identifiers(answer) | node.order_columns, context)
@@ -248,7 +249,7 @@ def _answer_with_ranks(node: Node, context: QueryContext) -> exp.Select:
 
 
 def _behind(order: Order) -> exp.Expr:
-    """Whether a row comes later than the one of the cursor: nulls are last, so nothing is later than null."""
+    """The condition that a row comes after the cursor's. Nulls are last, so nothing comes after null."""
     later: list[exp.Expr] = []
     for place, rank in enumerate(order):
         equal = [
@@ -266,7 +267,7 @@ def _behind(order: Order) -> exp.Expr:
 
 
 def _typed(row: pa.Table) -> exp.Subquery:
-    """What the rows were ordered by, UUIDs as such again: DuckDB gives them away as text."""
+    """The cursor's sort values. UUIDs are cast back: DuckDB returns them as text."""
     uuids = json.loads(row.schema.metadata[_UUIDS])
     values = [
         alias(cast(column(name), "UUID") if is_uuid else column(name), name)
@@ -292,10 +293,10 @@ def _parsed(after: str, fingerprint: str, node: Node) -> pa.Table:
     except (binascii.Error, ValueError, TypeError, KeyError, OSError, pa.ArrowException) as error:
         raise BadData(
             f"{node.fields.place}: {shown(after)} is not a cursor",
-            fix="Give what the page before has as `next`",
+            fix="Pass the `next` of the previous page",
         ) from error
     if of != fingerprint:
         raise BadData(
-            f"{node.fields.place}: the cursor is of another query", fix="Begin again without a cursor"
+            f"{node.fields.place}: the cursor belongs to another query", fix="Start again without a cursor"
         )
     return row

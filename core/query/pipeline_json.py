@@ -1,4 +1,4 @@
-"""A query, with the datasets that it names, as JSON and back."""
+"""Queries, with the datasets that they name, as JSON and back."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ Json = dict[str, Any]
 
 
 def to_json(pipeline: Pipeline) -> Json:
-    """Dicts, lists, texts, numbers, true, false and null only."""
+    """Return the pipeline as JSON-compatible data."""
     return {"source": pipeline.source, "steps": [step_to_json(step) for step in pipeline.steps]}
 
 
 def from_json(obj: Any) -> Pipeline:
-    """Raises `BadQuery` when `obj` is not what `to_json` makes."""
+    """Raises `BadQuery` if `obj` is not what `to_json` returns."""
     try:
         return _pipeline(obj)
     except _MALFORMED as error:
@@ -57,13 +57,13 @@ def from_json(obj: Any) -> Pipeline:
 
 def _pipeline(obj: Json) -> Pipeline:
     if not isinstance(obj, Mapping):
-        raise TypeError(f"it is {shown(obj)}, and no object")
+        raise TypeError(f"it is {shown(obj)}, not an object")
     return Pipeline(_text(obj["source"]), tuple(_step(step) for step in obj["steps"]))
 
 
 @dataclass(frozen=True)
 class _Form:
-    """How one kind of step is written and read. What it is written as is a JSON object."""
+    """How one kind of step is written and read. `write` returns a JSON object."""
 
     kind: type[Any]
     write: Callable[[Any], Json]
@@ -71,13 +71,13 @@ class _Form:
 
 
 def step_to_json(step: Step) -> Json:
-    """A single step, under the name of its kind."""
+    """A single step, keyed by the name of its kind."""
     name = kind_name(type(step))
     return {name: _FORMS[name].write(step)}
 
 
 def step_from_json(obj: Any) -> Step:
-    """Raises `BadQuery` when `obj` is not what `step_to_json` makes."""
+    """Raises `BadQuery` if `obj` is not what `step_to_json` returns."""
     try:
         return _step(obj)
     except _MALFORMED as error:
@@ -85,12 +85,12 @@ def step_from_json(obj: Any) -> Step:
 
 
 def kind_name(kind: type[Step]) -> str:
-    """What a kind of step is called in JSON."""
+    """The name of a kind of step in JSON."""
     return next(name for name, form in _FORMS.items() if issubclass(kind, form.kind))
 
 
 def kind_named(name: Any) -> type[Step]:
-    """Raises `BadQuery` when there is no such kind of step."""
+    """The kind of step with this name. Raises `BadQuery` if there is none."""
     if not isinstance(name, str) or name not in _FORMS:
         raise BadQuery(f"there is no kind of step {shown(name)}", fix=f"There are: {', '.join(_FORMS)}")
     return _FORMS[name].kind
@@ -165,7 +165,7 @@ def _aggregate(obj: Json) -> Aggregate:
 
 
 def _part(function: str, obj: Any) -> float | None:
-    """What `agg.quantile` takes."""
+    """The parameter of `agg.quantile`."""
     if obj is None:
         return None
     if function != "quantile":
@@ -238,7 +238,7 @@ def _sql(obj: Json) -> Sql:
 def _text(obj: Any) -> str:
     if not isinstance(obj, str):
         raise TypeError(f"{obj!r} is not text")
-    obj.encode()  # half a character cannot be written down
+    obj.encode()  # fails for half a surrogate pair, which cannot be saved
     return obj
 
 
@@ -344,14 +344,15 @@ DATASETS, NAME, AS_OF = "datasets", "name", "as_of"
 
 
 def query_to_json(sources: Mapping[str, Source], pipeline: Pipeline) -> Json:
-    """With what the pipeline does not tell: that a dataset is called otherwise in it, or an old version."""
+    """The pipeline as JSON, with the names of datasets that it renames, and with pinned versions."""
     datasets = {called: _source_json(called, dataset) for called, dataset in sources.items()}
     obj, others = to_json(pipeline), {called: one for called, one in datasets.items() if one}
     return {**obj, DATASETS: others} if others else obj
 
 
 def query_from_json(obj: Any, find: Callable[[str], Source]) -> tuple[dict[str, Source], Pipeline]:
-    """Raises `BadQuery` for what `saved` does not make, and like `as_of` for a version that is gone."""
+    """Raises `BadQuery` if `obj` is not what `query_to_json` returns, and like `as_of` for a version that is
+    gone."""
     pipeline = from_json(obj)
     datasets = obj.get(DATASETS, {})
     if not isinstance(datasets, Mapping) or not all(isinstance(one, Mapping) for one in datasets.values()):
@@ -373,8 +374,8 @@ def _source_named(called: str, item: Mapping[str, Any], find: Callable[[str], So
         return dataset
     if not isinstance(dataset, Versioned):
         raise BadQuery(
-            f"the saved query is of version {version} of '{name}'",
-            "What was found by that name has no versions",
+            f"the saved query needs version {version} of '{name}'",
+            "The dataset with that name has no versions",
             "Open it with the store that has the table",
         )
     return dataset.as_of(version)

@@ -1,4 +1,4 @@
-"""A query as Python that makes it again, and as a command line."""
+"""Queries as the Python code that builds them, and as command lines."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ from lamella.core.query.steps import (
 from lamella.core.scan.snapshot import SortKey
 
 Open = Callable[[str], str]
-"""The Python that opens the dataset of a name."""
+"""Returns the Python code that opens the dataset with a given name."""
 
 
 def to_python(
     pipeline: Pipeline, sources: Mapping[str, Source] | None = None, opener: Open | None = None
 ) -> str:
-    """An expression that is the query, with the imports that it needs before it. `opener` gives what opens a
-    dataset, by its name: `store["flights"]` unless it says otherwise.
+    """Write the query as a Python expression, preceded by the imports that it needs. `opener` returns the
+    code that opens a dataset; by default it is `store["flights"]`.
 
         from lamella import agg
 
@@ -193,7 +193,7 @@ class _Writer:
         self.imports.add((module, name))
 
     def _condition(self, filter: Filter) -> str:
-        """As text where that is the same filter."""
+        """Write a filter as text if the text parses as the same filter, otherwise as JSON."""
         try:
             text = to_text(filter)
             if parse(text) == filter:
@@ -219,7 +219,7 @@ class _Writer:
         return f"agg.{aggregate.function}({', '.join(parts)})"
 
     def _value(self, expression: Expression, text: bool = True) -> str:
-        """What `compute` takes; `text`: whether text is a constant there."""
+        """Write an argument of `compute`. `text` is whether text means a constant there."""
         if isinstance(expression, Constant):
             value = expression.value
             reads = isinstance(value, str) and computes_from(value, _AnyName)
@@ -306,7 +306,7 @@ class _Writer:
 
 
 class _AnyName(set[str]):
-    """As if every name were a column's."""
+    """A set of column names that contains every name."""
 
     def __iter__(self) -> Any:
         return iter(())
@@ -318,7 +318,7 @@ class _AnyName(set[str]):
 _WIDTH = 100
 _CALLS = 5
 _BEGIN = (Where, Compute, Select, Group, Sort, Limit, Join)
-"""What a table or an open file begins a query with."""
+"""The steps that tables and open files have as methods; other steps need `.query()` first."""
 _SIGNS = {
     "add": "+",
     "subtract": "-",
@@ -329,12 +329,12 @@ _SIGNS = {
     "power": "**",
 }
 _METHODS = frozenset(FUNCTIONS) - {*_SIGNS, "negate", "abs", "coalesce", "least", "greatest", "when", "cast"}
-"""Functions that are called of a value."""
+"""Functions that are methods of a value."""
 _OF_MANY = frozenset({"coalesce", "least", "greatest"})
 
 
 def _quote(text: str) -> str:
-    """As Python, in double quotes where that is plain."""
+    """Quote text for Python, in double quotes if it needs no escapes."""
     return f'"{text}"' if text.isprintable() and '"' not in text and "\\" not in text else repr(text)
 
 
@@ -374,8 +374,8 @@ _STEPS: dict[type, Callable[[_Writer, Any], list[str]]] = {
 
 
 def to_command(pipeline: Pipeline, place: str, sources: Mapping[str, Source], table: bool = True) -> str:
-    """`lamella query` with the options that say the same, or with the steps as JSON. `place` is the path of
-    the store or the file, `table` whether it is a store, whose table has to be named."""
+    """Write the query as `lamella query` with options, or with the steps as JSON if no options express them.
+    `place` is the path of the store or file; `table` is whether it is a store, whose table must be named."""
     words = ["lamella", "query", place]
     dataset = sources[pipeline.source]
     options = None if len(sources) > 1 else _options(pipeline.steps)
@@ -393,7 +393,7 @@ def to_command(pipeline: Pipeline, place: str, sources: Mapping[str, Source], ta
 
 
 def _options(steps: Iterable[Step]) -> list[str] | None:
-    """In the order in which the command asks them; None for steps that it has no options for."""
+    """The options in the order in which the command applies them; None if the steps have no such options."""
     rest = list(steps)
     try:
         options = _condition_option(rest)
@@ -409,7 +409,7 @@ def _options(steps: Iterable[Step]) -> list[str] | None:
 
 
 class _NoOption(Exception):
-    """A step that is more than the options say."""
+    """Raised for a step that options cannot express."""
 
 
 def _condition_option(rest: list[Step]) -> list[str]:

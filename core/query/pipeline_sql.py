@@ -1,4 +1,4 @@
-"""A query as SQL in DuckDB's dialect, as readable as it can be while its answer is the same."""
+"""Writes a query as SQL in DuckDB's dialect, as readable as possible without changing its answer."""
 
 from __future__ import annotations
 
@@ -49,18 +49,17 @@ from lamella.core.query.steps import (
 )
 
 STEPS_NOTE = "-- lamella: "
-"""Begins the line below a statement that holds the steps as JSON, where the statement alone does not tell
-them: whoever reads it back writes the statement anew from them, and compares."""
+"""Begins a line below the statement that has the steps as JSON, for statements that do not express their
+steps by themselves. A reader writes the statement again from these steps, and compares."""
 
 
 def to_sql(pipeline: Pipeline, sources: Mapping[str, Source], job: Job | None = None) -> str:
-    """One SELECT over the datasets by their names, for `Store.sql` and `lamella query`. `sources` are those
-    that the pipeline names.
+    """Write the query as one SELECT over the datasets by their names, for `Store.sql` and `lamella query`.
+    `sources` are the datasets that the pipeline names.
 
-    What columns a pivot gives, and where buckets begin, is read from the data where the step does not say it.
-    Rows that are equal in what they are sorted by may come in another order. Raises `BadQuery` for what SQL
-    cannot say, a sample or the first value of rows that are not sorted, and as `Query.read` for steps that do
-    not fit.
+    The columns of a pivot and the bounds of buckets are read from the data unless the step gives them. Rows
+    with equal sort keys may come in another order. Raises `BadQuery` for what SQL cannot express (a sample,
+    or the first value of unsorted rows), and like `Query.read` for steps that do not fit.
     """
     from lamella.core.query.pipeline_json import query_to_json
 
@@ -73,14 +72,14 @@ def to_sql(pipeline: Pipeline, sources: Mapping[str, Source], job: Job | None = 
 
 
 def bare_statement(pipeline: Pipeline, sources: Mapping[str, Source], job: Job) -> str:
-    """The statement alone."""
+    """The statement without the steps below it."""
     with engine.cursor(job, pipeline.source) as connection, engine.not_too_deep(pipeline.source):
         return _Writer(sources, connection, job).statement(pipeline)
 
 
 @dataclass(frozen=True)
 class _Key:
-    """A column, of the answer or of the rows that it is made of, that rows are sorted by."""
+    """A sort key: a column of the answer or of the rows below it."""
 
     name: str
     descending: bool = False
@@ -92,8 +91,9 @@ class _Key:
 
 @dataclass(frozen=True)
 class _Select:
-    """One SELECT that grows. `before` are the columns of what it selects from, `items` what it gives: a name
-    with its SQL, None for a column as it is; without any it gives all. `closed`: nothing can be added."""
+    """A SELECT under construction. `before` are the columns that it selects from. `items` are its output
+    columns: names with their SQL, or None for an unchanged column; without items, it selects all. Nothing can
+    be added once it is `closed`."""
 
     table: str
     before: Fields
@@ -160,7 +160,7 @@ def _both_sides(name: str) -> tuple[str, str]:
 
 
 class _Rows(Node):
-    """What aggregates are computed of, by the columns' own names."""
+    """The rows that aggregates are computed from, with the columns' own names."""
 
     def __init__(self, fields: Fields, order: Iterable[_Key]) -> None:
         self.fields = fields
@@ -171,7 +171,8 @@ class _Rows(Node):
 
 
 class _Writer:
-    """One statement: what is selected in steps stands in front of it, each step with a name."""
+    """Writes one statement: the steps that need a SELECT of their own become named subqueries (WITH) before
+    it."""
 
     def __init__(
         self, sources: Mapping[str, Source], connection: duckdb.DuckDBPyConnection, job: Job
@@ -220,8 +221,8 @@ class _Writer:
     # Steps of SQL -------------------------------------------------------------------------
 
     def _nested(self, rows: _Select, in_order: bool = False) -> _Select:
-        """A SELECT from what was selected so far, by a name of its own. Its rows are sorted anew by what they
-        are sorted by, unless that is gone, or they are to come `in_order`."""
+        """Start a new SELECT from the rows so far, under a new name. The sort order moves to the new SELECT,
+        unless its columns are gone, or the rows must be sorted before (`in_order`)."""
         if rows == _Select(rows.table, rows.fields, rows.fields):
             return rows
         known = all(key.name in rows.fields for key in rows.order) and not in_order
@@ -287,7 +288,7 @@ class _Writer:
         odd = [name for name in names if name not in rows.fields]
         if odd:
             raise BadQuery(
-                f"{rows.fields.place}: '{odd[0]}' lies inside a column, by which SQL is not written here",
+                f"{rows.fields.place}: '{odd[0]}' is a field inside a column, which SQL cannot use here",
                 fix=f"Compute it as a column first: compute(x=col({odd[0]!r}))",
             )
         return rows
@@ -330,7 +331,7 @@ class _Writer:
         if function is not None and function.ordered and not rows.order:
             raise BadQuery(
                 f"{rows.fields.place}: '{function.id}' of rows that are not sorted cannot be written as SQL",
-                "A table has no order there",
+                "Tables have no order in SQL",
                 "Sort the rows first, or copy it as Python or JSON",
             )
         kind, sql, _used = aggregate_sql(aggregate, _Rows(rows.before, rows.order))
@@ -446,7 +447,7 @@ def _with_computed(rows: _Select, computed: Mapping[str, str]) -> _Select:
 
 
 def _names_in(value: Expression) -> set[str]:
-    """Columns that an expression, or a condition in it, may be computed from."""
+    """The columns that an expression, or a condition in it, may read."""
     from lamella.core.filters.expr import columns_read
     from lamella.core.query.expressions import Condition
 
@@ -465,7 +466,7 @@ def _names_in(value: Expression) -> set[str]:
 
 
 def _only(aggregate: Aggregate, column: str, value: Any) -> Aggregate:
-    """Of the rows with this value alone."""
+    """Restrict an aggregate to the rows with this value."""
     here: Filter = Predicate(column, "is_null") if value is None else Predicate(column, "eq", (value,))
     return replace(aggregate, where=here if aggregate.where is None else all_of((here, aggregate.where)))
 
@@ -487,8 +488,8 @@ def _refuse_types(one: Field, other: Field) -> None:
     is_whole = pa.types.is_integer(one.type) and pa.types.is_integer(other.type)
     if not (is_whole or sql_type(one.type) == sql_type(other.type)):
         raise BadQuery(
-            f"a join of '{one.name}' ({one.type}) with '{other.name}' ({other.type}) has no SQL here",
-            "SQL compares them otherwise",
+            f"a join of '{one.name}' ({one.type}) with '{other.name}' ({other.type}) cannot be written as SQL",
+            "SQL compares them differently",
             "Cast one of them to the other's type first with compute()",
         )
 
@@ -498,7 +499,7 @@ def _indented(body: str) -> str:
 
 
 _NOT_SQL: dict[type, str] = {
-    Sample: "SQL has no random rows that are the same each time",
+    Sample: "SQL has no random sample that stays the same",
     Facets: "Its answer is several tables",
 }
 _STEPS: dict[type, Callable[[_Writer, Any, _Select, Node], _Select]] = {

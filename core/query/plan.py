@@ -1,4 +1,4 @@
-"""The rows between the steps of a query, as relations that know their columns and their order."""
+"""The nodes of a compiled query: relations that know their columns and their order."""
 
 from __future__ import annotations
 
@@ -43,15 +43,15 @@ from lamella.core.scan.snapshot import Column, Snapshot, project
 
 Identifiers = frozenset[str]
 Values: TypeAlias = "dict[str, tuple[exp.Expr, Identifiers]]"
-"""Computed columns by their identifiers: the SQL of each, and the columns that it reads."""
+"""Computed columns by identifier: the SQL of each, and the columns that it reads."""
 
 
 @dataclass(frozen=True)
 class QueryContext:
-    """What rows in memory are registered on while a query runs, what it reads of which dataset, how those
-    rows are found, and what is needed of the rows that its parts share, by their name. With `decodings`,
-    columns of files may come from memory while it is `grouping`: for joins and sorts the engine needs the
-    statistics that files have."""
+    """The state of a running query. Rows in memory are registered on `cursor`. `read` records what is read of
+    each dataset, `strategies` how its rows are found, and `shared` which columns are needed of rows that
+    several parts share, by name. With `decodings`, columns of files may come from memory while `grouping`;
+    for joins and sorts DuckDB needs the statistics in the files."""
 
     cursor: duckdb.DuckDBPyConnection
     job: Job
@@ -64,7 +64,7 @@ class QueryContext:
 
 @dataclass(frozen=True)
 class Rank:
-    """A column that rows are ordered by. Nulls come last in both directions; a position is never null."""
+    """A column that rows are sorted by. Nulls come last in both directions; a `position` is never null."""
 
     identifier: str
     descending: bool = False
@@ -79,8 +79,8 @@ Order = tuple[Rank, ...]
 
 
 class Node(ABC):
-    """`order` tells every two rows apart; `in_order` says that they come in it without being sorted; `depth`
-    is how many nodes are built on each other."""
+    """A relation. `order` is a total order of the rows; `in_order` means that they arrive in it without
+    sorting; `depth` is the number of nested nodes."""
 
     fields: Fields
     order: Order
@@ -89,14 +89,14 @@ class Node(ABC):
 
     @abstractmethod
     def query(self, identifiers: Identifiers, context: QueryContext) -> exp.Select:
-        """A relation with at least the columns of these identifiers."""
+        """A SELECT with at least the columns of these identifiers."""
 
     @property
     def order_columns(self) -> Identifiers:
         return frozenset(rank.identifier for rank in self.order)
 
     def source(self, identifiers: Identifiers, context: QueryContext, name: str = "t") -> exp.Expr:
-        """The relation in parentheses, under a name."""
+        """The relation in parentheses, with an alias."""
         inside = leaf(paren(self.query(identifiers, context)))
         return exp.alias_(exp.Table(this=inside), name, quoted=True, table=True)
 
@@ -119,14 +119,15 @@ class FilterNode(Node):
 
 
 def _values_for(identifiers: Collection[str], values: Values) -> tuple[dict[str, exp.Expr], Identifiers]:
-    """Those of the values, and what they read."""
+    """Choose values by identifier; return their SQL, and the columns that they read."""
     chosen = {name: value for name, value in values.items() if name in identifiers}
     inputs = Identifiers().union(*(inputs for _sql, inputs in chosen.values()))
     return {name: sql for name, (sql, _inputs) in chosen.items()}, inputs
 
 
 class ComputeNode(Node):
-    """Further columns: each with its SQL and what that uses. `fields` are those of the answer."""
+    """Adds columns: each with its SQL, and the columns that it reads. `fields` are the columns of the
+    result."""
 
     def __init__(self, rows: Node, fields: Fields, values: Values) -> None:
         self._rows, self._values, self.fields = rows, values, fields
@@ -141,7 +142,7 @@ class ComputeNode(Node):
 
 
 class ProjectNode(Node):
-    """Other names, another order or fewer of the same columns, or another order of the rows."""
+    """Renames, reorders or drops columns, or sorts the rows."""
 
     def __init__(self, rows: Node, fields: Fields, order: Order | None = None) -> None:
         self._rows, self.fields = rows, fields
@@ -154,7 +155,7 @@ class ProjectNode(Node):
 
 
 class GroupNode(Node):
-    """A row for each combination of `keys`, in their order; `values` are each of many rows."""
+    """One row for each combination of `keys`, sorted by them; `values` are aggregates."""
 
     def __init__(self, rows: Node, fields: Fields, keys: Sequence[str], values: Values) -> None:
         self._rows, self._keys, self._values, self.fields = rows, keys, values, fields
@@ -174,7 +175,8 @@ class GroupNode(Node):
 
 
 class UnnestNode(Node):
-    """Each row once for each item of its lists, `values`, all of one length; `rank` numbers the items."""
+    """Repeats each row once per item of its lists, `values`, which have equal lengths; `rank` numbers the
+    items."""
 
     def __init__(self, rows: Node, fields: Fields, values: Values, rank: str) -> None:
         self._rows, self._values, self._rank, self.fields = rows, values, rank, fields
@@ -189,8 +191,8 @@ class UnnestNode(Node):
 
 
 class JoinNode(Node):
-    """Rows of two sides whose keys are equal; `keys` are pairs of columns. `left.order` tells rows that have
-    no left side by nulls."""
+    """Combines rows of two sides with equal keys; `keys` are pairs of columns. Rows without a left side have
+    nulls in `left.order`."""
 
     def __init__(
         self, left: Node, right: Node, fields: Fields, keys: Sequence[tuple[exp.Expr, exp.Expr]], how: str
@@ -214,7 +216,7 @@ class JoinNode(Node):
 
 
 class LimitNode(Node):
-    """The first rows in an order, from some row on."""
+    """The first `count` rows in an order, from row `offset` on."""
 
     def __init__(
         self, rows: Node, count: int | None, offset: int, by: Sequence[exp.Expr] | None = None
@@ -237,8 +239,8 @@ class LimitNode(Node):
 
 
 class SharedNode(Node):
-    """Rows that several queries begin with, read once: within those they are selected from a name, and what
-    is needed of them is noted. A query of one part alone reads them itself."""
+    """Rows that several queries start from, read once. Inside those queries they are selected by name, and
+    the columns needed are recorded. A query of a single part reads the rows directly."""
 
     def __init__(self, rows: Node, name: str) -> None:
         self._rows, self._name = rows, name
@@ -251,17 +253,17 @@ class SharedNode(Node):
         return exp.select("*", copy=False).from_(exp.Table(this=quoted(self._name)), copy=False)
 
     def name(self, context: QueryContext) -> None:
-        """What is built from here on selects the rows from their name."""
+        """Make everything built from now on select the rows by their name."""
         context.shared[self._name] = Identifiers()
 
     def read_into(self, query: exp.Select, context: QueryContext) -> exp.Select:
-        """The query with the rows under their name."""
+        """Add the rows, under their name, to the query."""
         rows = self._rows.query(context.shared.pop(self._name), context)
         return query.with_(quoted(self._name), as_=rows, materialized=True)
 
 
 class FacetNode(Node):
-    """One row with the whole answer of each of several queries, as a list of its rows."""
+    """One row with the whole answers of several queries, each as a list of rows."""
 
     def __init__(self, shared: SharedNode, fields: Fields, parts: Sequence[Node]) -> None:
         self._shared, self._parts, self.fields = shared, parts, fields
@@ -284,7 +286,8 @@ class FacetNode(Node):
         return self._shared.read_into(query, context)
 
     def _packed_rows(self, part: Node, identifier: str, context: QueryContext) -> exp.Subquery:
-        """One row: all rows of a part. As a scalar subquery DuckDB 2.0 fails where a full join is in it."""
+        """One row with a list of all rows of a part. DuckDB 2.0 fails on a scalar subquery that contains a
+        full join."""
         identifiers = Identifiers(field.identifier for field in part.fields.all)
         rows_value: exp.Expr = func("row", *(column(field.identifier) for field in part.fields.all))
         if part.order:
@@ -296,7 +299,8 @@ class FacetNode(Node):
 
 
 def sample_node(rows: Node, count: int, seed: int) -> Node:
-    """Ordered by a hash of what tells the rows apart, the first ones are any rows, and always the same."""
+    """The first rows, sorted by a hash of the columns that identify rows: a random sample that stays the
+    same."""
     columns = [column(rank.identifier) for rank in rows.order]
     return LimitNode(
         rows, count, 0, [func("hash", number(seed), *columns), *(rank.sql for rank in rows.order)]
@@ -304,7 +308,8 @@ def sample_node(rows: Node, count: int, seed: int) -> Node:
 
 
 def select_answer(node: Node, context: QueryContext) -> exp.Select:
-    """The columns of the answer, in its order; null where it has none, for SQL has no such rows."""
+    """Select the columns of the answer, in order; null if there are none, since SQL has no rows without
+    columns."""
     columns: list[exp.Expr] = [column(field.identifier) for field in node.fields.all]
     columns = columns or [exp.Null()]
     identifiers = Identifiers(field.identifier for field in node.fields.all)
@@ -324,7 +329,7 @@ def select_count(node: Node, context: QueryContext) -> exp.Select:
 
 
 class Compiling(Protocol):
-    """What a step needs of the query that it is part of."""
+    """The operations that steps need from the compiler of their query."""
 
     job: Job
 
@@ -338,12 +343,12 @@ class Compiling(Protocol):
 
 
 class ScanNode(Node):
-    """The rows of a dataset that meet `where`; `number` tells the datasets of one query apart."""
+    """The rows of a dataset that meet `where`; `number` distinguishes the datasets of a query."""
 
     def __init__(
         self, snapshot: Snapshot, number: int, where: tuple[Filter, ...] = (), by_id: bool = False
     ) -> None:
-        """`by_id`: rows are told by a table's `_id`, which stays when positions change."""
+        """`by_id` identifies rows by a table's `_id`, which stays the same when positions change."""
         self.snapshot, self._number, self.where, self._by_id = snapshot, number, where, by_id
         fields = [Field(c.name, c.type, self._identifier(c), c.note) for c in snapshot.columns]
         self.fields = Fields(snapshot.name, tuple(fields))
@@ -375,13 +380,14 @@ class ScanNode(Node):
         return query.where(to_sql(self._bound(), {c.name: identifier(c) for c in columns}), copy=False)
 
     def _stored_columns(self, columns: Sequence[Column], context: QueryContext) -> exp.Subquery:
-        """Of a large file, statistics may tell a filter more than memory does."""
+        """The stored columns. For a large file, a filter may gain more from statistics than from decoded
+        columns."""
         from_memory = context.grouping and (not self.where or is_cacheable(self.snapshot))
         decodings = context.decodings if from_memory else None
         return relation(self.snapshot, columns, context.cursor, job=context.job, decodings=decodings)
 
     def _by_index(self, columns: Sequence[Column], context: QueryContext) -> exp.Subquery | None:
-        """The rows that meet `where`, if an index names few."""
+        """The rows that meet `where`, if an index finds them and they are few."""
         if not self.where:
             context.strategies.append(READ_WHOLE)
             return None
@@ -392,7 +398,8 @@ class ScanNode(Node):
         return relation_at(self.snapshot, search.run(context.job).positions, columns, context.cursor)
 
     def _value(self, one: Column) -> exp.Expr:
-        """Lists of a fixed size as lists: DuckDB 2.0 fails on null among its arrays in a list of rows."""
+        """A column's value. Fixed-size lists become lists: DuckDB 2.0 fails on nulls among arrays in a list
+        of rows."""
         value = without_statistics(self.snapshot, one)
         return cast_to(value, one.type) if holds(one.type, is_.is_fixed_size_list) else value
 

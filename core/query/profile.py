@@ -1,4 +1,4 @@
-"""What a column holds, at a glance: how many, how different, how much, and how it is spread."""
+"""The profile of a column: counts, distinct values, extremes and distribution."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from lamella.core.scan.snapshot import Snapshot, snapshot_of_rows
 
 TOP_VALUES = 10
 WIDE = 500
-"""From so many columns on, those that are needed are read by themselves."""
+"""From this many columns on, only the needed columns are read first."""
 KEPT_BYTES = 8 << 20
 _BYTES_A_PROFILE = 8 << 10
 
 
 @dataclass(frozen=True)
 class Histogram:
-    """`counts[i]` values lie from `edges[i]` up to before `edges[i + 1]`; the last bin has its upper edge
-    too, and may be narrower. NaN and the infinities lie outside."""
+    """A histogram: `counts[i]` values lie from `edges[i]` up to, but not including, `edges[i + 1]`. The last
+    bin includes its upper edge, and may be narrower. NaN and infinities are in no bin."""
 
     edges: tuple[Any, ...]
     counts: tuple[int, ...]
@@ -36,7 +36,8 @@ class Histogram:
 
 @dataclass(frozen=True)
 class Lengths:
-    """Of texts in characters, of binary values in bytes, of lists in items. `empty` have none."""
+    """The lengths of texts in characters, of binary values in bytes, or of lists in items. `empty` is the
+    number of empty values."""
 
     min: int
     mean: float
@@ -46,16 +47,17 @@ class Lengths:
 
 @dataclass(frozen=True)
 class ColumnProfile:
-    """A column of the rows that meet a condition. Values are Python's, as `get` gives them.
+    """The profile of a column over the rows that meet a condition. Values are Python's, as `get` returns
+    them.
 
-    `approximate` says that `distinct` and `quantiles` are estimates, as they are of more than a million
-    values. NaN is counted in `nans` and `distinct`, and left out of everything else; quantiles and
-    histogram leave the infinities out too. Numbers and times have those two. There are no most frequent
-    values where it is estimated that most occur once, and none of numbers or times where there are very many
-    or all occur once. Texts and binary values of more than 4,096 bytes are counted, but are never among the
-    most frequent ones. Nested values have neither least nor greatest. Texts, lists and binary values that are
-    not all of one size have `lengths`, unless all are null. A quantile is a value of the column, the lower
-    one of two, where aggregates of numbers take what lies between them.
+    `approximate` means that `distinct` and `quantiles` are estimates, as for more than a million values. NaN
+    is counted in `nans` and `distinct`, and left out of everything else; quantiles and histogram also leave
+    out infinities. Only numbers and times have quantiles and a histogram. There are no most frequent values
+    if most values are estimated to be distinct, nor for numbers or times that are very many or all distinct.
+    Texts and binary values of more than 4,096 bytes are counted, but are never among the most frequent ones.
+    Nested values have no minimum or maximum. Texts, lists and binary values of varying size have `lengths`,
+    unless all are null. A quantile is always a value of the column, the lower one of two, whereas aggregates
+    interpolate numbers.
     """
 
     column: str
@@ -75,7 +77,7 @@ class ColumnProfile:
 
     @property
     def nbytes(self) -> int:
-        """About what keeping it takes."""
+        """The approximate memory that the profile takes."""
         values = (self.min, self.max, *(value for value, _ in self.top_values))
         return _BYTES_A_PROFILE + sum(len(v) for v in values if isinstance(v, (str, bytes)))
 
@@ -86,7 +88,7 @@ recent_profiles: LruCache[tuple[object, ...], ColumnProfile] = LruCache(KEPT_BYT
 def profile(
     snapshot: Snapshot, name: str, where: Filter | None = None, job: Job | None = None
 ) -> ColumnProfile:
-    """Of a column, or of a field inside one by its path; kept while the snapshot stays the same.
+    """The profile of a column, or of a field by its path; cached while the snapshot stays the same.
 
     Raises `UnknownColumn` and `BadFilter`.
     """
@@ -104,8 +106,8 @@ def profile(
 
 
 def _narrowed(snapshot: Snapshot, name: str, where: Filter | None, job: Job) -> Snapshot:
-    """Of a wide file the columns that are needed, in memory: each statement of DuckDB looks at all columns of
-    a file, which takes 0.3 s where there are ten thousand."""
+    """For a wide file, the needed columns in memory. Each statement in DuckDB goes through all columns of a
+    file, which takes 0.3 s for ten thousand."""
     names = list(dict.fromkeys([name, *(columns_read(where) if where is not None else ())]))
     is_wide = len(snapshot.columns) >= WIDE and snapshot.num_rows <= EXACT_ROWS
     if not is_wide or asks_words(where) or not all(each in snapshot.by_name for each in names):
@@ -114,10 +116,11 @@ def _narrowed(snapshot: Snapshot, name: str, where: Filter | None, job: Job) -> 
 
 
 def read_profile(values: ColumnValues, name: str) -> ColumnProfile:
-    """One statement finds extremes, one the spread between them, one the most frequent values. Blocks."""
+    """Measure the extremes in one statement, the distribution in another, the frequent values in a third.
+    Blocks."""
     figures = values.figures
     first = {**figures.counts, **figures.extremes, **figures.ends, **figures.mean, **figures.lengths}
-    if not values.has_sample_key:  # to an engine another statement is dearer than another figure
+    if not values.has_sample_key:  # for an engine, another statement costs more than another figure
         first |= figures.about_distinct
     one = values.measure(first)
     present, edges = one["present"], figures.edges(one)

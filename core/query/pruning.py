@@ -1,4 +1,4 @@
-"""Row groups that statistics rule out: none of their rows can meet a filter."""
+"""Pruning: row groups are skipped if their statistics rule out that any row meets a filter."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ _UNITS = {"milliseconds": "ms", "microseconds": "us", "nanoseconds": "ns"}
 
 @dataclass(frozen=True)
 class Extent:
-    """The least and the greatest value, None where they are not known; whether there may be nulls, values."""
+    """The least and the greatest value (None if unknown), and whether there may be nulls and non-null
+    values."""
 
     low: Any = None
     high: Any = None
@@ -42,7 +43,7 @@ UNKNOWN, ALL_NULL = Extent(), Extent(values=False)
 
 
 def extents_of(segment: FileSegment, column: Column) -> list[Extent]:
-    """Of a column, or of a field inside structs, by row group."""
+    """The extents of a column, or of a field inside structs, by row group."""
     footer = unchanged(segment)
     name = segment.names.get(column.key)
     if name is None:
@@ -53,7 +54,8 @@ def extents_of(segment: FileSegment, column: Column) -> list[Extent]:
 
 @lru_cache(4096)
 def _of_column(footer: Footer, name: str, path: tuple[str, ...], type_: pa.DataType) -> list[Extent]:
-    """By row group; unknown where the file holds another type, or one whose extremes are not exact."""
+    """The extents by row group; unknown if the file stores another type, or one whose extremes are not
+    exact."""
     groups = [footer.metadata.row_group(group) for group in range(footer.metadata.num_row_groups)]
     stored = type_at(footer.schema.field(name).type, path)
     if stored is None:
@@ -72,8 +74,8 @@ def _of_column(footer: Footer, name: str, path: tuple[str, ...], type_: pa.DataT
 
 
 def stated_extremes(snapshot: Snapshot, column: Column) -> tuple[float, float] | None:
-    """The least and the greatest value of a column of floats without nulls, as footers state them: they leave
-    out NaN, and may be wrong. None where the rows are not all in files, or footers do not say."""
+    """The least and the greatest value of a float column without nulls, according to the footers. These leave
+    out NaN, and may be wrong. None if some rows are not in files, or footers lack the values."""
     extremes = list[tuple[float, float]]()
     if len(snapshot.deleted) or changed_cells(snapshot, column) is not None:
         return None
@@ -100,8 +102,8 @@ def stated_extremes(snapshot: Snapshot, column: Column) -> tuple[float, float] |
 
 
 def _place(footer: Footer, path: tuple[str, ...]) -> int | None:
-    """Where the leaf is among the leaves; None where another has the same path, for names may hold points,
-    and where its statistics are of items of lists, not of rows."""
+    """The index of the leaf column with this path. None if another leaf has the same path (names may contain
+    dots), or if its statistics are about items of lists rather than rows."""
     schema, called = footer.metadata.schema, ".".join(path)
     places = [i for i in range(footer.metadata.num_columns) if schema.column(i).path == called]
     if len(places) != 1 or schema.column(places[0]).max_repetition_level:
@@ -110,7 +112,7 @@ def _place(footer: Footer, path: tuple[str, ...]) -> int | None:
 
 
 def _leaves(kind: pa.DataType, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    """The paths of the fields inside a struct that are not nested."""
+    """The paths of the non-nested fields inside a struct."""
     for field in kind:
         if is_.is_struct(field.type):
             yield from _leaves(field.type, (*path, field.name))
@@ -119,7 +121,8 @@ def _leaves(kind: pa.DataType, path: tuple[str, ...]) -> Iterator[tuple[str, ...
 
 
 def _some_has_no_null(group: pq.RowGroupMetaData, leaves: Sequence[int]) -> bool:
-    """Where a struct is null, each of its fields is counted as null."""
+    """Whether some leaf has no nulls, and hence the struct has none: where a struct is null, each of its
+    fields counts as null."""
     statistics = (group.column(leaf).statistics for leaf in leaves)
     return any(one is not None and one.has_null_count and one.null_count == 0 for one in statistics)
 
@@ -150,22 +153,23 @@ _NUMBERS = (int, float, Fraction)
 
 
 class NotInStatistics(Exception):
-    """Statistics do not answer this."""
+    """Raised if statistics cannot answer a test."""
 
 
 @dataclass(frozen=True)
 class Might:
-    """Whether a row group may hold rows that meet a condition, and rows that do not."""
+    """Whether a row group may contain rows that meet a condition, and rows that do not."""
 
     meet: bool = True
     fail: bool = True
 
 
 def may_meet(snapshot: Snapshot, bound: Filter) -> Callable[[Piece], bool]:
-    """Whether rows of a piece may meet the filter; those with pending cells of its columns always may."""
+    """Return a test of whether rows of a piece may meet the filter; always true for pieces with pending
+    changes in its columns."""
     columns = {column.name: column for column in project(snapshot, columns_read(bound))}
 
-    @lru_cache(1)  # the pieces of a file follow each other
+    @lru_cache(1)  # the pieces of a file are consecutive
     def extents(segment: FileSegment) -> dict[str, list[Extent]]:
         return {name: extents_of(segment, column) for name, column in columns.items()}
 
@@ -214,7 +218,7 @@ def _branch(node: Branch, parts: list[Might]) -> Might:
 
 
 class StatisticsOperand:
-    """A column of a row group by its statistics; `NotInStatistics` for all that they do not tell."""
+    """A column of a row group, by its statistics. Raises `NotInStatistics` for anything they do not cover."""
 
     def __init__(self, extent: Extent, type_: pa.DataType, made: dict[Any, Any]) -> None:
         self._extent, self._type, self._made = extent, type_, made
@@ -240,7 +244,7 @@ class StatisticsOperand:
         return made
 
     def one_of(self, values: Sequence[Any]) -> Might:
-        """Of many values those decide that lie within the extent: they are put in order once."""
+        """Only values within the extent matter; they are sorted once."""
         extent = self._extent
         if not extent.values or extent.low is None or not values:
             return Might(extent.values and bool(values))
@@ -254,7 +258,7 @@ class StatisticsOperand:
         return Might(meets, extent.nulls or not (meets and extent.low == extent.high))
 
     def _comparable_values(self, values: Sequence[Any]) -> Sequence[Any]:
-        """As statistics have them."""
+        """The values in the form that statistics have."""
         kinds = set(map(type, values))
         if all(issubclass(kind, str) for kind in kinds):
             return [value.encode() for value in values]
@@ -271,7 +275,7 @@ class StatisticsOperand:
         return Might(low[: len(start)] <= start <= high)
 
     def like(self, pattern: str) -> Might:
-        """By what the pattern begins with."""
+        """Test the fixed text at the start of the pattern."""
         place = next((i for i, char in enumerate(pattern) if char in ("%", "_", ESCAPE)), len(pattern))
         return self.starts_with(pattern[:place])
 
@@ -308,7 +312,7 @@ _COMPARED: dict[str, Callable[[Any, Any, Any], tuple[bool, bool]]] = {
     "gt": lambda low, high, v: (high > v, low > v),
     "gte": lambda low, high, v: (high >= v, low >= v),
 }
-"""Whether some value may, and whether all have to."""
+"""Whether some value may meet the comparison, and whether all must."""
 
 
 def _is_number(value: Any) -> bool:
@@ -320,5 +324,5 @@ def files_of(snapshot: Snapshot) -> list[FileSegment]:
 
 
 def row_groups_of(snapshot: Snapshot) -> int:
-    """How many row groups the snapshot's files have; parses the footers that were not read yet."""
+    """The number of row groups of the snapshot's files; parses footers that were not read before."""
     return sum(unchanged(file).metadata.num_row_groups for file in files_of(snapshot))

@@ -1,4 +1,5 @@
-"""A query of one dataset's rows, columns, filter, sort and limit, and its answer as a table or streamed."""
+"""Queries of one dataset that only filter, sort, choose columns and limit, with answers as tables or
+streams."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ from lamella.core.validation import count_of, names_of
 
 @dataclass(frozen=True)
 class ScanQuery:
-    """`columns=None` means all; an empty `sort` means the dataset's own order."""
+    """`columns=None` means all columns; an empty `sort` means the dataset's own order."""
 
     columns: tuple[str, ...] | None = None
     where: Filter | None = None
@@ -30,7 +31,7 @@ class ScanQuery:
 
 
 def as_scan(steps: Sequence[Step]) -> ScanQuery | None:
-    """The steps as one query of a dataset's rows; None where they are more than that."""
+    """The steps as one scan of a dataset; None if they need more than that."""
     where: list[Filter] = []
     keys: tuple[SortKey, ...] = ()
     rest = list(steps)
@@ -47,7 +48,7 @@ def as_scan(steps: Sequence[Step]) -> ScanQuery | None:
 
 
 def _take_columns_and_limit(rest: list[Step]) -> tuple[tuple[str, ...] | None, Limit]:
-    """The columns and the limit, which may come in either order, taken off the steps."""
+    """Remove the column choice and the limit, in either order, from the steps, and return them."""
     columns, limit = None, None
     while rest:
         step = rest[0]
@@ -62,7 +63,7 @@ def _take_columns_and_limit(rest: list[Step]) -> tuple[tuple[str, ...] | None, L
 
 
 def _by_last(keys: tuple[SortKey, ...], before: tuple[SortKey, ...]) -> tuple[SortKey, ...]:
-    """Sorted again, rows keep their earlier order where they are equal."""
+    """Combine sort keys: rows with equal new keys keep their earlier order."""
     named = {key.column for key in keys}
     return (*keys, *(key for key in before if key.column not in named))
 
@@ -80,7 +81,8 @@ def read_snapshot(
     offset: int = 0,
     job: Job | None = None,
 ) -> pa.Table:
-    """The rows that meet `where`, in the snapshot's own order unless sorted ("-name" descends)."""
+    """Read the rows that meet `where`, in the snapshot's own order unless sorted ("-name" sorts
+    descending)."""
     return read_scan(snapshot, scan_query_of(snapshot, columns, where, sort, limit, offset), job)
 
 
@@ -92,8 +94,8 @@ def scan_query_of(
     limit: int | None = None,
     offset: int = 0,
 ) -> ScanQuery:
-    """The arguments as a `ScanQuery`. Raises `UnknownColumn` for a key, `BadData` for a limit or offset that
-    counts no rows."""
+    """Convert the arguments to a `ScanQuery`. Raises `UnknownColumn` for a sort key, `BadData` for an invalid
+    limit or offset."""
     most = None if limit is None else count_of(limit, f"{snapshot.name}: limit")
     first = count_of(offset, f"{snapshot.name}: offset")
     named = None if columns is None else tuple(names_of(columns, f"{snapshot.name}: columns"))
@@ -102,7 +104,7 @@ def scan_query_of(
 
 
 def sort_keys(snapshot: Snapshot, names: Iterable[str] | None) -> tuple[SortKey, ...]:
-    """ "-name" descends, unless a column is called so."""
+    """ "-name" sorts descending, unless a column has that name."""
     known = {column.name for column in snapshot.columns}
     keys = tuple(
         SortKey(name) if name in known else SortKey(name.removeprefix("-"), name.startswith("-"))
@@ -119,7 +121,7 @@ def read_scan(
     flatten: bool = False,
     within: np.ndarray | None = None,
 ) -> pa.Table:
-    """The rows a query asks for. `within`: of these live positions, ascending, alone."""
+    """Read the answer of a query. `within` restricts it to these live positions, which ascend."""
     job, columns = job or Job(), project(snapshot, query.columns, flatten)
     positions = find_scan_rows(snapshot, query, job, within)
     if positions is not None:
@@ -133,7 +135,7 @@ def read_scan(
 def find_scan_rows(
     snapshot: Snapshot, query: ScanQuery, job: Job, within: np.ndarray | None = None
 ) -> np.ndarray | None:
-    """Positions of the rows of the answer, in order; None where all rows are asked for as they come."""
+    """Positions of the rows of the answer, in order; None if all rows are read in their own order."""
     if query.where is None and not query.sort and within is None:
         return None
     stop = None if query.limit is None else query.offset + query.limit
@@ -147,7 +149,7 @@ def stream_scan(
     flatten: bool = False,
     within: np.ndarray | None = None,
 ) -> pa.RecordBatchReader:
-    """The same in bounded memory, but for eight bytes for each row that a filter or a sort finds."""
+    """Stream the answer, in bounded memory except for eight bytes per row that a filter or sort finds."""
     job, columns = job or Job(), project(snapshot, query.columns, flatten)
     if query.where is None and not query.sort and within is None:
         return stream_columns(snapshot, columns, job)

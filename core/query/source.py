@@ -1,4 +1,5 @@
-"""What a query reads: the protocol that datasets fulfil, so that queries know neither files nor stores."""
+"""Sources of queries: the protocols that datasets implement, so that queries depend on neither files nor
+stores."""
 
 from __future__ import annotations
 
@@ -17,9 +18,9 @@ if TYPE_CHECKING:
     from lamella.core.query.fields import Fields
 
 Keys = tuple[tuple[str, ...], tuple[str, ...]]
-"""The columns of one source, and those of another that equal them."""
+"""Key columns of one source, and the corresponding ones of another."""
 When = int | str | dt.datetime
-"""A version of a table: its number, its name, or a time at which it was the newest."""
+"""A version of a table: its number, its name, or a time at which it was the current one."""
 
 
 class Source(Protocol):
@@ -38,16 +39,16 @@ class Source(Protocol):
 
 @runtime_checkable
 class Fillable(Protocol):
-    """Rows that come in while somebody reads: those of a file with a cache."""
+    """Rows that arrive while they are being read: those of a file with a cache."""
 
     def fill(self, job: Job) -> None:
-        """Make every row reachable: `snapshot().complete` is true afterwards."""
+        """Read every row; afterwards `snapshot().complete` is true."""
         ...
 
 
 @runtime_checkable
 class Versioned(Protocol):
-    """Rows that have versions, and follow changes."""
+    """Rows that change, and have versions."""
 
     def as_of(self, when: When) -> Source:
         """The rows as they were. Raises `StoreProblem` for a version that has expired."""
@@ -56,7 +57,7 @@ class Versioned(Protocol):
 
 @runtime_checkable
 class Pinned(Protocol):
-    """Rows that stay at a version."""
+    """Rows that stay at one version."""
 
     @property
     def pinned_version(self) -> int: ...
@@ -64,21 +65,21 @@ class Pinned(Protocol):
 
 @runtime_checkable
 class Computed(Protocol):
-    """Rows of which a statement computes some columns."""
+    """Rows with columns that a statement computes."""
 
     @property
     def figures(self) -> frozenset[str]:
-        """The names of those that are averages or the like: their last digits mean nothing."""
+        """The names of columns with averages and the like, whose last digits are insignificant."""
         ...
 
 
 class Engine(Protocol):
-    """What answers queries of rows that lie elsewhere: it computes there, and answers alone travel. All of it
-    blocks, and is stopped by cancelling the job."""
+    """Answers queries of remote rows: it computes on the server, and only answers are transferred. All
+    methods block, and stop when the job is cancelled."""
 
     @property
     def title(self) -> str:
-        """What people call it, with where it is."""
+        """The name that is shown, with the location."""
         ...
 
     def schema(self, query: Question, job: Job) -> pa.Schema: ...
@@ -90,25 +91,25 @@ class Engine(Protocol):
     def count(self, query: Question, job: Job) -> int: ...
 
     def fetch(self, query: Question, job: Job, before: Fetched | None = None) -> Fetched:
-        """The answer as rows that lie here, as far as a limit goes; with the rows that were fetched `before`,
-        so many rows further."""
+        """Fetch the rows of the answer, up to a limit; given the rows fetched `before`, fetch as many
+        more."""
         ...
 
     def figure_rows(self, query: Question, job: Job) -> FigureRows:
-        """The rows of the answer, for statements that compute figures of all of them there."""
+        """The rows of the answer, for statements that compute figures of all of them on the server."""
         ...
 
 
 class FigureRows(Protocol):
-    """Rows that charts, cards and profiles are computed of, by statements in DuckDB's dialect. Used by one
-    thread, as long as it is open."""
+    """Rows from which charts, cards and profiles are computed, by statements in DuckDB's dialect. Used by one
+    thread, while it is open."""
 
     @property
     def fields(self) -> Fields: ...
 
     @property
     def token(self) -> Hashable:
-        """The same for the same rows; None where nobody can tell whether they changed."""
+        """Equal for equal rows; None if it is unknown whether they changed."""
         ...
 
     @property
@@ -118,33 +119,33 @@ class FigureRows(Protocol):
 
     @property
     def sample_key(self) -> str | None:
-        """The identifier of a column by whose hash rows are chosen for estimates; None where the engine has
-        estimates of its own."""
+        """The identifier of the column whose hash selects rows for estimates; None if the engine has its own
+        estimates."""
         ...
 
     def stated_extremes(self, name: str) -> tuple[float, float, int] | None:
-        """The least and the greatest value of a column of floats that has no nulls, as files state them, and
-        how many rows there are: NaN is left out of these. None where nothing states them."""
+        """The least and the greatest value of a float column without nulls, as the files state them, leaving
+        out NaN, and the number of rows. None if the files do not state them."""
         ...
 
     def relation(self, identifiers: frozenset[str]) -> str:
-        """A SELECT of at least the columns of these identifiers."""
+        """A SELECT with at least the columns of these identifiers."""
         ...
 
     def read(self, statement: str, types: Mapping[str, pa.DataType]) -> pa.Table:
-        """The answer of a statement over `relation`; `types` are those of the columns that it names itself.
-        Raises `BadSql` for what the engine's dialect lacks."""
+        """Run a statement over `relation`; `types` are those of its named columns. Raises `BadSql` for what
+        the engine's dialect lacks."""
         ...
 
     def constants(self, name: str, values: pa.ChunkedArray) -> str:
-        """An expression of a list of these values; `name` tells several lists apart."""
+        """An expression for the list of these values; `name` distinguishes several lists."""
         ...
 
 
 @dataclass(frozen=True)
 class Fetched:
-    """`total` is how many rows the answer has; `snapshot` holds the first of them, or all. `token` is the
-    same as long as the answer is; `bookmark` is where its engine goes on."""
+    """Fetched rows of an answer. `total` is the number of rows in the answer; `snapshot` has the first of
+    them, or all. `token` is the same as long as the answer is; `bookmark` is where the engine continues."""
 
     snapshot: Snapshot
     total: int
@@ -158,7 +159,7 @@ class Fetched:
 
 
 class Question(Protocol):
-    """A query, as engines take it."""
+    """A query in the form that engines take."""
 
     @property
     def pipeline(self) -> Any: ...
@@ -169,16 +170,17 @@ class Question(Protocol):
 
 @runtime_checkable
 class Remote(Protocol):
-    """A source whose rows lie elsewhere; a snapshot of it has the columns alone.
+    """A source whose rows are on a server; its snapshot has only the columns.
 
-    It has no other members, as each `isinstance` reads them all: the name of a table is in its catalog."""
+    This protocol has no other members, since each `isinstance` would evaluate them: a table's name requires
+    its catalog."""
 
     @property
     def engine(self) -> Engine: ...
 
 
 def engine_of(query: Question) -> Engine | None:
-    """The one that has to answer the query; None for rows that are here."""
+    """The engine that must answer the query; None for local rows."""
     for name in query.pipeline.sources():
         source = query.sources[name]
         if isinstance(source, Remote):
@@ -187,7 +189,7 @@ def engine_of(query: Question) -> Engine | None:
 
 
 class SourceStore(Protocol):
-    """What a table of a store knows the others by."""
+    """A store, as its tables use it to find one another."""
 
     @property
     def relations(self) -> Any: ...
@@ -205,7 +207,7 @@ class StoreTable(Protocol):
 
 @dataclass(frozen=True)
 class SnapshotSource:
-    """The rows of a snapshot, to be queried."""
+    """The rows of a snapshot as a source."""
 
     frozen: Snapshot
 
@@ -222,12 +224,13 @@ class SnapshotSource:
 
 
 def whole_snapshot(source: Source, job: Job) -> Snapshot:
-    """All rows, frozen: what is not reachable yet is read first. Raises `BadQuery` for those elsewhere."""
+    """A snapshot of all rows; rows that have not arrived yet are read first. Raises `BadQuery` for remote
+    rows."""
     if isinstance(source, Remote):
         raise BadQuery(
-            f"'{source.name}' lies on {source.engine.title}, and cannot be read here as a whole",
-            "Its rows stay there, and answers alone travel",
-            "Ask for it as a query, or export it and open the file",
+            f"'{source.name}' is on {source.engine.title}, and cannot be read here as a whole",
+            "Its rows stay on the server; only answers are transferred",
+            "Query it, or export it and open the file",
         )
     snapshot = source.snapshot()
     if not snapshot.complete and isinstance(source, Fillable):
@@ -237,13 +240,13 @@ def whole_snapshot(source: Source, job: Job) -> Snapshot:
 
 
 def sibling(source: Source, name: str) -> Source | None:
-    """Another table of the same store; None where there is no store. Raises `UnknownTable`."""
+    """Another table of the same store; None if there is no store. Raises `UnknownTable`."""
     return source.store[name] if isinstance(source, StoreTable) else None
 
 
 def related_keys(source: Source, other: Source, relation: str | None) -> Keys | None:
-    """The keys of the relation between two tables of one store, by its name where several lead there; None
-    for what cannot be related. Raises `StoreProblem` where no relation leads there."""
+    """The keys of the relation between two tables of one store, which `relation` names if there are several;
+    None if the sources cannot be related. Raises `StoreProblem` if there is no such relation."""
     if (
         not (isinstance(source, StoreTable) and isinstance(other, StoreTable))
         or source.store is not other.store
@@ -256,7 +259,7 @@ def related_keys(source: Source, other: Source, relation: str | None) -> Keys | 
 def merge_sources(
     ours: Mapping[str, Source], theirs: Mapping[str, Source]
 ) -> tuple[dict[str, Source], dict[str, str]]:
-    """The datasets of both, and what each of `theirs` is called among them."""
+    """Merge the datasets of both; return them with the names that `theirs` have among them."""
     sources, names = dict(ours), {}
     for name, dataset in theirs.items():
         called, number = name, 2

@@ -1,4 +1,4 @@
-"""The clauses of a SELECT, as the steps that say the same."""
+"""Converts the clauses of a SELECT to equivalent steps."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ Find = Callable[[str], Source]
 
 
 def steps_of(text: str, find: Find) -> Query | None:
-    """The query that a statement is in steps, None where they do not say it. What it asks for is not looked
-    up in DuckDB, so it may be a statement that fails there."""
+    """The query that a statement expresses, as steps; None if steps cannot express it. DuckDB does not check
+    the statement, so it may be one that fails there."""
     try:
         return _from_tree(text, find)
     except (OtherSql, LamellaError, sqlglot.errors.SqlglotError, RecursionError):
@@ -64,8 +64,8 @@ def _from_tree(text: str, find: Find) -> Query:
 
 @dataclass
 class _Rows:
-    """The rows of a SELECT as far as it was read. `column_names` are the columns by the table and the name
-    that the statement has for them."""
+    """The rows of a SELECT as read so far. `column_names` maps the table and name used in the statement to
+    column names."""
 
     pipeline: Pipeline
     column_names: dict[tuple[str, str], str] = field(default_factory=dict)
@@ -126,7 +126,7 @@ class _Reader:
         return rows
 
     def _table(self, tree: exp.Expr, ctes: Mapping[str, Pipeline]) -> tuple[str, Pipeline]:
-        """What the statement calls it, and its rows."""
+        """The name of a table in the statement, and its rows."""
         if isinstance(tree, exp.Subquery):
             return tree.alias.casefold(), self.pipeline(tree.this, ctes)
         if not isinstance(tree, exp.Table) or not isinstance(tree.this, exp.Identifier):
@@ -142,7 +142,7 @@ class _Reader:
         return alias, Pipeline(source.name)
 
     def _join(self, tree: exp.Join, rows: _Rows, ctes: Mapping[str, Pipeline]) -> None:
-        """Where both sides have columns of one name, these are told apart by their tables alone."""
+        """Read a join. Columns with the same name on both sides are distinguished only by their tables."""
         only(tree, {"this", "side", "kind", "on", "using"})
         how = _HOWS.get((tree.side.upper(), tree.kind.upper()))
         if how is None or bool(tree.args.get("on")) == bool(tree.args.get("using")):
@@ -167,7 +167,7 @@ class _Reader:
                 rows.column_names[alias, name.casefold()] = name
         if tree.args.get("using"):
             return
-        rows.column_names["*", ""] = ""  # all columns of both sides would have the keys twice
+        rows.column_names["*", ""] = ""  # "*" would have the keys of both sides
 
     def _pairs(
         self, tree: exp.Join, rows: _Rows, alias: str, theirs: Sequence[str]
@@ -257,7 +257,7 @@ class _Reader:
             rows.then(Select(tuple(names)))
 
     def _keys(self, tree: exp.Select, scope: Scope) -> list[exp.Expr]:
-        """What is grouped by, as it stands in the list of columns."""
+        """The expressions to group by, as written in the list of columns."""
         group, items = tree.args.get("group"), _items(tree)
         plain = [value for _name, value in items if not value.find(exp.AggFunc)]
         if tree.args.get("distinct"):
@@ -327,7 +327,7 @@ def _items(tree: exp.Select) -> list[tuple[str, exp.Expr]]:
 
 
 def _item_name(item: exp.Expr) -> str:
-    """What DuckDB calls it."""
+    """The name that DuckDB gives the column."""
     if isinstance(item, exp.Alias | exp.Column) and item.alias_or_name:
         return str(item.alias_or_name)
     if isinstance(item, exp.Count) and isinstance(item.this, exp.Star):
@@ -340,7 +340,7 @@ def _item_name(item: exp.Expr) -> str:
 
 
 def _item_of(tree: exp.Expr, items: Sequence[tuple[str, exp.Expr]], scope: Scope) -> exp.Expr:
-    """The column that a number, or the alias of a computed one, means."""
+    """The column that a number, or the alias of a computed column, refers to."""
     if isinstance(tree, exp.Literal) and tree.is_int and 1 <= int(tree.this) <= len(items):
         return items[int(tree.this) - 1][1]
     if isinstance(tree, exp.Column) and not tree.table and not scope.knows(tree):
@@ -351,7 +351,7 @@ def _item_of(tree: exp.Expr, items: Sequence[tuple[str, exp.Expr]], scope: Scope
 
 
 def _by_names(tree: exp.Expr, items: Sequence[tuple[str, exp.Expr]]) -> exp.Expr:
-    """A condition on groups with the names of aggregates in place of these."""
+    """Replace aggregates in a condition on groups by their names."""
 
     def by_name(node: exp.Expr) -> exp.Expr:
         if isinstance(node, exp.AggFunc | exp.Filter):
@@ -365,7 +365,7 @@ def _by_names(tree: exp.Expr, items: Sequence[tuple[str, exp.Expr]]) -> exp.Expr
 
 
 def _select_list(tree: exp.Select, scope: Scope) -> tuple[list[str], dict[str, exp.Expr]]:
-    """The names of the answer, and what is computed for some of them."""
+    """The names of the answer's columns, and the expressions of computed ones."""
     names: list[str] = []
     items: dict[str, exp.Expr] = {}
     for item in tree.expressions:
@@ -421,7 +421,7 @@ def _sort_keys(
 
 
 def _without_own_order(keys: tuple[SortKey, ...], grouped: Sequence[str]) -> tuple[SortKey, ...]:
-    """Groups come in the order of their keys: what asks for that alone goes."""
+    """Remove trailing sort keys that match the order in which groups come anyway, that of their keys."""
     for kept in range(len(keys) + 1):
         sorted_by = {key.column for key in keys[:kept]}
         implied = tuple(SortKey(name) for name in grouped if name not in sorted_by)

@@ -1,4 +1,4 @@
-"""Conditions, values and aggregates of SQL that was parsed, as filters, expressions and aggregates."""
+"""Converts conditions, values and aggregates of parsed SQL to filters, expressions and aggregates."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from lamella.core.query.steps import Aggregate
 
 
 class OtherSql(Exception):
-    """SQL that steps do not say; whoever meets it keeps the statement as it is."""
+    """SQL that steps cannot express; callers then keep the statement as it is."""
 
 
 def extras(tree: exp.Expr, known: set[str]) -> list[str]:
@@ -43,7 +43,7 @@ def bare(tree: exp.Expr) -> exp.Expr:
 
 
 def canonical(tree: exp.Expr) -> str:
-    """The same text for what differs in parentheses, quotes and the case of names alone."""
+    """Text that is equal for expressions that differ only in parentheses, quotes and the case of names."""
 
     def plain(node: exp.Expr) -> exp.Expr:
         if isinstance(node, exp.Paren):
@@ -57,7 +57,7 @@ def canonical(tree: exp.Expr) -> str:
 
 @dataclass(frozen=True)
 class Scope:
-    """The columns that can be named."""
+    """The columns that a statement can refer to."""
 
     fields: Fields
     column_names: Mapping[tuple[str, str], str]
@@ -90,7 +90,7 @@ class Scope:
 
     @cached_property
     def _columns_by_name(self) -> dict[str, set[str | None]]:
-        """What a name without a table may mean."""
+        """The columns that a name without a table may refer to."""
         result: dict[str, set[str | None]] = {}
         for (_table, key), name in self.column_names.items():
             result.setdefault(key, set()).add(name)
@@ -98,7 +98,7 @@ class Scope:
 
 
 def literal_of(tree: exp.Expr) -> Any:
-    """The value that is written out. Raises `OtherSql` for anything else."""
+    """The value of a literal. Raises `OtherSql` for anything else."""
     tree = bare(tree)
     if isinstance(tree, exp.Neg) and isinstance(tree.this, exp.Literal) and not tree.this.is_string:
         return -number(tree.this.this)
@@ -144,7 +144,7 @@ _COMPARISONS: dict[type[exp.Expr], tuple[str, str]] = {
     exp.GT: ("gt", "lte"),
     exp.GTE: ("gte", "lt"),
 }
-"""The operator, and the one that is met where SQL says false."""
+"""The operator, and the operator that is true where the comparison is false in SQL."""
 _MIRRORED = {"lt": "gt", "gt": "lt", "lte": "gte", "gte": "lte"}
 _ARGUMENTS: dict[type[exp.Expr], set[str]] = {
     exp.Column: {"this", "table"},
@@ -153,7 +153,7 @@ _ARGUMENTS: dict[type[exp.Expr], set[str]] = {
     exp.Like: {"this", "expression", "negate"},
     exp.ILike: {"this", "expression", "negate"},
 }
-"""What of SQL's conditions is looked at: with anything else they mean something else."""
+"""The arguments of SQL's conditions that are understood; others would change the meaning."""
 _INCLUDE_NULL = frozenset({"ne", "nin", "not_contains", "not_between"})
 _OPPOSITE = {"in": "nin", "contains": "not_contains", "between": "not_between", "eq": "ne"}
 _FUNCTIONS: dict[type[exp.Expr], str] = {
@@ -165,8 +165,9 @@ _FUNCTIONS: dict[type[exp.Expr], str] = {
 
 
 class Conditions:
-    """SQL's conditions are true, false or null, filters met or not: `when_true` gives the filter of the rows
-    where a condition is true, `when_false` that of the rows where it is false."""
+    """Converts conditions to filters. SQL's conditions are true, false or null; filters are met or not.
+    `when_true` returns the filter for the rows where a condition is true, `when_false` for those where it is
+    false."""
 
     def __init__(self, scope: Scope) -> None:
         self._scope = scope
@@ -252,7 +253,7 @@ class Conditions:
         return all_of([result, Predicate(name, "not_null"), Predicate(other, "not_null")])
 
     def _single(self, tree: exp.Expr) -> Predicate:
-        """Conditions that are null where the column is."""
+        """Read a condition that is null where its column is null."""
         if isinstance(tree, exp.In):
             values = tuple(literal_of(one) for one in tree.expressions)
             return self._bound(Predicate(self._scope.name(bare(tree.this)), "in", values))
@@ -288,7 +289,8 @@ class Conditions:
         return test if positive else _without_null(_opposite(test), test.column)
 
     def _bound(self, test: Predicate) -> Predicate:
-        """What SQL compares in another way than a filter, such as numbers of four bytes, or does not."""
+        """Check a predicate. Raises `OtherSql` for types that SQL compares differently from filters, such as
+        32-bit floats."""
         kind = self._scope.fields[test.column].type
         if pa.types.is_float32(kind) or pa.types.is_float16(kind) or pa.types.is_duration(kind):
             raise OtherSql
@@ -308,7 +310,7 @@ def _text(tree: exp.Expr) -> str:
 
 
 def _flat(tree: exp.Expr, kind: type[exp.Connector]) -> list[exp.Expr]:
-    """What one connector joins, unless parentheses keep it together."""
+    """The operands of nested connectors of one kind, unless parentheses separate them."""
     result: list[exp.Expr] = []
     waiting = [tree]
     while waiting:
@@ -321,7 +323,7 @@ def _flat(tree: exp.Expr, kind: type[exp.Connector]) -> list[exp.Expr]:
 
 
 def _connective(kind: type[And] | type[Or], parts: list[Filter]) -> Filter:
-    """With what stands between two ends as one condition."""
+    """Join conditions; a lower and an upper bound of one column become a single condition."""
     parts = [one for part in parts for one in (part.children if isinstance(part, kind) else (part,))]
     if kind is And:
         parts = _ranges(parts)
@@ -345,7 +347,7 @@ def _ranges(parts: list[Filter]) -> list[Filter]:
 
 
 def _coalesce_operand(tree: exp.Coalesce) -> exp.Expr:
-    """A condition that is false where it would be null."""
+    """The condition in `coalesce(condition, false)`."""
     others = tree.expressions
     if len(others) != 1 or not isinstance(others[0], exp.Boolean) or others[0].this is not False:
         raise OtherSql
@@ -386,7 +388,7 @@ _TWO: dict[type[exp.Expr], str] = {
 
 
 class ComputedValues:
-    """SQL's expressions as ours, where ours are written as the same SQL."""
+    """Converts SQL's expressions to our own, if ours are written as the same SQL."""
 
     def __init__(self, scope: Scope) -> None:
         self._scope = scope
@@ -473,7 +475,7 @@ class AggregateCalls:
         self._scope = scope
 
     def read(self, tree: exp.Expr) -> Aggregate:
-        """A sum may be cast to the type that it has here."""
+        """Read an aggregate; a sum may be cast to the type that sums have here."""
         tree = bare(tree)
         if isinstance(tree, exp.Cast) and isinstance(bare(tree.this), exp.Sum | exp.Filter):
             result = self.read(tree.this)

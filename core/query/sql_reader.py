@@ -1,4 +1,4 @@
-"""SQL, or JSON, that somebody pastes, as a query again. It is parsed, and nothing of it runs."""
+"""Converts SQL or JSON that a user pastes to a query. It is parsed, and nothing of it runs."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from lamella.core.query.sql_clauses import Find, steps_of
 from lamella.core.query.steps import Pipeline
 
 LONGEST_NOTE = 1_000_000
-"""Characters of steps below a statement."""
+"""The maximum number of characters of the steps below a statement."""
 _NOTE = re.compile(rf"\n{re.escape(STEPS_NOTE)}(\{{[^\n]*\}})\s*$")
 
 
 def from_text(text: str, find: Find) -> Query:
-    """The query that was copied as JSON or as SQL, or a SELECT of one's own. `find` gives the dataset of a
-    name. Raises `BadQuery` or `BadSql` for anything else; nothing of it runs."""
+    """The query in text that was copied as JSON or as SQL, or in a SELECT that a user wrote. `find` returns
+    the dataset with a given name. Raises `BadQuery` or `BadSql` for anything else; nothing runs."""
     if isinstance(text, str) and text.lstrip().startswith("{"):
         try:
             saved = json.loads(text)
         except (ValueError, RecursionError) as error:
-            raise BadQuery("the text is not a query", f"It begins as JSON does: {error}") from error
+            raise BadQuery("the text is not a query", f"It starts like JSON: {error}") from error
         return Query.of(saved, find)
     return from_sql(text, find)
 
 
 def from_sql(text: str, find: Find) -> Query:
-    """What `core.query.pipeline_sql` writes becomes its steps again, and so do simple SELECTs that people
-    write; any other SELECT is one step of SQL on the first dataset that it names.
+    """Convert a SELECT. Statements that `core.query.pipeline_sql` wrote become their steps again, and so do
+    simple SELECTs; any other SELECT becomes one SQL step on the first dataset that it names.
 
-    Raises `BadSql` for anything but one SELECT, and for one that does not fit the datasets; `UnknownTable`
-    and what else `find` raises.
+    Raises `BadSql` for anything but one SELECT, and for one that does not fit the datasets; also
+    `UnknownTable` and whatever else `find` raises.
     """
     if not isinstance(text, str):
         raise BadSql("a statement is text")
@@ -52,7 +52,7 @@ def from_sql(text: str, find: Find) -> Query:
 
 
 def _from_note(text: str, find: Find) -> Query | None:
-    """The steps below a statement, if they are what it says."""
+    """The steps below a statement, if they match it."""
     note = _NOTE.search(text)
     if note is None or len(note[1]) > LONGEST_NOTE:
         return None
@@ -68,7 +68,7 @@ def _from_note(text: str, find: Find) -> Query | None:
 def _as_step(text: str, find: Find) -> Query:
     named = tables_named(text)
     if not named:
-        raise BadSql("the statement names no dataset", fix="Write SELECT … FROM and the name of one")
+        raise BadSql("the statement names no dataset", fix="Write SELECT … FROM and the name of a dataset")
     first = find(named[0])
     step, others = sql_step(text, named[0], find)
     return Query({first.name: first, **others}, Pipeline(first.name, (step,)))

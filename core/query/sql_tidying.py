@@ -1,4 +1,5 @@
-"""SQL that was made for an engine, as somebody would write it: with fewer casts, parentheses and quotes."""
+"""Simplifies SQL that was generated for an engine: fewer casts, parentheses and quotes, as people write
+it."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ _PARTS = {
 
 
 def identifier(name: str) -> str:
-    """In double quotes where SQL needs them."""
+    """Quote a name if SQL needs quotes."""
     plain = name.isascii() and name.isidentifier() and name.casefold() not in _keywords()
     return name if plain else '"' + name.replace('"', '""') + '"'
 
@@ -46,8 +47,8 @@ def tidy(
     connection: duckdb.DuckDBPyConnection,
     kind: pa.DataType | None = None,
 ) -> str:
-    """The same with fewer casts and parentheses; types are asked of DuckDB. With a `kind`, that of the answer
-    stays."""
+    """Simplify SQL, removing casts and parentheses; DuckDB provides the types. If `kind` is given, the type
+    of the result does not change."""
     plain = expression.sql("duckdb")
     try:
         tree = sqlglot.parse_one(plain, dialect="duckdb")
@@ -64,7 +65,7 @@ def tidy(
 
 
 class _Oracle:
-    """Which type DuckDB gives to SQL over columns of these types; None where it gives none."""
+    """Returns the type that DuckDB gives SQL over these columns; None if it cannot."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, fields: Fields) -> None:
         self._connection, self._fields = connection, fields
@@ -108,12 +109,12 @@ class _Tidying:
         return tree if rule is None else rule(self, tree)
 
     def cast(self, tree: exp.Expr) -> exp.Expr:
-        """One that changes no type goes."""
+        """Remove a cast that does not change the type."""
         inner, kind = tree.this, self._oracle.type_of(tree)
         return inner if kind is not None and self._oracle.type_of(inner) == kind else tree
 
     def arithmetic(self, tree: exp.Expr) -> exp.Expr:
-        """A whole number takes the type of what it meets by itself."""
+        """Remove a cast of a whole number that takes the same type from the other operand anyway."""
         kind = self._oracle.type_of(tree)
         for side in ("this", "expression"):
             bare = _bare_number(tree.args[side])
@@ -130,7 +131,7 @@ class _Tidying:
         return tree.this if bare is not None and bare.sql() not in ("0", "-0") else tree
 
     def case(self, tree: exp.Expr) -> exp.Expr:
-        """A condition that is never null needs to be no case in another case."""
+        """Simplify a case: conditions need no coalesce, and a case of true and false becomes one."""
         for one in tree.args["ifs"]:
             if isinstance(one.this, exp.Coalesce) and _is(one.this.expressions, False):
                 one.set("this", one.this.this)
@@ -149,7 +150,7 @@ class _Tidying:
         return exp.Count(this=exp.Star()) if tree.this == exp.Literal.number(1) else tree
 
     def coalesce(self, tree: exp.Expr) -> exp.Expr:
-        """What is never null needs no coalesce."""
+        """Remove a coalesce around what is never null."""
         inner = tree.this
         known = isinstance(inner, exp.Is) or (isinstance(inner, exp.Not) and isinstance(inner.this, exp.Is))
         known = known or (isinstance(inner, exp.Coalesce) and _is(inner.expressions, False))
@@ -201,11 +202,13 @@ def _quote(name: str) -> str:
 
 
 def sql_fields(fields: Fields) -> Fields:
-    """Known by the names that people know them by. Raises `BadQuery` for names that SQL has not."""
+    """The columns, identified by their own names. Raises `BadQuery` for names that SQL cannot have."""
     names = fields.names
     refuse_alike(names, f"{fields.place}: two columns")
     if any(not name or "\0" in name for name in names):
-        raise BadQuery(f"{fields.place}: SQL has no name for a column", "It is empty", "Rename the column")
+        raise BadQuery(
+            f"{fields.place}: SQL has no name for a column", "The name is empty", "Rename the column"
+        )
     return Fields(fields.place, tuple(replace(one, identifier=one.name) for one in fields.all), trusted=True)
 
 
@@ -215,7 +218,7 @@ def refuse_alike(names: Sequence[str], what: str) -> None:
         if name.casefold() in first:
             raise BadQuery(
                 f"{what} are called '{first[name.casefold()]}' and '{name}'",
-                "SQL does not tell upper from lower case in names",
+                "SQL does not distinguish upper and lower case in names",
                 "Rename one of them",
             )
         first[name.casefold()] = name

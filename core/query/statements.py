@@ -1,6 +1,5 @@
-"""Queries of one dataset as the SQL that was written for them, kept for as long as its snapshot is: to write
-it anew takes about as long as to group a hundred thousand rows by it.
-"""
+"""Caches the SQL of queries of one dataset as long as its snapshot lives: writing it again takes about as
+long as grouping a hundred thousand rows."""
 
 from __future__ import annotations
 
@@ -29,13 +28,13 @@ _lock = threading.Lock()
 
 
 def can_be_cached(pipeline: Pipeline) -> bool:
-    """Whether its SQL may be kept for pipelines equal to it. Nothing computed is among them: to Python 1, 1.0
-    and True are equal, though what is computed with them is not."""
+    """Whether the SQL may be reused for equal pipelines. Computed values exclude this: 1, 1.0 and True are
+    equal in Python, but compute different values."""
     return all(map(_is_plain, pipeline.steps))
 
 
 def read(pipeline: Pipeline, snapshot: Snapshot, job: Job) -> pa.Table:
-    """The answer of one that `is_kept`."""
+    """Read the answer of a pipeline that `can_be_cached`."""
     statement = _cached_statement(pipeline, snapshot)
     if statement is not None:
         for file in files_of(snapshot):
@@ -62,7 +61,7 @@ def _is_of_a_column(aggregate: Aggregate) -> bool:
 
 
 def _cached_statement(pipeline: Pipeline, snapshot: Snapshot) -> Statement | None:
-    """None also where an index may have come to serve it."""
+    """The cached statement; None if an index may now be of use."""
     if snapshot.indexes is not None and snapshot.indexes.any_sorted and _is_filtered(pipeline):
         return None
     with _lock:

@@ -1,4 +1,4 @@
-"""The steps of a query, as immutable plain data: each makes other rows of the rows before it."""
+"""The steps of a query, as immutable plain data. Each step turns the rows before it into other rows."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Aggregate:
-    """`function` is an id of the table in `core.query.functions.aggregates`; `where` asks of the rows before
-    they are grouped which of them count."""
+    """`function` is an id in the table of `core.query.functions.aggregates`. `where` selects which rows of
+    each group are aggregated."""
 
     function: str
     value: Expression | None = None
@@ -39,25 +39,26 @@ class Where:
 
 @dataclass(frozen=True)
 class Compute:
-    """Further columns. One that is called like a column before it takes its place."""
+    """Adds columns. A new column replaces an existing one of the same name."""
 
     values: Values
 
 
 @dataclass(frozen=True)
 class Select:
-    """These columns alone, in this order; fields inside structs are named by their path."""
+    """Only these columns, in this order; fields inside structs are named by their path."""
 
     columns: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Group:
-    """A row for each combination of the keys' values, null being one of them, in their order. Without keys
-    it is one row, even of no rows. `having` asks of the answer's own columns.
+    """One row for each combination of key values (null counts as a value), sorted by the keys. Without keys
+    there is one row, even if there are no rows to group. `having` filters the answer by its own columns.
 
-    `totals` shows the aggregates of all rows below the groups, and `subtotals` the groups under those by the
-    first keys alone. They change nothing in the answer: `core.query.group_levels` computes both beside it.
+    `totals` shows the aggregates of all rows below the groups. `subtotals` shows the groups by the leading
+    keys, with the others nested under them. Neither changes the answer: `core.query.group_levels` computes
+    both beside it.
     """
 
     keys: tuple[str, ...]
@@ -69,14 +70,14 @@ class Group:
 
 @dataclass(frozen=True)
 class Sort:
-    """Rows that are equal in the keys stay in the order they had."""
+    """Rows with equal keys keep their order."""
 
     keys: tuple[SortKey, ...]
 
 
 @dataclass(frozen=True)
 class Limit:
-    """At most `count` rows, all for None, from row `offset` on."""
+    """At most `count` rows (all if None), starting at row `offset`."""
 
     count: int | None
     offset: int = 0
@@ -84,8 +85,8 @@ class Limit:
 
 @dataclass(frozen=True)
 class Sample:
-    """So many rows, each as likely as every other, in the order they had. The same rows and seed give the
-    same sample."""
+    """`count` rows, each equally likely to be chosen, in their original order. The same rows and seed give
+    the same sample."""
 
     count: int
     seed: int
@@ -93,9 +94,9 @@ class Sample:
 
 @dataclass(frozen=True)
 class Pivot:
-    """A row for each combination of the keys' values, and a column for each value of `column` and aggregate:
-    called like the value, with the aggregate's name where there are several. `values` of None are all
-    that are there."""
+    """One row for each combination of key values, and one column for each value of `column` and each
+    aggregate. A column is named after the value, followed by the aggregate's name if there are several. If
+    `values` is None, all values that occur get a column."""
 
     keys: tuple[str, ...]
     column: str
@@ -105,7 +106,7 @@ class Pivot:
 
 @dataclass(frozen=True)
 class Unpivot:
-    """Each row once for each of the columns, which are replaced by two: what it was called and its value."""
+    """Repeats each row once per column, and replaces the columns by two: the column's name and its value."""
 
     columns: tuple[str, ...]
     name: str = "name"
@@ -114,8 +115,8 @@ class Unpivot:
 
 @dataclass(frozen=True)
 class Unwind:
-    """Each row once for each item of its list, which takes the list's place. `keep_empty`: rows with an
-    empty list or none stay, with null."""
+    """Repeats each row once per item of its list, which the item replaces. With `keep_empty`, rows whose list
+    is empty or null stay, with null."""
 
     column: str
     keep_empty: bool = False
@@ -123,9 +124,9 @@ class Unwind:
 
 @dataclass(frozen=True)
 class Buckets:
-    """Groups by ranges of a column: from `low` to below `high`, the last one with `high`. `edges` are the
-    ends of the ranges, or how many ranges of one width there are from the least value to the greatest, with
-    which the last one ends. What lies outside comes in a range without a `low` or a `high`, null in one
+    """Groups by ranges of a column. Each range includes `low` and excludes `high`; the last one includes
+    both. `edges` are the bounds of the ranges, or the number of equally wide ranges between the least and the
+    greatest value. Values outside fall into a range without `low` or without `high`, and nulls into one
     without both."""
 
     column: str
@@ -135,18 +136,19 @@ class Buckets:
 
 @dataclass(frozen=True)
 class Facets:
-    """One row with a list of rows for each of several queries of the same rows, which are read once."""
+    """One row that holds the answers of several queries of the same rows, each as a list. The rows are read
+    once."""
 
     queries: tuple[tuple[str, tuple[Step, ...]], ...]
 
 
 @dataclass(frozen=True)
 class Join:
-    """Rows together with those of another query whose keys are equal; null equals nothing.
+    """Combines rows with those of another query that have equal keys; null equals nothing.
 
-    Where a key is called the same on both sides there is one column of it. Other columns of the right side
-    whose names are taken get the `suffix`. `how`: "semi" and "anti" are the rows that have a partner, and
-    those that have none.
+    A key with the same name on both sides becomes one column. Other columns of the right side whose names are
+    taken get the `suffix`. For `how`, "semi" keeps the rows that have a partner, and "anti" those that have
+    none.
     """
 
     other: Pipeline
@@ -158,8 +160,9 @@ class Join:
 
 @dataclass(frozen=True)
 class Sql:
-    """The answer of one SELECT, which knows the rows before it as `rows`, and other datasets by the names in
-    `tables`: pairs of the name in the text and the name of the source. It reads these, and no files."""
+    """The answer of one SELECT. The text refers to the rows before it as `rows`, and to other datasets by the
+    names in `tables`: pairs of the name in the text and the name of the source. It can read only these, no
+    files."""
 
     text: str
     rows: str
@@ -186,13 +189,13 @@ Step = (
 
 @dataclass(frozen=True)
 class Pipeline:
-    """`source` is the name of a dataset; the steps follow each other."""
+    """Steps applied in order to the dataset named `source`."""
 
     source: str
     steps: tuple[Step, ...] = ()
 
     def sources(self) -> tuple[str, ...]:
-        """The names of all datasets, those of joins among them, each once."""
+        """The names of all datasets, including joined ones, each once."""
         return tuple(dict.fromkeys([self.source, *_joined(self.steps)]))
 
 
@@ -208,7 +211,7 @@ def _joined(steps: Iterable[Step]) -> Iterator[str]:
 
 
 def rename_sources(pipeline: Pipeline, names: Mapping[str, str]) -> Pipeline:
-    """The same query of datasets that are called otherwise."""
+    """The same query, with its datasets renamed."""
     return Pipeline(names[pipeline.source], rename_in_steps(pipeline.steps, names))
 
 

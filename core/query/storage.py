@@ -1,4 +1,4 @@
-"""How the rows of a snapshot are stored: files, row groups and columns as footers tell of them, and which row
+"""The storage of a snapshot's rows: files, row groups and columns as footers describe them, and which row
 groups a filter skips."""
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from lamella.core.scan.read import pieces
 from lamella.core.scan.snapshot import Column, FileSegment, Snapshot
 
 MOST_CHUNKS = 200_000
-"""Chunks of columns that are looked at; of more, those of the first files."""
+"""The maximum number of column chunks that are examined, starting with the first files."""
 _LEVELS = frozenset({"RLE", "BIT_PACKED"})
-"""Encodings that every column with nulls has besides its own."""
+"""Encodings that every column with nulls uses besides its own."""
 
 
 @dataclass(frozen=True)
@@ -36,9 +36,9 @@ class StoredFile:
 
 @dataclass
 class StoredColumn:
-    """`bytes` on disk and `raw_bytes` before the codec, of so many `chunks`. `low` and `high` are the least
-    and the greatest value by statistics, where every chunk `has_extremes`; `nulls` is None where one does not
-    say how many it has."""
+    """A column's storage: its size on disk (`bytes`) and uncompressed (`raw_bytes`), in `chunks` chunks.
+    `low` and `high` are the extremes by statistics, valid if all chunks have them (`has_extremes`); `nulls`
+    is None if some chunk does not state its count."""
 
     name: str
     type: str
@@ -74,8 +74,8 @@ class StoredColumn:
 
 @dataclass(frozen=True)
 class StoredGroup:
-    """A row group of a file, the first one 0. `is_read` is whether it may hold rows that meet the filter, and
-    `extents` say of the filter's columns why."""
+    """A row group of a file, numbered from 0. `is_read` is whether it may contain rows that meet the filter,
+    and `extents` are the extents of the filter's columns."""
 
     file: str
     number: int
@@ -87,8 +87,8 @@ class StoredGroup:
 
 @dataclass(frozen=True)
 class Storage:
-    """`memory_rows` are in no file yet, `deleted` rows in files that are no longer live. `is_partial`: sizes
-    of columns are those in the first files alone, since there are many."""
+    """`memory_rows` are not in a file yet; `deleted` counts rows in files that are no longer live.
+    `is_partial` means that the sizes of columns cover only the first of many files."""
 
     rows: int
     memory_rows: int
@@ -105,12 +105,12 @@ class Storage:
 
     @property
     def skipped(self) -> int:
-        """Row groups that the filter does not need."""
+        """The number of row groups that the filter skips."""
         return sum(not group.is_read for group in self.groups)
 
 
 def read_storage(snapshot: Snapshot, where: Filter | None, job: Job) -> Storage:
-    """What the footers say. Blocks. Raises `FileProblem` for a file that changed."""
+    """Read the storage from the footers. Blocks. Raises `FileProblem` for a file that changed."""
     segments = files_of(snapshot)
     in_files = sum(segment.num_rows for segment in segments)
     columns = {c.key: StoredColumn(c.name, str(c.type), note=c.note) for c in snapshot.columns}
@@ -132,7 +132,7 @@ def read_storage(snapshot: Snapshot, where: Filter | None, job: Job) -> Storage:
 
 
 def read_groups(snapshot: Snapshot, where: Filter | None, job: Job) -> Iterator[StoredGroup]:
-    """The row groups in their order, and which of them a filter skips."""
+    """The row groups in order, and whether a filter skips them."""
     bound = None if where is None else bind(where, snapshot.schema, snapshot.name)
     needed = None if bound is None else may_meet(snapshot, bound)
     names = [] if bound is None else sorted(columns_read(bound))
@@ -160,7 +160,7 @@ def _file(segment: FileSegment, footer: Footer) -> StoredFile:
 
 
 def _add_chunks(segment: FileSegment, footer: Footer, columns: Mapping[int, StoredColumn], job: Job) -> None:
-    """Leaves of a nested column are part of it."""
+    """Add up column chunks; the leaves of a nested column count towards it."""
     keys = {name: key for key, name in segment.names.items() if key in columns}
     metadata = footer.metadata
     places = [_top(metadata.schema.column(place).path, keys) for place in range(metadata.num_columns)]
@@ -173,7 +173,7 @@ def _add_chunks(segment: FileSegment, footer: Footer, columns: Mapping[int, Stor
 
 
 def _top(path: str, keys: Mapping[str, int]) -> int | None:
-    """The column that a leaf is of; names may hold dots themselves."""
+    """The column that a leaf belongs to; names may contain dots."""
     if path in keys:
         return keys[path]
     name = max((name for name in keys if path.startswith(f"{name}.")), key=len, default=None)
@@ -186,13 +186,13 @@ def _extents(group: pq.RowGroupMetaData, segment: FileSegment, columns: Sequence
         place = next((i for i in range(group.num_columns) if group.column(i).path_in_schema == name), None)
         statistics = None if place is None else group.column(place).statistics
         if statistics is None or not statistics.has_min_max:
-            yield f"{column.name}: extent not known"
+            yield f"{column.name}: extent unknown"
         else:
             yield f"{column.name}: {statistics.min} to {statistics.max}"
 
 
 def _metadata(footer: Footer) -> dict[str, str]:
-    """Arrow's own description of the schema says nothing that the columns do not."""
+    """The file's metadata, without Arrow's schema, which says no more than the columns."""
     noted = footer.metadata.metadata or {}
     return {
         key.decode(errors="replace"): value.decode(errors="replace")

@@ -39,14 +39,14 @@ DECODED_CELLS = 8_000_000
 def fetch(
     snapshot: Snapshot, positions: np.ndarray, columns: Sequence[Column], job: Job | None = None
 ) -> pa.Table:
-    """The rows at these live positions, in the order given."""
+    """Read the rows at these live positions, in the given order."""
     if _decoding_pays(snapshot, positions, columns):
         return take_rows(snapshot, positions, columns)
     return _joined(snapshot, positions, columns, job)
 
 
 def fetch_next(snapshot: Snapshot, offset: int, count: int, columns: Sequence[Column]) -> pa.Table:
-    """`count` live rows in the snapshot's own order from live row `offset` on; fewer at the end."""
+    """Read `count` live rows in the snapshot's own order from live row `offset` on; fewer at the end."""
     numbers = np.arange(offset, max(offset, min(offset + count, snapshot.num_rows)))
     positions = live_positions(snapshot, numbers)
     if _decoding_pays(snapshot, positions, columns):
@@ -79,9 +79,9 @@ def _joined(
 
 
 class View:
-    """The rows of a snapshot that meet a query, in its order. Making one runs the query.
+    """The rows of a snapshot that answer a query, in its order. Construction runs the query.
 
-    `page` may be called from any thread, and at the same time from several.
+    `page` may be called from several threads at once.
     """
 
     def __init__(self, snapshot: Snapshot, query: ScanQuery | None = None, job: Job | None = None) -> None:
@@ -104,41 +104,41 @@ class View:
 
     @property
     def is_whole(self) -> bool:
-        """Whether it has all rows, in their own order."""
+        """Whether the view has all rows, in their own order."""
         return self._positions is None
 
     @cached_property
     def schema(self) -> pa.Schema:
-        """The columns of every page, with what is noted of them."""
+        """The columns of every page, with their notes."""
         return pa.schema([column.field for column in project(self.snapshot, self.query.columns)])
 
     def page(self, offset: int, count: int, columns: list[str] | None = None) -> pa.Table:
-        """`count` rows from row `offset` of the answer, fewer at its end; any column may be named."""
+        """Read `count` rows from row `offset` of the answer, fewer at the end; any column may be named."""
         fields = project(self.snapshot, self.query.columns if columns is None else columns)
         if self._positions is None:
             return fetch_next(self.snapshot, offset, count, fields)
         return fetch(self.snapshot, np.asarray(self._positions[offset : offset + count]), fields)
 
     def positions(self, offset: int, count: int) -> np.ndarray:
-        """Where these rows of the answer stand in the snapshot."""
+        """The positions in the snapshot of these rows of the answer."""
         count = max(0, min(count, self.num_rows - offset))
         if self._positions is None:
             return live_positions(self.snapshot, np.arange(offset, offset + count))
         return np.asarray(self._positions[offset : offset + count])
 
     def followed(self, snapshot: Snapshot, inserted: int) -> View:
-        """The same rows in the same order, whether they still meet the query or not, as they are in a later
-        snapshot: without those that were deleted, and with the `inserted` ones behind them."""
+        """The same rows in the same order, whether or not they still meet the query, as they are in a later
+        snapshot: without deleted rows, and with the `inserted` ones at the end."""
         same_rows = copy.copy(self)
         same_rows.snapshot = snapshot
-        vars(same_rows).pop("schema", None)  # of the earlier snapshot
+        vars(same_rows).pop("schema", None)  # it belongs to the earlier snapshot
         if self._positions is None:
             return same_rows
         before = self.snapshot.num_positions
         if snapshot.num_positions == before + inserted:
             behind = np.arange(before, snapshot.num_positions)
             positions = np.concatenate([self._positions, behind])
-        else:  # files were written anew without rows that are deleted
+        else:  # files were rewritten without their deleted rows
             positions = self._found_again(snapshot)
         gone = (
             np.isin(positions, snapshot.deleted) if len(snapshot.deleted) else np.zeros(len(positions), bool)
@@ -147,7 +147,7 @@ class View:
         return same_rows
 
     def _found_again(self, snapshot: Snapshot) -> np.ndarray:
-        """Where the rows are by their `_id`, and behind them those that are newer than all there were."""
+        """Find the rows again by their `_id`, followed by rows newer than all earlier ones."""
         ids = ids_between(snapshot, 0, snapshot.num_positions)
         last = ids_between(self.snapshot, 0, self.snapshot.num_positions).max(initial=-1)
         own = to_numpy(self.page(0, self.num_rows, [ID]).column(0))
@@ -157,11 +157,11 @@ class View:
         return np.concatenate([places[known], np.flatnonzero(ids > last)])
 
     def close(self) -> None:
-        """Let go of the positions; the view answers nothing afterwards."""
+        """Release the positions; the view has no rows afterwards."""
         self._positions = np.empty(0, np.int64)
 
     def _find(self, job: Job | None) -> SearchResult | None:
-        """None where all rows come in their own order."""
+        """Find the rows; None if the view has all rows in their own order."""
         query = self.query
         if query.where is None and not query.sort:
             if query.limit is None and not query.offset:

@@ -33,10 +33,9 @@ from tests.slow_tests import examples
 RUNS = examples(15)
 REFUSED = (
     "as SQL",
-    "has no SQL",
     "SQL has no name",
-    "SQL is not written here",
-    "SQL does not tell upper from lower case",
+    "which SQL cannot use here",
+    "SQL does not distinguish upper and lower case",
 )
 
 

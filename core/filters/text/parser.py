@@ -111,7 +111,7 @@ def no_operator(text: str, subject: Token, token: Token) -> BadFilter:
 def no_connective(text: str, token: Token) -> BadFilter:
     """`token` stands behind a whole condition."""
     if token.word == ")":
-        return unreadable(text, token.start, token.stop, "No parenthesis is open that this one could close")
+        return unreadable(text, token.start, token.stop, "This closing parenthesis has no opening one")
     if token.word in _COMPARISONS:
         fix = "Join two comparisons: delay > 60 and delay < 90; or write: delay between 60 and 90"
         return unreadable(text, token.start, token.stop, "A condition compares once", fix)

@@ -1,4 +1,4 @@
-"""THE table of aggregates: what makes one value of many rows."""
+"""THE table of aggregates, which compute one value from many rows."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from lamella.core.query.steps import Aggregate
 
 @dataclass(frozen=True)
 class Input:
-    """What an aggregate is computed of. `rank` is one column that ascends in the rows' order, where there
-    is one; `order` is that order in any case."""
+    """The input of an aggregate. `rank` is a column that ascends in the order of the rows, if there is one;
+    `order` is that order in any case."""
 
     value: exp.Expr
     kind: pa.DataType
@@ -49,8 +49,8 @@ class Input:
 
 @dataclass(frozen=True)
 class AggregateFunction:
-    """`fits` and `result` are given the value's type; `ordered` says that the rows' order matters to it, and
-    `empty` what it is of no rows, where that is not null."""
+    """An aggregate. `fits` and `result` take the value's type; `ordered` means that the order of rows
+    matters, and `empty` gives the aggregate of no rows if that is not null."""
 
     id: str
     label: str
@@ -64,7 +64,7 @@ class AggregateFunction:
 
 
 def _numeric(kind: pa.DataType) -> bool:
-    """What can be added up; decimals of more than 38 digits cannot."""
+    """Whether values can be added up; decimals of more than 38 digits cannot."""
     plain = value_type(kind)
     return (
         kind_of(plain) in (Kind.INTEGER, Kind.FLOAT, Kind.BOOLEAN)
@@ -116,7 +116,7 @@ def _mean(kind: pa.DataType) -> pa.DataType:
 
 
 def _middle(kind: pa.DataType) -> pa.DataType:
-    """Numbers are interpolated; of anything else a value is taken."""
+    """Numbers are interpolated; for other types, one of the values is chosen."""
     return pa.float64() if _numeric(kind) else value_type(kind)
 
 
@@ -165,7 +165,7 @@ def _spread(name: str) -> Callable[[Input], exp.Expr]:
 
 
 def _mode(operand: Input) -> exp.Expr:
-    """Of values that are equally frequent the least, whichever thread finds it first."""
+    """The least of the most frequent values, so that the answer does not depend on threads."""
     return operand.call("mode", operand.value, order=operand.by_value)
 
 
@@ -224,16 +224,16 @@ _TABLE = (
 
 AGGREGATES: dict[str, AggregateFunction] = {function.id: function for function in _TABLE}
 ROWS = number(1)
-"""What is counted where rows are, not values."""
+"""The value that is counted when counting rows."""
 
 
 AggregateSql = tuple[pa.DataType, exp.Expr, Identifiers]
 
 
 def aggregate_sql(aggregate: Aggregate, rows: Node) -> AggregateSql:
-    """Its type, its SQL, and the columns that this uses.
+    """The aggregate's type, its SQL, and the columns that the SQL reads.
 
-    Raises `BadQuery` where it does not fit.
+    Raises `BadQuery` if it does not fit.
     """
     function = _function_named(aggregate, rows.fields.place)
     predicate, filter_inputs = None, Identifiers()

@@ -136,7 +136,7 @@ def _of_numbers(make: type[exp.Binary], one: Value, other: Value) -> Made:
 
 
 def _moved(one: Value, span: Value, make: type[exp.Binary]) -> Made:
-    """A time so much later or earlier, or two spans together."""
+    """A time moved by a duration, or the sum of two durations."""
     if is_.is_duration(one.type):
         kind = common_type([one.type, span.type])
         return _binary(make, cast_exactly(one, kind), cast_exactly(span, kind)), kind
@@ -151,7 +151,7 @@ def _moved(one: Value, span: Value, make: type[exp.Binary]) -> Made:
 
 
 def _day_moved(day: Value, span: Value, make: type[exp.Binary]) -> Made:
-    """By whole days it stays a day; otherwise it is a timestamp."""
+    """A date moved by whole days stays a date; otherwise it becomes a timestamp."""
     if isinstance(span.literal, dt.timedelta) and not span.literal % dt.timedelta(days=1):
         return _binary(make, day.sql, cast(number(span.literal.days), "INTEGER")), pa.date32()
     begun = pa.timestamp("ns" if span.type.unit == "ns" else "us")
@@ -170,7 +170,7 @@ def _ticks(value: Value, unit: str) -> exp.Expr:
 
 
 def _decimals(one: Value, other: Value) -> tuple[pa.Decimal128Type, pa.Decimal128Type] | None:
-    """Both as decimals, where one is a decimal and neither is a float; null counts as a whole number."""
+    """Both as decimals, if one is a decimal and neither is a float; null counts as a whole number."""
     if not any(is_.is_decimal(value.type) for value in (one, other)):
         return None
     a, b = (as_decimal(pa.int8() if is_.is_null(v.type) else v.type) for v in (one, other))
@@ -178,14 +178,14 @@ def _decimals(one: Value, other: Value) -> tuple[pa.Decimal128Type, pa.Decimal12
 
 
 def _wide(a: pa.Decimal128Type, b: pa.Decimal128Type) -> pa.Decimal128Type:
-    """For values of both, and one digit more."""
+    """A type for values of both, with one more digit."""
     scale = max(a.scale, b.scale)
     whole = max(a.precision - a.scale, b.precision - b.scale) + 1
     return pa.decimal128(min(MOST_DIGITS, whole + scale), scale)
 
 
 def _unscaled(value: Value, kind: pa.Decimal128Type, scale: int) -> exp.Expr:
-    """A decimal's digits as a whole number. DuckDB has no exact way to multiply the longest ones."""
+    """A decimal's digits as a whole number. DuckDB cannot multiply the longest ones exactly."""
     digits = cast(cast_to(value.sql, pa.decimal128(_room(kind, scale), scale)), "VARCHAR")
     return cast(func("replace", digits, text("."), text("")), "HUGEINT")
 
@@ -202,7 +202,7 @@ def _floor_of(one: exp.Expr, other: exp.Expr) -> exp.Expr:
 
 
 def _are_numbers(*values: Value) -> bool:
-    """Decimals of more than 38 digits are not computed with."""
+    """Whether all are numbers; decimals of more than 38 digits cannot be computed with."""
     return all(
         is_.is_null(v.type) or is_.is_floating(v.type) or as_decimal(v.type) is not None for v in values
     )
@@ -221,7 +221,7 @@ def _or_null(divisor: exp.Expr) -> exp.Expr:
 
 
 def _rounds(a: exp.Expr, b: exp.Expr) -> exp.Expr:
-    """Whether the quotient is less than zero and not whole: then rounding down is not cutting off."""
+    """Whether the quotient is negative and not whole: then rounding down differs from truncating."""
     left_over = exp.NEQ(this=_binary(exp.Mod, a, b), expression=number(0))
     signs = exp.NEQ(
         this=paren(exp.LT(this=a, expression=number(0))),
@@ -238,7 +238,7 @@ MOST_PLACES = 30
 
 
 def round_value(values: Sequence[Value]) -> Made:
-    """Halves away from zero, as DuckDB rounds doubles and decimals."""
+    """Round; halves go away from zero, as DuckDB rounds doubles and decimals."""
     digits = values[1].literal
     if isinstance(digits, bool) or not isinstance(digits, int) or abs(digits) > MOST_PLACES:
         return None
@@ -276,7 +276,8 @@ def power_of_e(values: Sequence[Value]) -> Made:
 
 
 def _exact(value: Value, make: Callable[[exp.Expr], exp.Expr], digits: int = 0) -> Made:
-    """Whole numbers and decimals stay exact; a decimal that is rounded may take one digit more."""
+    """Apply a function to a number. Whole numbers and decimals stay exact; rounding a decimal may add a
+    digit."""
     if not _is_number(value.type):
         return None
     if is_.is_integer(value.type):

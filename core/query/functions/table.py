@@ -1,4 +1,4 @@
-"""THE table of functions, and expressions made to fit columns by it."""
+"""THE table of functions, and the typing of expressions by it."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ Made = tuple[exp.Expr, pa.DataType] | None
 
 @dataclass(frozen=True)
 class Function:
-    """`make` gives the SQL and the type for values, or None where they do not fit: `takes` says what does.
+    """A function. `make` returns the SQL and the type for values, or None if they do not fit; `takes`
+    describes what fits.
 
-    It is called with at least `least` values, and at most `most`. One that chooses leaves values that it does
-    not take uncomputed.
+    It is called with `least` to `most` values. A function that `chooses` may leave values uncomputed.
     """
 
     id: str
@@ -39,7 +39,7 @@ class Function:
     chooses: bool = False
 
     def applied(self, values: Sequence[Value], place: str) -> Value:
-        """Raises `BadQuery`, which names what does not fit."""
+        """Apply the function. Raises `BadQuery`, which names what does not fit."""
         if not self.least <= len(values) <= self.most:
             raise BadQuery(f"{place}: '{self.id}' was given {len(values)} values", f"It takes {self.takes}")
         made = self.make(values) if self.chooses else common_subexpressions(values, self.make)
@@ -47,7 +47,7 @@ class Function:
             types = " and ".join(f"{value.said} ({value.type})" for value in values)
             raise BadQuery(f"{place}: '{self.id}' does not fit {types}", f"It takes {self.takes}")
         sql, kind = made
-        return Value(sql, kind, f"what '{self.id}' gives")
+        return Value(sql, kind, f"the result of '{self.id}'")
 
 
 _TWO_NUMBERS = "two numbers"
@@ -70,7 +70,7 @@ _TABLE = (
     Function("power", _TWO_NUMBERS, 2, 2, arithmetic.power),
     Function("negate", _NUMBER_OR_SPAN, 1, 1, arithmetic.negate),
     Function("abs", _NUMBER_OR_SPAN, 1, 1, arithmetic.absolute),
-    Function("round", "a number, and to how many digits", 2, 2, numbers.round_value),
+    Function("round", "a number and a number of digits", 2, 2, numbers.round_value),
     Function("floor", _NUMBER, 1, 1, numbers.floor),
     Function("ceil", _NUMBER, 1, 1, numbers.ceil),
     Function("sign", _NUMBER, 1, 1, numbers.sign),
@@ -82,7 +82,7 @@ _TABLE = (
     Function("lower", _TEXT, 1, 1, texts.simple("lower")),
     Function("trim", _TEXT, 1, 1, texts.trim),
     Function("length", "text, binary data or a list", 1, 1, texts.length),
-    Function("substring", "text, and where to begin and how many characters", 3, 3, texts.substring),
+    Function("substring", "text, a start and a number of characters", 3, 3, texts.substring),
     Function("replace", "three texts", 3, 3, texts.replace),
     Function("year", _DAY, 1, 1, times.part("year")),
     Function("quarter", _DAY, 1, 1, times.part("quarter")),
@@ -108,14 +108,15 @@ FUNCTIONS: dict[str, Function] = {function.id: function for function in _TABLE}
 
 @dataclass(frozen=True)
 class TypedExpression:
-    """`used` are the identifiers of the columns it is computed from."""
+    """`used` are the identifiers of the columns that the value is computed from."""
 
     value: Value
     used: frozenset[str]
 
 
 def type_expression(expression: Expression, fields: Fields, depth: int = 0) -> TypedExpression:
-    """Raises `UnknownColumn`, `BadQuery` for a function that does not fit, `BadFilter` for a condition."""
+    """Compile an expression. Raises `UnknownColumn`, `BadQuery` for a function that does not fit, `BadFilter`
+    for a condition."""
     if depth > DEEPEST:
         raise BadQuery(
             f"{fields.place}: a computed value nests calls more than {DEEPEST} deep",
@@ -134,7 +135,7 @@ def type_expression(expression: Expression, fields: Fields, depth: int = 0) -> T
 
 
 def condition(filter: Any, fields: Fields) -> tuple[exp.Expr, frozenset[str]]:
-    """A filter over the columns as SQL, which may be null, and the identifiers it uses."""
+    """Compile a filter to SQL, which may be null; return it with the identifiers that it uses."""
     bound = bind(filter, fields.schema, fields.place)
     used = {fields.at_path(name)[0].identifier for name in columns_of(bound)}
     return to_sql(bound, fields.identifiers, fields.trusted), frozenset(used)
@@ -162,5 +163,5 @@ def _call(expression: Call, fields: Fields, depth: int) -> TypedExpression:
 
 
 def columns_of(bound: Any) -> Iterator[str]:
-    """The columns, and paths, that a bound filter asks of."""
+    """The columns and paths that a bound filter reads."""
     yield from columns_read(bound)

@@ -1,4 +1,4 @@
-"""Functions of text, and what DuckDB leaves out of a text that it reads as another type."""
+"""Functions of text, and checks for what DuckDB drops from a text that it reads as another type."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WHITE_SPACE = " \t\n\r\v\f"
 
 
 def simple(name: str) -> Callable[[Sequence[Value]], Made]:
-    """A function of DuckDB's that makes one text of another."""
+    """A DuckDB function from text to text."""
 
     def compile_call(values: Sequence[Value]) -> Made:
         return (func(name, values[0].sql), pa.string()) if _is_text(values[0]) else None
@@ -61,15 +61,15 @@ def _is_count(value: Value) -> bool:
 
 
 _SHORT = r"^\s*[+-]?[0-9.]{1,16}[eE][+-]?[0-9]+\s*$"
-"""With an exponent, and of so few digits that a double tells them apart."""
+"""A number with an exponent, with few enough digits that a double represents it exactly."""
 _AHEAD = r":[0-9]{2}(\.[0-9]+)?\s*[+-][0-9:]*[1-9]"
-"""A time that tells how far it is from UTC."""
+"""A time with a non-zero offset from UTC."""
 _PLACES = {"s": 0, "ms": 3, "us": 6, "ns": 9}
 
 
 def left_out(text: exp.Expr, kind: pa.DataType, expression: exp.Expr) -> Iterator[exp.Expr]:
-    """Conditions, each true where the value `made` of the text is not all that it says; floats are the
-    nearest ones."""
+    """Conditions that are true if `expression`, the value read from the text, does not represent all of it.
+    Floats are the nearest ones."""
     if is_.is_integer(kind) or is_.is_decimal(kind):
         yield _rounded(text, kind.scale if is_.is_decimal(kind) else 0, expression)
     if is_.is_date(kind):

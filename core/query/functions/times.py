@@ -1,4 +1,4 @@
-"""Functions of dates, timestamps and times of day. Those with a time zone are seen in it."""
+"""Functions of dates, timestamps and times of day. Values with a time zone are taken in that zone."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _OF_CLOCKS = frozenset({"hour", "minute", "second"})
 
 
 def part(name: str) -> Callable[[Sequence[Value]], Made]:
-    """A part of a date or a time by DuckDB's name for it, as a whole number."""
+    """A part of a date or time, by DuckDB's name for it, as a whole number."""
 
     def compile_call(values: Sequence[Value]) -> Made:
         kind = values[0].type
@@ -34,7 +34,7 @@ def day(values: Sequence[Value]) -> Made:
 
 
 def truncate(values: Sequence[Value]) -> Made:
-    """Days stay days, timestamps stay timestamps of their unit and zone."""
+    """Truncate a date or timestamp. Dates stay dates; timestamps keep their unit and zone."""
     value, unit = values[0], values[1].literal
     if not _is_moment(value) or unit not in UNITS:
         return None
@@ -52,8 +52,8 @@ def truncate(values: Sequence[Value]) -> Made:
 
 
 def microseconds(value: exp.Expr, kind: pa.DataType) -> exp.Expr:
-    """Since 1970-01-01 UTC, or since midnight. DuckDB's own cast of nanoseconds rounds them up, into the next
-    year even."""
+    """Microseconds since 1970-01-01 UTC, or since midnight. DuckDB's own cast rounds nanoseconds up, even
+    into the next year."""
     if not is_fine(kind):
         return func("epoch_us", value)
     count, whole = func("epoch_ns", value), number(1000)
@@ -63,7 +63,7 @@ def microseconds(value: exp.Expr, kind: pa.DataType) -> exp.Expr:
 
 
 def is_fine(kind: pa.DataType) -> bool:
-    """Whether values count nanoseconds."""
+    """Whether values are in nanoseconds."""
     return bool((is_.is_timestamp(kind) or is_.is_time(kind)) and kind.unit == "ns")
 
 
@@ -72,7 +72,7 @@ def _is_moment(value: Value) -> bool:
 
 
 def _local(value: Value) -> exp.Expr:
-    """What clocks showed; DuckDB knows zones by name, but none by its distance from UTC."""
+    """The local time. DuckDB knows zones by name, but not by offset from UTC."""
     kind = value.type
     if not is_.is_timestamp(kind):
         return value.sql
@@ -95,7 +95,7 @@ def _at_zone(instant: exp.Expr, zone: str) -> exp.Expr:
 
 
 def _back(local: exp.Expr, zone: str | None) -> exp.Expr:
-    """The instant at which clocks showed it, the later one where they did twice."""
+    """The instant with this local time; the later one if there are two."""
     if zone is None:
         return local
     ahead = _ahead(zone)
@@ -106,15 +106,15 @@ def _back(local: exp.Expr, zone: str | None) -> exp.Expr:
 
 
 def _begin_of_clock(value: Value, begun: exp.Expr) -> exp.Expr:
-    """As long before the value as its clock tells, unless clocks were changed in between: then an hour that
-    comes twice is told apart."""
+    """Subtract the time passed since the start of the unit, which tells apart an hour that occurs twice; not
+    if clocks were changed in between."""
     passed = paren(exp.Sub(this=_local(value), expression=begun))
     before = paren(exp.Sub(this=_instant(value), expression=passed))
     return _if_seen(before, begun, value.type.tz)
 
 
 def _begin_of_day(begun: exp.Expr, zone: str) -> exp.Expr:
-    """By the clock of the day before where it shows that too: of two midnights the first."""
+    """The start of a day. If midnight occurs twice, the first one, using the offset of the day before."""
     day_before = paren(exp.Sub(this=_back(begun, zone), expression=func("to_hours", number(24))))
     ahead = paren(
         exp.Sub(this=_at_zone(day_before, zone), expression=func("timezone", text("UTC"), day_before))
@@ -124,7 +124,7 @@ def _begin_of_day(begun: exp.Expr, zone: str) -> exp.Expr:
 
 
 def _if_seen(instant: exp.Expr, local: exp.Expr, zone: str) -> exp.Expr:
-    """The instant, where clocks showed that at it."""
+    """The instant if it has this local time, otherwise the instant found from the local time."""
     return case(exp.EQ(this=_at_zone(instant, zone), expression=local), instant, _back(local, zone))
 
 
@@ -133,7 +133,7 @@ def _seconds(count: int) -> exp.Expr:
 
 
 def _ahead(zone: str) -> int | None:
-    """Seconds ahead of UTC, for a zone that is a distance and not a place."""
+    """Seconds ahead of UTC, for a zone that is an offset; None for a place."""
     zone_info = zone_named(zone)
     if isinstance(zone_info, dt.timezone):
         return round(zone_info.utcoffset(None).total_seconds())

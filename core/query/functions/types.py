@@ -1,4 +1,4 @@
-"""The one type that several values have together, and casts to it."""
+"""The common type of several values, and casts to it."""
 
 from __future__ import annotations
 
@@ -32,8 +32,9 @@ DIGITS_OF_A_DOUBLE = 15
 
 
 def common_type(kinds: Sequence[pa.DataType]) -> pa.DataType | None:
-    """Of values that stand in one column; None where there is none. Floats and other numbers become float64,
-    as far as `brought` finds that it holds them, whole numbers int64, decimals one with room for all."""
+    """The type of a column that holds values of all these types; None if there is none. Floats with other
+    numbers become float64, as far as `cast_exactly` finds that it can represent them; whole numbers int64;
+    decimals one with room for all."""
     known = list(dict.fromkeys(kind for kind in kinds if not is_.is_null(kind)))
     if len(known) <= 1:
         return known[0] if known else pa.null()
@@ -52,15 +53,16 @@ def common_type(kinds: Sequence[pa.DataType]) -> pa.DataType | None:
 
 
 def as_decimal(kind: pa.DataType) -> pa.Decimal128Type | None:
-    """The decimals that hold every value of a type of whole numbers or decimals, if there are any."""
+    """The decimal type that can represent every value of an integer or decimal type; None if there is
+    none."""
     if is_.is_integer(kind):
         return pa.decimal128({8: 3, 16: 5, 32: 10, 64: 20}[kind.bit_width], 0)
     return kind if is_.is_decimal(kind) and kind.precision <= MOST_DIGITS else None
 
 
 def in_common(values: Sequence[Value]) -> tuple[list[exp.Expr], pa.DataType] | None:
-    """Each value in the type they have together; constants are read as values of the others' type where
-    they can be: '2024-05-01' beside dates is a date."""
+    """Convert the values to their common type. Constants are read as the type of the others if possible: next
+    to dates, '2024-05-01' is a date."""
     others = common_type([value.type for value in values if not value.constant])
     if others is not None and not is_.is_null(others):
         read = [_read(value, others) for value in values]
@@ -71,7 +73,8 @@ def in_common(values: Sequence[Value]) -> tuple[list[exp.Expr], pa.DataType] | N
 
 
 def cast_exactly(value: Value, kind: pa.DataType) -> exp.Expr:
-    """The value in a type that holds it; a number that float64 would round ends the query."""
+    """Cast a value to a type that can represent it; a number that float64 would round makes the query
+    fail."""
     if is_.is_null(value.type):
         return cast_to(exp.Null(), kind)
     if value.type.equals(kind):
@@ -92,13 +95,13 @@ def _unrounded(value: Value, kind: pa.DataType) -> exp.Expr:
 
 
 def is_changed_by_cast(value: Value, cast: exp.Expr) -> exp.Expr:
-    """Whether a value is another one after a cast there and back."""
+    """Whether a cast and the cast back change the value."""
     back = try_cast(cast, sql_type(value.type) or "")
     return exp.NullSafeNEQ(this=back, expression=value.sql)
 
 
 def may_round(old: pa.DataType, new: pa.DataType) -> bool:
-    """Whether floats of the new type cannot tell all numbers of the old one apart."""
+    """Whether floats of the new type cannot represent all numbers of the old one."""
     if not is_.is_floating(new) or is_.is_floating(old):
         return False
     exact = as_decimal(old)
@@ -106,7 +109,7 @@ def may_round(old: pa.DataType, new: pa.DataType) -> bool:
 
 
 def or_error(value: Value, kind: pa.DataType, missed: exp.Expr, cast_sql: exp.Expr) -> exp.Expr:
-    """What was made of the value, unless it missed it: then the query ends."""
+    """The cast value; the query fails if `missed` is true."""
     message = func(
         "concat", text(f"'{kind}' cannot hold a value of {value.said}: "), cast(value.sql, "VARCHAR")
     )
@@ -180,7 +183,7 @@ def when(values: Sequence[Value]) -> Made:
 
 
 def as_type(values: Sequence[Value]) -> Made:
-    """A value that the other type cannot hold exactly ends the query."""
+    """Cast to another type; a value that it cannot represent exactly makes the query fail."""
     from lamella.core.arrow.types import type_named
 
     value, kind = values[0], type_named(values[1].literal)
@@ -198,7 +201,7 @@ def as_type(values: Sequence[Value]) -> Made:
 
 
 def _losses(value: Value, kind: pa.DataType, cast: exp.Expr) -> Iterator[exp.Expr]:
-    """Where DuckDB's cast may have rounded or left something out: whether it did."""
+    """Conditions for whether DuckDB's cast rounded the value or dropped a part of it."""
     if kind_of(kind) is Kind.TEXT:
         return
     if (is_.is_timestamp(kind) or is_.is_time(kind)) and kind.unit in ("s", "ms"):
@@ -211,7 +214,7 @@ def _losses(value: Value, kind: pa.DataType, cast: exp.Expr) -> Iterator[exp.Exp
 
 
 def _related(old: pa.DataType, new: pa.DataType) -> bool:
-    """Whether values of the one can be read as the other at all."""
+    """Whether values of one type can be read as the other at all."""
     families = {kind_of(old), kind_of(new)}
     plain = NUMBERS | {Kind.BOOLEAN}
     moments = {Kind.DATE, Kind.TIMESTAMP}
@@ -235,8 +238,9 @@ _EQUALS = (exp.EQ, exp.NEQ, exp.NullSafeEQ, exp.NullSafeNEQ, exp.In)
 
 
 def text_compared_as_number(statement: exp.Expr, tables: Mapping[str, Snapshot]) -> tuple[str, str] | None:
-    """The table and the column of the first such place: text is ordered otherwise, and DuckDB rounds it
-    before it compares it with a number."""
+    """The table and column of the first decimal of more than 38 digits that is used as a number. Such
+    decimals are text in DuckDB: text sorts differently, and is rounded before it is compared with a
+    number."""
     long = {
         (table, c.name.casefold()): (table, c.name)
         for table, snapshot in tables.items()

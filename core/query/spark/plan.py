@@ -237,8 +237,8 @@ class SparkCompiler(Compiler):
             if total_bytes > memory_limit():
                 raise NoRoom(
                     f"the answer takes more than the {memory_limit() >> 20:,} MB that a query may take",
-                    "It is handed over whole",
-                    "Ask for fewer rows or columns, or take it in batches()",
+                    "It is returned as a whole",
+                    "Ask for fewer rows or columns, or read it with batches()",
                 )
         if not node.fields.all:  # tables without columns lose their rows where they are joined
             rows = sum(piece.num_rows for piece in pieces)

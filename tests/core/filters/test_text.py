@@ -215,7 +215,7 @@ MISTAKES = [
     ("«1» < dep_delay", "a value, not a column"),
     ("dep_delay > 1 «<» 5", "dep|delay between"),
     ("«(»dep_delay > 1", "never closed"),
-    ("dep_delay > 1«)»", "No parenthesis is open"),
+    ("dep_delay > 1«)»", "This closing parenthesis has no opening one"),
     ("carrier in «'AA'»", r"Write \('AA'\)"),
     ("carrier in ('AA' «'UA'»)", "comma"),
     ("carrier in «(»'AA'", "never closed"),

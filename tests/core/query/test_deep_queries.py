@@ -53,7 +53,7 @@ def test_steps_build_on_each_other_up_to_a_limit(table):
 def test_a_caller_deep_in_calls_is_told_so(table):
     query = steps(table, 90)
     assert calls_away(300, query.count) == 3
-    with pytest.raises(BadQuery, match="deep in calls itself"):
+    with pytest.raises(BadQuery, match="deep in nested calls"):
         calls_away(700, query.count)
 
 

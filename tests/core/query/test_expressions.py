@@ -176,7 +176,7 @@ def test_truncating_tells_an_hour_that_comes_twice_apart(tmp_path, zone, at, uni
         (when(col("i") > 0, 1, "one"), "'when' does not fit"),
         (col("day").cast("int64"), "'cast' does not fit"),
         (coalesce(None), "would be null in every row"),
-        (col("i") + 1j, "cannot be computed with"),
+        (col("i") + 1j, "cannot be used in a computation"),
     ],
     ids=str,
 )
@@ -207,7 +207,7 @@ def test_a_value_that_does_not_fit_ends_the_query(table, expression, said):
 
 
 def test_an_expression_is_no_condition(table):
-    with pytest.raises(BadQuery, match="Name it first"):
+    with pytest.raises(BadQuery, match="Give the value a name first"):
         table.where(col("i") + 1 > 2)
     with pytest.raises(TypeError, match="no truth value"):
         bool(col("i") + 1)

@@ -35,5 +35,5 @@ def test_a_table_that_is_read_twice_is_told_apart(store):
 
 
 def test_a_facet_of_a_column_called_as_its_count_is_refused(store):
-    with pytest.raises(BadQuery, match="a facet counts as 'n'"):
+    with pytest.raises(BadQuery, match="a facet names its count 'n'"):
         store["f"].query().facets(n="n")

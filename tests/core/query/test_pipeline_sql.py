@@ -135,11 +135,11 @@ def test_a_query_of_a_file_is_sql_over_the_file(tmp_path: Path) -> None:
 def test_what_sql_cannot_say_is_refused_in_words(store: Store) -> None:
     flights = store["flights"]
     for query, told in [
-        (flights.query().sample(3), "a sample|random rows"),
+        (flights.query().sample(3), "a sample|random sample"),
         (flights.query().facets(c="carrier"), "several tables"),
         (flights.agg(x=agg.first("carrier")), "not sorted"),
-        (flights.compute(Carrier=col("day")), "upper from lower case"),
-        (flights.join("airlines", left_on="distance", right_on="name"), "no SQL here"),
+        (flights.compute(Carrier=col("day")), "upper and lower case"),
+        (flights.join("airlines", left_on="distance", right_on="name"), "cannot be written as SQL"),
     ]:
         with pytest.raises(BadQuery, match=told):
             to_sql(query.pipeline, query.sources)

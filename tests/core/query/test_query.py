@@ -232,7 +232,7 @@ def test_json_that_is_no_query_is_refused(store, saved):
         (lambda t: t.query().unpivot(["k", "K"]), BadQuery, "no type in common"),
         (lambda t: t.query().buckets("K", [2, 1]), BadQuery, "do not ascend"),
         (lambda t: t.query().buckets("k", 3), BadQuery, "has no width"),
-        (lambda t: t.query().buckets("point", 3), BadQuery, "has no ranges"),
+        (lambda t: t.query().buckets("point", 3), BadQuery, "cannot be divided into ranges"),
         (lambda t: t.join(t, left_on="k", right_on="K"), BadQuery, "cannot be joined"),
         (lambda t: t.join(t, on="k", how="outer"), BadQuery, "there is no join 'outer'"),
     ],
@@ -359,7 +359,7 @@ def test_pages_follow_each_other_while_rows_come_and_go(tmp_path):
         first = asked.page(3)
         table.delete(ids=[0, 1, 4])
         assert asked.page(3, first.next).rows.column("n").to_pylist() == [3, 5, 6]
-        with pytest.raises(BadData, match="of another query"):
+        with pytest.raises(BadData, match="belongs to another query"):
             asked.limit(2).page(3, first.next)
         with pytest.raises(BadData, match="not a cursor"):
             asked.page(3, "nonsense")

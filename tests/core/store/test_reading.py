@@ -222,7 +222,7 @@ def test_a_cursor_is_refused_where_it_does_not_fit(worn: tuple[Table, list[Row]]
         table.page(5, cursor, sort=["-n"])
     with pytest.raises(BadData, match="not a cursor"):
         table.page(5, "nonsense")
-    with pytest.raises(BadData, match="pages cannot follow"):
+    with pytest.raises(BadData, match="pages cannot be sorted"):
         table.page(5, sort=["where"])
     with pytest.raises(BadData, match="less than 1"):
         table.page(0)
