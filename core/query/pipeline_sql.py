@@ -488,7 +488,7 @@ def _refuse_types(one: Field, other: Field) -> None:
     is_whole = pa.types.is_integer(one.type) and pa.types.is_integer(other.type)
     if not (is_whole or sql_type(one.type) == sql_type(other.type)):
         raise BadQuery(
-            f"a join of '{one.name}' ({one.type}) with '{other.name}' ({other.type}) cannot be written as SQL",
+            f"'{one.name}' ({one.type}) joined with '{other.name}' ({other.type}) cannot be written as SQL",
             "SQL compares them differently",
             "Cast one of them to the other's type first with compute()",
         )

@@ -1,4 +1,4 @@
-"""A text looked for in the cells of rows: what it matches, where, and how many there are."""
+"""Search for a text in the cells of rows: what matches, where the hits are, and how many there are."""
 
 from lamella.core.query.cell_search.hits import Hits
 from lamella.core.query.cell_search.pattern import Displayed, TextPattern

@@ -1,4 +1,4 @@
-"""The filter that keeps the rows of hits."""
+"""Turns hits into a filter that keeps their rows."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from lamella.core.query.cell_search.pattern import TextPattern, period_condition
 from lamella.core.query.cell_search.search import Rows
 
 MOST_VALUES = 1_000
-"""That a filter lists of a column."""
+"""The maximum number of values of a column in the filter."""
 ROWS_AT_ONCE = 100_000
-FIX = "Look for more of it, or in columns of text alone"
+FIX = "Search for a longer text, or only in columns of text"
 
 
 def condition_of_hits(rows: Rows, hits: Hits, pattern: TextPattern, job: Job | None = None) -> Filter:
-    """What rows with a hit meet: of columns of text the pattern itself, of dates that begin alike their
-    range, and of other columns the values that match, one by one. Blocks.
+    """The filter that rows with a hit meet. Columns of text use the pattern itself, dates that start alike
+    their range, and other columns the list of matching values. Blocks.
 
-    Raises `BadQuery` where a column has too many of these, or values that no filter compares.
+    Raises `BadQuery` if a column has too many of these, or values that filters cannot compare.
     """
     work = job or Job()
     parts = [
@@ -46,8 +46,8 @@ def _condition(rows: Rows, name: str, numbers: np.ndarray, pattern: TextPattern,
         return pattern.predicate(name)
     if kind not in COMPARABLE:
         raise BadQuery(
-            f"What is found in column '{visible(name)}' is not kept by a filter",
-            f"It holds {kind.value}, which filters do not compare with a text",
+            f"Hits in column '{visible(name)}' cannot be turned into a filter",
+            f"Its type is {kind.value}, which filters do not compare with a text",
             FIX,
         )
     period = period_condition(pattern, name, type_)
@@ -58,7 +58,7 @@ def _condition(rows: Rows, name: str, numbers: np.ndarray, pattern: TextPattern,
 
 
 def _values(rows: Rows, name: str, numbers: np.ndarray, job: Job) -> list[Any]:
-    """Those in rows of these numbers, each once, ascending."""
+    """The values in these rows, each once, ascending."""
     known: pa.Array | None = None
     for offset in range(0, rows.num_rows, ROWS_AT_ONCE):
         first, stop = np.searchsorted(numbers, [offset, offset + ROWS_AT_ONCE])
@@ -72,8 +72,8 @@ def _values(rows: Rows, name: str, numbers: np.ndarray, job: Job) -> list[Any]:
         known = pc.unique(page if known is None else pa.concat_arrays([known, page]))
         if len(known) > MOST_VALUES:
             raise BadQuery(
-                f"What is found in column '{visible(name)}' is not kept by a filter",
-                f"These are more than {MOST_VALUES:,} different values",
+                f"Hits in column '{visible(name)}' cannot be turned into a filter",
+                f"They have more than {MOST_VALUES:,} different values",
                 FIX,
             )
     assert known is not None

@@ -1,4 +1,5 @@
-"""Cells that match, as bits of rows for each column: which is the next, which one it is, and how many."""
+"""The cells that match, as a bit set of rows for each column: finds the next hit, its number, and the
+total."""
 
 from __future__ import annotations
 
@@ -9,15 +10,15 @@ import numpy as np
 
 BITS = 8
 BLOCK = 1 << 13
-"""Bytes whose bits are counted together: 65,536 rows."""
+"""The number of bytes whose bits are counted together: 65,536 rows."""
 OVERVIEW = 2_048
-"""Stretches of rows of which is known whether there is any hit in them."""
+"""The number of sections of the rows for which it is known whether they have any hit."""
 Cell = tuple[int, str]
 """Row and column."""
 
 
 class RowBits:
-    """A set of row numbers below `num_rows`. One thread adds; others may read meanwhile."""
+    """A set of row numbers below `num_rows`. One thread adds; others may read at the same time."""
 
     def __init__(self, num_rows: int) -> None:
         self._bits = np.zeros(-(-num_rows // BITS), np.uint8)
@@ -28,7 +29,7 @@ class RowBits:
         return bool(self._bits[row // BITS] >> (row % BITS) & 1)
 
     def add(self, rows: np.ndarray) -> None:
-        """Rows, each named once."""
+        """Add rows, each given once."""
         new = rows[(self._bits[rows // BITS] >> (rows % BITS).astype(np.uint8) & 1) == 0]
         np.bitwise_or.at(self._bits, new // BITS, (1 << (new % BITS)).astype(np.uint8))
         self.count += len(new)
@@ -40,7 +41,7 @@ class RowBits:
             self._counted = None
 
     def rank(self, row: int) -> int:
-        """How many are below a row."""
+        """The number of rows in the set below `row`."""
         byte, bit = divmod(row, BITS)
         block = byte // BLOCK
         before = int(self._sums[block])
@@ -48,7 +49,7 @@ class RowBits:
         return before + int(np.bitwise_count(self._bits[byte : byte + 1] & np.uint8((1 << bit) - 1)).sum())
 
     def next(self, row: int) -> int | None:
-        """The least that is not below a row."""
+        """The least row in the set that is not below `row`."""
         byte, bit = divmod(max(row, 0), BITS)
         if byte >= len(self._bits):
             return None
@@ -62,7 +63,7 @@ class RowBits:
         return place * BITS + (value & -value).bit_length() - 1
 
     def previous(self, row: int) -> int | None:
-        """The greatest below a row."""
+        """The greatest row in the set below `row`."""
         byte, bit = divmod(min(row, len(self._bits) * BITS), BITS)
         if byte < len(self._bits):
             here = int(self._bits[byte]) & ((1 << bit) - 1)
@@ -72,7 +73,7 @@ class RowBits:
         return None if place is None else place * BITS + int(self._bits[place]).bit_length() - 1
 
     def between(self, first: int, stop: int) -> np.ndarray:
-        """Those from `first` on and below `stop`, ascending."""
+        """The rows in the set from `first` up to, but not including, `stop`, ascending."""
         low = first // BITS
         bits = np.unpackbits(self._bits[low : -(-stop // BITS)], bitorder="little")
         rows = np.flatnonzero(bits) + low * BITS
@@ -84,7 +85,7 @@ class RowBits:
 
     @property
     def _sums(self) -> np.ndarray:
-        """How many are before each block; made anew when there are more."""
+        """The number of rows before each block; recomputed when rows are added."""
         known = self._counted
         if known is None or known[0] != self.count:
             starts = np.arange(0, max(1, len(self._bits)), BLOCK)
@@ -95,7 +96,7 @@ class RowBits:
 
 
 def _first(bits: np.ndarray, start: int) -> int | None:
-    """The place of the first byte that is not 0, from a place on."""
+    """The index of the first non-zero byte from `start` on."""
     size = BLOCK
     while start < len(bits):
         some = np.flatnonzero(bits[start : start + size])
@@ -117,15 +118,15 @@ def _last(bits: np.ndarray, stop: int) -> int | None:
 
 
 class Hits:
-    """The cells of some rows that match. Workers add to it while others read; one cell comes after another
-    as one reads: by rows, and in a row in the order of `columns` that the reader names."""
+    """The matching cells of some rows. Workers add hits while others read. Hits are ordered by row, and
+    within a row by the `columns` that the reader passes."""
 
     def __init__(self, num_rows: int) -> None:
         self.num_rows = num_rows
         self.complete = False
         self.sure_rows = 0
-        """So many rows from where the search began were looked at, so that none of the first hits is
-        missing."""
+        """The number of rows from the start of the search on that have been searched, so that no earlier hit
+        is missing."""
         self.overview = np.zeros(OVERVIEW, np.bool_)
         self._columns: dict[str, RowBits] = {}
         self._lock = threading.Lock()
@@ -136,11 +137,11 @@ class Hits:
 
     @property
     def columns(self) -> list[str]:
-        """Those with hits."""
+        """The columns with hits."""
         return [name for name, bits in list(self._columns.items()) if bits.count]
 
     def add(self, column: str, rows: np.ndarray) -> None:
-        """Rows of a column that match, each named once. Any thread."""
+        """Add rows of a column that match, each given once. Any thread."""
         if not len(rows):
             return
         with self._lock:
@@ -151,7 +152,7 @@ class Hits:
             self.overview[rows * OVERVIEW // self.num_rows] = True
 
     def put(self, cell: Cell, matches: bool) -> None:
-        """Whether a cell matches by what it holds now."""
+        """Record whether a cell matches with its current value."""
         row, column = cell
         if matches:
             self.add(column, np.array([row], np.int64))
@@ -164,7 +165,7 @@ class Hits:
         return bits is not None and 0 <= cell[0] < self.num_rows and cell[0] in bits
 
     def in_rows(self, first: int, stop: int, columns: Iterable[str]) -> set[Cell]:
-        """The hits among these rows and columns."""
+        """The hits in these rows and columns."""
         known = self._columns
         return {
             (row, name)
@@ -178,7 +179,7 @@ class Hits:
         return np.empty(0, np.int64) if bits is None else bits.rows
 
     def num_rows_with_any(self) -> int:
-        """How many rows have a hit at all."""
+        """The number of rows with at least one hit."""
         bits = [one._bits for one in list(self._columns.values())]
         if not bits:
             return 0
@@ -188,7 +189,7 @@ class Hits:
         return int(np.bitwise_count(together).sum())
 
     def place(self, cell: Cell, columns: Sequence[str]) -> int | None:
-        """Which of all hits a cell is, counted from 0; None for one that does not match."""
+        """The number of a cell among all hits, counted from 0; None if it does not match."""
         if cell not in self:
             return None
         row, name = cell
@@ -196,8 +197,8 @@ class Hits:
         return before + sum((row, one) in self for one in columns[: columns.index(name)])
 
     def after(self, cell: tuple[int, int], columns: Sequence[str]) -> tuple[Cell, bool] | None:
-        """The next hit after a cell, by its row and its place among the columns, and whether it is found from
-        the first row on again; None where there is none."""
+        """The next hit after a cell, which is given by its row and column index, and whether the search
+        wrapped around to the first row; None if there are no hits."""
         hit = self._from(cell[0], cell[1] + 1, columns)
         if hit is not None:
             return hit, False
@@ -205,7 +206,7 @@ class Hits:
         return None if hit is None else (hit, True)
 
     def before(self, cell: tuple[int, int], columns: Sequence[str]) -> tuple[Cell, bool] | None:
-        """The hit before a cell; as `after`, the other way."""
+        """The hit before a cell; like `after`, in the other direction."""
         hit = self._up_to(cell[0], cell[1], columns)
         if hit is not None:
             return hit, False

@@ -1,4 +1,4 @@
-"""A text that people look for, and which values of a column match it."""
+"""Patterns that users search for, and the values of a column that match them."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from lamella.core.filters.predicate_values import check_pattern
 from lamella.core.filters.to_arrow import ArrowOperand, mask
 
 LONGEST = 1 << 20
-"""Characters of a text that is looked for."""
+"""The maximum length of the text to search for, in characters."""
 DAY_SECONDS = 86_400
 FIRST_DAY, LAST_DAY = -700_000, 2_900_000
-"""Years of four digits, as days from 1970."""
+"""The years with four digits, as days from 1970."""
 SIGNS = {
     Kind.INTEGER: "0123456789-",
     Kind.DECIMAL: "0123456789-+.e",
@@ -39,19 +39,19 @@ SIGNS = {
     Kind.BINARY: "0123456789abcdefx",
     Kind.UUID: "0123456789abcdef-",
 }
-"""The characters, in lower case, that the texts of values of these kinds are made of."""
+"""The characters, in lower case, that occur in the texts of values of these kinds."""
 STANDS_FOR = {"↵": "\n", "⇥": "\t"}
-"""What cells show in the place of line breaks and tabs."""
+"""The characters that cells show for line breaks and tabs."""
 
 Displayed = Callable[[pa.Array], Sequence[str | None]]
-"""The texts of some values as cells show them, where these are others than the values' own."""
+"""Returns the texts of values as cells show them, if these differ from the values' own texts."""
 
 
 @dataclass(frozen=True)
 class TextPattern:
-    """`case`: letters match those of the same case alone. `whole`: the text of a whole value is meant, not a
-    part of it. `regex`: the text is a regular expression, as RE2 has it, so that it takes time in proportion
-    to what it reads, whatever it says."""
+    """A text to search for. `case` matches letters only of the same case. `whole` matches the text of a whole
+    value rather than a part of it. `regex` makes the text a regular expression in RE2's syntax, which always
+    takes time in proportion to the text searched."""
 
     text: str
     case: bool = False
@@ -60,11 +60,11 @@ class TextPattern:
 
     @property
     def problem(self) -> str:
-        """Why nothing can be found by it; empty where something can."""
+        """Why the pattern cannot match anything; empty if it can."""
         try:
             self.text.encode()
         except UnicodeEncodeError:
-            return "It holds half of a character"
+            return "It contains half of a surrogate pair"
         if len(self.text) > LONGEST:
             return f"It is longer than {LONGEST:,} characters"
         if not self.regex:
@@ -77,11 +77,12 @@ class TextPattern:
 
     @property
     def _ignores_case(self) -> bool:
-        """Where there is any: to fold the case of a column's texts takes longer than to look through them."""
+        """Whether to ignore case. Not for patterns without letters: folding the case of a column's texts
+        takes longer than searching them."""
         return not self.case and (self.regex or self.text.lower() != self.text.upper())
 
     def predicate(self, column: str) -> Predicate:
-        """What values of a column of text match."""
+        """The condition for values of a text column to match."""
         ignore_case = self._ignores_case
         if self.regex:
             pattern = rf"\A(?:{self.text})\z" if self.whole else self.text
@@ -89,7 +90,7 @@ class TextPattern:
         return Predicate(column, "eq" if self.whole else "contains", (self.text,), ignore_case)
 
     def matches(self, texts: pa.Array) -> np.ndarray:
-        """Of each text whether it matches; null does not."""
+        """Whether each text matches; null never does."""
         operand, predicate = ArrowOperand(texts, self._ignores_case), self.predicate("")
         if predicate.operator == "regex":
             hits = operand.regex(predicate.values[0])
@@ -100,12 +101,12 @@ class TextPattern:
         return np.asarray(to_numpy(hits) & to_numpy(hits.is_valid()))
 
     def text_matches(self, texts: Sequence[str | None]) -> np.ndarray:
-        """The same of texts that are not Arrow's."""
+        """The same for texts that are not in Arrow."""
         return self.matches(from_values(list(texts), pa.large_string()))
 
     def spans(self, text: str) -> list[tuple[int, int]]:
-        """Where it is found in a text: first place of each, and the place behind it. Of a regular expression
-        the first alone: Python's own could find more of them, and take for ever."""
+        """The start and end of each match in a text. For a regular expression, only the first match: Python's
+        `re` could find more, but might never finish."""
         if self.whole:
             return [(0, len(text))] if self.matches(from_values([text], pa.large_string()))[0] else []
         if self.regex:
@@ -113,7 +114,8 @@ class TextPattern:
         return [one.span() for one in _compiled(self).finditer(text)] if self.text else []
 
     def _first_span(self, text: str) -> list[tuple[int, int]]:
-        """By where it begins and what is gone without it: Arrow has no kernel for both that takes groups."""
+        """The first match, from where it starts and from what is missing when it is removed: no kernel of
+        Arrow returns both for patterns with groups."""
         texts, flags = from_values([text], pa.string()), "" if self.case else "(?i)"
         start = pc.find_substring_regex(texts, f"{flags}{self.text}")[0].as_py()
         if start < 0:
@@ -130,8 +132,8 @@ def _compiled(pattern: TextPattern) -> re.Pattern[str]:
 
 
 class ColumnMatcher:
-    """Which values of a column of a type match a pattern: by their own text, as they are `displayed`, and as
-    what was typed reads as a value of the type (1e3 for 1000)."""
+    """Tells which values of a column match a pattern: by their own text, by the text as `displayed`, or
+    because the pattern reads as an equal value (1e3 for 1000)."""
 
     def __init__(self, pattern: TextPattern, type_: pa.DataType, displayed: Displayed | None = None) -> None:
         self._pattern, self._displayed = pattern, displayed
@@ -143,7 +145,7 @@ class ColumnMatcher:
 
     @property
     def can_match(self) -> bool:
-        """Whether values of the type may match at all."""
+        """Whether values of the type can match at all."""
         return self._texts_can_match or self._displayed is not None or self._equal is not None
 
     def matches(self, values: pa.Array) -> np.ndarray:
@@ -164,7 +166,7 @@ class ColumnMatcher:
         if self._kind is Kind.TEXT:
             try:
                 return self._pattern.matches(values)
-            except pa.ArrowInvalid:  # it is not UTF-8: cells show it with escapes
+            except pa.ArrowInvalid:  # not UTF-8: cells show it with escapes
                 pass
         return self._pattern.matches(text_array(values))
 
@@ -175,7 +177,7 @@ class ColumnMatcher:
         return set(self._pattern.text.lower()) <= set(signs)
 
     def _display_matches(self, values: pa.Array, displayed: Displayed) -> np.ndarray:
-        """Values that repeat are written once."""
+        """Match displayed texts; repeated values are formatted once."""
         if pa.types.is_nested(values.type):
             return self._pattern.text_matches(displayed(values))
         coded = values if pa.types.is_dictionary(values.type) else values.dictionary_encode()
@@ -184,8 +186,8 @@ class ColumnMatcher:
         return _of_dictionary(self._pattern.text_matches(displayed(coded.dictionary)), coded)
 
     def _moment_matches(self, values: pa.Array) -> np.ndarray | None:
-        """Of whole seconds without a zone: days and times of day repeat, so the parts of a plain text are
-        looked for among these. None where this does not hold."""
+        """Match whole seconds without a zone. Days and times of day repeat, so the parts of a plain text are
+        searched in these. None if this does not apply."""
         pattern, kind = self._pattern, values.type
         per_second = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}.get(getattr(kind, "unit", ""))
         if pattern.regex or per_second is None or kind.tz is not None or not len(values):
@@ -212,8 +214,8 @@ class ColumnMatcher:
         return matched
 
     def _in_clocks(self, text: str) -> np.ndarray:
-        """Of each second of a day whether its text is meant: it is `text`, begins with it where a space is
-        before it, or has it in it."""
+        """Whether the text of each second of the day matches: it is `text`, starts with `text` if the pattern
+        has a space before it, or contains `text`."""
         if self._clock_hits is None:
             if self._pattern.whole:
                 hits = _clocks() == text
@@ -233,13 +235,13 @@ def _days(first: int, last: int) -> np.ndarray:
 
 @lru_cache(1)
 def _clocks() -> np.ndarray:
-    """The texts of the seconds of a day."""
+    """The texts of all seconds of a day."""
     moments = np.arange(DAY_SECONDS).astype("datetime64[s]").astype(str)
     return np.array([text[11:] for text in moments])
 
 
 def _of_dictionary(hits: np.ndarray, values: pa.DictionaryArray) -> np.ndarray:
-    """Of each value whether that of the dictionary matches."""
+    """Whether the dictionary entry of each value matches."""
     valid = to_numpy(values.indices.is_valid())
     places = np.where(valid, to_numpy(values.indices), 0)
     matched: np.ndarray = hits[places] & valid if len(hits) else np.zeros(len(values), np.bool_)
@@ -247,8 +249,8 @@ def _of_dictionary(hits: np.ndarray, values: pa.DictionaryArray) -> np.ndarray:
 
 
 def _value_condition(pattern: TextPattern, type_: pa.DataType) -> Filter | None:
-    """That a value is what the text reads as; None where it reads as none, or as one whose own text matches
-    anyway."""
+    """The condition that a value equals what the pattern reads as; None if it does not read as a value, or if
+    that value's own text matches anyway."""
     kind = kind_of(type_)
     if pattern.regex or kind is Kind.TEXT or kind not in COMPARABLE or not pattern.text.strip():
         return None
@@ -262,8 +264,8 @@ def _value_condition(pattern: TextPattern, type_: pa.DataType) -> Filter | None:
 
 
 def period_condition(pattern: TextPattern, column: str, type_: pa.DataType) -> Filter | None:
-    """The days that begin as the text says, as a range: `2013-07` for a month, `2013-07-04` for a day. None
-    for other texts and types."""
+    """The range of the days that start with the pattern: `2013-07` is a month, `2013-07-04` a day. None for
+    other patterns and types."""
     if kind_of(type_) not in TEMPORAL - {Kind.TIME} or pattern.regex or pattern.whole:
         return None
     if not re.fullmatch(r"\d{4}-\d\d(-\d\d)?", pattern.text):

@@ -1,4 +1,4 @@
-"""Looks through the cells of rows: those near a row first, then all others, on all processors."""
+"""Searches the cells of rows: those near the current row first, then all others, on all processors."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from lamella.core.scan.read import Pending, Piece, live, runs
 from lamella.core.scan.snapshot import Column, FileSegment, Snapshot, project
 
 NEAR_ROWS = 1_024
-"""Looked through first, from the current row on: what is on screen is in memory."""
+"""The number of rows from the current one on that are searched first: rows on screen are in memory."""
 ROWS_AT_ONCE = 1 << 17
 MOST_CELLS = 1 << 20
-"""Of one task of a thread."""
+"""The maximum number of cells in one task of a thread."""
 FEWEST_TASKS, TASKS_AT_ONCE = 2, 16
-"""So that other readers get their turn."""
+"""The number of tasks at once, small enough that other readers get their turn."""
 PAGE_CELLS = 500_000
 FEW_ROWS = 20_000
-"""So many rows of a filter are read one by one rather than all that it was asked of."""
+"""Up to this many filtered rows are read one by one; for more, all rows are read."""
 
 
 class Rows(Protocol):
-    """What can be looked through: `View`, and whatever else gives pages."""
+    """Rows that can be searched: `View`, and anything else with pages."""
 
     @property
     def num_rows(self) -> int: ...
@@ -48,7 +48,7 @@ class Rows(Protocol):
 
 @dataclass(frozen=True)
 class _Slab:
-    """Some columns of a piece, the last ones of it or not."""
+    """Some columns of a piece; `is_last` if they include its last column."""
 
     piece: Piece
     columns: tuple[Column, ...]
@@ -56,10 +56,10 @@ class _Slab:
 
 
 class CellSearch:
-    """What of `columns` of the rows matches a pattern. `hits` fills while `run` goes on, on another thread.
+    """A search for a pattern in `columns` of the rows. `hits` fills while `run` is running in another thread.
 
-    `displayed` has how columns are shown, by name, where that is not the text of their values. `start` is the
-    row to begin at: it and those behind it come first.
+    `displayed` maps the names of columns to how they are shown, if that differs from the text of their
+    values. `start` is the row to begin at: it and the rows after it are searched first.
     """
 
     def __init__(
@@ -77,8 +77,8 @@ class CellSearch:
         self._matchers = {name: one for name, one in matchers.items() if one.can_match}
 
     def run(self, job: Job | None = None) -> Hits:
-        """Blocks. Reports how many rows are done, of how many; raises `Cancelled` soon after it is told to
-        stop. What it found until then stays in `hits`."""
+        """Search all rows. Blocks. Reports the number of finished rows; raises `Cancelled` soon after the job
+        is cancelled. Hits found until then stay in `hits`."""
         job, rows = job or Job(), self._rows
         if self._matchers and rows.num_rows:
             near = min(NEAR_ROWS, rows.num_rows - self._start)
@@ -93,7 +93,7 @@ class CellSearch:
         return self.hits
 
     def _know(self, rows: int, job: Job) -> None:
-        """That all rows were looked at, so many from the first on."""
+        """Record that this many rows from the first one on have been searched."""
         self.hits.sure_rows = max(self.hits.sure_rows, rows)
         job.report(rows, self._rows.num_rows + (not self.hits.complete))
 
@@ -118,7 +118,7 @@ class CellSearch:
     # ---------------------------------------------------------- in the order of files
 
     def _is_scan(self, view: View | ComputedView) -> bool:
-        """Whether the rows are better read as they lie in files than in the order that they are shown in."""
+        """Whether to read the rows in the order of the files rather than in the order shown."""
         computed = view.computed if isinstance(view, ComputedView) else frozenset()
         if not computed.isdisjoint(self._matchers):
             return False
@@ -149,8 +149,8 @@ class CellSearch:
             count = min(2 * count, TASKS_AT_ONCE)
 
     def _sure_rows(self, places: RowPlaces, last: _Slab, begin: int) -> int:
-        """How many rows from the first on were looked at with a slab and those before it. Where the rows are
-        sorted, this is not known; then any hit is as good as another."""
+        """The number of rows from the first one on that are searched once a slab and those before it are
+        done. If the rows are sorted, this is unknown, and any hit is as good as another."""
         if places.are_sorted:
             return self.hits.num_rows if self.hits.count else 0
         done = int(places.before(last.piece.stop if last.is_last else last.piece.first))
@@ -159,8 +159,8 @@ class CellSearch:
 
 
 def _values(snapshot: Snapshot, slab: _Slab, file: OpenFile) -> Iterator[tuple[Column, pa.ChunkedArray]]:
-    """The columns of a slab, deleted rows among them. Texts that repeat come as places in dictionaries: each
-    is looked at once."""
+    """The columns of a slab, including deleted rows. Repeated texts are dictionary-encoded, so that each is
+    searched once."""
     piece, rest = slab.piece, list[Column]()
     pending = Pending(snapshot, piece.first, piece.stop, slab.columns)
     for column in slab.columns:
@@ -175,7 +175,7 @@ def _values(snapshot: Snapshot, slab: _Slab, file: OpenFile) -> Iterator[tuple[C
 
 
 def _slabs(snapshot: Snapshot, columns: Sequence[Column], begin: int) -> Iterator[_Slab]:
-    """From the piece on that has a position, and then those before it."""
+    """Yield the slabs from the piece that contains position `begin` on, then those before it."""
     pieces = list(runs(snapshot, 0, snapshot.num_positions, ROWS_AT_ONCE))
     at = next((number for number, piece in enumerate(pieces) if piece.stop > begin), 0)
     for piece in [*pieces[at:], *pieces[:at]]:
@@ -185,8 +185,8 @@ def _slabs(snapshot: Snapshot, columns: Sequence[Column], begin: int) -> Iterato
 
 
 class RowPlaces:
-    """Where positions of a snapshot stand among the rows of a view. Makes a table of all of them where the
-    view is sorted."""
+    """Maps positions of a snapshot to rows of a view. Builds a table of all positions if the view is
+    sorted."""
 
     def __init__(self, view: View | ComputedView, job: Job) -> None:
         self._deleted = view.snapshot.deleted
@@ -201,7 +201,8 @@ class RowPlaces:
             self._rows[at] = np.arange(view.num_rows, dtype=narrow)
 
     def rows(self, positions: np.ndarray) -> np.ndarray:
-        """Of ascending positions; those that the view lacks are left out. In no order where it is sorted."""
+        """The rows at ascending positions, without those that the view lacks. Unordered if the view is
+        sorted."""
         if self._rows is not None:
             rows = self._rows[positions]
             return np.asarray(rows[rows >= 0])
@@ -214,7 +215,7 @@ class RowPlaces:
         return np.asarray(places[is_known if self._positions is not None else ~is_known])
 
     def before(self, positions: Any) -> Any:
-        """How many rows stand before positions, unless the view is sorted."""
+        """The number of rows before positions, unless the view is sorted."""
         if self._positions is None:
             return positions - np.searchsorted(self._deleted, positions)
         return np.searchsorted(self._positions, positions)

@@ -1,4 +1,4 @@
-"""Charts of what a query gives, as plain data: what is to be drawn, and the aggregated rows to draw."""
+"""Charts of a query's rows, as plain data: what is drawn, and the aggregated rows to draw."""
 
 from lamella.core.query.charts.figures import ChartData as ChartData
 from lamella.core.query.charts.preview import preview_chart as preview_chart

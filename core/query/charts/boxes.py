@@ -1,4 +1,4 @@
-"""Quartiles, whiskers and outliers of groups of numbers in memory, for box plots."""
+"""Computes quartiles, whiskers and outliers of groups of numbers in memory, for box plots."""
 
 from __future__ import annotations
 
@@ -12,16 +12,15 @@ from lamella.core.jobs import Job
 
 QUARTILES = (0.25, 0.5, 0.75)
 WHISKERS = 1.5
-"""Whiskers of a box reach to the last value within so many heights of the box."""
+"""The reach of whiskers: up to the last value within this many heights of the box."""
 FIGURES = ("least", "low", "q1", "value", "q3", "high", "greatest")
 
 _Key = tuple[int | None, ...]
 
 
 def boxes(rows: pa.Table, keys: Sequence[str], job: Job) -> pa.Table:
-    """The `FIGURES` of column `v`, which has no nulls, with `outliers` and `rows`, for each combination of
-    the keys. A quartile between two values is interpolated, as by `quantile_cont` of SQL. Copies the values.
-    """
+    """Compute the `FIGURES` of column `v`, which has no nulls, with `outliers` and `rows`, for each
+    combination of the keys. Quartiles are interpolated, like SQL's `quantile_cont`. Copies the values."""
     parts = dict[_Key, list[np.ndarray]]()
     for batch in rows.to_batches():
         job.check()
@@ -48,7 +47,7 @@ def _groups(batch: pa.RecordBatch, keys: Sequence[str]) -> Iterator[tuple[_Key, 
     listed = [one.dictionary.to_pylist() for one in coded]
     shape = tuple(len(one) for one in listed)
     codes = np.ravel_multi_index([to_numpy(one.indices) for one in coded], shape)
-    narrow = np.uint16 if np.prod(shape) <= np.iinfo(np.uint16).max else np.int64  # which sorts faster
+    narrow = np.uint16 if np.prod(shape) <= np.iinfo(np.uint16).max else np.int64  # 16 bits sort faster
     order = np.argsort(codes.astype(narrow), kind="stable")
     counts = np.bincount(codes)
     present = np.flatnonzero(counts)
@@ -58,7 +57,7 @@ def _groups(batch: pa.RecordBatch, keys: Sequence[str]) -> Iterator[tuple[_Key, 
 
 
 def _figures(values: np.ndarray) -> dict[str, float | int]:
-    """Of one box; the values are put in another order."""
+    """The figures of one box; reorders the values."""
     count = len(values)
     at = [share * (count - 1) for share in QUARTILES]
     lower = [int(place) for place in at]
@@ -80,5 +79,5 @@ def _figures(values: np.ndarray) -> dict[str, float | int]:
 
 
 def _between(low: float, high: float, share: float) -> float:
-    """Without an overflow on the way."""
+    """Interpolate without overflow."""
     return low if low == high else low * (1 - share) + high * share

@@ -1,4 +1,4 @@
-"""The groups along an axis of a chart, its colours and its panels: values, ranges, or units of time."""
+"""The groups along an axis of a chart, of its colours and of its panels: values, ranges or units of time."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from lamella.core.query.fields import Value, constant
 from lamella.core.query.functions import times
 
 NULL, OTHERS = -1, -2
-"""Keys of the rows without a value, and of those whose values are too many to be shown one by one."""
+"""Keys of the rows without a value, and of those whose values are too many to show separately."""
 
 UNIT_SECONDS = {
     "second": 1,
@@ -35,7 +35,7 @@ UNIT_SECONDS = {
     "quarter": 3 * 2_629_746,
     "year": 31_556_952,
 }
-"""About so long is each; those of `times.UNITS`, the finest first."""
+"""The approximate length of each unit in `times.UNITS`, from the finest on."""
 
 _DAY_MICROSECONDS = 86_400 * 10**6
 _MOST = sys.float_info.max
@@ -44,11 +44,12 @@ _EPOCH = dt.datetime(1970, 1, 1)
 
 @dataclass(frozen=True)
 class Place:
-    """A group: the value `low`, or those from `low` up to before `high`, None where nothing is behind it.
+    """A group of rows: those with the value `low`, or with values from `low` up to, but not including,
+    `high`; None means unbounded.
 
-    It is drawn from `left` to `right`, and its point at `at`: numbers as they are or their log10, moments in
-    seconds since 1970 by the clock of their zone, spans in seconds, everything else by its number in the
-    order.
+    It is drawn from `left` to `right`, with its point at `at`. Numbers are drawn at their value or its log10,
+    moments in seconds since 1970 in local time of their zone, durations in seconds, and everything else by
+    its index.
     """
 
     key: int
@@ -61,8 +62,8 @@ class Place:
 
 @dataclass(frozen=True)
 class Dimension:
-    """`form` is "values", "ranges" or "moments"; `unit` is that of moments. `others` are how many values are
-    put together in the place that has the key `OTHERS`."""
+    """The groups along an axis. `form` is "values", "ranges" or "moments"; `unit` is the unit of moments.
+    `others` is the number of values that are combined in the place with the key `OTHERS`."""
 
     column: str
     type: pa.DataType
@@ -77,7 +78,7 @@ class Dimension:
 
     @property
     def is_even(self) -> bool:
-        """Whether places have distances, and are not merely in an order."""
+        """Whether places have distances, rather than only an order."""
         return self.form != "values" or is_even_value(self.type)
 
     def place(self, key: int) -> Place:
@@ -88,8 +89,8 @@ class Dimension:
         return {place.key: place for place in self.places}
 
     def filter_of(self, places: Sequence[Place]) -> Filter | None:
-        """That a row lies in one of these places, which stand beside each other where they have distances;
-        None where no condition can say it."""
+        """The filter for rows in these places, which must be adjacent if places have distances; None if no
+        filter can express it."""
         keys = {place.key for place in places}
         if not places or kind_of(self.type) not in COMPARABLE:
             return None
@@ -102,7 +103,7 @@ class Dimension:
         ends = (first.low, last.low, last.high)
         far = (str, int) if kind_of(self.type) in (Kind.DATE, Kind.TIMESTAMP) else str
         if any(isinstance(end, far) for end in ends):
-            return None  # so far away that no condition can name it
+            return None  # too far away for any condition to name it
         condition = range_filter(self.column, self.type, first.low, last.high)
         return Predicate(self.column, "is_null") | condition if NULL in keys else condition
 
@@ -118,7 +119,7 @@ class Dimension:
         return value_filter(self.column, self.type, chosen) | others if chosen else others
 
     def range_between(self, left: float, right: float) -> tuple[Place, ...]:
-        """The places that a stretch of the axis touches."""
+        """The places that overlap a section of the axis."""
         return tuple(place for place in self.places if place.left < right and place.right > left)
 
 
@@ -128,7 +129,8 @@ def is_even_value(kind: pa.DataType) -> bool:
 
 @dataclass(frozen=True)
 class Extent:
-    """Of a column's finite values, as places on its axis; None without any. `distinct` is an estimate."""
+    """The extremes of a column's finite values, as positions on its axis; None if there are none. `distinct`
+    is an estimate."""
 
     low: Number | None
     high: Number | None
@@ -136,7 +138,7 @@ class Extent:
 
 
 def seconds_of(kind: pa.DataType) -> float:
-    """How many units of the axis are a second: places of times are shown in seconds."""
+    """The number of axis units in a second: positions of times are shown in seconds."""
     plain = value_type(kind)
     if is_.is_duration(plain):
         return {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}[plain.unit]
@@ -151,7 +153,7 @@ def seconds_of(kind: pa.DataType) -> float:
 def values_dimension(
     column: str, kind: pa.DataType, values: Sequence[Any], nulls: bool, others: int
 ) -> Dimension:
-    """Each value by itself, in this order, those that are left over and nulls behind them."""
+    """One place per value, in this order, followed by the remaining values and the nulls."""
     if is_even_value(kind) and not others and not nulls:
         at = list(map(float, values))
         width = min((after - before for before, after in itertools.pairwise(sorted(at))), default=1.0)
@@ -172,7 +174,7 @@ def _value_place(key: int, number: int, value: Any) -> Place:
 
 
 def by_height(dimension: Dimension, figures: pa.Table) -> Dimension:
-    """Texts along x with the highest bars first; what is left over stays last."""
+    """Sort texts along x by height, the highest first; the remaining values stay last."""
     if dimension.form != "values" or kind_of(dimension.type) is not Kind.TEXT:
         return dimension
     heights: dict[int, float] = {}
@@ -189,7 +191,7 @@ def by_height(dimension: Dimension, figures: pa.Table) -> Dimension:
 
 @dataclass(frozen=True)
 class Ranges:
-    """Ranges of one width along a column's axis; `log` ones are of the values' log10."""
+    """Ranges of equal width along a column's axis, or of the values' log10 if `log`."""
 
     column: str
     type: pa.DataType
@@ -201,7 +203,7 @@ class Ranges:
     def between(
         cls, column: str, kind: pa.DataType, extent: Extent, most: int, log: bool, value: exp.Expr
     ) -> Ranges:
-        """At most about so many ranges of a round width."""
+        """About `most` ranges of a round width, or fewer."""
         axis = axis_of(kind, value)
         assert axis is not None
         low, high = (1, 1) if extent.low is None or extent.high is None else (extent.low, extent.high)
@@ -221,12 +223,12 @@ class Ranges:
         return self.scale.number(self.axis)
 
     def number_of(self, place: Number) -> int:
-        """That of the range that a place on the axis lies in."""
+        """The number of the range that contains a position on the axis."""
         return self.scale.number_of(math.log10(place) if self.log else place)
 
     def coarser(self, counts: Mapping[int, int], usual: int, most: int) -> tuple[Ranges, int]:
-        """Ranges of several of these, so many together that all but the outermost hundredths of the values
-        have about the `usual` number of them, and all values at most so many."""
+        """Combine ranges so that all but the outermost hundredths of the values have about the `usual` number
+        of ranges, and all values at most `most`. Return the ranges, and how many were combined into each."""
         numbers, total = sorted(counts), sum(counts.values())
         first, last = (_percentile(numbers, counts, share * total) for share in (0.01, 0.99))
         span = numbers[-1] - numbers[0] + 1
@@ -236,11 +238,11 @@ class Ranges:
         return replace(self, scale=scale), together
 
     def coarser_key(self, key: int, together: int) -> int:
-        """The number that a range has among those of so many together."""
+        """The number of the coarser range that contains a range."""
         return (self.scale.first + key) // together - self.scale.first // together
 
     def dimension(self, keys: Iterable[int], nulls: bool = False) -> Dimension:
-        """All ranges from the first to the last of the keys."""
+        """The places of all ranges from the first to the last of the keys."""
         present = [key for key in keys if key >= 0]
         numbers = range(min(present), max(present) + 1) if present else range(0)
         edges = [self.scale.edge(number) for number in (*numbers, numbers.stop)] if present else []
@@ -259,7 +261,7 @@ class Ranges:
         if kind_of(self.type) in (Kind.DATE, Kind.TIMESTAMP):
             left, right = clock_seconds(low, left / per_second), clock_seconds(high, right / per_second)
             return Place(key, low, high, left / 2 + right / 2, left, right)
-        if kind_of(self.type) is Kind.INTEGER and not self.log:  # a whole number stands in the middle
+        if kind_of(self.type) is Kind.INTEGER and not self.log:  # whole numbers are drawn in the middle
             left, right = left - 0.5, right - 0.5
         return Place(
             key, low, high, (left / 2 + right / 2) / per_second, left / per_second, right / per_second
@@ -274,7 +276,7 @@ class Ranges:
             return [math.ceil(edge) for edge in edges] if kind_of(self.type) is Kind.INTEGER else list(edges)
         values = list(self.axis.back(edges))
         if kind_of(self.type) is Kind.TIME and values and edges[-1] >= _DAY_MICROSECONDS:
-            values[-1] = None  # midnight, which is no later than any other time
+            values[-1] = None  # midnight, which is not later than any other time
         return values
 
 
@@ -288,7 +290,7 @@ def _percentile(numbers: Sequence[int], counts: Mapping[int, int], threshold: fl
 
 
 def _is_round(width: int) -> bool:
-    """1, 2 or 5, and zeros."""
+    """Whether a width is 1, 2 or 5 times a power of ten."""
     return str(width).rstrip("0") in ("1", "2", "5")
 
 
@@ -297,13 +299,13 @@ def _is_round(width: int) -> bool:
 
 @dataclass(frozen=True)
 class Moments:
-    """Units of time, by the clock of the column's zone."""
+    """Units of time, in local time of the column's zone."""
 
     column: str
     type: pa.DataType
     unit: str
     value: str
-    """What SQL calls the column."""
+    """The name of the column in SQL."""
 
     @property
     def key(self) -> str:
@@ -314,7 +316,8 @@ class Moments:
         return made[0].sql("duckdb")
 
     def dimension(self, keys: Iterable[int], nulls: bool = False) -> Dimension:
-        """`keys` are the begins, as places on the column's axis. Units without rows have no place."""
+        """The places of units. `keys` are their starts, as positions on the column's axis. Units without rows
+        have no place."""
         numbers = sorted(key for key in keys if key is not None)
         axis = axis_of(self.type, exp.column(self.value))
         assert axis is not None
@@ -332,7 +335,7 @@ class Moments:
 
 
 def fitting_unit(kind: pa.DataType, extent: Extent, most: int, requested_unit: str = "") -> str:
-    """The finest unit of time that makes at most so many groups, none finer than the one that is wanted."""
+    """The finest unit of time that gives at most `most` groups and is not finer than the requested one."""
     seconds = ((extent.high or 0) - (extent.low or 0)) / seconds_of(kind)
     units = list(UNIT_SECONDS)
     finest = "day" if kind_of(kind) is Kind.DATE else "second"
@@ -341,12 +344,12 @@ def fitting_unit(kind: pa.DataType, extent: Extent, most: int, requested_unit: s
 
 
 def unit_count(kind: pa.DataType, extent: Extent, unit: str) -> int:
-    """About how many groups a unit of time makes."""
+    """The approximate number of groups by a unit of time."""
     return round(((extent.high or 0) - (extent.low or 0)) / seconds_of(kind) / UNIT_SECONDS[unit]) + 1
 
 
 def next_begin(begin: Any, unit: str) -> Any:
-    """Where the next unit of time begins; None where Python's calendar ends."""
+    """The start of the next unit of time; None beyond the end of Python's calendar."""
     if not isinstance(begin, dt.date):
         return None
     try:

@@ -1,4 +1,4 @@
-"""What a chart is drawn of: its figures by the keys of their places, and the same as people read them."""
+"""The data of a chart: its figures by the keys of their places, and as a readable table."""
 
 from __future__ import annotations
 
@@ -17,19 +17,21 @@ from lamella.core.query.charts.dimensions import OTHERS, Dimension, Place
 from lamella.core.query.charts.spec import BOX, ChartSpec, is_moment
 
 X, Y, MEASURE, COLOR, PANELS, SIZE = "x", "y", "m", "c", "p", "s"
-"""What columns are to a chart."""
+"""The roles of columns in a chart."""
 POLE = 90
 _HEIGHTS = frozenset({"value", "low", "high", "least", "q1", "q3", "greatest"})
 
 
 @dataclass(frozen=True)
 class ChartData:
-    """`table` has a row for each figure: the keys of its place in `x`, `y`, `color` and `panels`, as far as
-    there are these, the `value`, and of how many `rows` it is; means have the ends of their band as `low` and
-    `high`. Boxes have `least`, `low`, `q1`, `value`, `q3`, `high`, `greatest` and `outliers`. A scatter plot
-    of few rows has a row for each, with its places as `at_x` and `at_y`, and its `size` by a column.
+    """The data of a chart. `table` has one row per figure: the keys of its place in `x`, `y`, `color` and
+    `panels` (those that exist), the `value`, and the number of `rows` it covers. Means have the ends of their
+    band as `low` and `high`. Boxes have `least`, `low`, `q1`, `value`, `q3`, `high`, `greatest` and
+    `outliers`. A scatter plot of few rows has one row per point, with its position as `at_x` and `at_y`, and
+    its `size`.
 
-    `used` of all `rows` are in it; `left_out` says why others are not. `sampled`: all of it is estimated.
+    `used` of all `rows` are shown; `left_out` is why others are not. `sampled` means that everything is
+    estimated.
     """
 
     spec: ChartSpec
@@ -48,19 +50,19 @@ class ChartData:
 
     @property
     def shows_points(self) -> bool:
-        """Whether every row is a point of its own."""
+        """Whether every row is a separate point."""
         return "at_x" in self.table.column_names
 
     @property
     def is_map(self) -> bool:
-        """Whether it can be drawn in the proportions of a map: there are no latitudes beyond the poles."""
+        """Whether the chart can be drawn in the proportions of a map: no latitudes lie beyond the poles."""
         latitudes = () if self.y is None else self.y.places
         is_on_earth = bool(latitudes) and latitudes[0].right > -POLE and latitudes[-1].left <= POLE
         return self.spec.is_map and is_on_earth
 
     @property
     def farthest(self) -> float:
-        """How far from zero anything is drawn; along a log scale its power of ten counts."""
+        """The greatest distance from zero that is drawn; on a log scale, that of the exponent."""
         ends = (end for one in (self.x, self.y) if one for p in one.places for end in (p.left, p.right))
         farthest = max(map(abs, ends), default=0.0)
         heights = () if self.spec.log_y and self.y is None else _HEIGHTS.intersection(self.table.column_names)
@@ -73,7 +75,7 @@ class ChartData:
         return {X: self.x, Y: self.y, COLOR: self.color, PANELS: self.panels}[role]
 
     def figures(self) -> pa.Table:
-        """The figures with their values instead of keys, as people export and read them."""
+        """The figures with values instead of keys, for export and reading."""
         names, columns = list[str](), list[Any]()
         splits = (("panels", PANELS), ("color", COLOR))
         for role, name in splits if self.shows_points else (*splits, ("x", X), ("y", Y)):
@@ -97,7 +99,7 @@ class ChartData:
 
 
 def _written(dimension: Dimension, keys: Sequence[int]) -> Iterator[tuple[str, pa.Array]]:
-    """A column of values, or two with the ends of ranges."""
+    """A column of values, or two columns with the ends of ranges."""
     by_key: dict[int, Place] = {place.key: place for place in dimension.places}
     plain = value_type(dimension.type)
     lows = [by_key[key].low for key in keys]
@@ -115,7 +117,7 @@ def _written(dimension: Dimension, keys: Sequence[int]) -> Iterator[tuple[str, p
 
 
 def _values_at(axis: Dimension, places: pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
-    """What points stand for, by their places: of a log scale its inverse, of seconds moments."""
+    """The values at points: powers of ten on a log scale, moments from seconds."""
     if axis.log:
         return from_values([float(f"{10.0**place:.12g}") for place in places.to_pylist()], pa.float64())
     if not is_moment(axis.type):
@@ -125,7 +127,7 @@ def _values_at(axis: Dimension, places: pa.ChunkedArray) -> pa.Array | pa.Chunke
 
 
 def _are_single(dimension: Dimension) -> bool:
-    """Whether each range holds one whole number alone."""
+    """Whether each range contains only one whole number."""
     whole = kind_of(dimension.type) is Kind.INTEGER and not dimension.log
     return whole and all(place.high is None or place.high - place.low == 1 for place in dimension.places)
 
@@ -138,7 +140,7 @@ def _array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
 
 
 def _distinct_names(names: Sequence[str]) -> list[str]:
-    """Names that come again get a number."""
+    """Add a number to repeated names."""
     names_so_far: list[str] = []
     for name in names:
         tries = (name if number == 1 else f"{name} {number}" for number in itertools.count(1))

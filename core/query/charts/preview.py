@@ -1,4 +1,4 @@
-"""A chart of a sample of very many rows, which is there long before that of all of them."""
+"""A chart of a sample of very many rows, which is available long before that of all rows."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from lamella.core.scan.read import read_all
 from lamella.core.scan.snapshot import Snapshot
 
 _GROWING = frozenset({"count", "sum"})
-"""Aggregates that grow with the rows: those of a sample are made as large as those of all rows would be."""
+"""Aggregates that grow with the number of rows; those of a sample are scaled up."""
 
 
 def preview_chart(query: Query, spec: ChartSpec, job: Job | None = None) -> ChartData | None:
-    """The chart of some thousands of rows, with counts and sums scaled up to all of them. Blocks.
+    """The chart of some thousand rows, with counts and sums scaled up to all rows. Blocks.
 
-    None where it would not be sooner, or not look like the chart of all rows: where these are few, an engine
-    holds them, or steps other than filters make them, and where they are in the order of an axis, as the
-    sample has pieces of it alone. Raises as `read_chart`.
+    None if it would not be faster, or would not resemble the chart of all rows: if there are few rows, an
+    engine holds them, or steps other than filters produce them; or if they are sorted by an axis, of which
+    the sample would have only pieces. Raises like `read_chart`.
     """
     job = job or Job()
     wheres = [step.condition for step in query.pipeline.steps if isinstance(step, Where)]
@@ -62,7 +62,7 @@ def preview_chart(query: Query, spec: ChartSpec, job: Job | None = None) -> Char
 
 
 def _is_in_order(sample: Snapshot, name: str, job: Job) -> bool:
-    """Whether the values of one block lie behind those of the block before it, again and again."""
+    """Whether most blocks have only values beyond those of the block before."""
     column = sample.column(name)
     if not is_on_line(column.type):
         return False
@@ -75,7 +75,7 @@ def _is_in_order(sample: Snapshot, name: str, job: Job) -> bool:
 
 
 def _step(before: tuple[Any, Any], after: tuple[Any, Any]) -> int:
-    """1 where the second stretch begins behind the first, -1 where it ends before it."""
+    """1 if the second range starts beyond the first, -1 if it ends before it, otherwise 0."""
     return 1 if before[1] <= after[0] < after[1] else -1 if after[1] <= before[0] < before[1] else 0
 
 

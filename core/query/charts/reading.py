@@ -1,4 +1,4 @@
-"""A chart's figures: all rows of a query as at most some thousand rows, which DuckDB aggregates."""
+"""Reads a chart's figures: DuckDB aggregates all rows of a query into at most some thousand rows."""
 
 from __future__ import annotations
 
@@ -54,31 +54,32 @@ from lamella.core.query.duckdb_types import from_duckdb
 from lamella.core.query.figure_rows import figure_rows
 
 MOST_POINTS = 5_000
-"""Of more rows a scatter plot shows how dense they lie."""
+"""For more rows, a scatter plot shows densities instead of points."""
 MOST_CELLS = 8_000
-"""Rows of the answer, about, where somebody chooses a fine unit of time."""
+"""The approximate maximum of rows in the answer when the user chooses a fine unit of time."""
 ESTIMATED_ROWS = 5_000_000
-"""Of more rows, distinct values are estimated, and means have no bands: they would be lines."""
+"""For more rows, distinct values are estimated, and means have no bands, which would be as thin as lines."""
 CONFIDENCE = 1.96
-"""Standard errors to either side of a mean: 95 of 100 such bands hold the mean of what was sampled."""
+"""The half width of a band in standard errors: 95 of 100 such bands contain the mean of the whole
+population."""
 MOST_IN_MEMORY = 30_000_000
-"""Of more rows, boxes are SQL's work, which needs four times as long and little memory."""
+"""For more rows, boxes are computed in SQL, which takes four times as long but little memory."""
 
 FINE_RANGES, MOST_BARS = 2_000, 300
-"""Of a histogram: narrow ranges that are put together, and bars at most."""
+"""For histograms: the number of narrow ranges to combine, and the maximum number of bars."""
 
 _PER_KIND = {HISTOGRAM: 50, BAR: 40, LINE: 400, AREA: 400, SCATTER: 100, BOX: 30, HEAT_MAP: 40}
-"""Ranges or units of time along an axis."""
+"""The number of ranges or units of time along an axis."""
 WANTED_UNITS = {HISTOGRAM: 400, BAR: 400, LINE: 4_000, AREA: 4_000, BOX: 60, HEAT_MAP: 120}
 _DENSITY_ROWS = 75
 VALUES = {X: 30, Y: 30, COLOR: 7, PANELS: 12}
-"""Single values at most; numbers with a fraction that have more are put together in ranges."""
+"""The maximum number of single values; fractional numbers with more are combined into ranges."""
 
 
 def read_chart(query: Query, spec: ChartSpec, job: Job | None = None) -> ChartData:
-    """What a chart of the query's rows shows. Blocks.
+    """Read the data of a chart of the query's rows. Blocks.
 
-    Raises `BadQuery` for a chart that cannot be drawn of these columns, saying what it lacks.
+    Raises `BadQuery`, with the reason, if the chart cannot be drawn from these columns.
     """
     began = time.perf_counter()
     spec.check()
@@ -93,8 +94,8 @@ def read_chart(query: Query, spec: ChartSpec, job: Job | None = None) -> ChartDa
 
 @dataclass(frozen=True)
 class _Keys:
-    """How rows find their place: `raw` is what they are grouped by, SQL over the role's column, and `made`
-    SQL for the key over what was grouped by; `columns` are the names of these."""
+    """How rows are assigned to places. `raw` are SQL expressions over the role's column by which rows are
+    grouped, `columns` their names, and `made` is SQL for the key, over those."""
 
     raw: tuple[str, ...]
     made: str
@@ -102,7 +103,7 @@ class _Keys:
     dimension: Dimension | Ranges | Moments
 
     def resolve(self, keys: pa.ChunkedArray) -> tuple[Dimension, pa.Array]:
-        """The places that there are, and their keys in place of what SQL gave."""
+        """The places that occur, and the keys that replace SQL's values."""
         values = [NULL if key is None else key for key in keys.to_pylist()]
         present, nulls = set(values) - {NULL}, NULL in values
         if isinstance(self.dimension, Dimension):
@@ -114,7 +115,7 @@ class _Keys:
 
 
 class _ChartQuery(ChartRows):
-    """Three statements: how far columns reach, their most frequent values, and the figures."""
+    """Runs three statements: the extents of columns, their most frequent values, and the figures."""
 
     def read(self) -> ChartData:
         self._job.report(0, 3, "Looking at the values")
@@ -156,8 +157,8 @@ class _ChartQuery(ChartRows):
         return _PER_KIND[self._spec.kind]
 
     def _is_fine(self, role: str) -> bool:
-        """Whether values are counted in narrow ranges first, as a few that lie far away make all others fall
-        into one or two wide ones."""
+        """Whether values are first counted in narrow ranges: a few distant values would put all others into
+        one or two wide ones."""
         return (
             self._spec.kind == HISTOGRAM
             and role == X
@@ -166,7 +167,7 @@ class _ChartQuery(ChartRows):
         )
 
     def _put_together(self, answer: pa.Table, keys: _Keys) -> tuple[pa.Table, _Keys]:
-        """Narrow ranges as wider ones of a round width."""
+        """Combine narrow ranges into wider ones of a round width."""
         ranges = keys.dimension
         assert isinstance(ranges, Ranges)
         counts = Counter[int]()
@@ -234,7 +235,7 @@ class _ChartQuery(ChartRows):
         if others:
             self._say_others(role, shown, groups, "highest" if by_figure else "most frequent")
         dimension = values_dimension(self._names[role], kind, values, nulls, others)
-        if text and values:  # a list of constants is compared with each value of a dictionary once
+        if text and values:  # DuckDB compares a constant list only once per dictionary entry
             listed = exp.Array(expressions=[exp.Literal.string(value) for value in values]).sql("duckdb")
         else:
             listed = self._source.constants(f"top_{role}", answer["v"])
@@ -247,8 +248,8 @@ class _ChartQuery(ChartRows):
 
     @property
     def _has_highest(self) -> bool:
-        """Whether the highest figures are those to look at, of more values than can be shown. A mean or a
-        median is high of few rows by chance."""
+        """Whether to show the highest figures if there are more values than fit. Not for means and medians,
+        which can be high by chance if they cover few rows."""
         return MEASURE in self._names and self._spec.aggregate in ("sum", "max", "distinct")
 
     def _say_others(self, role: str, shown: int, groups: int, which: str) -> None:
@@ -262,7 +263,7 @@ class _ChartQuery(ChartRows):
 
     @staticmethod
     def _made(keys: Mapping[str, _Keys], figures: str, whole: bool = True) -> str:
-        """The keys over what was grouped by them, as BIGINT where `whole`."""
+        """SELECT the keys from the grouped columns, as BIGINT if `whole`."""
         kind = "::BIGINT" if whole else ""
         made = [f"({one.made}){kind} AS {_COLUMN_OF[role]}" for role, one in keys.items()]
         return f"SELECT {', '.join([*made, figures])}"
@@ -297,7 +298,8 @@ class _ChartQuery(ChartRows):
         return f"{function}({self._number(MEASURE)})"
 
     def _quantile(self, role: str) -> str:
-        """SQL's function: on a cluster no machine holds very many values."""
+        """The SQL function for quantiles; no machine of a cluster holds very many values, so they are
+        estimated."""
         if not self._source.is_remote or self._counts["n"] <= ESTIMATED_ROWS:
             return "quantile_cont"
         self._remarks.append(f"Quantiles of {self._names[role]} are estimated")
@@ -313,7 +315,7 @@ class _ChartQuery(ChartRows):
         by = "".join(f"{name}, " for name in names)
         grouped = f"SELECT {by}{self._quantile(Y)}(v, [0.25, 0.5, 0.75]) AS q FROM b GROUP BY ALL"
         reach = f"{WHISKERS} * (q[3] - q[1])"
-        fences = f"SELECT {by}q[1] - {reach} AS below, q[3] + {reach} AS above FROM g"  # once for each box
+        fences = f"SELECT {by}q[1] - {reach} AS below, q[3] + {reach} AS above FROM g"  # once per box
         figures = (
             "count(*) AS rows, min(v) AS least, max(v) AS greatest,"
             " min(v) FILTER (WHERE v >= below) AS low, max(v) FILTER (WHERE v <= above) AS high,"
@@ -334,7 +336,7 @@ class _ChartQuery(ChartRows):
         )
 
     def _scatter(self) -> ChartData:
-        """The rows as points, or, of many, how many lie in each cell of a net."""
+        """Read the rows as points, or, if there are many, the number of rows in each cell of a grid."""
         points = min(self._counts["n"], self._counts["x_n"], self._counts["y_n"]) <= MOST_POINTS
         if not points and COLOR in self._names:
             self._remarks.append(f"No colours of {self._spec.color}: so many points are drawn as densities")
@@ -368,7 +370,7 @@ class _ChartQuery(ChartRows):
     # ------------------------------------------------------------------ answer
 
     def _check_stated(self, answer: pa.Table, keys: Mapping[str, _Keys]) -> None:
-        """Raises `WrongExtremes`."""
+        """Raises `WrongExtremes` if figures contradict the stated extremes."""
         for role, high in self._stated_highs.items():
             ranges = keys[role].dimension if role in keys else None
             if isinstance(ranges, Ranges):
@@ -422,7 +424,7 @@ class _ChartQuery(ChartRows):
 
 
 def _raw_columns(keys: Mapping[str, _Keys]) -> list[str]:
-    """What rows are grouped by, with its names."""
+    """The expressions by which rows are grouped, with their names."""
     every = (pair for one in keys.values() for pair in zip(one.raw, one.columns, strict=True))
     return [f"{sql} AS {name}" for sql, name in every]
 

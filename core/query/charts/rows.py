@@ -1,4 +1,4 @@
-"""The rows of a chart by the roles of its columns: how far these reach, and which rows are left out."""
+"""The rows of a chart, with columns by role: their extents, and which rows are left out."""
 
 from __future__ import annotations
 
@@ -20,20 +20,19 @@ from lamella.core.query.engine import CountedCache
 from lamella.core.query.source import FigureRows
 
 MOST_FIGURES = 400
-"""Extents and counts of columns that are remembered, so that the next chart of them need not look again."""
+"""The number of extents and counts of columns that are cached for the next charts of them."""
 
 _figures = CountedCache[tuple[object, ...], tuple[Any]](MOST_FIGURES)
 
 
 class WrongExtremes(Exception):
-    """Values lie where the statistics of files say that there are none, or are NaN."""
+    """Values lie outside the extremes that the statistics of files state, or are NaN."""
 
 
 class ChartRows:
-    """`trusts_footers`: how far floats reach is taken from the statistics of files, which leave out NaN,
-    instead of reading them twice. The figures then show whether it was right: `_stated_highs` has the
-    greatest values.
-    """
+    """The rows of a chart. With `trusts_footers`, the extents of floats come from the statistics of files,
+    which leave out NaN, instead of a second read. The figures then show whether that was right:
+    `_stated_highs` has the greatest values."""
 
     def __init__(self, rows: FigureRows, place: str, spec: ChartSpec, job: Job, trusts_footers: bool) -> None:
         self._spec, self._job, self._source = spec, job, rows
@@ -71,7 +70,7 @@ class ChartRows:
         return self.types[self._names[role]]
 
     def _rows(self, *roles: str) -> str:
-        """A relation with the columns of these roles, called like them; of all by default."""
+        """A relation with the columns of these roles (all by default), named like the roles."""
         wanted = roles or tuple(self._names)
         identifiers = frozenset(self._values[role][0] for role in wanted)
         inside = self._source.relation(identifiers)
@@ -83,7 +82,7 @@ class ChartRows:
         return f"{self._rows()} AS r{met}"
 
     def _number(self, role: str) -> str:
-        """A value as a number to compute with: true as 1, spans of time in seconds."""
+        """A value as a number to compute with: true is 1, durations are in seconds."""
         kind = self._type(role)
         if kind_of(kind) is Kind.BOOLEAN:
             return f"CAST({role} AS INTEGER)::DOUBLE"
@@ -96,7 +95,7 @@ class ChartRows:
         return axis.value.sql("duckdb")
 
     def _query(self, statement: str, **types: pa.DataType) -> pa.Table:
-        """`types` are those of columns that are not called after a role."""
+        """Run a statement; `types` are those of columns that are not named after a role."""
         for role in self._names:
             kind = self._type(role)
             types |= {role: kind, f"{role}_low": kind, f"{role}_high": kind, f"k{role}": kind}
@@ -105,7 +104,7 @@ class ChartRows:
     # ------------------------------------------------------------------ extents
 
     def _measure_extents(self) -> None:
-        """How far columns reach, and which rows are left out because a value is missing or has no place."""
+        """Find the extents of columns, and leave out rows with missing values or without a place."""
         self._counts = self._figures_of_columns()
         for role in (X, Y, MEASURE):
             if role in self._names:
@@ -115,7 +114,7 @@ class ChartRows:
                 self._extents[role] = self._extent(role)
 
     def _figures_of_columns(self) -> dict[str, Any]:
-        """By role and figure; those that were asked for before of the same rows are not counted again."""
+        """The figures by role and name; figures that are cached for the same rows are not computed again."""
         wanted = {"n": ("count(*)", "n", ("", "rows"))}
         for role, name in self._names.items():
             wanted[f"{role}_n"] = f"count({role})", f"{role}_n", (name, "count")
@@ -147,7 +146,7 @@ class ChartRows:
         return {one: value[0] for one, value in known.items() if value is not None}
 
     def _remembered(self, about: tuple[object, ...], read: Callable[[], pa.Table]) -> pa.Table:
-        """A small answer about the same rows, which is read once."""
+        """Read a small answer about the same rows only once."""
         token = self._source.token
         known = None if token is None else _figures.get((token, *about))
         if known is None:
@@ -158,7 +157,7 @@ class ChartRows:
         return answer
 
     def _stated(self, known: Mapping[str, tuple[Any] | None]) -> dict[str, tuple[Any]]:
-        """The figures of columns whose extremes the footers of files state, of those that are not known."""
+        """The unknown figures of columns whose extremes the footers of files state."""
         extremes_by_name = dict[str, tuple[Any]]()
         for role, name in self._names.items():
             figures = [one for one in known if one.startswith(f"{role}_")]
@@ -227,13 +226,13 @@ class ChartRows:
         return wanted and is_even_value(kind)
 
     def _leave_out_unless(self, role: str, met: str, why: str, among: Sequence[str] = ()) -> None:
-        """Rows that have a value, which does not meet a condition."""
+        """Leave out rows that have a value which does not meet a condition."""
         self._conditions.append(met)
         where = "".join(f" AND {one}" for one in among)
         rows = f"{self._rows(role)} AS r WHERE {role} IS NOT NULL AND NOT ({met}){where}"
         count = self._query(f"SELECT count(*) AS n FROM {rows}")["n"][0].as_py()
         reason = (f"{self._names[role]} {why}", count)
-        if count and reason not in self._left_out:  # a column may be along both axes
+        if count and reason not in self._left_out:  # one column may be on both axes
             self._left_out.append(reason)
 
 

@@ -1,4 +1,4 @@
-"""What a chart shows, as plain data: its type, which columns it is of, and how rows become its figures."""
+"""The description of a chart as plain data: its type, its columns, and how rows become figures."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ AGGREGATES = {
     "max": "greatest",
     "distinct": "distinct",
 }
-"""What makes one figure of the rows of a group, and its word on screen."""
+"""Aggregates that compute a figure from the rows of a group, with their names on screen."""
 
 OF_ANY = ("count", "distinct")
-"""These take values of any type; the others numbers."""
+"""Aggregates that take values of any type; the others take numbers."""
 
 AGGREGATED = (BAR, LINE, AREA, HEAT_MAP)
 """Charts whose figures are aggregates of a column, or counts of rows."""
@@ -47,13 +47,13 @@ Types = Mapping[str, pa.DataType]
 
 @dataclass(frozen=True)
 class ChartSpec:
-    """`x` and `y` are the columns along the axes; only scatter plots, box plots and heat maps have a `y`. The
-    others, and the cells of a heat map, have the `aggregate` of the column `measure`, or count rows where
-    there is none. Rows are told apart by `color`, and drawn side by side by `panels`; the points of a scatter
-    plot have areas by the column `size`.
+    """The description of a chart. `x` and `y` are the columns along the axes; only scatter plots, box plots
+    and heat maps have a `y`. The others, and the cells of a heat map, show the `aggregate` of the column
+    `measure`, or the number of rows if there is none. `color` distinguishes rows by colour, and `panels`
+    draws them side by side. `size` is the column that gives the points of a scatter plot their area.
 
-    `unit` is the unit of time by which moments along `x` are put together; empty for one that fits. `log_x`
-    and `log_y` are axes by powers of ten.
+    `unit` is the unit of time by which moments along `x` are grouped; empty for a suitable one. `log_x` and
+    `log_y` make an axis logarithmic.
     """
 
     kind: str
@@ -70,7 +70,7 @@ class ChartSpec:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Those that it reads, each once."""
+        """The columns that the chart reads, each once."""
         measure = self.measure if self.has_measure else ""
         y = self.y if self.has_y else ""
         size = self.size if self.has_size else ""
@@ -87,7 +87,7 @@ class ChartSpec:
 
     @property
     def is_map(self) -> bool:
-        """Whether its axes are longitude and latitude, by their names."""
+        """Whether the names of the axes are those of longitude and latitude."""
         plain = self.kind == SCATTER and not (self.log_x or self.log_y)
         return plain and _is_called(self.x, _LONGITUDES) and _is_called(self.y, _LATITUDES)
 
@@ -97,12 +97,12 @@ class ChartSpec:
 
     @property
     def has_color(self) -> bool:
-        """Whether it tells rows apart by colour: the cells of a heat map have theirs from the figures."""
+        """Whether colours distinguish rows; the cells of a heat map are coloured by their figures."""
         return self.kind not in (HEAT_MAP, BOX)
 
     @property
     def figure(self) -> str:
-        """What its figures are called."""
+        """The name of the figures."""
         if self.kind == BOX:
             return self.y
         if not self.has_measure or not self.measure:
@@ -110,13 +110,13 @@ class ChartSpec:
         return f"{self.aggregate}({self.measure})"
 
     def to_json(self) -> dict[str, Any]:
-        """What differs from the defaults."""
+        """The fields that differ from their defaults."""
         plain = {field.name: field.default for field in fields(self) if field.name != "kind"}
         return {name: value for name, value in asdict(self).items() if plain.get(name) != value}
 
     @classmethod
     def from_json(cls, item: Any) -> ChartSpec:
-        """Raises `BadQuery` for what is not a chart."""
+        """Raises `BadQuery` if `item` is not a chart."""
         if not isinstance(item, Mapping):
             raise BadQuery(f"{shown(item)} is not a chart", fix="Give a dict with its 'kind'")
         known = {field.name: field.type for field in fields(cls)}
@@ -130,7 +130,7 @@ class ChartSpec:
         return spec
 
     def check(self) -> None:
-        """Raises `BadQuery` for a type, an aggregate or a unit that there is not."""
+        """Raises `BadQuery` for an unknown type, aggregate or unit."""
         for word, there, what in (
             (self.kind, tuple(TITLES), "type of chart"),
             (self.aggregate, tuple(AGGREGATES), "aggregate"),
@@ -140,7 +140,7 @@ class ChartSpec:
                 raise BadQuery(f"there is no {what} {shown(word)}", fix=instead_of(word, list(there)))
 
     def as_kind(self, kind: str, types: Types) -> ChartSpec:
-        """Another type of chart of the same columns, as far as it can show them."""
+        """Another type of chart with the same columns, as far as it can show them."""
         spec = replace(self, kind=kind, log_x=False, log_y=False)
         numbers = self.measure or self.y
         if kind == HEAT_MAP and self.kind == SCATTER:
@@ -177,11 +177,11 @@ class ChartSpec:
         return name not in columns and is_category(types[name])
 
     def problem(self, types: Types) -> str:
-        """What it lacks to be drawn from columns of these types; empty where nothing."""
+        """What is missing to draw the chart from columns of these types; empty if nothing."""
         for role in ("x", "y", "measure", "color", "panels", "size"):
             name = getattr(self, role)
             if name and name in self.columns and name not in types:
-                return f"The column '{name}' is gone. Choose another."
+                return f"The column '{name}' no longer exists. Choose another."
         for role, word in (("x", "X"), ("y", "Y")):
             name = getattr(self, role)
             if role == "y" and not self.has_y:
@@ -206,7 +206,7 @@ class ChartSpec:
             return f"Choose a column for the {AGGREGATES[self.aggregate]}."
         kind = types[self.measure]
         if self.aggregate not in OF_ANY and not is_number(kind):
-            return f"The {AGGREGATES[self.aggregate]} is of numbers, and '{self.measure}' is {kind}."
+            return f"The {AGGREGATES[self.aggregate]} takes numbers, and '{self.measure}' is {kind}."
         return ""
 
 
@@ -230,7 +230,7 @@ _WORDS = re.compile(r"[a-z]+")
 
 
 def _is_called(name: str, words: Sequence[str]) -> bool:
-    """Whether one of the words of a name is among these, as in `start_lon`."""
+    """Whether one of the words in a name is among `words`, as in `start_lon`."""
     return not set(words).isdisjoint(_WORDS.findall(name.casefold()))
 
 
@@ -254,7 +254,7 @@ def is_category(kind: pa.DataType) -> bool:
 
 
 def fits(kind: str, role: str, type: pa.DataType | None) -> bool:
-    """Whether a column of a type can have this role in a type of chart."""
+    """Whether a column of this type can have this role in a type of chart."""
     if type is None or kind_of(type) not in COMPARABLE:
         return False
     if (kind, role) in ((HISTOGRAM, "x"), (SCATTER, "x"), (SCATTER, "y")):
@@ -265,8 +265,8 @@ def fits(kind: str, role: str, type: pa.DataType | None) -> bool:
 
 
 def suggest(names: Sequence[str], types: Types) -> ChartSpec:
-    """The chart that shows these columns, by their types, the first ones first; of no column that can be
-    drawn it is a bar chart without one."""
+    """The chart that suits these columns by their types, with the first columns preferred; a bar chart
+    without a column if none can be drawn."""
     known = [name for name in names if fits(BAR, "x", types.get(name))]
     moments = [name for name in known if is_moment(types[name])]
     numbers = [name for name in known if is_on_line(types[name]) and name not in moments]

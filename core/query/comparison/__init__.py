@@ -1,4 +1,4 @@
-"""What differs between two datasets: rows paired by key or order, and the cells that are not equal."""
+"""Comparison of two datasets: rows are paired by key or order, and their cells compared."""
 
 from lamella.core.query.comparison.cells import CellRule as CellRule
 from lamella.core.query.comparison.comparison import Comparison as Comparison

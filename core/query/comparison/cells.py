@@ -1,4 +1,4 @@
-"""When two cells are equal: of one type or of two, exactly or by what somebody allows them to differ."""
+"""Equality of cells: of one type or two, exact or within a tolerance."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _NUMBER = r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$"
 
 @dataclass(frozen=True)
 class CellRule:
-    """What two cells may differ by and still be equal. `tolerance` is of numbers, which may differ by so much
-    and no more; the others are of texts. Null equals null alone, NaN equals NaN, -0.0 equals 0.0.
+    """How much two cells may differ and still be equal. `tolerance` is the maximum difference between
+    numbers; the other fields are about texts. Null equals only null, NaN equals NaN, and -0.0 equals 0.0.
 
-    Raises `BadData` for a tolerance below 0, or that is not a number.
+    Raises `BadData` for a tolerance that is negative or not a number.
     """
 
     tolerance: float = 0.0
@@ -36,7 +36,7 @@ class CellRule:
         tolerance = self.tolerance
         is_number = isinstance(tolerance, int | float) and not isinstance(tolerance, bool)
         if not is_number or not 0 <= tolerance < math.inf:
-            raise BadData(f"compare: the tolerance {shown(tolerance)} is not a number from 0 on")
+            raise BadData(f"compare: the tolerance {shown(tolerance)} is not a number of at least 0")
 
     @property
     def is_about_text(self) -> bool:
@@ -46,11 +46,11 @@ class CellRule:
 def differing(
     before: pa.ChunkedArray | pa.Array, after: pa.ChunkedArray | pa.Array, rule: CellRule | None
 ) -> np.ndarray:
-    """Row by row, whether the cells of two columns of one length differ. Without a rule, as they are stored:
-    -0.0 differs from 0.0 then.
+    """Whether the cells of two columns of equal length differ, row by row. Without a rule they are compared
+    as stored, so -0.0 differs from 0.0.
 
-    Columns of two types are compared by value: 1, 1.0 and the text "1" are equal. Where one of the types has
-    no such value, the cells differ.
+    Columns of two types are compared by value: 1, 1.0 and the text "1" are equal. Cells differ if one of the
+    types cannot represent the other's value.
     """
     different = _of_codes(before, after)
     if different is None:
@@ -66,8 +66,8 @@ def differing(
 
 
 def _of_codes(before: pa.ChunkedArray | pa.Array, after: pa.ChunkedArray | pa.Array) -> np.ndarray | None:
-    """Texts that are places in dictionaries differ where these do: each text is compared once. None for
-    others."""
+    """Compare dictionary-encoded texts by their codes, so that each text is compared once. None for other
+    columns."""
     types = before.type, after.type
     if not all(pa.types.is_dictionary(kind) and pa.types.is_string(kind.value_type) for kind in types):
         return None
@@ -85,7 +85,7 @@ def _of_codes(before: pa.ChunkedArray | pa.Array, after: pa.ChunkedArray | pa.Ar
 
 
 def largest_difference(before: pa.ChunkedArray | pa.Array, after: pa.ChunkedArray | pa.Array) -> float | None:
-    """The greatest distance between the numbers of a row; None where there are none to compare."""
+    """The greatest difference between the numbers of a row; None if there is none to compute."""
     if not is_numeric(before.type) or not is_numeric(after.type):
         return None
     distances = np.abs(_floats(_plain(before)) - _floats(_plain(after)))
@@ -98,7 +98,7 @@ def is_numeric(kind: pa.DataType) -> bool:
 
 
 def compared_as(one: pa.DataType, other: pa.DataType) -> str:
-    """The word for how columns of two types are compared; empty for columns of one."""
+    """A phrase for how columns of two types are compared; empty for equal types."""
     if _plain_type(one).equals(_plain_type(other)):
         return ""
     kinds = {kind_of(one), kind_of(other)}
@@ -119,7 +119,7 @@ def _plain_type(kind: pa.DataType) -> pa.DataType:
 
 
 def _plain(values: pa.ChunkedArray | pa.Array) -> pa.Array:
-    """Text is one type, however it is laid out."""
+    """Values with one type for all layouts of text, and one for all layouts of binary data."""
     one = in_one(values) if isinstance(values, pa.ChunkedArray) else values
     kind = _plain_type(one.type)
     return one if one.type.equals(kind) else one.cast(kind)
@@ -135,7 +135,7 @@ def _of_two_types(ours: pa.Array, theirs: pa.Array) -> np.ndarray:
 
 
 def _same_value(ours: pa.Array, theirs: pa.Array) -> np.ndarray:
-    """Neither has a null."""
+    """Whether values of two types are equal; neither has nulls."""
     kinds = kind_of(ours.type), kind_of(theirs.type)
     if set(kinds) <= NUMBERS:
         return _same_number(ours, theirs)
@@ -162,7 +162,7 @@ def _same_number(ours: pa.Array, theirs: pa.Array) -> np.ndarray:
         try:
             kind = _WHOLE if all(whole) else _wider(ours.type, theirs.type)
             return ~differs(ours.cast(kind), theirs.cast(kind))
-        except pa.ArrowInvalid:  # more digits than a decimal has
+        except pa.ArrowInvalid:  # more digits than a decimal can hold
             pass
     equal: np.ndarray = _floats(ours) == _floats(theirs)
     return equal
@@ -174,7 +174,8 @@ def _wider(one: pa.DataType, other: pa.DataType) -> pa.DataType:
 
 
 def _same_whole(whole: pa.Array, floats: pa.Array) -> np.ndarray:
-    """Beyond 2⁵³ not every whole number is a float: those are compared as whole numbers."""
+    """Compare whole numbers with floats. Beyond 2⁵³, where floats cannot represent all whole numbers, they
+    are compared as whole numbers."""
     numbers, reals = to_numpy(whole), to_numpy(floats.cast(pa.float64()))
     same: np.ndarray = numbers.astype(np.float64) == reals
     large = np.flatnonzero(same & (np.abs(reals) >= 2**53))
@@ -184,7 +185,7 @@ def _same_whole(whole: pa.Array, floats: pa.Array) -> np.ndarray:
 
 
 def _same_text(texts: pa.Array, others: pa.Array) -> np.ndarray:
-    """Where the other value is written so, or is the number or time that the text is."""
+    """Whether a text is how the other value is written, or reads as the same number or time."""
     try:
         same = ~differs(texts, others.cast(pa.string()))
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
@@ -201,7 +202,7 @@ def _same_text(texts: pa.Array, others: pa.Array) -> np.ndarray:
 
 
 def _floats(values: pa.Array) -> np.ndarray:
-    """NaN for null."""
+    """The numbers as floats, with NaN for null."""
     floats = to_numpy(values.cast(pa.float64(), safe=False)).copy()
     if values.null_count:
         floats[~to_numpy(values.is_valid())] = np.nan
@@ -209,7 +210,7 @@ def _floats(values: pa.Array) -> np.ndarray:
 
 
 def _near(ours: pa.Array, theirs: pa.Array, rule: CellRule) -> np.ndarray:
-    """Whether cells that differ are equal by the rule; neither has a null."""
+    """Whether cells that differ are equal by the rule; neither has nulls."""
     kinds = {kind_of(ours.type), kind_of(theirs.type)}
     if kinds <= NUMBERS:
         if not rule.tolerance and not all(pa.types.is_floating(values.type) for values in (ours, theirs)):

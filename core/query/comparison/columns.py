@@ -1,4 +1,4 @@
-"""Which columns of two datasets belong together, and how their schemas differ."""
+"""Pairs the columns of two datasets, and describes how their schemas differ."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from lamella.core.scan.snapshot import Column, Snapshot
 
 @dataclass(frozen=True)
 class ColumnPair:
-    """A column of one side, and what it is on the other; one of them may be missing."""
+    """A column of one side and its counterpart on the other; one of them may be missing."""
 
     before: Column | None
     after: Column | None
 
     @property
     def name(self) -> str:
-        """As the later side has it."""
+        """The name on the later side, if the column is there."""
         column = self.after or self.before
         assert column is not None
         return column.name
@@ -40,7 +40,8 @@ class ColumnPair:
 
 @dataclass(frozen=True)
 class SchemaDifferences:
-    """By name. `renamed` gives (before, after), `retyped` (name, type before, type after)."""
+    """The differences of two schemas, by name. `renamed` has (before, after), `retyped` (name, type before,
+    type after)."""
 
     added: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
@@ -52,7 +53,7 @@ class SchemaDifferences:
         return bool(self.added or self.removed or self.renamed or self.retyped or self.reordered)
 
     def sentences(self) -> list[str]:
-        """For people, without full stops; at most so many names in each as fit a line."""
+        """The differences as sentences without full stops, each with only as many names as fit a line."""
         texts = []
         if self.added:
             texts.append(f"{_columns(self.added)} added")
@@ -66,7 +67,7 @@ class SchemaDifferences:
         if more:
             texts.append(f"{more:,} more columns have another name or type")
         if self.reordered:
-            texts.append("the columns stand in another order")
+            texts.append("the order of columns differs")
         return texts
 
 
@@ -81,10 +82,10 @@ def _columns(names: Sequence[str]) -> str:
 def pair_columns(
     before: Snapshot, after: Snapshot, chosen: Sequence[str] | None = None
 ) -> tuple[ColumnPair, ...]:
-    """By name, those of the later side first, in its order. `_id` of a table is none of them: it is not a
-    value of a row. Of `chosen`, others are left out.
+    """Pair columns by name: those of the later side first, in its order. A table's `_id` is left out, since
+    it is not a value of a row. If `chosen` is given, only these columns are paired.
 
-    Raises `UnknownColumn` for a chosen name that one side lacks, and `BadData` where no column is common.
+    Raises `UnknownColumn` for a chosen name that one side lacks, and `BadData` if there is no common column.
     """
     ours = {c.name: c for c in before.columns if not _is_row_id(before, c)}
     theirs = {c.name: c for c in after.columns if not _is_row_id(after, c)}
@@ -104,8 +105,8 @@ def pair_columns(
 def no_common_column(before: Snapshot, after: Snapshot) -> BadData:
     return BadData(
         f"{before.name} and {after.name} cannot be compared",
-        "They have no column of one name",
-        "Rename columns of one of them, or choose others to compare",
+        "They have no column name in common",
+        "Rename columns of one of them, or choose other datasets",
     )
 
 

@@ -1,4 +1,4 @@
-"""Two datasets, or two versions of one, row by row: what was added, removed and changed."""
+"""Compares two datasets, or two versions of one, row by row: rows that were added, removed and changed."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ from lamella.core.validation import names_of
 ROWS_A_BLOCK = 1 << 18
 CELLS_A_BLOCK = 1 << 22
 SCATTERED_ROWS = 1 << 22
-"""Rows of a side that come in another order than the other's are read in larger blocks: each decodes most of
-its row groups."""
+"""The number of rows read at once if the rows of one side come in another order: each block then decodes most
+row groups."""
 EXAMPLES = 3
 
 
 @dataclass(frozen=True)
 class CellExample:
-    """A cell that differs: the numbers of its row on both sides, from 0, and what it holds there."""
+    """A cell that differs: its row numbers on both sides, from 0, and its values."""
 
     before_row: int
     after_row: int
@@ -50,8 +50,8 @@ class CellExample:
 
 @dataclass(frozen=True)
 class ColumnDifferences:
-    """In how many rows of both sides a column differs, the first of them, and the largest distance between
-    two numbers; None where there are none."""
+    """The number of rows in which a column differs, the first of these, and the largest difference between
+    two numbers; None if there is none."""
 
     name: str
     rows: int
@@ -61,15 +61,16 @@ class ColumnDifferences:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """What differs between `before` and `after`. Rows are numbered from 0 in the order of their side.
+    """The differences between `before` and `after`. Rows are numbered from 0 in the order of their side.
 
-    `added` are rows of the later side, ascending; `removed` of the earlier one, in the order in which they
-    stand among the rows of the later side: `removed_places` says before which of its rows each does.
-    `changed` are rows of the later side, ascending, and `changed_before` what they were. `key` has the
-    columns that rows were paired by, none for their order. `notes` says what people should know of it.
+    `added` are rows of the later side, ascending. `removed` are rows of the earlier side, sorted by where
+    they belong among the rows of the later side: `removed_places` is the row before which each belongs.
+    `changed` are rows of the later side, ascending, and `changed_before` the corresponding earlier rows.
+    `key` has the columns by which rows were paired; it is empty if they were paired by order. `notes` are
+    remarks for the user.
 
-    Which cells of a row differ is worked out when they are asked for, and nothing else is held of them. A
-    file that changes meanwhile raises `FileProblem` then.
+    Which cells of a row differ is computed on demand and not kept. It raises `FileProblem` if a file has
+    changed since.
     """
 
     before: Snapshot
@@ -88,7 +89,7 @@ class Comparison:
     names: tuple[str, str] = field(default=("", ""))
 
     def __bool__(self) -> bool:
-        """Whether anything differs, the columns' names and types among it."""
+        """Whether anything differs, including the names and types of columns."""
         return bool(self.num_rows or self.schema)
 
     def __str__(self) -> str:
@@ -104,18 +105,18 @@ class Comparison:
 
     @property
     def titles(self) -> tuple[str, str]:
-        """What people call the two sides."""
+        """The names of the two sides."""
         return self.names[0] or self.before.name, self.names[1] or self.after.name
 
     @property
     def counts_text(self) -> str:
-        """Such as `2 added, 1 removed, 7 changed`."""
+        """The counts, such as `2 added, 1 removed, 7 changed`."""
         counts = (len(self.added), "added"), (len(self.removed), "removed"), (len(self.changed), "changed")
         return ", ".join(f"{count:,} {word}" for count, word in counts if count) or "no row differs"
 
     @property
     def num_rows(self) -> int:
-        """Rows that differ."""
+        """The number of rows that differ."""
         return len(self.added) + len(self.removed) + len(self.changed)
 
     @cached_property
@@ -153,19 +154,18 @@ def compare(
     ignore_space: bool = False,
     job: Job | None = None,
 ) -> Comparison:
-    """What differs between two tables, files, versions or answers of queries.
+    """Compare two tables, files, versions or answers of queries.
 
-    Rows belong together where their `key` columns are equal. None: `_id` for two versions of one table, else
-    columns of both whose values are unique together (`suggest_key`), else their order; an empty list is
-    always their order. Null is a key like any other. Rows that share a key are paired in the order they come,
-    and `notes` says so.
+    Rows are paired if their `key` columns are equal. If `key` is None, it is `_id` for two versions of one
+    table, otherwise columns of both whose values are unique together (`suggest_key`), otherwise rows are
+    paired by order; an empty list always pairs by order. Null is a key like any other. Rows that share a key
+    are paired in order, which `notes` mentions.
 
-    `columns` are compared instead of all that both have. Numbers that differ by at most `tolerance` are
-    equal, and so are texts that differ in upper and lower case, or in white space, where these are ignored.
-    Blocks.
+    If `columns` are given, only these are compared. Numbers that differ by at most `tolerance` are equal, and
+    so are texts that differ only in case or white space if these are ignored. Blocks.
 
-    Raises `UnknownColumn`, `BadData` where no column is common or a key cannot be compared, `FileProblem` for
-    a file that changed meanwhile.
+    Raises `UnknownColumn`, `BadData` if there is no common column or a key cannot be compared, and
+    `FileProblem` for a file that changed meanwhile.
     """
     started, work = time.perf_counter(), job or Job()
     rule = CellRule(tolerance, bool(ignore_case), bool(ignore_space))
@@ -186,7 +186,7 @@ def compare_snapshots(
     started: float | None = None,
     is_unique: bool = False,
 ) -> Comparison:
-    """As `compare`, of rows that are frozen already. `is_unique`: the key is known to be, on both sides."""
+    """Like `compare`, for snapshots. `is_unique` means that the key is known to be unique on both sides."""
     started = time.perf_counter() if started is None else started
     none = np.empty(0, np.int64)
     if before.token == after.token:
@@ -237,8 +237,8 @@ class Tally:
         different: np.ndarray,
         rows: tuple[np.ndarray, np.ndarray],
     ) -> None:
-        """Of the column at this place of the pairs: its cells on both sides, which of them differ, and the
-        numbers of their rows."""
+        """Count the differences of the column pair at this index. `cells` are its cells on both sides,
+        `different` whether they differ, and `rows` their row numbers."""
         places = np.flatnonzero(different)
         if not len(places):
             return
@@ -262,12 +262,12 @@ class Tally:
 
 
 def _text_of(cell: pa.Scalar) -> pa.Scalar:
-    """Of a place in a dictionary, what stands there."""
+    """The value of a cell; for a dictionary, the value of its entry."""
     return cell.value if isinstance(cell, pa.DictionaryScalar) else cell
 
 
 def _changed_rows(before: Snapshot, after: Snapshot, rows: RowPairs, tally: Tally, job: Job) -> np.ndarray:
-    """Whether each pair of rows differs in a column. Some rows and some columns are read at a time."""
+    """Whether each pair of rows differs in some column. Reads blocks of rows and columns."""
     count, changed = len(rows.after), np.zeros(len(rows.after), bool)
     block = ROWS_A_BLOCK if bool(np.all(rows.before[1:] > rows.before[:-1])) else SCATTERED_ROWS
     for first in range(0, count, block):
@@ -288,7 +288,7 @@ def _changed_rows(before: Snapshot, after: Snapshot, rows: RowPairs, tally: Tall
 
 
 def _column_groups(columns: int, rows: int) -> Iterator[range]:
-    """As many columns at a time as keep the cells of a block few."""
+    """Split the columns into groups that keep the number of cells in a block small."""
     width = max(1, CELLS_A_BLOCK // max(1, rows))
     return (range(first, min(first + width, columns)) for first in range(0, columns, width))
 
@@ -300,8 +300,8 @@ def rows_at(
     job: Job | None = None,
     coded: bool = False,
 ) -> pa.Table:
-    """The rows at live positions, in their order. Where those are most of a range, all of it is read, and
-    `coded` leaves texts that repeat as places in dictionaries."""
+    """Read the rows at live positions, in their order. If these are most of a range, the whole range is read;
+    `coded` leaves repeated texts dictionary-encoded."""
     if not len(positions):
         return fetch(snapshot, positions, columns, job)
     low, high = int(positions.min()), int(positions.max()) + 1
@@ -320,8 +320,8 @@ def rows_at(
 def _coded_texts(
     snapshot: Snapshot, low: int, high: int, columns: Sequence[Column]
 ) -> dict[int, pa.ChunkedArray]:
-    """By place, those of the columns that files have as places in dictionaries: to look up each text takes
-    longer than to compare these."""
+    """The columns that files store dictionary-encoded, by index: decoding each text takes longer than
+    comparing codes."""
     codes_by_id = dict[int, pa.ChunkedArray]()
     if len(snapshot.deleted):
         return codes_by_id
@@ -345,12 +345,12 @@ def _coded_texts(
 
 
 def rows_of(snapshot: Snapshot, rows: np.ndarray, columns: Sequence[Column]) -> pa.Table:
-    """The rows of these numbers."""
+    """Read the rows with these numbers."""
     return rows_at(snapshot, live_positions(snapshot, rows), columns)
 
 
 def row_numbers(snapshot: Snapshot, positions: np.ndarray) -> np.ndarray:
-    """Of live positions: deleted rows are not counted."""
+    """The row numbers of live positions, which do not count deleted rows."""
     if not len(snapshot.deleted):
         return positions
     numbers: np.ndarray = positions - np.searchsorted(snapshot.deleted, positions)
@@ -360,8 +360,8 @@ def row_numbers(snapshot: Snapshot, positions: np.ndarray) -> np.ndarray:
 def place_removed(
     removed: np.ndarray, before: np.ndarray, after: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Removed rows, and before which row of the later side each is shown: behind the one that it followed.
-    `before` and `after` are the numbers of rows that belong together."""
+    """Return removed rows, and the row of the later side before which each is shown: directly after the row
+    that it followed. `before` and `after` are the numbers of paired rows."""
     if not len(removed):
         return removed, removed
     if len(before) > 1 and not bool(np.all(before[1:] >= before[:-1])):

@@ -1,4 +1,4 @@
-"""The rows that differ as a table to write: what became of each, and what was in its cells before."""
+"""The rows that differ, as a table to write: what happened to each, and its previous values."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from lamella.core.query.comparison.rows import DIFFERENT, CellsBefore, ComparedR
 
 ROWS_A_STEP = 100_000
 CHANGE, COLUMNS = "_change", "_columns"
-"""The columns that say what became of a row, and which of its columns differ."""
+"""The columns for what happened to a row, and for which of its columns differ."""
 BEFORE = b"lamella.before"
-"""The metadata of a column: of which one it has the earlier values."""
+"""The metadata key of a column of previous values; its value is the column they belong to."""
 
 
 def difference_schema(comparison: Comparison) -> pa.Schema:
-    """`_change` and `_columns`, then the columns of the later side, and behind each in which rows differ what
-    was there before, as `<name>_before`: null where that cell does not differ. A name that a column has
-    already gets a `_` more."""
+    """`_change` and `_columns`, then the columns of the later side. Each column with differences is followed
+    by its previous values as `<name>_before`, null where the cell does not differ. A name that is taken gets
+    another `_`."""
     changed = {column.name for column in comparison.columns if column.rows}
     rows = ComparedRows(comparison)
     used = set(rows.schema.names)
@@ -36,7 +36,7 @@ def difference_schema(comparison: Comparison) -> pa.Schema:
 
 
 def _unused(name: str, used: set[str]) -> str:
-    """The name, or one like it that no column has yet; from now on it is used."""
+    """The name, with underscores added until it is unused; marks it as used."""
     while name in used:
         name += "_"
     used.add(name)
@@ -44,7 +44,7 @@ def _unused(name: str, used: set[str]) -> str:
 
 
 def difference_tables(rows: ComparedRows, job: Job, limit: int | None = None) -> Iterator[pa.Table]:
-    """Rows as `difference_schema` has them, some at a time, at most `limit`."""
+    """Yield rows as described by `difference_schema`, in blocks, at most `limit`."""
     schema = difference_schema(rows.comparison)
     stop = rows.num_rows if limit is None else min(limit, rows.num_rows)
     for offset in range(0, stop, ROWS_A_STEP):
@@ -53,7 +53,7 @@ def difference_tables(rows: ComparedRows, job: Job, limit: int | None = None) ->
 
 
 def read_differences(comparison: Comparison, limit: int | None = None, job: Job | None = None) -> pa.Table:
-    """The rows that differ, at most `limit`, as `difference_schema` has them."""
+    """Read the rows that differ, at most `limit`, as described by `difference_schema`."""
     rows = ComparedRows(comparison, DIFFERENT)
     tables = list(difference_tables(rows, job or Job(), limit))
     return pa.concat_tables(tables) if tables else difference_schema(comparison).empty_table()
@@ -83,7 +83,7 @@ def _changed_names(before: Mapping[str, CellsBefore], count: int) -> list[str | 
 
 
 def _spread(cells: CellsBefore | None, count: int, kind: pa.DataType) -> pa.Array:
-    """The values at their places, null elsewhere."""
+    """The values at their rows, null elsewhere."""
     if cells is None:
         return pa.nulls(count, kind)
     places = np.full(count, len(cells.values), np.int64)

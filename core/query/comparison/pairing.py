@@ -1,4 +1,4 @@
-"""Which rows of two datasets belong together: by key columns, or by the order they come in."""
+"""Pairs the rows of two datasets, by key columns or by order."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ from lamella.core.scan.read import live_positions
 from lamella.core.scan.snapshot import Column, Snapshot
 
 MOST_CANDIDATES = 40
-"""Columns that are looked at for a key."""
+"""The maximum number of columns that are considered for a key."""
 MOST_COMBINED, MOST_KEY_COLUMNS = 8, 3
-"""Of the first so many, so many together may be one."""
+"""Only combinations of the first columns are tried: the number of these, and of columns in a combination."""
 MOST_CHECKS = 24
-"""Keys that are looked for in all rows, or nearly."""
+"""The maximum number of keys that are checked over all rows."""
 SAMPLE_ROWS = 20_000
-"""One value twice among the first so many rows, and a column is not a key."""
+"""The number of first rows that rule out most keys: a repeated value among them suffices."""
 _KEY_TYPES = frozenset({Kind.INTEGER, Kind.TEXT, Kind.DECIMAL, Kind.UUID, Kind.DATE, Kind.TIMESTAMP})
 
 
 @dataclass(frozen=True, eq=False)
 class RowPairs:
-    """Positions: `before` and `after` of rows that belong together, in the order of the later side; `removed`
-    of rows of the earlier side alone, and `added` of the later one, both ascending. `notes` says what people
-    should know of the keys."""
+    """Pairs of rows, as positions. `before` and `after` are those of paired rows, in the order of the later
+    side; `removed` and `added` are those of rows that only the earlier or the later side has, ascending.
+    `notes` are remarks on the keys for the user."""
 
     before: np.ndarray
     after: np.ndarray
@@ -46,7 +46,7 @@ class RowPairs:
 
 
 def pair_by_order(before: Snapshot, after: Snapshot) -> RowPairs:
-    """The first row with the first, the second with the second, and so on."""
+    """Pair the first rows, the second rows, and so on."""
     ours, theirs = all_positions(before), all_positions(after)
     both = min(len(ours), len(theirs))
     return RowPairs(ours[:both], theirs[:both], ours[both:], theirs[both:])
@@ -64,8 +64,8 @@ def pair_by_key(
     job: Job,
     is_unique: bool = False,
 ) -> RowPairs:
-    """Null is a key like any other, and NaN. Rows that share a key are paired in the order they come, which a
-    note says; where the key `is_unique`, nobody looks for them.
+    """Pair rows with equal keys. Null and NaN are keys like any other. Rows that share a key are paired in
+    order, which a note mentions; this is not checked if the key `is_unique`.
 
     Raises `UnknownColumn`, and `BadData` for a key that cannot be compared.
     """
@@ -96,8 +96,8 @@ def _column(snapshot: Snapshot, name: str) -> Column:
     if pa.types.is_nested(column.type):
         raise BadData(
             f"{snapshot.name}: column '{name}' cannot be a key",
-            f"It holds {column.type}",
-            "Choose columns of single values, or compare row by row in their order",
+            f"Its type is {column.type}",
+            "Choose columns of single values, or compare the rows in their order",
         )
     return column
 
@@ -110,7 +110,7 @@ def _keyed_rows(
     cursor: duckdb.DuckDBPyConnection,
     job: Job,
 ) -> str:
-    """SQL of rows `pos`, `k0`, `k1`, …: positions, and the keys in a form that both sides have."""
+    """SQL for rows `pos`, `k0`, `k1`, …: positions, and keys in a form that both sides share."""
     columns = tuple(dict.fromkeys(own))
     values = [
         f"{_comparable(identifier(a), a.type, b.type, rule)} AS k{place}"
@@ -143,7 +143,8 @@ def _comparable(name: str, own: pa.DataType, other: pa.DataType, rule: CellRule)
 
 
 def _exact_text(value: str, kind: Kind) -> str:
-    """Whole numbers beyond 2⁵³ are no floats: those of floats are written as whole numbers."""
+    """A number as text that is equal for equal integers and floats. Floats beyond 2⁵³ are written as whole
+    numbers."""
     if kind is Kind.INTEGER:
         return f"CAST({value} AS VARCHAR)"
     whole = f"isfinite({value}) AND abs({value}) < 1e30 AND trunc({value}) = {value}"
@@ -157,7 +158,7 @@ def _keys(count: int) -> list[str]:
 
 
 def _key_faults(cursor: duckdb.DuckDBPyConnection, rows: str, count: int) -> tuple[int, int]:
-    """How many rows share their key with another one, and how many have a null in it."""
+    """Return the number of rows that share their key with another row, and of those with a null in it."""
     keys = ", ".join(_keys(count))
     some_null = " OR ".join(f"{name} IS NULL" for name in _keys(count))
     sql = (
@@ -182,7 +183,7 @@ def _key_notes(name: str, key: Sequence[str], shared: int, nulls: int) -> list[s
 
 
 def _join(rows: Sequence[str], count: int, repeated: bool) -> str:
-    """Where keys are repeated, the times that a key came before are part of it: no row is joined twice."""
+    """SQL for the paired rows. Repeated keys also count their occurrences, so that no row is paired twice."""
     keys = _keys(count)
     if repeated:
         number = f"row_number() OVER (PARTITION BY {', '.join(keys)} ORDER BY {POSITION}) AS times"
@@ -205,16 +206,16 @@ def _arranged(pairs: pa.Table, notes: tuple[str, ...]) -> RowPairs:
 
 
 def suggest_key(before: Snapshot, after: Snapshot, job: Job) -> tuple[str, ...]:
-    """Columns that tell the rows of both sides apart, or none: `_id` for two versions of one table, else the
-    first columns of both, up to three, whose values are all there and unique together, those that are called
-    like keys before others."""
+    """Columns that identify the rows of both sides, or none. This is `_id` for two versions of one table;
+    otherwise the first columns of both, up to three, without missing values and unique together, with names
+    that look like keys preferred."""
     if before.ids is not None and after.ids is not None and before.token[0] == after.token[0]:
         return (before.ids.name,)
     names, checks = _candidates(before, after), 0
     rows, distinct = _first_values(before, names, job)
     for key in _combinations([name for name in names if name in distinct]):
         counts = [distinct[name] for name in key]
-        has_unique = max(counts) == rows < SAMPLE_ROWS  # on one side at least, where it was tried alone
+        has_unique = max(counts) == rows < SAMPLE_ROWS  # on at least one side; it was tried alone before
         if math.prod(counts) < rows or (has_unique and len(key) > 1):
             continue
         if all(_is_unique(side, [side.column(name) for name in key], job) for side in (before, after)):
@@ -226,7 +227,7 @@ def suggest_key(before: Snapshot, after: Snapshot, job: Job) -> tuple[str, ...]:
 
 
 def _combinations(names: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    """Those of the first names come first: each name alone, then with those before it."""
+    """Combinations that start with the first names: each name alone, then with those before it."""
     for last, name in enumerate(names):
         yield (name,)
         if last < MOST_COMBINED:
@@ -235,8 +236,8 @@ def _combinations(names: Sequence[str]) -> Iterator[tuple[str, ...]]:
 
 
 def _first_values(snapshot: Snapshot, names: Sequence[str], job: Job) -> tuple[int, dict[str, int]]:
-    """How many of the first rows there are, and how many values each column has in them, where none is
-    missing."""
+    """The number of first rows, and the number of distinct values in them for each column without missing
+    values."""
     if not names:
         return 0, {}
     columns = [snapshot.column(name) for name in names]
@@ -275,7 +276,8 @@ _KEY_WORDS = frozenset({"id", "key", "code", "uuid", "guid", "no", "number", "nr
 
 
 def _is_unique(snapshot: Snapshot, columns: Sequence[Column], job: Job) -> bool:
-    """Whether no value is missing and no values are there twice together: the first rows rule most out."""
+    """Whether no value is missing and no combination of values is repeated; the first rows rule out most
+    keys."""
     job.check()
     with query_cursor(snapshot.name, job) as cursor:
         rows = relation(snapshot, tuple(columns), cursor, job=job).sql("duckdb")

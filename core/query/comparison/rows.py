@@ -1,4 +1,4 @@
-"""A comparison as rows to look at: those of the later side with the removed ones among them, by the page."""
+"""The rows of a comparison, by the page: those of the later side, with the removed ones in between."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NO_ROW = -1
 
 
 class RowChange(IntEnum):
-    """What became of a row."""
+    """What happened to a row."""
 
     SAME = 0
     ADDED = 1
@@ -40,8 +40,8 @@ DIFFERENT = (RowChange.ADDED, RowChange.REMOVED, RowChange.CHANGED)
 
 @dataclass(frozen=True, eq=False)
 class CellsBefore:
-    """Of one column of a page: the places of cells that differ, counted from its first row, and what was in
-    them."""
+    """The cells of one column of a page that differ: their rows, counted from the page's first, and their
+    previous values."""
 
     places: np.ndarray
     values: pa.Array
@@ -50,8 +50,8 @@ class CellsBefore:
 class ComparedRows:
     """Random access to the rows of a comparison, like a view. `page` may be called from any thread.
 
-    All rows are there, or with `kinds` those that differ so alone, with `column` those of them in which this
-    column differs, which is worked out here and may take a moment.
+    By default it has all rows. `kinds` restricts them to rows that differ in these ways, and `column` to rows
+    in which this column differs; finding the latter may take a moment.
     """
 
     def __init__(
@@ -74,19 +74,20 @@ class ComparedRows:
 
     @property
     def total_rows(self) -> int:
-        """With those that are equal."""
+        """The number of all rows, including equal ones."""
         return self._num_all
 
     @cached_property
     def schema(self) -> pa.Schema:
-        """The columns of the later side. Of two types, one that shows both."""
+        """The columns of the later side. If the types differ, the type can show both."""
         notes = [pair.after.note if pair.after is not None else "" for pair in self._pairs]
         return pa.schema(
             [noted_field(p.name, shown_type(p), note) for p, note in zip(self._pairs, notes, strict=True)]
         )
 
     def page(self, offset: int, count: int, columns: list[str] | None = None) -> pa.Table:
-        """`count` rows from row `offset` on, fewer at the end: of removed ones what they were."""
+        """Read `count` rows from row `offset` on, fewer at the end; removed rows have their previous
+        values."""
         names = list(self.schema.names) if columns is None else columns
         pairs = [self._pair(name) for name in names]
         _, later, earlier = self._rows(offset, count)
@@ -99,11 +100,11 @@ class ComparedRows:
         return pa.Table.from_arrays(arrays, schema=pa.schema([self.schema.field(name) for name in names]))
 
     def kinds(self, offset: int, count: int) -> np.ndarray:
-        """What became of these rows, a `RowChange` each."""
+        """What happened to each of these rows, as a `RowChange`."""
         return self._rows(offset, count)[0]
 
     def cells_before(self, offset: int, count: int, columns: Sequence[str]) -> Mapping[str, CellsBefore]:
-        """Of the changed rows among these: which cells differ, and what they were."""
+        """The cells that differ in the changed rows among these, with their previous values."""
         kinds, later, earlier = self._rows(offset, count)
         places = np.flatnonzero(kinds == RowChange.CHANGED)
         pairs = [pair for pair in map(self._pair, columns) if pair.is_common]
@@ -128,11 +129,11 @@ class ComparedRows:
         return self._differences[0]
 
     def difference_at(self, row: int) -> int:
-        """How many rows that differ stand before this one, or are it: 0 before the first."""
+        """The number of rows that differ up to and including this one; 0 before the first."""
         return int(np.searchsorted(self.differences, row, side="right"))
 
     def next_difference(self, row: int) -> int | None:
-        """The first row behind this one that differs; None behind the last."""
+        """The first row after this one that differs; None after the last."""
         place = int(np.searchsorted(self.differences, row, side="right"))
         return int(self.differences[place]) if place < len(self.differences) else None
 
@@ -148,19 +149,19 @@ class ComparedRows:
 
     @cached_property
     def _removed_at(self) -> np.ndarray:
-        """Where the removed rows stand among all, ascending."""
+        """The indexes of the removed rows among all rows, ascending."""
         places = self.comparison.removed_places
         numbers: np.ndarray = places + np.arange(len(places))
         return numbers
 
     def _among_all(self, later: np.ndarray) -> np.ndarray:
-        """Where rows of the later side stand among all."""
+        """The indexes of rows of the later side among all rows."""
         numbers: np.ndarray = later + np.searchsorted(self.comparison.removed_places, later, side="right")
         return numbers
 
     @cached_property
     def _differences(self) -> tuple[np.ndarray, np.ndarray]:
-        """Among all rows, those that differ, ascending, and how."""
+        """The indexes among all rows of those that differ, ascending, and how they differ."""
         comparison = self.comparison
         parts = {
             RowChange.ADDED: self._among_all(comparison.added),
@@ -182,8 +183,8 @@ class ComparedRows:
         return rows[is_of_kinds]
 
     def _rows(self, offset: int, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """What became of these rows; their numbers on the later side, `NO_ROW` for removed ones; and on the
-        earlier one, `NO_ROW` where nothing is shown of it."""
+        """Return what happened to these rows; their numbers on the later side, `NO_ROW` for removed ones; and
+        their numbers on the earlier side, `NO_ROW` if nothing of it is shown."""
         stop = max(offset, min(offset + count, self.num_rows))
         rows = np.arange(offset, stop, dtype=np.int64)
         if self._chosen is not None:
@@ -212,7 +213,7 @@ class ComparedRows:
 
 
 def _among(values: np.ndarray, known: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Which values are among ascending ones, and where."""
+    """Return which values are in an ascending array, and where."""
     if not len(known):
         return np.zeros(len(values), bool), np.zeros(len(values), np.int64)
     where = np.minimum(np.searchsorted(known, values), len(known) - 1)
@@ -227,7 +228,7 @@ def _there(column: Column | None) -> Column:
 def _values(
     comparison: Comparison, pairs: Sequence[ColumnPair], rows: np.ndarray, later_side: bool
 ) -> list[pa.Array]:
-    """Columns of rows of one side as they are shown; null where it lacks one."""
+    """Columns of rows of one side as they are shown; null if the side lacks the column."""
     side = comparison.after if later_side else comparison.before
     own = [pair.after if later_side else pair.before for pair in pairs]
     table = rows_of(side, rows, [column for column in own if column is not None])
@@ -241,7 +242,7 @@ def _values(
 
 
 def shown_type(pair: ColumnPair) -> pa.DataType:
-    """A type that has the values of both sides."""
+    """A type that can represent the values of both sides."""
     if pair.before is None or pair.after is None or pair.before.type.equals(pair.after.type):
         return pair.type
     kinds = {kind_of(pair.before.type), kind_of(pair.after.type)}

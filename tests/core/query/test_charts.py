@@ -354,7 +354,7 @@ PROBLEMS = [
     (ChartSpec("bar", "gone"), "'gone' is gone"),
     (ChartSpec("histogram", "carrier"), "takes numbers or times"),
     (ChartSpec("scatter", "delay"), "Choose a column for Y"),
-    (ChartSpec("bar", "hour", measure="carrier", aggregate="mean"), "The mean is of numbers"),
+    (ChartSpec("bar", "hour", measure="carrier", aggregate="mean"), "The mean takes numbers"),
     (ChartSpec("bar", "hour", aggregate="sum"), "Choose a column for the sum"),
     (ChartSpec("pie", "hour"), "type of chart"),
     (ChartSpec("bar", "hour", aggregate="mode"), "aggregate"),

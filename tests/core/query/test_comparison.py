@@ -172,7 +172,7 @@ def test_columns_that_one_side_alone_has_are_said_and_not_compared(opened):
 
 def test_what_cannot_be_compared_says_why(opened):
     one, other = opened("one", k=[1], l=[[1]]), opened("other", q=[1], l=[[2]])
-    with pytest.raises(BadData, match="have no column of one name"):
+    with pytest.raises(BadData, match="have no column name in common"):
         compare(opened("x", a=[1]), opened("y", b=[1]))
     with pytest.raises(UnknownColumn, match="other has no column 'k'"):
         compare(one, other, "k")

@@ -211,7 +211,7 @@ def test_what_cannot_be_compared_says_why_and_leaves_the_rows(qtbot, window, tab
     window.commands["compare"].trigger()
     dialog = dialog_of(qtbot, window, CompareDialog)
     dialog.add_file(tmp_path / "other.parquet")
-    qtbot.waitUntil(lambda: "no column of one name" in dialog.reason.text())
+    qtbot.waitUntil(lambda: "no column name in common" in dialog.reason.text())
     assert not dialog.compare_button.isEnabled()
     dialog.reject()
     table_tab.comparing.compare_versions(7)
