@@ -351,7 +351,7 @@ def test_moments_outside_pythons_calendar_have_places_without_a_condition():
 
 PROBLEMS = [
     (ChartSpec("bar"), "Choose a column for X"),
-    (ChartSpec("bar", "gone"), "'gone' is gone"),
+    (ChartSpec("bar", "gone"), "'gone' no longer exists"),
     (ChartSpec("histogram", "carrier"), "takes numbers or times"),
     (ChartSpec("scatter", "delay"), "Choose a column for Y"),
     (ChartSpec("bar", "hour", measure="carrier", aggregate="mean"), "The mean takes numbers"),
