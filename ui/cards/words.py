@@ -13,6 +13,7 @@ import pyarrow as pa
 from lamella.core.errors import visible
 from lamella.core.filters.kinds import NUMBERS, Kind, kind_of
 from lamella.core.query.cards import Bars, ColumnCard, Figures
+from lamella.ui.formats.formats import usual_format
 from lamella.ui.grid.texts import screen_texts
 
 MINUS, RANGE, ABOUT = "\u2212", " \u2013 ", "\u2248 "
@@ -71,7 +72,9 @@ def captions_of(card: ColumnCard) -> tuple[str, ...]:
     if shown.nulls == shown.rows:
         return ("",)
     if card.scale is not None and shown.min is not None:
-        return ranges(shown.min, shown.max, kind)
+        texts = ranges(shown.min, shown.max, kind)
+        is_amount = kind is not Kind.INTEGER or usual_format(card.column, card.type) is not None
+        return texts if is_amount else (texts[0].replace(",", ""), *texts[1:])
     if kind is Kind.BOOLEAN:
         true = next((one.count for one in card.top if one.value is True), 0)
         return (f"{percent(true, shown.rows)} true",)

@@ -29,8 +29,8 @@ from lamella.ui import theme
 
 ROLE = Qt.ItemDataRole.UserRole
 ROWS_ROLE = Qt.ItemDataRole.UserRole + 1
-LEAST_LETTERS = 4
-"""Of a name, beside the number of its rows."""
+LEAST_LETTERS = 12
+"""That a long name keeps beside the number of its rows."""
 Index = QModelIndex | QPersistentModelIndex
 
 
@@ -67,7 +67,7 @@ def _delete(item: QTreeWidgetItem) -> None:
 
 class ItemPainter(QStyledItemDelegate):
     """An entry that is expanded has the icon that it has closed: the other one stands for what is chosen.
-    How many rows a table has stands at the right, and its name gives way to it."""
+    How many rows a table has stands at the right where its name leaves room."""
 
     def initStyleOption(self, option: QStyleOptionViewItem, index: Index) -> None:
         super().initStyleOption(option, index)
@@ -89,12 +89,14 @@ class ItemPainter(QStyledItemDelegate):
             painter.restore()
 
     def rows_beside(self, option: QStyleOptionViewItem, index: Index) -> str:
-        """Empty where the name would have no room for a few letters."""
+        """How many rows the table has; empty if a short name would be cut, or a long one to very little."""
         rows = _rows_text(index)
         if not rows:
             return ""
-        least = theme.current().icon_size().width() + LEAST_LETTERS * option.fontMetrics.averageCharWidth()
-        return rows if least + self._width(rows) + 3 * theme.S <= option.rect.width() else ""
+        letters = LEAST_LETTERS * option.fontMetrics.averageCharWidth()
+        name = min(letters, option.fontMetrics.horizontalAdvance(str(index.data())))
+        icon = theme.current().icon_size().width()
+        return rows if icon + name + self._width(rows) + 3 * theme.S <= option.rect.width() else ""
 
     @staticmethod
     def _width(rows: str) -> int:

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from lamella.core.filters.kinds import Kind
+from lamella.core.query.axis import Scale
 from lamella.core.query.cards import Bars, ColumnCard, Figures, TopValue
 from lamella.ui.cards.words import (
     bar_text,
@@ -98,6 +99,13 @@ def test_captions_count_values() -> None:
     assert captions_of(of_texts(Figures(4, 0, 0, 2)))[0] == "2 of 16 values"
     flags = ColumnCard("f", pa.bool_(), Figures(10, 0, 0, 2), None, (TopValue(True, 7, None),), None)
     assert captions_of(flags) == ("70% true",)
+
+
+@pytest.mark.parametrize(("name", "caption"), [("dep_time", "1 – 2400"), ("distance", "1 – 2,400")])
+def test_a_range_has_separators_where_the_cells_have_them(name: str, caption: str) -> None:
+    figures = Figures(10, 0, 0, 5, min=1, max=2400)
+    card = ColumnCard(name, pa.int64(), figures, None, (), Scale(0, 100, 1, True))
+    assert captions_of(card)[0] == caption
 
 
 def test_the_summary_says_what_is_counted() -> None:

@@ -42,8 +42,10 @@ def test_the_number_of_rows_gives_way_to_the_name(sidebar) -> None:
     sidebar.show_rows({("/data/sample", "flights"): 336_776})
     sidebar.mark(("/data/sample", "flights"))
     tree, option = sidebar.tree, QStyleOptionViewItem()
-    for width, says in ((200, "336,776"), (60, "")):
+    for width, says in ((200, "336,776"), (120, "")):
         option.rect = QRect(0, 0, width, 24)
+        tree.itemDelegate().initStyleOption(option, tree.currentIndex())
+        assert option.text == "flights"
         assert tree.itemDelegate().rows_beside(option, tree.currentIndex()) == says
 
 
