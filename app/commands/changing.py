@@ -12,6 +12,7 @@ from lamella.core.arrow.types import ID
 from lamella.core.datasets import open_dataset
 from lamella.core.errors import BadData, LamellaError, StoreProblem, UnknownColumn
 from lamella.core.filters.cells import parse_cell
+from lamella.core.phrases import quantity
 from lamella.core.store.acts import Act, Delete, DropDuplicates, Update, Upsert
 from lamella.core.store.effects import Effect
 from lamella.core.store.paths import is_store
@@ -32,7 +33,7 @@ def run(arguments: argparse.Namespace) -> int:
             return OK
         commit = act.apply(table, arguments.where, job=job)
         counts = (commit.inserted, "added"), (commit.updated, "changed"), (commit.deleted, "deleted")
-        counts_text = ", ".join(f"{_rows(count)} {word}" for count, word in counts if count)
+        counts_text = ", ".join(f"{quantity(count, 'row')} {word}" for count, word in counts if count)
         print(f"{counts_text or 'nothing changed'} in table {table.name} of {store.path}")
     return OK
 
@@ -97,7 +98,7 @@ def _value(table: Table, column: str, text: str) -> Any:
 
 def _preview_text(effect: Effect) -> str:
     parts = [
-        f"{_rows(count)} would be {word}"
+        f"{quantity(count, 'row')} would be {word}"
         for count, word in (
             (effect.inserted, "added"),
             (effect.changed, "changed"),
@@ -107,10 +108,6 @@ def _preview_text(effect: Effect) -> str:
     ]
     text = ", ".join(parts) or "nothing would change"
     types = [f"{name} would be {after}" for name, (_, after) in effect.types.items()]
-    conflicts = f"{_rows(effect.conflicting)} repeat a key with other values"
+    conflicts = f"{quantity(effect.conflicting, 'row')} repeat a key with other values"
     more = [*([conflicts] if effect.conflicting else []), *types]
-    return "; ".join([f"{text}, of {_rows(effect.matching)}", *more])
-
-
-def _rows(count: int) -> str:
-    return f"{count:,} {'row' if count == 1 else 'rows'}"
+    return "; ".join([f"{text}, of {quantity(effect.matching, 'row')}", *more])

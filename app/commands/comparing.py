@@ -16,6 +16,7 @@ from lamella.app.commands.transfer import split_target
 from lamella.core.datasets.base import Dataset
 from lamella.core.errors import LamellaError
 from lamella.core.jobs import Job
+from lamella.core.phrases import quantity
 from lamella.core.query.comparison import ComparedRows, Comparison, compare, read_differences
 from lamella.core.query.comparison.difference_table import difference_schema, difference_tables
 from lamella.core.query.comparison.rows import DIFFERENT
@@ -78,7 +79,7 @@ def _export(comparison: Comparison, arguments: argparse.Namespace, job: Job) -> 
     tables = (table.cast(plain) for table in difference_tables(rows, job))
     destination = Destination.of(arguments.out, overwrite=arguments.overwrite)
     done: Export = destination.write(Rows(plain, tables, rows.num_rows, "differences"), job)
-    return f"wrote {done.rows:,} {'row' if done.rows == 1 else 'rows'} to {done.path}"
+    return f"wrote {quantity(done.rows, 'row')} to {done.path}"
 
 
 def _apply(comparison: Comparison, table: Dataset, arguments: argparse.Namespace, job: Job) -> str:
@@ -90,9 +91,7 @@ def _apply(comparison: Comparison, table: Dataset, arguments: argparse.Namespace
         )
     kinds = Kinds(removed=arguments.delete)
     counts = zip(kinds.counts(comparison), ("added", "changed", "deleted"), strict=True)
-    words = ", ".join(
-        f"{count:,} {'row' if count == 1 else 'rows'} {word}" for count, word in counts if count
-    )
+    words = ", ".join(f"{quantity(count, 'row')} {word}" for count, word in counts if count)
     if arguments.preview:
         return f"would be applied to {table.name}: {words or 'nothing'}"
     apply_comparison(comparison, table, kinds, job=job)

@@ -21,6 +21,7 @@ from lamella.core.arrow.nested import no_text, python_value
 from lamella.core.datasets.base import Dataset
 from lamella.core.errors import BadQuery, FileProblem, LamellaError, visible
 from lamella.core.jobs import Job
+from lamella.core.phrases import quantity
 from lamella.core.query import agg
 from lamella.core.query.builder import Query
 from lamella.core.query.expressions import Named
@@ -337,7 +338,7 @@ def write_table(table: pa.Table, out: TextIO, totals: pa.Table | None = None) ->
     out.writelines(_line(row, widths, right) for row in rows)
     out.writelines(rule + _line(row, widths, right) for row in last)
     beside = "" if totals is None else " and their totals"
-    out.write(f"({table.num_rows:,} row{'' if table.num_rows == 1 else 's'}{beside})\n")
+    out.write(f"({quantity(table.num_rows, 'row')}{beside})\n")
 
 
 def _totals_line(table: pa.Table, totals: pa.Table) -> list[str]:

@@ -14,6 +14,7 @@ import pyarrow as pa
 from lamella.app.commands import DAMAGED, OK, terminal
 from lamella.core.errors import LamellaError, StoreProblem, visible
 from lamella.core.filters.cells import parse_cell
+from lamella.core.phrases import quantity
 from lamella.core.relations import Relation
 from lamella.core.relations.checking import RelationCheck
 from lamella.core.relations.suggesting import Suggestion
@@ -81,7 +82,7 @@ def versions(arguments: argparse.Namespace) -> int:
     named = arguments.table
     for version in versions_of(named if is_file_address(named) else path_of(named, "the Delta table")):
         time = f"{version.time:%Y-%m-%d %H:%M:%S}" if version.time else ""
-        rows = "" if version.rows is None else f"{version.rows:,} row{'' if version.rows == 1 else 's'}"
+        rows = "" if version.rows is None else quantity(version.rows, "row")
         words = f"{version.operation:24}  {rows:>14}  {visible(version.message)}"
         print(f"{version.number:>6}  {time:19}  {words}".rstrip())
     return OK

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from lamella.app.commands import DAMAGED, OK, terminal
 from lamella.core.errors import LamellaError, StoreProblem
+from lamella.core.phrases import quantity, size_text
 from lamella.core.store.backup import restore
 from lamella.core.store.paths import is_store
 from lamella.core.store.sizes import TableSizes
 from lamella.core.store.store import Store
-from lamella.core.store.summary import size_text
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -49,11 +49,11 @@ def _vacuum(arguments: argparse.Namespace) -> int:
         plan = store.maintenance.vacuum_plan()
     freed = size_text(plan.bytes + plan.catalog_bytes)
     if arguments.dry_run:
-        print(f"{_files(plan.files)} would be removed, which frees {freed}")
+        print(f"{quantity(plan.files, 'file')} would be removed, which frees {freed}")
         return OK
     with _open(arguments.store, read_only=False) as store:
         done = store.maintenance.vacuum()
-    print(f"Removed: {_files(plan.files)}, which freed {freed}")
+    print(f"Removed: {quantity(plan.files, 'file')}, which freed {freed}")
     for problem in done.problems:
         print(problem)
     return OK
@@ -67,8 +67,8 @@ def _expire(arguments: argparse.Namespace) -> int:
         expiry = store[name].maintenance.expire(keep_versions=arguments.keep, dry_run=arguments.dry_run)
     verb = "would expire" if arguments.dry_run else "expired"
     print(
-        f"{name}: {_counted(len(expiry.expired), 'version')} {verb}; the oldest is {expiry.oldest};"
-        f" vacuum frees {size_text(expiry.bytes)} in {_files(expiry.files)}"
+        f"{name}: {quantity(len(expiry.expired), 'version')} {verb}; the oldest is {expiry.oldest};"
+        f" vacuum frees {size_text(expiry.bytes)} in {quantity(expiry.files, 'file')}"
     )
     return OK
 
@@ -87,14 +87,6 @@ ACTS: dict[str, Callable[[argparse.Namespace], int]] = {
     "expire": _expire,
     "restore": _restore,
 }
-
-
-def _files(count: int) -> str:
-    return _counted(count, "file")
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _target(arguments: argparse.Namespace, fix: str) -> str:

@@ -22,6 +22,7 @@ from lamella.core.datasets.base import Dataset, problems_of
 from lamella.core.datasets.formats import tables_of
 from lamella.core.errors import LamellaError, visible
 from lamella.core.jobs import Job
+from lamella.core.phrases import quantity
 from lamella.core.query.builder import Query
 from lamella.core.store.importing import BAD_LINES, import_all, import_into
 from lamella.core.store.store import Store
@@ -62,7 +63,7 @@ def _import_into(dataset: Dataset, store: Store, name: str, arguments: argparse.
     commit = import_into(dataset, table, arguments.mode, arguments.key, job)
     print(
         f"{commit.inserted:,} added, {commit.updated:,} changed: table {table.name} of {store.path}"
-        f" has {table.num_rows:,} rows"
+        f" has {quantity(table.num_rows, 'row')}"
     )
     _print_remarks(dataset, table, store)
 
@@ -213,10 +214,10 @@ def _losses_text(known: Format, schema: pa.Schema) -> str:
 
 def _summary(done: Export) -> str:
     rows = "1 row is" if done.rows == 1 else f"{done.rows:,} rows are"
-    files = "1 file" if done.files == 1 else f"{done.files:,} files"
+    files = quantity(done.files, "file")
     if done.versions is None:
         return f"{rows} in {done.path} ({files}, {done.bytes:,} bytes)"
     versions = "1 version was" if done.versions == 1 else f"{done.versions:,} versions were"
-    newest = f"the newest with {done.rows:,} row{'' if done.rows == 1 else 's'}"
+    newest = f"the newest with {quantity(done.rows, 'row')}"
     text = f"{versions} added to {done.path}, {newest} ({files}, {done.bytes:,} bytes)"
     return f"{text}; {done.expired:,} earlier ones have expired" if done.expired else text

@@ -25,6 +25,7 @@ from lamella.core.datasets.cache import (
 from lamella.core.datasets.locate import refuse_changed
 from lamella.core.errors import FileProblem
 from lamella.core.jobs import Job
+from lamella.core.phrases import quantity
 from lamella.core.scan.snapshot import NOTE, Column, FileSegment, MemorySegment, Segment, Snapshot
 
 _WAIT_SECONDS = 0.1
@@ -149,7 +150,7 @@ class CachedDataset(Dataset):
             if written.part is not None and writer.wide.equals(writer.schema):
                 parts.append(written.part)
                 self._show(self._snapshot(writer.schema, tuple(parts), folder.name, complete=False))
-            job.report(written.done, self.file.size, f"{self.num_rows:,} rows read")
+            job.report(written.done, self.file.size, f"{quantity(self.num_rows, 'row')} read")
 
         with closing(self.file.blocks(job)) as blocks:
             writer.write(blocks, take)

@@ -26,6 +26,7 @@ from lamella.core.datasets.text.dialect import YEARS, distinct_names
 from lamella.core.datasets.values import RowBlock, ValuesFile
 from lamella.core.errors import BadData, FileProblem
 from lamella.core.jobs import Job
+from lamella.core.phrases import quantity
 
 if TYPE_CHECKING:
     from python_calamine import CalamineSheet, CalamineWorkbook
@@ -245,7 +246,7 @@ class SheetFile(ValuesFile):
         if self._titles:
             texts = [str(next(c for c in row if c is not None)) for row in self._titles[:_MOST_NAMED]]
             count = len(self._titles)
-            rows = "1 row" if count == 1 else f"{count:,} rows"
+            rows = quantity(count, "row")
             yield f"{rows} above the table {'is' if count == 1 else 'are'} left out: {'; '.join(texts)}"
         if self._empty_rows:
             rows = "1 empty row is" if self._empty_rows == 1 else f"{self._empty_rows:,} empty rows are"

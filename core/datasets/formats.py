@@ -36,6 +36,7 @@ from lamella.core.datasets.text.json_document import ArraySource
 from lamella.core.datasets.text.source import ZIP
 from lamella.core.errors import FileProblem
 from lamella.core.jobs import Job, current_job, on_behalf_of
+from lamella.core.phrases import sentence_case
 from lamella.core.remote.files import files as remote_files
 from lamella.core.remote.paths import RemotePath, path_or_address
 from lamella.core.remote.spark_connect import is_server_address
@@ -585,7 +586,7 @@ def sentence(kinds: Sequence[Kind]) -> str:
     bad = [kind.path.name for kind in kinds if kind.problem is not None]
     refused = f"{_shortened(bad)} cannot be opened" if bad else ""
     readable = ", ".join(parts)
-    return "; ".join(part for part in (readable[:1].upper() + readable[1:], refused) if part)
+    return "; ".join(part for part in (sentence_case(readable), refused) if part)
 
 
 def _number(count: int) -> str:

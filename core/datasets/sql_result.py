@@ -18,6 +18,7 @@ from lamella.core.datasets.cache import part_names, part_of, write_part
 from lamella.core.datasets.locate import fingerprint_of
 from lamella.core.errors import BadSql, Cancelled
 from lamella.core.jobs import Job
+from lamella.core.phrases import quantity
 from lamella.core.query.sql.rows_read import RowsRead
 from lamella.core.query.sql.run import SqlRequest, TableRead, stream_sql
 from lamella.core.query.sql.sources import Sources
@@ -82,7 +83,7 @@ class SqlResult(Dataset):
         with self._lock:
             while not self._complete:
                 self._lock.wait(_WAIT_SECONDS)
-                job.report(self._num_rows, None, f"{self._num_rows:,} rows")
+                job.report(self._num_rows, None, quantity(self._num_rows, "row"))
 
     def close(self) -> None:
         """Nobody looks at it any more: no more rows are taken."""
@@ -185,16 +186,16 @@ def run_to_result(
                 if result is None:
                     result = sql_result
                     started(sql_result)
-                own_job.report(sql_result.num_rows, None, f"{sql_result.num_rows:,} rows")
+                own_job.report(sql_result.num_rows, None, quantity(sql_result.num_rows, "row"))
             sql_result.rows_read = stream.rows_read()
             sql_result.finish()
             return sql_result
     except Cancelled:
         if result is None:
             raise
-        result.finish(f"Stopped after {result.num_rows:,} rows: there may be more")
+        result.finish(f"Stopped after {quantity(result.num_rows, 'row')}: there may be more")
         return result
     except Exception:
         if result is not None:
-            result.finish(f"It failed after {result.num_rows:,} rows: these are not all")
+            result.finish(f"It failed after {quantity(result.num_rows, 'row')}: these are not all")
         raise

@@ -25,6 +25,7 @@ from lamella.core.datasets.text.delimited import MOST_MISFITS, refuse_unknown_co
 from lamella.core.datasets.text.regional import Conventions, Spelled
 from lamella.core.datasets.text.types import convert, solid
 from lamella.core.jobs import Job
+from lamella.core.phrases import quantity
 from lamella.core.scan.snapshot import noted_field
 
 Values: TypeAlias = Sequence[Any] | pa.Array
@@ -239,7 +240,7 @@ class ValuesFile(ABC):
         """What the values of a column of text do not say of themselves."""
         met: Counter[str] = sum(list(self._met[place].values()), Counter())  # other threads read blocks
         if len(met) > 1:
-            counts = [f"{count:,} {word}{'' if count == 1 else 's'}" for word, count in met.most_common()]
+            counts = [quantity(count, word) for word, count in met.most_common()]
             return MIXED.format(" and ".join([", ".join(counts[:-1]), counts[-1]]))
         return LONG if met and "text" not in met else ""
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from lamella.core.errors import FileProblem, StoreBusy, StoreProblem
 from lamella.core.jobs import Job
+from lamella.core.phrases import quantity
 from lamella.core.scan.checksums import checksum_of
 from lamella.core.store.catalog.connection import PARTS, is_busy
 from lamella.core.store.catalog.queries import Catalog
@@ -164,7 +165,7 @@ class Backup:
     damaged: tuple[Path, ...] = ()
 
     def __str__(self) -> str:
-        files = "1 file" if self.copied == 1 else f"{self.copied:,} files"
+        files = quantity(self.copied, "file")
         text = f"{files} ({self.bytes:,} bytes) copied to {self.path}, {self.kept:,} there already"
         return "\n".join([text, *(f"{path} is damaged: its checksum differs" for path in self.damaged)])
 

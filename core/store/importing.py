@@ -25,6 +25,7 @@ from lamella.core.datasets.text.conversions import as_texts
 from lamella.core.datasets.text.regional import Spelled
 from lamella.core.errors import BadData, LamellaError, TypeConflict, UnknownColumn, shown
 from lamella.core.jobs import Job, Unreported
+from lamella.core.phrases import quantity
 from lamella.core.store.changes import fit_to_columns, refuse_keys
 from lamella.core.store.commit import Commit
 from lamella.core.store.partial_values import rows_at
@@ -166,20 +167,17 @@ class ImportPlan:
 
     def _rows(self) -> str:
         if self.mode == "append":
-            return f"Adds {_rows(self.coming)} to the existing {self.existing:,}."
+            return f"Adds {quantity(self.coming, 'row')} to the existing {self.existing:,}."
         if self.mode == "replace":
-            return f"Deletes all {_rows(self.existing)} and adds {self.coming:,}; undo brings them back."
+            rows = quantity(self.existing, "row")
+            return f"Deletes all {rows} and adds {self.coming:,}; undo brings them back."
         if self.twice:
             keys = "1 key occurs" if self.twice == 1 else f"{self.twice:,} keys occur"
             return f"{keys} in more than one row of the file: choose another key."
-        return f"Changes {_rows(self.matched)} and adds {self.new_rows:,}; the others stay as they are."
+        return f"Changes {quantity(self.matched, 'row')} and adds {self.new_rows:,}; the others stay as they are."
 
 
 Mode = Literal["append", "replace", "upsert"]
-
-
-def _rows(count: int) -> str:
-    return "1 row" if count == 1 else f"{count:,} rows"
 
 
 def _columns(names: Sequence[str]) -> str:

@@ -19,6 +19,7 @@ from lamella.core.arrow.arrays import in_one
 from lamella.core.arrow.sorted_ids import union
 from lamella.core.errors import BadData, Cancelled, LamellaError
 from lamella.core.jobs import Job
+from lamella.core.phrases import quantity
 from lamella.core.processes import call_after_fork
 from lamella.core.scan.parquet_file import unchanged
 from lamella.core.scan.read import in_memory
@@ -323,10 +324,10 @@ class Compaction:
 
     def __str__(self) -> str:
         if not self.rewritten:
-            return f"{self.table}: nothing to compact, {_files(self.files_after)}"
+            return f"{self.table}: nothing to compact, {quantity(self.files_after, 'file')}"
         return (
-            f"{self.table}: {_files(self.files_before)} ({self.bytes_before:,} bytes) became"
-            f" {_files(self.files_after)} ({self.bytes_after:,} bytes)"
+            f"{self.table}: {quantity(self.files_before, 'file')} ({self.bytes_before:,} bytes) became"
+            f" {quantity(self.files_after, 'file')} ({self.bytes_after:,} bytes)"
         )
 
 
@@ -473,10 +474,6 @@ def _with_nulls(segment: Segment, keys: Collection[int]) -> Iterator[int]:
     else:
         known = dict(zip(segment.rows.column_names, segment.rows.columns, strict=True))
         yield from (key for key in keys if str(key) not in known or known[str(key)].null_count)
-
-
-def _files(count: int) -> str:
-    return f"{count:,} file{'' if count == 1 else 's'}"
 
 
 FILE_KINDS = ("data_files", "change_files")

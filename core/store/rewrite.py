@@ -17,6 +17,7 @@ from lamella.core.arrow.ingest import RowBatch
 from lamella.core.arrow.sorted_ids import union
 from lamella.core.arrow.types import ID
 from lamella.core.jobs import Job
+from lamella.core.phrases import quantity
 from lamella.core.scan.read import read_rows, schema_of, tables_between
 from lamella.core.scan.row_ids import ID_COLUMN, distinct, lie_between
 from lamella.core.scan.snapshot import Column, Snapshot
@@ -224,7 +225,7 @@ def stage_replacement(
             if known is None:
                 return None
             whole = _whole(state, known, _first(cover, known))
-            job.report(cover.num_rows, text=f"{cover.num_rows:,} rows written")
+            job.report(cover.num_rows, text=f"{quantity(cover.num_rows, 'row')} written")
             encoder.add((ID_COLUMN, *state.columns), whole.num_rows, partial(_unchanged, whole))
         if not cover.is_whole:
             return None

@@ -11,13 +11,14 @@ from itertools import accumulate
 from pathlib import Path
 
 from lamella.core.errors import DamagedStore, LamellaError
+from lamella.core.phrases import quantity, size_text
 from lamella.core.store.catalog.connection import PARTS
 from lamella.core.store.catalog.queries import Catalog
 from lamella.core.store.commit import Commit
 from lamella.core.store.maintenance import CompactionPlan
 from lamella.core.store.paths import StorePaths
 from lamella.core.store.retention import FileSpan, VacuumPlan
-from lamella.core.store.summary import StoredSizes, size_text, stored_sizes
+from lamella.core.store.summary import StoredSizes, stored_sizes
 from lamella.core.store.table_version import TableVersion
 
 
@@ -91,7 +92,9 @@ class StoreSizes:
         lines += [f"  {table.name}: {table.problem}" for table in self.tables if table.problem]
         lines += ["", f"catalog {size_text(self.catalog_bytes)}"]
         plan = self.vacuum
-        lines.append(f"vacuum frees {size_text(plan.bytes + plan.catalog_bytes)} in {_counted(plan.files)}")
+        lines.append(
+            f"vacuum frees {size_text(plan.bytes + plan.catalog_bytes)} in {quantity(plan.files, 'file')}"
+        )
         for table in self.tables:
             if table.compaction is not None and table.compaction.is_needed:
                 lines.append(plan_text(table.compaction))
@@ -102,7 +105,7 @@ def plan_text(plan: CompactionPlan) -> str:
     """Describe a plan: `flights: 12 files of 3.4 MB are rewritten; vacuum frees 3.1 MB of that`."""
     if not plan.is_needed:
         return f"{plan.table}: nothing to compact"
-    files = f"{_counted(plan.files)} of {size_text(plan.bytes)}"
+    files = f"{quantity(plan.files, 'file')} of {size_text(plan.bytes)}"
     what = f"{files} are rewritten" if plan.files != 1 else f"{files} is rewritten"
     if not plan.files:
         return f"{plan.table}: pending changes are written to a file"
@@ -197,10 +200,6 @@ def _file_bytes(path: Path | str) -> int:
         return os.lstat(path).st_size
     except FileNotFoundError:
         return 0
-
-
-def _counted(files: int) -> str:
-    return f"{files:,} file{'' if files == 1 else 's'}"
 
 
 def _row(table: TableSizes) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import pyarrow.parquet as pq
 
+from lamella.core.phrases import quantity, size_text
 from lamella.core.scan.parquet_file import unchanged
 from lamella.core.scan.snapshot import Column, FileSegment
 from lamella.core.store.catalog.queries import Catalog
@@ -18,7 +19,6 @@ MOST_COLUMNS = 40
 WIDEST = 40
 _LEVELS = {"RLE", "BIT_PACKED"}
 """Encodings that columns with nulls have in addition to their own."""
-_UNITS = ("bytes", "KB", "MB", "GB", "TB")
 
 
 @dataclass
@@ -38,22 +38,15 @@ class StoredSizes:
 def summary(catalog: Catalog, state: TableVersion) -> str:
     """Describe a table in about one screen of text, with forty columns at most."""
     name = state.row.name
-    lines = [f"{name}: {_counted(state.snapshot.num_rows, 'row')}, {_counted(len(state.columns), 'column')}"]
+    lines = [f"{name}: {quantity(state.snapshot.num_rows, 'row')}, {quantity(len(state.columns), 'column')}"]
     lines += [f"  {line}" for line in (*_facts(catalog, state), "", *_columns(state))]
     return "\n".join(line.rstrip() for line in lines)
-
-
-def size_text(size: int) -> str:
-    number, unit = float(size), 0
-    while number >= 1000 and unit < len(_UNITS) - 1:
-        number, unit = number / 1000, unit + 1
-    return f"{size:,} bytes" if not unit else f"{number:.3g} {_UNITS[unit]}"
 
 
 def _facts(catalog: Catalog, state: TableVersion) -> Iterator[str]:
     now, ever = _files(catalog, state, None), _files(catalog, state, "every version")
     commits = catalog.commits(state.row.table_id)
-    groups = _counted(_row_groups(state), "row group")
+    groups = quantity(_row_groups(state), "row group")
     yield f"files     {len(now):,} of {size_text(sum(now.values()))}, in {groups}"
     yield f"versions  {len(commits):,}, the newest is {state.version}"
     older = sum(ever.values()) - sum(now.values())
@@ -61,7 +54,7 @@ def _facts(catalog: Catalog, state: TableVersion) -> Iterator[str]:
     rows = sum(h.segment.num_rows for h in state.segment_entries if h.kind == "pending_rows")
     cells = sum(len(c.ids) * len(c.values) for c in state.cells.values())
     pending = (rows, "row"), (cells, "changed cell"), (len(state.snapshot.deleted), "deleted row")
-    yield f"pending   {', '.join(_counted(*each) for each in pending)}"
+    yield f"pending   {', '.join(quantity(*each) for each in pending)}"
     for index in indexes_of_table(catalog, state):
         yield f"index     {described(index, state)}"
     for column, key in state.metadata:
@@ -144,7 +137,3 @@ def _aligned(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
 def _cut(text: str) -> str:
     text = text.replace("\n", "⏎")
     return text if len(text) <= WIDEST else text[: WIDEST - 1] + "…"
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"

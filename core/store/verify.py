@@ -17,6 +17,7 @@ from lamella.core.arrow.arrays import take, to_numpy
 from lamella.core.arrow.types import ID, always_fits
 from lamella.core.errors import DamagedStore, LamellaError
 from lamella.core.jobs import Job
+from lamella.core.phrases import quantity
 from lamella.core.scan.checksums import checksum_of, checksum_of_bytes
 from lamella.core.scan.chunks import column_chunks
 from lamella.core.scan.parquet_file import footer_of
@@ -54,7 +55,7 @@ def _cell_problems(state: TableVersion, cells: CellChanges) -> Iterator[str]:
     types = {column.key: column for column in state.columns}
     for key, values in cells.values.items():
         if len(values) != len(cells.ids):
-            yield f"has {len(values):,} values for {len(cells.ids):,} rows"
+            yield f"has {quantity(len(values), 'value')} for {quantity(len(cells.ids), 'row')}"
         elif key in types and _may_differ(values.type, types[key]):
             yield from _misfit(take(values, np.flatnonzero(state.lie_over(cells))), types[key])
 
@@ -344,7 +345,7 @@ def _error_text(error: Exception) -> str:
 
 
 def _counted(number: int, what: str) -> str:
-    return f"{f'{number:,}' if number else 'no'} {what}{'' if number == 1 else 's'}"
+    return quantity(number, what) if number else f"no {what}s"
 
 
 # Detecting lost commits in a write-ahead log: SQLite silently stops at the first invalid frame, and takes it

@@ -19,6 +19,7 @@ from lamella.core.arrow.ingest import RepeatableBlocks, RowBatch, as_block
 from lamella.core.arrow.types import ID
 from lamella.core.errors import BadData, LamellaError
 from lamella.core.jobs import Job
+from lamella.core.phrases import quantity
 from lamella.core.scan.row_ids import ID_COLUMN
 from lamella.core.scan.snapshot import Column
 from lamella.core.store.catalog.queries import Catalog
@@ -425,7 +426,7 @@ class Intake:
         done = 0
         with Encoder(FileSeries(staging, end_at_gaps=True)) as encoder:
             for block in blocks:
-                job.report(done, text=f"{done:,} rows written")
+                job.report(done, text=f"{quantity(done, 'row')} written")
                 self._add(block, encoder)
                 done += block.num_rows
             files = tuple(encoder.finish())

@@ -34,6 +34,7 @@ from lamella.core.bench.results.figures import short_titles, shown_rows
 from lamella.core.bench.results.published import published
 from lamella.core.bench.workloads.model import Workload
 from lamella.core.bench.workloads.tables import FLOATS
+from lamella.core.phrases import quantity
 from lamella.ui import theme
 from lamella.ui.bench.caption import Caption, EstimateNote
 from lamella.ui.bench.system_list import SystemList
@@ -207,7 +208,7 @@ class BenchmarkControls(QWidget):
             short if 0 < len(systems) <= NAMED_SYSTEMS else f"{len(systems)} systems", "\n".join(systems)
         )
         count = self.repeats.value()
-        self.repeats_button.say(f"{count:,} repeat" + ("" if count == 1 else "s"))
+        self.repeats_button.say(quantity(count, "repeat"))
 
     # ------------------------------------------------------------------- building
 

@@ -21,6 +21,7 @@ from lamella.core.bench.engine.protocol import CRASHED, LIMIT, TOO_LARGE, WRONG,
 from lamella.core.bench.results.compare import Ratio
 from lamella.core.bench.results.figures import in_order, shown_rows, shown_seconds
 from lamella.core.bench.results.records import Summary
+from lamella.core.phrases import quantity
 from lamella.ui import theme
 from lamella.ui.bench.bar_chart import NOTHING
 from lamella.ui.bench.benchmark_results import BenchmarkResults, Display, lost_words, title_of
@@ -277,7 +278,7 @@ class _Figures(QAbstractTableModel):
             case Qt.ItemDataRole.ForegroundRole:
                 return theme.current().color("danger") if row.failure else None
             case Qt.ItemDataRole.ToolTipRole:
-                fastest = f"{title_of(row.system)} is the fastest at {row.rows:,} rows"
+                fastest = f"{title_of(row.system)} is the fastest at {quantity(row.rows, 'row')}"
                 return fastest if row.fastest else row.failure or None
         return None
 

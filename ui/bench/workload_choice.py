@@ -24,6 +24,7 @@ from lamella.core.bench.engine.interpreters import Interpreter, objection
 from lamella.core.bench.registry import ALL, GROUPS, WORKLOADS, Entry, family_of, workloads_named
 from lamella.core.bench.workloads.model import Workload
 from lamella.core.bench.workloads.tables import ALL_SIZES
+from lamella.core.phrases import quantity
 from lamella.ui import theme
 from lamella.ui.bench.caption import Caption
 
@@ -210,7 +211,7 @@ class SizeChoice(QWidget):
         self.choose((*self.selection, rows))
 
     def _add_box(self, rows: int, ticked: bool) -> None:
-        box = QCheckBox(f"{rows:,}", self, toolTip=f"{rows:,} rows")
+        box = QCheckBox(f"{rows:,}", self, toolTip=quantity(rows, "row"))
         box.setChecked(ticked)
         box.toggled.connect(self.changed)
         self.boxes[rows] = box

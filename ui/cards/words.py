@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from lamella.core.errors import visible
 from lamella.core.filters.kinds import NUMBERS, Kind, kind_of
+from lamella.core.phrases import quantity
 from lamella.core.query.cards import Bars, ColumnCard, Figures
 from lamella.ui.formats.formats import usual_format
 from lamella.ui.grid.texts import screen_texts
@@ -252,14 +253,14 @@ def _edge_text(card: ColumnCard, edge: Any) -> str:
 def bar_counts(bars: Bars, first: int, last: int) -> str:
     whole = sum(bars.all[first : last + 1])
     if bars.met is None:
-        return f"{whole:,} row{'' if whole == 1 else 's'}"
+        return quantity(whole, "row")
     return f"{sum(bars.met[first : last + 1]):,} filtered, {whole:,} of all rows"
 
 
 def value_counts(card: ColumnCard, place: int) -> str:
     one = card.top[place]
     if one.met is None:
-        return f"{one.all:,} row{'' if one.all == 1 else 's'}, {percent(one.all, card.all.rows)}"
+        return f"{quantity(one.all, 'row')}, {percent(one.all, card.all.rows)}"
     met = card.shown.rows
     whole = f"{one.all:,} of all rows, {percent(one.all, card.all.rows)}" if card.is_comparable else ""
     return f"{one.met:,} filtered, {percent(one.met, met)}" + (f"; {whole}" if whole else "")
@@ -277,7 +278,7 @@ def summary_of(card: ColumnCard) -> str:
 
 
 def _figures(figures: Figures, type_: pa.DataType) -> str:
-    parts = [f"{figures.rows:,} row{'' if figures.rows == 1 else 's'}"]
+    parts = [quantity(figures.rows, "row")]
     if figures.nulls:
         parts.append(f"{figures.nulls:,} null ({percent(figures.nulls, figures.rows)})")
     if figures.nans:

@@ -8,6 +8,7 @@ from typing import Any
 
 from lamella.core.errors import visible
 from lamella.core.filters.kinds import Kind, kind_of
+from lamella.core.phrases import quantity
 from lamella.core.query.charts import ChartData, ChartSpec
 from lamella.core.query.charts.dimensions import NULL, OTHERS, Dimension, Place
 from lamella.core.query.charts.spec import AGGREGATES, BOX, HEAT_MAP, HISTOGRAM, SCATTER
@@ -164,13 +165,13 @@ def hover_text(data: ChartData, row: Mapping[str, Any]) -> str:
         )
         return "\n".join([*point_lines(data, row), *lines])
     if spec.kind == BOX:
-        return "\n".join([*lines, *_box_lines(row), _rows(row["rows"])])
+        return "\n".join([*lines, *_box_lines(row), quantity(row["rows"], "row")])
     if spec.has_measure and spec.measure and spec.aggregate != "count":
         figure = f"{figure_title(spec)}: {figure_text(row['value'])}"
         if row.get("low") is not None:
             figure += f" (95%: {figure_text(row['low'])} to {figure_text(row['high'])})"
         lines.append(figure)
-    return "\n".join([*lines, _rows(row["rows"])])
+    return "\n".join([*lines, quantity(row["rows"], "row")])
 
 
 def point_lines(data: ChartData, row: Mapping[str, Any]) -> list[str]:
@@ -194,10 +195,6 @@ def _box_lines(row: Mapping[str, Any]) -> list[str]:
         f"Least and greatest: {figure_text(row['least'])}, {figure_text(row['greatest'])}",
         f"Beyond the whiskers: {row['outliers']:,}",
     ]
-
-
-def _rows(count: int) -> str:
-    return f"{count:,} row{'' if count == 1 else 's'}"
 
 
 def counts_of(data: ChartData, total: int) -> list[tuple[str, str]]:
@@ -227,7 +224,7 @@ def summary_of(data: ChartData) -> str:
     """For those who do not see it."""
     if not data.table.num_rows:
         return f"{title_of(data.spec)}: no figures"
-    what = f"{title_of(data.spec)}: {data.table.num_rows:,} figures of {_rows(data.used)}"
+    what = f"{title_of(data.spec)}: {quantity(data.table.num_rows, 'figure')} of {quantity(data.used, 'row')}"
     if "value" not in data.table.column_names or data.spec.kind == BOX:
         return what
     values = [value for value in data.table["value"].to_pylist() if value is not None]

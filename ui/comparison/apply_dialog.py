@@ -6,10 +6,10 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QCheckBox, QDialog, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from lamella.core.errors import visible
+from lamella.core.phrases import quantity
 from lamella.core.query.comparison import Comparison
 from lamella.core.store.applying import Kinds
 from lamella.ui import theme
-from lamella.ui.editing.paste_dialog import counted
 
 
 class ApplyDialog(QDialog):
@@ -27,9 +27,9 @@ class ApplyDialog(QDialog):
         self.title.setWordWrap(True)
         theme.variant(self.title, "title")
         added, changed, removed = Kinds(removed=True).counts(comparison)
-        self.changed = self._box(f"Change {counted(changed, 'row')}: the cells that differ", changed, True)
-        self.added = self._box(f"Add {counted(added, 'row')} that only {other} has", added, True)
-        self.removed = self._box(f"Delete {counted(removed, 'row')} that {other} lacks", removed, False)
+        self.changed = self._box(f"Change {quantity(changed, 'row')}: the cells that differ", changed, True)
+        self.added = self._box(f"Add {quantity(added, 'row')} that only {other} has", added, True)
+        self.removed = self._box(f"Delete {quantity(removed, 'row')} that {other} lacks", removed, False)
         self.note = QLabel("One commit, which undo takes back.")
         left_out = comparison.schema.added
         if left_out:
@@ -58,7 +58,7 @@ class ApplyDialog(QDialog):
 
     def _follow(self) -> None:
         count = sum(self.kinds.counts(self._comparison))
-        self.apply_button.setText(f"Apply to {counted(count, 'row')}" if count else "Apply")
+        self.apply_button.setText(f"Apply to {quantity(count, 'row')}" if count else "Apply")
         self.apply_button.setEnabled(count > 0)
 
     def _apply(self) -> None:

@@ -21,6 +21,7 @@ from PySide6.QtWidgets import (
 
 from lamella.core.errors import visible
 from lamella.core.jobs import Job
+from lamella.core.phrases import quantity, sentence_case
 from lamella.core.query.comparison import ComparedRows, Comparison, RowChange
 from lamella.core.query.comparison.rows import DIFFERENT
 from lamella.ui import theme
@@ -106,7 +107,7 @@ class ComparisonView(QWidget):
             f"{comparison.seconds * 1000:.0f} ms" if comparison.seconds < 1 else f"{comparison.seconds:.1f} s"
         )
         after = visible(comparison.titles[1])
-        return f"{rows:,} {'row' if rows == 1 else 'rows'} in {after} · {words} · {seconds}"
+        return f"{quantity(rows, 'row')} in {after} · {words} · {seconds}"
 
     def compare(self, make: Make) -> None:
         """Show what `make` finds, on a worker."""
@@ -146,7 +147,7 @@ class ComparisonView(QWidget):
             self.only.setChecked(comparison.num_rows > 0 and comparison.after.num_rows > MOST_LISTED)
         self._list_columns(comparison)
         notes = [*comparison.schema.sentences(), *comparison.notes]
-        self.notes.setText(visible(". ".join(text[:1].upper() + text[1:] for text in notes)))
+        self.notes.setText(visible(". ".join(sentence_case(text) for text in notes)))
         self.notes.setVisible(bool(notes))
         self.summary.show_comparison(comparison)
         self._show_rows()

@@ -16,6 +16,7 @@ from PySide6.QtWidgets import (
 )
 
 from lamella.core.errors import visible
+from lamella.core.phrases import quantity
 from lamella.core.query.answer_comparison import Comparison
 from lamella.ui import theme
 
@@ -34,7 +35,8 @@ class AnswerComparison(QDialog):
         self.title = QLabel(verdict(comparison), wordWrap=True)
         theme.variant(self.title, "title")
         self.about = QLabel(
-            f"{visible(here)}, here: {comparison.rows_here:,} rows. {there}: {comparison.rows_there:,} rows.",
+            f"{visible(here)}, here: {quantity(comparison.rows_here, 'row')}."
+            f" {there}: {quantity(comparison.rows_there, 'row')}.",
             wordWrap=True,
         )
         theme.variant(self.about, "muted")
@@ -66,7 +68,7 @@ def verdict(comparison: Comparison) -> str:
         return comparison.problem
     count = len(comparison.differences)
     more = "more than " if comparison.more else ""
-    return f"The answers differ in {more}{count:,} {'place' if count == 1 else 'places'}"
+    return f"The answers differ in {more}{quantity(count, 'place')}"
 
 
 def _text(value: Any) -> str:

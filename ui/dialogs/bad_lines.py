@@ -20,6 +20,7 @@ from PySide6.QtWidgets import (
 
 from lamella.core.datasets.base import Problem
 from lamella.core.errors import visible
+from lamella.core.phrases import quantity
 from lamella.ui import theme
 
 MOST_SHOWN, LONGEST_SHOWN = 1_000, 500
@@ -86,8 +87,8 @@ def problem_counts(problems: Sequence[Problem]) -> str:
     """ "2 lines left out, 1 value read as null"."""
     lines = sum(not problem.column for problem in problems)
     values = len(problems) - lines
-    counts = [f"{lines:,} line{'' if lines == 1 else 's'} left out"] if lines else []
-    counts += [f"{values:,} value{'' if values == 1 else 's'} read as null"] if values else []
+    counts = [f"{quantity(lines, 'line')} left out"] if lines else []
+    counts += [f"{quantity(values, 'value')} read as null"] if values else []
     return ", ".join(counts)
 
 

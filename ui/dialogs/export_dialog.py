@@ -26,6 +26,7 @@ from PySide6.QtWidgets import (
 
 from lamella.core.errors import FileProblem, LamellaError, visible
 from lamella.core.jobs import Job, Progress
+from lamella.core.phrases import quantity, size_text
 from lamella.core.remote.addresses import is_address
 from lamella.core.remote.paths import RemotePath, path_or_address
 from lamella.core.transfer.exporting import Export, Preview, preview
@@ -45,7 +46,6 @@ PAUSE_MS = 150
 OPTIONS_WIDTH, PREVIEW_WIDTH, HEIGHT = 330, 480, 640
 MOST_NAMES = 4
 LOSSES_LINES = 4
-UNITS = ("bytes", "KB", "MB", "GB", "TB")
 
 
 class WriteRows(Protocol):
@@ -399,7 +399,7 @@ class ExportDialog(WorkDialog):
 
     def _finish(self, export: Export) -> None:
         self._done = export
-        rows = "1 row" if export.rows == 1 else f"{export.rows:,} rows"
+        rows = quantity(export.rows, "row")
         files = "" if export.files == 1 else f" in {export.files:,} files"
         what = rows if export.versions is None else _versions_text(export)
         self.status.setText(f"Exported {what}, {size_text(export.bytes)}{files}")
@@ -434,12 +434,5 @@ def _is_taken(error: Exception) -> bool:
 
 
 def _versions_text(made: Export) -> str:
-    versions = "1 version" if made.versions == 1 else f"{made.versions:,} versions"
+    versions = quantity(made.versions, "version")
     return f"{versions} ({made.expired:,} earlier ones have expired)" if made.expired else versions
-
-
-def size_text(count: int) -> str:
-    amount, unit = float(count), 0
-    while amount >= 1000 and unit < len(UNITS) - 1:
-        amount, unit = amount / 1000, unit + 1
-    return f"{amount:,.0f} {UNITS[unit]}" if unit < 2 or amount >= 100 else f"{amount:.1f} {UNITS[unit]}"

@@ -19,6 +19,7 @@ from PySide6.QtWidgets import (
 )
 
 from lamella.core.errors import BadData, FileProblem
+from lamella.core.phrases import sentence_case
 from lamella.core.transfer.exporting import published
 from lamella.core.transfer.formats import FORMATS, Format
 from lamella.core.transfer.writer import Option
@@ -68,9 +69,9 @@ class FormatOptions(QWidget):
         layout.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.ExpandingFieldsGrow)
         for option in self._options:
             field = self._field(option, columns, chosen.get(option.name, option.default))
-            field.setToolTip(_sentence(option.help))
+            field.setToolTip(sentence_case(option.help))
             field.setAccessibleName(option.label)
-            field.setAccessibleDescription(_sentence(option.help))
+            field.setAccessibleDescription(sentence_case(option.help))
             if not isinstance(field, ColumnsChoice):
                 field.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
             self.fields[option.name] = field
@@ -78,7 +79,7 @@ class FormatOptions(QWidget):
                 layout.addRow(field)
             else:
                 layout.addRow(option.label, field)
-                layout.labelForField(field).setToolTip(_sentence(option.help))
+                layout.labelForField(field).setToolTip(sentence_case(option.help))
 
     def values(self) -> dict[str, Any]:
         """What differs from the defaults."""
@@ -135,10 +136,6 @@ class FormatOptions(QWidget):
             return field.currentData()
         text = field.currentText() if isinstance(field, QComboBox) else field.text()  # type: ignore[attr-defined]
         return {shown: value for value, shown in SHOWN_AS.items()}.get(text, text)
-
-
-def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 class ExportChoices:

@@ -21,12 +21,12 @@ from lamella.core.datasets.preview import FilePreview
 from lamella.core.datasets.tables import SeveralTables
 from lamella.core.errors import DamagedFile, LamellaError, visible
 from lamella.core.jobs import Job
+from lamella.core.phrases import quantity, size_text
 from lamella.core.store.importing import ImportPlan, free_name, import_dataset, import_into, plan_import
 from lamella.core.store.store import Store
 from lamella.core.store.table import Table
 from lamella.ui import theme
 from lamella.ui.dialogs.error_dialog import message
-from lamella.ui.dialogs.export_dialog import size_text
 from lamella.ui.dialogs.reading_form import ReadingForm
 from lamella.ui.dialogs.work_dialog import WorkDialog, fit_into_window
 from lamella.ui.tasks import Handle, Tasks
@@ -151,7 +151,7 @@ class FileImportDialog(WorkDialog):
 
     def _describe(self, preview: FilePreview) -> None:
         about = "" if preview.counted else "about "
-        rows = "1 row" if preview.rows == 1 else f"{preview.rows:,} rows"
+        rows = quantity(preview.rows, "row")
         self.about.setText(" · ".join(part for part in (size_text(preview.size), about + rows) if part))
         self.message.clear()
         if not self.name_edit.isModified() and not self._proposed:
@@ -283,9 +283,9 @@ class FileImportDialog(WorkDialog):
     def _verb(self, preview: FilePreview | None) -> str:
         if preview is None or not preview.counted:
             return "Import"
-        rows = "1 row" if preview.rows == 1 else f"{preview.rows:,} rows"
+        rows = quantity(preview.rows, "row")
         if self.mode == "replace" and self._plan is not None:
-            return f"Replace {self._plan.existing:,} rows"
+            return f"Replace {quantity(self._plan.existing, 'row')}"
         return f"Import {rows}"
 
     def _import(self) -> None:

@@ -22,6 +22,7 @@ from lamella.core.datasets.preview import ColumnPreview, FilePreview, is_sheet, 
 from lamella.core.datasets.text.bad_lines import place_of
 from lamella.core.errors import BadData
 from lamella.core.jobs import Job
+from lamella.core.phrases import quantity, sentence_case
 from lamella.ui import theme
 from lamella.ui.dialogs.bad_lines import BadLinesDialog
 from lamella.ui.dialogs.reading_columns import FirstRows, ReadingColumns
@@ -172,7 +173,7 @@ class ReadingForm(QWidget):
 
     def _labelled(self, name: str, choices: Sequence[tuple[Any, str]]) -> QWidget:
         box = QComboBox(accessibleName=BY_NAME[name].label)
-        box.setToolTip(_sentence(BY_NAME[name].help))
+        box.setToolTip(sentence_case(BY_NAME[name].help))
         for value, text in choices:
             box.addItem(text, value)
         box.activated.connect(lambda place: self._choose(name, box.itemData(place)))
@@ -369,7 +370,7 @@ class ReadingForm(QWidget):
             becomes = "It becomes" if misfit.misfits == 1 else "They become"
             sentences.append(f"{misfit.name}: {some}{more} {verb} not {kind}. {becomes}")
         if lines:
-            count = "1 line" if len(lines) == 1 else f"{len(lines):,} lines"
+            count = quantity(len(lines), "line")
             verb = "is" if len(lines) == 1 else "are"
             left = f"{count} that cannot be read {verb} left out, {place_of(lines[0], unit)} first."
             sentences.insert(0, left)
@@ -419,7 +420,3 @@ def _under_label(title: str, widget: QWidget) -> QWidget:
     layout.addWidget(widget)
     label.setBuddy(widget)
     return holder
-
-
-def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:]

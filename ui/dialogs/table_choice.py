@@ -19,6 +19,7 @@ from PySide6.QtWidgets import (
 
 from lamella.core.datasets.tables import TableEntry
 from lamella.core.errors import visible
+from lamella.core.phrases import quantity
 from lamella.ui import theme
 
 MOST_CHECKED = 10
@@ -94,9 +95,7 @@ class TableChoice(QDialog):
 
     def _update(self) -> None:
         count = len(self.checked)
-        self.open_button.setText(
-            f"Open {count:,} {self._noun}{'' if count == 1 else 's'}" if count else "Open"
-        )
+        self.open_button.setText(f"Open {quantity(count, self._noun)}" if count else "Open")
         self.open_button.setEnabled(bool(count))
         self.all_button.setText("Check none" if self._all_checked else "Check all")
 

@@ -24,6 +24,7 @@ from lamella.core.arrow.types import ID
 from lamella.core.errors import BadData, visible
 from lamella.core.filters.cells import parse_cell
 from lamella.core.filters.kinds import Kind, kind_of
+from lamella.core.phrases import sentence_case
 from lamella.core.store.acts import ASSIGNMENT_BY_ID, Assignment, assignments_for
 from lamella.core.store.operators.texts import read_replacement
 from lamella.core.store.operators.values import Refusal
@@ -262,7 +263,7 @@ class AssignmentLine(FieldRow):
             return None
         one = self._assignments[self.what.currentIndex()]
         problem = "" if self.field.is_empty else self.field.problem
-        self.reason.say(problem[:1].upper() + problem[1:].rstrip(".") + "." if problem else "")
+        self.reason.say(sentence_case(problem).rstrip(".") + "." if problem else "")
         self.field.mark(bool(problem))
         if problem or self.field.is_empty:
             return None

@@ -24,6 +24,7 @@ from PySide6.QtWidgets import (
 from lamella.core.errors import BadData
 from lamella.core.filters.cells import parse_cell
 from lamella.core.filters.kinds import NESTED, Kind, kind_of
+from lamella.core.phrases import sentence_case
 from lamella.ui import theme
 from lamella.ui.widgets.popover import Popover
 
@@ -197,7 +198,7 @@ class Reason(QLabel):
         self.hide()
 
     def say(self, reason: str, field: QRect) -> None:
-        self.setText(reason[:1].upper() + reason[1:] + "." if reason else "")
+        self.setText(sentence_case(reason) + "." if reason else "")
         self.place(field)
         self.setVisible(bool(reason))
 

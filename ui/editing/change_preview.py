@@ -9,10 +9,10 @@ from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableWidget, QTab
 
 from lamella.core.arrow.types import ID
 from lamella.core.errors import visible
+from lamella.core.phrases import quantity
 from lamella.core.store.acts import Act, CastColumn, Delete, DropDuplicates, Kind, Rename, Upsert
 from lamella.core.store.effects import CONFLICT, DELETED, NEW, Effect, Preview
 from lamella.ui import theme
-from lamella.ui.editing.paste_dialog import counted
 from lamella.ui.grid.columns import icon_name, is_right_aligned
 from lamella.ui.grid.texts import screen_texts
 
@@ -162,21 +162,21 @@ def _side(type_: pa.DataType) -> Qt.AlignmentFlag:
 def button_text(kind: Kind, act: Act, effect: Effect) -> str:
     """A verb, and how much it comes to."""
     if isinstance(act, Rename):
-        return f"Rename {counted(len(act.names), 'column')}"
+        return f"Rename {quantity(len(act.names), 'column')}"
     if isinstance(act, CastColumn):
         return "Change the type"
     if isinstance(act, Upsert):
-        return f"Add {effect.inserted:,}, change {counted(effect.changed, 'row')}"
-    return f"{kind.verb} {counted(effect.total, 'row')}"
+        return f"Add {effect.inserted:,}, change {quantity(effect.changed, 'row')}"
+    return f"{kind.verb} {quantity(effect.total, 'row')}"
 
 
 def refusal(act: Act, effect: Effect) -> str:
     """Why the change cannot be made as it is; empty where it can."""
     if isinstance(act, Upsert) and effect.conflicting:
-        which = f"{counted(effect.conflicting, 'row')} have a key that comes again with other values"
+        which = f"{quantity(effect.conflicting, 'row')} have a key that comes again with other values"
         return f"{which}. Say which of them to take."
     if isinstance(act, CastColumn) and act.on_error == "refuse" and effect.conflicting:
-        lost = counted(effect.conflicting, "value")
+        lost = quantity(effect.conflicting, "value")
         return f"{lost} cannot be read as {act.type}. Set them to NULL, or change them first."
     return ""
 
@@ -211,8 +211,8 @@ def _counts(act: Act, effect: Effect) -> str:
             return f"{effect.matching:,} values, {effect.conflicting:,} of them become null."
         return f"{effect.matching - effect.conflicting:,} of {effect.matching:,} values can be read."
     if isinstance(act, Delete | DropDuplicates):
-        return f"{effect.deleted:,} of {counted(effect.matching, 'row')} are deleted."
+        return f"{effect.deleted:,} of {quantity(effect.matching, 'row')} are deleted."
     stay = f" {effect.nulls:,} are null and stay null." if effect.nulls else ""
     alike = effect.matching - effect.changed - effect.nulls
     same = f" {alike:,} have the value already." if alike > 0 else ""
-    return f"{effect.changed:,} of {counted(effect.matching, 'row')} change.{stay}{same}"
+    return f"{effect.changed:,} of {quantity(effect.matching, 'row')} change.{stay}{same}"

@@ -24,6 +24,7 @@ from lamella.core.errors import LamellaError, visible
 from lamella.core.filters.cells import parse_cell
 from lamella.core.filters.kinds import NESTED, kind_of
 from lamella.core.jobs import Job
+from lamella.core.phrases import sentence_case
 from lamella.core.store.column_rules import Checks
 from lamella.core.store.commit import Commit
 from lamella.core.store.table import Table
@@ -75,7 +76,7 @@ def rules_text(rules: Rules, kind: pa.DataType) -> str:
     if rules.default is not None:
         words.append(f"default {_shown([rules.default], kind)[0]}")
     text = " · ".join(words)
-    return text[:1].upper() + text[1:]
+    return sentence_case(text)
 
 
 def _shown(values: Sequence[Any], kind: pa.DataType) -> list[str]:

@@ -19,17 +19,13 @@ from PySide6.QtWidgets import (
 )
 
 from lamella.core.errors import visible
+from lamella.core.phrases import quantity
 from lamella.ui import theme
 from lamella.ui.editing.pasted_block import Paste
 
 MOST_LISTED = 1_000
 LONGEST_TEXT = 200
 LINES, LEAST_LINES = 30, 8
-
-
-def counted(count: int, noun: str) -> str:
-    """`1 row`, `2,000 rows`."""
-    return f"{count:,} {noun}" + ("" if count == 1 else "s")
 
 
 @dataclass(frozen=True)
@@ -61,16 +57,16 @@ class PasteDialog(QDialog):
         if questions.unread:
             layout.addWidget(self._problems_text(paste, questions))
             layout.addWidget(problem_table(paste), 1)
-            self._require(f"Leave these as they are: {counted(questions.unread, 'cell')}")
+            self._require(f"Leave these as they are: {quantity(questions.unread, 'cell')}")
         if questions.spare_columns:
             self._require(
-                f"Leave out {counted(questions.spare_columns, 'column')} of the clipboard: "
+                f"Leave out {quantity(questions.spare_columns, 'column')} of the clipboard: "
                 f"there are only {len(paste.area.names):,} from here to the right end"
             )
         for box in self._required:
             layout.addWidget(box)
         if questions.new_rows:
-            self.rows = QCheckBox(f"Add {counted(questions.new_rows, 'new row')} at the end")
+            self.rows = QCheckBox(f"Add {quantity(questions.new_rows, 'new row')} at the end")
             self.rows.setChecked(True)
             layout.addWidget(self.rows)
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel)
@@ -90,7 +86,7 @@ class PasteDialog(QDialog):
 
     def _problems_text(self, paste: Paste, questions: Questions) -> QLabel:
         others = paste.area.num_cells - questions.unread
-        what = f"{counted(questions.unread, 'cell')} cannot be read as values of their columns"
+        what = f"{quantity(questions.unread, 'cell')} cannot be read as values of their columns"
         label = QLabel(f"{what}; {others:,} can. Nothing has been changed.")
         label.setWordWrap(True)
         return label

@@ -30,13 +30,13 @@ from PySide6.QtWidgets import (
 
 from lamella.core.errors import VersionConflict, visible
 from lamella.core.jobs import Job, Progress
+from lamella.core.phrases import quantity
 from lamella.core.query.view import View
 from lamella.core.store.commit import Commit
 from lamella.core.store.table import Table
 from lamella.ui import theme
 from lamella.ui.dialogs.error_dialog import message
 from lamella.ui.editing.cell_editor import MOST_LETTERS
-from lamella.ui.editing.paste_dialog import counted
 from lamella.ui.editing.replace_plan import Replacements, ReplacePlan, find_replacements, problem_of
 from lamella.ui.editing.staged_edits import Difference
 from lamella.ui.tasks import Handle, Tasks
@@ -259,12 +259,12 @@ class ReplaceDialog(QDialog):
                 self._preview.setItem(place, column, item)
         self._restyle()
         rows = len(replacements.rows)
-        cells = counted(replacements.num_cells, "cell")
+        cells = quantity(replacements.num_cells, "cell")
         self.replace.setEnabled(bool(replacements.num_cells))
         self.replace.setText(f"Change {cells}" if replacements.num_cells else "Replace")
         cut = replacements.num_cells > len(replacements.first)
         first = f" The first {len(replacements.first)} are shown above." if cut else ""
-        self._say(f"{cells} in {counted(rows, 'row')} will change.{first}" if rows else NOTHING)
+        self._say(f"{cells} in {quantity(rows, 'row')} will change.{first}" if rows else NOTHING)
 
     def _write(self) -> None:
         if self._proposal is None:
@@ -278,7 +278,7 @@ class ReplaceDialog(QDialog):
             return
         few = len(replacements.columns) <= MOST_NAMED
         columns = replacements.columns
-        named = ", ".join(columns) if few else counted(len(columns), "column")
+        named = ", ".join(columns) if few else quantity(len(columns), "column")
         message = f"replace in {named}"
         version = int(plan.view.snapshot.token[1])  # type: ignore[call-overload]
 

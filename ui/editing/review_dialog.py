@@ -22,8 +22,8 @@ from PySide6.QtWidgets import (
 
 from lamella.core.arrow.types import ID
 from lamella.core.errors import visible
+from lamella.core.phrases import quantity
 from lamella.ui import theme
-from lamella.ui.editing.paste_dialog import counted
 from lamella.ui.editing.staged_edits import DELETED, CellTexts, Difference
 
 MOST_LISTED = 500
@@ -38,9 +38,9 @@ Act = Callable[[], object]
 def summary(changes: Difference) -> str:
     """`3 cells changed, 1 row deleted, 2 new rows`."""
     parts = [
-        f"{counted(changes.num_cells, 'cell')} changed" if changes.num_cells else "",
-        f"{counted(len(changes.deleted), 'row')} deleted" if len(changes.deleted) else "",
-        counted(changes.num_new, "new row") if changes.num_new else "",
+        f"{quantity(changes.num_cells, 'cell')} changed" if changes.num_cells else "",
+        f"{quantity(len(changes.deleted), 'row')} deleted" if len(changes.deleted) else "",
+        quantity(changes.num_new, "new row") if changes.num_new else "",
     ]
     return ", ".join(part for part in parts if part) or "no edits"
 
@@ -151,7 +151,7 @@ class ConflictDialog(QDialog):
         buttons.accepted.connect(self.accept)
         buttons.rejected.connect(self.reject)
         self.accepted.connect(lambda: self.chosen.emit(self._theirs()))
-        both = f"{counted(len(conflicts), 'cell')} changed in a commit that came in between. "
+        both = f"{quantity(len(conflicts), 'cell')} changed in a commit that came in between. "
         _lay_out(
             self, both + "Nothing has been saved; theirs stays unless you tick mine.", self.table, buttons
         )

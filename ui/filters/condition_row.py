@@ -23,6 +23,7 @@ from PySide6.QtWidgets import (
 from lamella.core.filters import OPERATORS, fits
 from lamella.core.filters.kinds import Kind, kind_of
 from lamella.core.filters.operators import WORDS, Arity, Takes, offered
+from lamella.core.phrases import sentence_case
 from lamella.ui import theme
 from lamella.ui.filters.tree import (
     Condition,
@@ -386,4 +387,4 @@ class ConditionRow(QWidget):
 
 
 def _sentence(reason: str) -> str:
-    return reason[:1].upper() + reason[1:].rstrip(".") + "."
+    return sentence_case(reason).rstrip(".") + "."

@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QLineEdit, QWidget
 
 from lamella.core.filters.kinds import Kind, kind_of
 from lamella.core.filters.operators import OPERATORS, Arity
+from lamella.core.phrases import sentence_case
 from lamella.ui import theme
 from lamella.ui.filters.tree import (
     EMPTY_TEXT,
@@ -303,7 +304,7 @@ class FilterRow(QWidget):
             return
         reason = self._reasons.get(name, "")
         tip = TEXT_TIP if self._is_text(name) else TIP
-        field.setToolTip(reason[:1].upper() + reason[1:] if reason else tip)
+        field.setToolTip(sentence_case(reason) if reason else tip)
         field.setAccessibleDescription(reason)
         icon_name = "filter-invalid" if reason else "filter"
         if field.property("variant") != icon_name:

@@ -30,6 +30,7 @@ from lamella.core.filters.binding import bind_predicate
 from lamella.core.filters.expr import Predicate
 from lamella.core.filters.kinds import COMPARABLE, Kind, kind_of
 from lamella.core.jobs import Job
+from lamella.core.phrases import quantity
 from lamella.core.query.builder import Query
 from lamella.core.query.steps import Aggregate, Group, Limit, Sort, Where
 from lamella.core.scan.snapshot import SortKey
@@ -201,7 +202,7 @@ class ValueList(QAbstractListModel):
         if role == Qt.ItemDataRole.CheckStateRole:
             return Qt.CheckState.Checked if on else Qt.CheckState.Unchecked
         if role == Qt.ItemDataRole.AccessibleTextRole:
-            count = f", {one.count:,} rows" if one.count != UNKNOWN else ""
+            count = f", {quantity(one.count, 'row')}" if one.count != UNKNOWN else ""
             return f"{one.text}{count}, {'chosen' if on else 'not chosen'}"
         return None
 

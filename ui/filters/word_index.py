@@ -96,7 +96,7 @@ class WordIndexes(QObject):
             from lamella.core.index.fulltext.conditions import expected_cost
 
             cost = expected_cost(table.snapshot(), column, job)
-            return f"about {size_text(cost.num_bytes)}, built in about {time_text(cost.seconds)}"
+            return f"about {rough_size(cost.num_bytes)}, built in about {rough_time(cost.seconds)}"
 
         def fail(error: Exception) -> None:
             log.warning("What an index of %s takes is not known: %s", column, error)
@@ -118,13 +118,13 @@ class WordIndexes(QObject):
         self._tasks.read(work, show, self._tasks.failed.emit, owner=self, quiet=True)
 
 
-def size_text(num_bytes: int) -> str:
+def rough_size(num_bytes: int) -> str:
     if num_bytes >= 1000 * MB:
         return f"{num_bytes / (1000 * MB):.1f} GB"
     return f"{num_bytes / MB:.0f} MB" if num_bytes >= MB else "1 MB"
 
 
-def time_text(seconds: float) -> str:
+def rough_time(seconds: float) -> str:
     if seconds >= 90:
         return f"{seconds / 60:.0f} minutes"
     return f"{max(1, round(seconds))} s"

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QButtonGroup, QFrame, QHBoxLayout, QLabel, QLineEd
 
 from lamella.core.errors import visible
 from lamella.core.jobs import Job, Progress
+from lamella.core.phrases import quantity
 from lamella.core.query.cell_search import TextPattern
 from lamella.ui import theme
 from lamella.ui.find.bar import CUT, LONGEST, option_button, segment_button
@@ -124,7 +125,7 @@ class SearchEverywhere(QWidget):
             if not count:
                 self._say(NO_SOURCES)
                 return
-            looked = f"{count:,} table{'' if count == 1 else 's'} and files" if count != 1 else "one table"
+            looked = f"{quantity(count, 'table')} and files" if count != 1 else "one table"
             some = any(one.count for one in tables.values())
             self._say(f"{self._count_text()} in {looked}" if some else NOTHING.format(tables=looked))
 

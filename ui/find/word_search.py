@@ -14,6 +14,7 @@ from lamella.core.errors import BadSearch, LamellaError, visible
 from lamella.core.filters.expr import Filter
 from lamella.core.index.fulltext.snippets import Highlight
 from lamella.core.jobs import Job
+from lamella.core.phrases import quantity
 from lamella.core.query.line import split_steps
 from lamella.core.store.search import SNIPPET
 from lamella.core.store.table import Table
@@ -155,7 +156,7 @@ class WordSearchPanel(QFrame):
         self._handle = None
         shown = len(hits.results)
         self._bar.set_found(shown > 0)
-        rows = f"{hits.rows:,} row{'' if hits.rows == 1 else 's'}"
+        rows = quantity(hits.rows, "row")
         self._bar.say(f"The best {shown:,} of {rows}" if shown < hits.rows else rows)
         self._above.setVisible(not shown)
         self.act.hide()

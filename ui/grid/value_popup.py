@@ -21,6 +21,7 @@ from PySide6.QtWidgets import (
 
 from lamella.core.arrow.nested import Place, is_list
 from lamella.core.errors import visible
+from lamella.core.phrases import quantity
 from lamella.ui import theme
 from lamella.ui.grid.painter import NULL
 from lamella.ui.grid.texts import BREAK, CUT, screen_texts
@@ -106,7 +107,7 @@ def short_text(value: pa.Array, deep: bool = True) -> str:
     inside = ", ".join(parts) + (f", {CUT}" if count > PREVIEWED else "")
     if is_struct:
         return f"{{{inside}}}"
-    return f"{count:,} {'item' if count == 1 else 'items'} · [{inside}]" if count else "[]"
+    return f"{quantity(count, 'item')} · [{inside}]" if count else "[]"
 
 
 def _beginning(value: pa.Array) -> pa.Array:

@@ -26,7 +26,7 @@ from lamella.core.jobs import Job
 from lamella.core.store.indexes import TableIndex
 from lamella.core.store.table import Table
 from lamella.ui import theme
-from lamella.ui.filters.word_index import FULLTEXT, size_text, time_text
+from lamella.ui.filters.word_index import FULLTEXT, rough_size, rough_time
 from lamella.ui.tasks import Tasks
 from lamella.ui.widgets.controls import DecimalBox, FieldForm
 from lamella.ui.widgets.popover import ColumnsChoice
@@ -196,7 +196,7 @@ class IndexForm(QFrame):
             from lamella.core.index.fulltext.conditions import expected_cost
 
             cost = expected_cost(table.snapshot(), column, job)
-            return f"About {size_text(cost.num_bytes)}, built in about {time_text(cost.seconds)}"
+            return f"About {rough_size(cost.num_bytes)}, built in about {rough_time(cost.seconds)}"
 
         def show(text: str) -> None:
             if self.index == index and self.build.isEnabled():

@@ -25,8 +25,8 @@ from PySide6.QtWidgets import (
 
 from lamella.core.errors import visible
 from lamella.core.jobs import Job, Progress
+from lamella.core.phrases import quantity, size_text
 from lamella.core.store.indexes import IndexStatus, TableIndex
-from lamella.core.store.summary import size_text
 from lamella.core.store.table import Table
 from lamella.ui import theme
 from lamella.ui.dialogs.error_dialog import message
@@ -353,5 +353,5 @@ def ago_text(used: dt.datetime | None, now: dt.datetime) -> str:
     for size, name in ((DAY, "day"), (HOUR, "hour"), (MINUTE, "minute")):
         count = int(seconds // size)
         if count:
-            return f"{count:,} {name}{'' if count == 1 else 's'} ago"
+            return f"{quantity(count, name)} ago"
     return "Just now"

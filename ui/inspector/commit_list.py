@@ -19,6 +19,7 @@ from PySide6.QtGui import QFontMetrics, QPainter, QPen
 from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem
 
 from lamella.core.errors import visible
+from lamella.core.phrases import sentence_case
 from lamella.core.store.commit import Commit
 from lamella.ui import theme
 
@@ -32,7 +33,7 @@ DAYS_BY_NAME = 7
 
 def title_of(commit: Commit) -> str:
     text = visible(commit.message or commit.kind)
-    return text[:1].upper() + text[1:]
+    return sentence_case(text)
 
 
 def time_text(time: dt.datetime | None, now: dt.datetime) -> str:

@@ -21,8 +21,8 @@ from PySide6.QtWidgets import (
 
 from lamella.core.errors import visible
 from lamella.core.jobs import Job
+from lamella.core.phrases import quantity, size_text
 from lamella.core.store.commit import Commit
-from lamella.core.store.summary import size_text
 from lamella.core.store.table import Table
 from lamella.ui import theme
 from lamella.ui.inspector.commit_list import COMMIT, CommitModel, CommitPainter
@@ -142,7 +142,7 @@ class HistoryPage(QWidget):
         before = [commit.version for commit in self.selected]
         self.model.show(first.commits, first.total)
         self.title.setText(visible(first.name))
-        versions = f"{first.total:,} {'version' if first.total == 1 else 'versions'}"
+        versions = quantity(first.total, "version")
         self.figures.setText(f"{versions} · {size_text(first.bytes)}")
         self.select(before[0] if before and self.model.place_of(before[0]) >= 0 else first.commits[0].version)
         self._follow()

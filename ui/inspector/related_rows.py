@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QHeaderView, QTreeWidget, QTreeWidgetItem, QWidget
 from lamella.core.arrow.types import ID
 from lamella.core.errors import visible
 from lamella.core.jobs import Job
+from lamella.core.phrases import quantity
 from lamella.core.query.expressions import col
 from lamella.core.relations import Link
 from lamella.core.store.table import Table
@@ -213,7 +214,7 @@ class RelatedTree(QTreeWidget):
             if not is_above:
                 child.setChildIndicatorPolicy(QTreeWidgetItem.ChildIndicatorPolicy.ShowIndicator)
         if related.count > len(related.rows):
-            self._child(item, f"All {related.count:,} rows", Follow(link, row_id, None, start))
+            self._child(item, f"All {quantity(related.count, 'row')}", Follow(link, row_id, None, start))
         if related.why_none:
             self._say(item, related.why_none, "danger" if related.is_dangling else "faint")
         item.setExpanded(is_open)

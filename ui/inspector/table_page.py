@@ -26,11 +26,11 @@ from lamella.core.datasets.cached import CachedDataset
 from lamella.core.errors import visible
 from lamella.core.filters.expr import Filter
 from lamella.core.jobs import Job
+from lamella.core.phrases import quantity, size_text
 from lamella.core.query.line import LineView
 from lamella.core.query.source import Pinned
 from lamella.core.query.storage import Storage, StoredColumn, StoredFile, read_storage
 from lamella.core.scan.snapshot import Snapshot
-from lamella.core.store.summary import size_text
 from lamella.core.store.table import Table
 from lamella.ui import theme
 from lamella.ui.grid.columns import icon_name
@@ -71,7 +71,7 @@ def subject_of(name: str, dataset: Dataset, lines: LineView) -> PageSubject:
     view = lines.view
     if lines.is_computed:
         steps = len(lines.checked.steps)
-        source = f"{lines.source.num_rows:,} rows of {name} by {steps:,} {'step' if steps == 1 else 'steps'}"
+        source = f"{quantity(lines.source.num_rows, 'row')} of {name} by {quantity(steps, 'step')}"
         return PageSubject(name, f"Computed from {source}", view.snapshot, view.query.where)
     if isinstance(dataset, Table):
         kind = f"Table in {dataset.store.name}, version {view.snapshot.token[1]}"
@@ -154,7 +154,7 @@ class RowGroupStrip(QWidget):
                 word = "read" if group.is_read else "skipped: no row of it can meet the filter"
                 many = f" to {places.stop:,}" if len(places) > 1 else ""
                 head = f"Row group {places.start + 1:,}{many} of {len(storage.groups):,}, {word}"
-                own = f"{group.rows:,} rows · {size_text(group.bytes)} · {visible(group.file)}"
+                own = f"{quantity(group.rows, 'row')} · {size_text(group.bytes)} · {visible(group.file)}"
                 return visible("\n".join([head, own, *group.extents]))
         return ""
 
@@ -167,7 +167,7 @@ class RowGroupStrip(QWidget):
 
 def groups_text(storage: Storage) -> str:
     total = len(storage.groups)
-    groups = f"{total:,} row {'group' if total == 1 else 'groups'}"
+    groups = quantity(total, "row group")
     return f"{groups}, {storage.skipped:,} skipped by the filter" if storage.skipped else groups
 
 
@@ -230,12 +230,14 @@ class TablePage(QWidget):
         if subject is None:
             return
         count = sum(column.name != ID for column in storage.columns)
-        parts = [f"{storage.rows:,} rows", f"{count:,} {'column' if count == 1 else 'columns'}"]
+        parts = [quantity(storage.rows, "row"), quantity(count, "column")]
         if storage.files:
             count = len(storage.files)
-            parts += [size_text(storage.bytes), f"{count:,} {'file' if count == 1 else 'files'}"]
+            parts += [size_text(storage.bytes), quantity(count, "file")]
         parts += (
-            [f"{storage.memory_rows:,} rows in no file yet"] if storage.files and storage.memory_rows else []
+            [f"{quantity(storage.memory_rows, 'row')} in no file yet"]
+            if storage.files and storage.memory_rows
+            else []
         )
         parts += [f"{storage.deleted:,} deleted"] if storage.deleted else []
         self.figures.setText(" · ".join(parts))
@@ -373,8 +375,8 @@ def _cut(value: object) -> str:
 
 
 def _file_item(file: StoredFile) -> QTreeWidgetItem:
-    item = _item(file.path.name, f"{file.rows:,} rows", size_text(file.bytes))
-    groups = f"{file.row_groups:,} row {'group' if file.row_groups == 1 else 'groups'}"
+    item = _item(file.path.name, quantity(file.rows, "row"), size_text(file.bytes))
+    groups = quantity(file.row_groups, "row group")
     item.setToolTip(NAME, visible(f"{file.path}\n{groups}\n{file.created_by}"))
     return item
 

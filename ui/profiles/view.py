@@ -22,6 +22,7 @@ from PySide6.QtWidgets import (
 )
 
 from lamella.core.filters import Filter
+from lamella.core.phrases import quantity
 from lamella.core.query.computed_view import ComputedView
 from lamella.core.query.engine_figures import EngineRows
 from lamella.core.scan.snapshot import Snapshot
@@ -170,7 +171,7 @@ class ProfilesView(QWidget):
 
     def _say_count(self) -> None:
         all_, shown = len(self._rows), len(self.model.rows)
-        text = f"{shown:,} of {all_:,} columns" if shown != all_ else f"{all_:,} columns"
+        text = f"{shown:,} of {quantity(all_, 'column')}" if shown != all_ else quantity(all_, "column")
         known = self.loader.num_known
         self.count.setText(text if known == all_ else f"{text} · figures of {known:,}")
 

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from lamella.core.errors import LamellaError
+from lamella.core.phrases import quantity
 from lamella.core.relations import Relation
 from lamella.core.relations.checking import RelationCheck
 from lamella.core.relations.suggesting import Suggestion
 from lamella.core.store.store import Store
-from lamella.ui.editing.paste_dialog import counted
 from lamella.ui.relations.schema import Connection, StoreShape, connection_of, suggested
 from lamella.ui.tasks import Handle, Tasks
 
@@ -173,7 +173,7 @@ def dangling_text(rows: int) -> str:
 def _suggestions_text(number: int) -> str:
     if not number:
         return "Nothing to suggest: no other columns match by their values and names"
-    return f"{counted(number, 'suggestion')}, drawn with dashes"
+    return f"{quantity(number, 'suggestion')}, drawn with dashes"
 
 
 def _ends(one: Connection) -> tuple[object, ...]:

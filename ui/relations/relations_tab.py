@@ -19,12 +19,12 @@ from PySide6.QtWidgets import (
 )
 
 from lamella.core.errors import LamellaError, UnknownName, visible
+from lamella.core.phrases import quantity, sentence_case
 from lamella.core.query.line import Line
 from lamella.core.relations import Relation
 from lamella.core.store.relations import StoreRelations
 from lamella.core.store.store import Store
 from lamella.ui import theme
-from lamella.ui.editing.paste_dialog import counted
 from lamella.ui.relations.acts import Act, ActStack, declare, move, remove, rename
 from lamella.ui.relations.bar import DiagramBar
 from lamella.ui.relations.canvas import ZOOM_STEP, Canvas
@@ -88,7 +88,7 @@ class RelationsTab(QWidget):
     @property
     def status(self) -> str:
         tables, relations = len(self.shape.tables), len(self.shape.relations)
-        parts = [counted(tables, "table"), counted(relations, "relation")]
+        parts = [quantity(tables, "table"), quantity(relations, "relation")]
         if self.checks.dangling:
             parts.append(dangling_text(self.checks.dangling))
         return " · ".join(parts)
@@ -267,7 +267,7 @@ class RelationsTab(QWidget):
 
         self.tasks.write(
             lambda job: work(self.store.relations), done, failed or self._fail, owner=self,
-            text=act.text[:1].upper() + act.text[1:],
+            text=sentence_case(act.text),
         )  # fmt: skip
 
     def _fail_again(self, act: Act, error: Exception) -> None:

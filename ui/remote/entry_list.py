@@ -11,9 +11,9 @@ from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTreeView, QWidget
 
 from lamella.core.errors import visible
+from lamella.core.phrases import size_text
 from lamella.core.remote.server import Entry
 from lamella.core.remote.spark_catalog import CatalogEntry
-from lamella.core.store.summary import size_text
 from lamella.ui import theme
 
 Index = QModelIndex | QPersistentModelIndex

@@ -21,6 +21,7 @@ from PySide6.QtWidgets import (
 
 from lamella.core.errors import LamellaError, visible
 from lamella.core.jobs import Job
+from lamella.core.phrases import quantity
 from lamella.core.remote.addresses import Address
 from lamella.core.remote.connections import Connection, Connections
 from lamella.core.remote.kinds import KINDS
@@ -315,11 +316,11 @@ class ServerBrowser(WorkDialog):
         entries = self.list.entries.entries
         if isinstance(self.folder, CatalogFolder):
             noun = LEVELS[len(self.folder.parts)]
-            self.count.setText(f"{len(entries):,} {noun}{'' if len(entries) == 1 else 's'}")
+            self.count.setText(quantity(len(entries), noun))
             return
         folders = sum(entry.is_folder for entry in entries) if len(entries) <= MOST_SHOWN else 0
         files = len(entries) - folders
-        parts = [f"{count:,} {noun}{'' if count == 1 else 's'}"
+        parts = [quantity(count, noun)
                  for count, noun in ((folders, "folder"), (files, "file")) if count]  # fmt: skip
         self.count.setText(" · ".join(parts))
 

@@ -6,9 +6,9 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from lamella.core.errors import visible
+from lamella.core.phrases import quantity
 from lamella.ui import theme
 from lamella.ui.editing.change_preview import PreviewTable
-from lamella.ui.editing.paste_dialog import counted
 from lamella.ui.sql.runner import PendingChange
 
 VERBS = {"insert": "Insert", "update": "Update", "delete": "Delete", "create": "Create the table with"}
@@ -32,7 +32,7 @@ class ChangePanel(QWidget):
         theme.variant(self.news, "muted")
         self.news.setWordWrap(True)
         rows = pending.effect.matching
-        self.apply = QPushButton(f"{VERBS[pending.change.kind]} {counted(rows, 'row')}")
+        self.apply = QPushButton(f"{VERBS[pending.change.kind]} {quantity(rows, 'row')}")
         self.apply.setEnabled(bool(pending.effect.total) or pending.change.kind == "create")
         theme.variant(self.apply, "primary")
         self.cancel = QPushButton("Cancel")
@@ -64,12 +64,12 @@ class ChangePanel(QWidget):
         store = f"in store {visible(pending.store.name)}"
         if kind == "update":
             same = effect.matching - effect.changed
-            sentence = f"{counted(effect.matching, 'row')} {_are(effect.matching)} set {store}"
+            sentence = f"{quantity(effect.matching, 'row')} {_are(effect.matching)} set {store}"
             sentence += f"; {same:,} of them hold these values already." if same else "."
         elif kind == "delete":
-            sentence = f"{counted(effect.deleted, 'row')} {_are(effect.deleted)} deleted {store}."
+            sentence = f"{quantity(effect.deleted, 'row')} {_are(effect.deleted)} deleted {store}."
         else:
-            sentence = f"{counted(effect.inserted, 'row')} {_are(effect.inserted)} added {store}."
+            sentence = f"{quantity(effect.inserted, 'row')} {_are(effect.inserted)} added {store}."
         for name, (before, after) in effect.types.items():
             sentence += (
                 f" “{visible(name)}” becomes {after}."

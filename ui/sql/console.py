@@ -15,6 +15,7 @@ from PySide6.QtWidgets import QSplitter, QVBoxLayout, QWidget
 from lamella.core.datasets.sql_result import SqlResult
 from lamella.core.errors import LamellaError, VersionConflict, visible
 from lamella.core.jobs import Job, Progress
+from lamella.core.phrases import quantity
 from lamella.core.query.sql.completion import Proposals, Words, engine_words, propose
 from lamella.core.query.sql.plan_tree import SqlPlan
 from lamella.core.query.sql.script import (
@@ -339,7 +340,7 @@ class SqlConsole(QWidget):
         if pending.change.kind == "create":
             self.tables_changed.emit((pending.store, commit.table))
             self.results.messages.say(
-                f"Created {visible(commit.table)} with {rows:,} rows", kind="message-success"
+                f"Created {visible(commit.table)} with {quantity(rows, 'row')}", kind="message-success"
             )
         else:
             table = pending.store[commit.table]

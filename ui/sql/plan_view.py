@@ -15,11 +15,11 @@ from PySide6.QtWidgets import (
 )
 
 from lamella.core.errors import visible
+from lamella.core.phrases import duration_text, quantity
 from lamella.core.query.sql.plan_tree import Operator, SqlPlan
 from lamella.core.query.sql.rows_read import row_groups_text
 from lamella.ui import theme
 from lamella.ui.widgets.controls import ElidedLabel
-from lamella.ui.window.loader import duration
 
 SHARE = Qt.ItemDataRole.UserRole
 NAMES = ("Operator", "Rows", "Expected", "Rows read", "Time", "Share", "Details")
@@ -101,8 +101,9 @@ class PlanView(QWidget):
             return "Not run: the engine's estimates. Explain › With times runs the statement and measures."
         seconds, read = self.plan.seconds or 0.0, self.plan.rows_read
         return (
-            f"{duration(seconds)} in all, {duration(self.plan.operator_seconds)} of work on all threads, "
-            f"{read} rows read{row_groups_text(read)}. Times are those of each operator alone."
+            f"{duration_text(seconds)} in all, {duration_text(self.plan.operator_seconds)} of work"
+            f" on all threads, {read} rows read{row_groups_text(read)}."
+            " Times are those of each operator alone."
         )
 
     def _add(self, operator: Operator, into: QTreeWidgetItem) -> None:
@@ -115,7 +116,7 @@ class PlanView(QWidget):
             seconds = operator.seconds or 0.0
             read = "" if operator.read is None else str(operator.read)
             item = QTreeWidgetItem(
-                into, [operator.name, rows, estimated, read, duration(seconds), "", details]
+                into, [operator.name, rows, estimated, read, duration_text(seconds), "", details]
             )
             if operator.read is not None:
                 item.setToolTip(3, f"{operator.read} rows{row_groups_text(operator.read)}")
@@ -136,8 +137,8 @@ class PlanView(QWidget):
             self._add(one, item)
 
     def _words(self, operator: Operator) -> str:
-        rows = "" if operator.rows is None else f", {operator.rows:,} rows"
-        took = "" if operator.seconds is None else f", {duration(operator.seconds)}"
+        rows = "" if operator.rows is None else f", {quantity(operator.rows, 'row')}"
+        took = "" if operator.seconds is None else f", {duration_text(operator.seconds)}"
         read = "" if operator.read is None else f", {operator.read} rows read{row_groups_text(operator.read)}"
         return f"{operator.name}{rows}{read}{took}"
 

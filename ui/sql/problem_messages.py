@@ -10,6 +10,7 @@ from functools import partial
 from PySide6.QtCore import QObject, QTimer
 
 from lamella.core.errors import LamellaError, visible, with_full_stop
+from lamella.core.phrases import quantity
 from lamella.core.query.sql.completion import engine_words
 from lamella.core.query.sql.dialects import Translation, translated
 from lamella.core.query.sql.problems import SyntaxProblem, in_words, syntax_problem
@@ -37,7 +38,7 @@ def not_run(left: int) -> str:
     """Of the statements after one that failed or was stopped."""
     if not left:
         return ""
-    return f" {left:,} {'statement' if left == 1 else 'statements'} after it did not run."
+    return f" {quantity(left, 'statement')} after it did not run."
 
 
 class ProblemMessages(QObject):

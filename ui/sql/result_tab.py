@@ -9,11 +9,11 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QWidget
 
 from lamella.core.datasets.sql_result import SqlResult
+from lamella.core.phrases import duration_text
 from lamella.core.query.sql.rows_read import row_groups_text
 from lamella.ui.tasks import Tasks
 from lamella.ui.window.commits import Commits
 from lamella.ui.window.dataset_tab import DatasetTab
-from lamella.ui.window.loader import duration
 
 _numbers = count(1)
 MOST_TABLES = 3
@@ -51,7 +51,7 @@ class ResultTab(DatasetTab):
         if not self.result.snapshot().complete or self.line.active or self.charting.shown:
             return status
         rows = status.partition(" · ")[0]
-        return " · ".join([rows, duration(self.seconds), *reads_text(self.result)])
+        return " · ".join([rows, duration_text(self.seconds), *reads_text(self.result)])
 
     def stop(self) -> None:
         super().stop()

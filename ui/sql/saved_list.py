@@ -22,9 +22,9 @@ from PySide6.QtWidgets import (
 )
 
 from lamella.core.errors import visible
+from lamella.core.phrases import duration_text
 from lamella.ui import theme
 from lamella.ui.sql.saved_statements import Entry, Snippet
-from lamella.ui.window.loader import duration
 
 WIDTH, HEIGHT = 560, 320
 Index = QModelIndex | QPersistentModelIndex
@@ -63,7 +63,7 @@ def _about(entry: Entry) -> str:
     else:
         many = "" if entry.rows == 1 else "s"
         parts += [f"{entry.rows:,} row{many}"] if isinstance(entry.rows, int) else []
-        parts += [duration(entry.seconds)] if isinstance(entry.seconds, int | float) else []
+        parts += [duration_text(entry.seconds)] if isinstance(entry.seconds, int | float) else []
     return " · ".join(part for part in parts if part)
 
 

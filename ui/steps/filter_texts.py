@@ -23,6 +23,7 @@ from PySide6.QtWidgets import (
 from lamella.core.errors import BadFilter, LamellaError
 from lamella.core.filters import Filter, parse, to_text
 from lamella.core.jobs import Job
+from lamella.core.phrases import sentence_case
 from lamella.core.query.source import SnapshotSource
 from lamella.core.query.steps import Pipeline, Where
 from lamella.core.scan.snapshot import snapshot_of_rows
@@ -207,9 +208,7 @@ def _without_place(error: Exception) -> str:
     if not isinstance(error, LamellaError):
         return str(error)
     parts = (error.what, error.why, error.fix) if error.span is None else (error.why or error.what, error.fix)
-    return " ".join(
-        part[:1].upper() + part[1:] + ("" if part.endswith("?") else ".") for part in parts if part
-    )
+    return " ".join(sentence_case(part) + ("" if part.endswith("?") else ".") for part in parts if part)
 
 
 class FilterTexts(QWidget):

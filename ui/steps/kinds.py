@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from lamella.core.errors import LamellaError, visible
+from lamella.core.phrases import quantity
 from lamella.core.query.expressions import Condition
 from lamella.core.query.steps import (
     Buckets,
@@ -146,7 +147,7 @@ KINDS: Mapping[type[Step], StepKind] = {
         StepKind(Limit, "Limit", "Some of the rows, counted from the first", "limit", _limit, LimitEditor),
         StepKind(
             Sample, "Sample", "Rows at random", "sample",
-            lambda step, schema: f"{step.count:,} rows at random", SampleEditor,
+            lambda step, schema: f"{quantity(step.count, 'row')} at random", SampleEditor,
         ),
         StepKind(Join, "Join", "Combine with the rows of another dataset", "join", _join, JoinEditor),
         StepKind(Pivot, "Pivot", "A column for each value of one", "pivot", _pivot, _pivot_editor),

@@ -14,8 +14,8 @@ from PySide6.QtWidgets import (
 )
 
 from lamella.core.errors import visible
+from lamella.core.phrases import sentence_case, size_text
 from lamella.core.store.sizes import StoreSizes, TableSizes
-from lamella.core.store.summary import size_text
 from lamella.ui import theme
 
 TABLE, SHARES = Qt.ItemDataRole.UserRole, Qt.ItemDataRole.UserRole + 1
@@ -156,7 +156,7 @@ class SizesTree(QTreeWidget):
         for version in table.versions[::-1][:MOST_LISTED]:
             called = f" “{version.name}”" if version.name else ""
             freed = f"its expiry frees {size_text(version.freed)}" if version.freed else ""
-            what = version.message[:1].upper() + version.message[1:]
+            what = sentence_case(version.message)
             text = visible(f"{version.version:,}{called} · {what}")
             line = self._line([text, "", "", _shown_size(version.added), freed])
             line.setToolTip(NAME, text + (f"\n{version.time:%Y-%m-%d %H:%M} UTC" if version.time else ""))

@@ -24,10 +24,10 @@ from PySide6.QtWidgets import (
 
 from lamella.core.errors import LamellaError, visible
 from lamella.core.jobs import Job
+from lamella.core.phrases import quantity, size_text
 from lamella.core.store.backup import Backup, restore
 from lamella.core.store.paths import is_store
 from lamella.core.store.store import Store
-from lamella.core.store.summary import size_text
 from lamella.ui import theme
 from lamella.ui.dialogs.error_dialog import message
 from lamella.ui.dialogs.work_dialog import WorkDialog
@@ -271,7 +271,7 @@ class RestoreDialog(StoreDialog):
         return lambda job: restore(backup, folder, False, job)
 
     def outcome_of(self, result: Backup) -> str:
-        return f"Restored to {result.path}: {result.copied:,} files, {size_text(result.bytes)}."
+        return f"Restored to {result.path}: {quantity(result.copied, 'file')}, {size_text(result.bytes)}."
 
 
 class MoveDialog(StoreDialog):

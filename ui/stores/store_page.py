@@ -12,12 +12,11 @@ from PySide6.QtGui import QKeyEvent, QShowEvent
 from PySide6.QtWidgets import QFrame, QLabel, QMenu, QPushButton, QVBoxLayout, QWidget
 
 from lamella.core.errors import LamellaError, visible
+from lamella.core.phrases import quantity, size_text
 from lamella.core.store.sizes import StoreSizes
 from lamella.core.store.store import Store
-from lamella.core.store.summary import size_text
 from lamella.core.store.verify import Report
 from lamella.ui import theme
-from lamella.ui.editing.paste_dialog import counted
 from lamella.ui.stores.sizes_tree import SizesTree
 from lamella.ui.tasks import Handle, Tasks
 from lamella.ui.widgets.controls import FlowLayout
@@ -84,7 +83,7 @@ class StorePage(QWidget):
     def status(self) -> str:
         if self.sizes is None:
             return "Measuring…"
-        return f"{len(self.sizes.tables):,} tables · {size_text(self.sizes.total)}"
+        return f"{quantity(len(self.sizes.tables), 'table')} · {size_text(self.sizes.total)}"
 
     @property
     def is_busy(self) -> bool:
@@ -134,7 +133,7 @@ class StorePage(QWidget):
         except (KeyError, ValueError):
             return "never verified"
         problems = record.get("problems")
-        outcome = counted(problems, "problem") if isinstance(problems, int) and problems else "all was well"
+        outcome = quantity(problems, "problem") if isinstance(problems, int) and problems else "all was well"
         how = "" if record.get("checksums", True) else ", without checksums"
         return f"last verified {when:%Y-%m-%d %H:%M}: {outcome}{how}"
 
@@ -150,7 +149,7 @@ class StorePage(QWidget):
         self.name.setText(visible(self.store.name))
         self.path.setText(visible(str(self.store.path)))
         tabs = self._open_tabs(self.store.path)
-        open_tabs = f"{tabs:,} tab{'' if tabs == 1 else 's'} open"
+        open_tabs = f"{quantity(tabs, 'tab')} open"
         facts = [*([open_tabs] if tabs else []), self.verified_text]
         if self.store.read_only:
             facts.insert(0, "read-only")

@@ -11,15 +11,14 @@ from PySide6.QtWidgets import QCheckBox, QListWidget, QPushButton, QWidget
 
 from lamella.core.errors import LamellaError, visible
 from lamella.core.jobs import Job
+from lamella.core.phrases import quantity, size_text
 from lamella.core.store.maintenance import Compaction, CompactionPlan
 from lamella.core.store.retention import ExpireReport, VacuumPlan, VacuumReport
 from lamella.core.store.sizes import plan_text
 from lamella.core.store.store import Store
-from lamella.core.store.summary import size_text
 from lamella.core.store.verify import Report
 from lamella.ui import theme
 from lamella.ui.dialogs.error_dialog import message
-from lamella.ui.editing.paste_dialog import counted
 from lamella.ui.stores.store_dialogs import StoreDialog
 from lamella.ui.tasks import Handle, Tasks
 from lamella.ui.widgets.controls import NumberBox
@@ -81,7 +80,7 @@ class CompactDialog(StoreDialog):
             lines.append(f"• {names}{more}: rows and changes move from the catalog to a file")
         self.say("\n".join(["Small files are merged, and pending changes are written to files.", *lines]))
         count = len(self._plans)
-        self.accept_button.setText(f"Compact {count:,} table{'' if count == 1 else 's'}")
+        self.accept_button.setText(f"Compact {quantity(count, 'table')}")
         self.accept_button.setEnabled(True)
 
     def work(self) -> Callable[[Job], Upkeep]:
@@ -119,7 +118,7 @@ class VacuumDialog(StoreDialog):
                 + (waits and f"{waits} Close the tabs that show earlier rows.")
             )
             return
-        files = f"{plan.files:,} file{'' if plan.files == 1 else 's'} that no version has"
+        files = f"{quantity(plan.files, 'file')} that no version has"
         catalog = f", and {size_text(plan.catalog_bytes)} of the catalog" if plan.catalog_bytes else ""
         self.say(f"Removes {files}{catalog}: {size_text(size)}. No row and no version changes.{waits}")
         self.accept_button.setText(f"Free {size_text(size)}")
@@ -177,7 +176,7 @@ class ExpireDialog(StoreDialog):
             self.accept_button.setText("Expire")
             return
         named = f" {len(plan.named):,} older ones have a name and stay." if plan.named else ""
-        versions = f"{count:,} version{'' if count == 1 else 's'}"
+        versions = quantity(count, "version")
         files = f"{size_text(plan.bytes)} of files go with {'it' if count == 1 else 'them'}"
         what = f"{versions} expire{'s' if count == 1 else ''}; {files if plan.bytes else 'no file does'}."
         self.say(
@@ -233,7 +232,7 @@ class VerifyDialog(StoreDialog):
     def outcome_of(self, result: Report) -> str:
         self._list(result)
         looked = (
-            f"{counted(result.tables, 'table')}, {counted(result.files, 'file')}, {size_text(result.bytes)}"
+            f"{quantity(result.tables, 'table')}, {quantity(result.files, 'file')}, {size_text(result.bytes)}"
         )
         how = "with checksums" if result.checksums else "without checksums"
         if not result.problems:
@@ -245,7 +244,7 @@ class VerifyDialog(StoreDialog):
             advice.append("Files that no table names are removed by a vacuum.")
         if result.indexes:
             advice.append("Damaged indexes are made anew when they are next used.")
-        return f"{counted(len(result.problems), 'problem')} in {looked} {how}. {' '.join(advice)}"
+        return f"{quantity(len(result.problems), 'problem')} in {looked} {how}. {' '.join(advice)}"
 
     def _list(self, report: Report) -> None:
         self.problems.clear()

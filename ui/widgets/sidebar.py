@@ -23,6 +23,7 @@ from PySide6.QtWidgets import (
 )
 
 from lamella.core.errors import visible
+from lamella.core.phrases import quantity
 from lamella.core.remote.paths import path_or_address
 from lamella.core.remote.spark_connect import listed_name, server_table
 from lamella.ui import theme
@@ -239,7 +240,7 @@ class Sidebar(QWidget):
     def _say_rows(self, item: QTreeWidgetItem, entry: Entry) -> None:
         rows = self._rows.get(entry.key) if entry.kind == "table" else None
         if rows is not None:
-            counted = f"{rows:,} {'row' if rows == 1 else 'rows'}"
+            counted = quantity(rows, "row")
             item.setData(0, ROWS_ROLE, rows)
             item.setData(0, Qt.ItemDataRole.AccessibleDescriptionRole, counted)
             item.setToolTip(0, f"{entry.tip} · {counted}")

@@ -21,11 +21,12 @@ from lamella.core.arrow.types import ID
 from lamella.core.errors import visible
 from lamella.core.filters.kinds import Kind, kind_of
 from lamella.core.jobs import Job
+from lamella.core.phrases import quantity
 from lamella.core.query.view import View
 from lamella.core.store.commit import Commit
 from lamella.core.store.table import Table
 from lamella.ui.editing.edit_target import EditTarget, ids_of
-from lamella.ui.editing.paste_dialog import PasteDialog, Questions, counted
+from lamella.ui.editing.paste_dialog import PasteDialog, Questions
 from lamella.ui.editing.pasted_block import (
     CELLS_FORMAT,
     Area,
@@ -253,7 +254,7 @@ class BlockEditing(QObject):
         """Paste the block, after a question where something would be lost or added."""
         if not pastes:
             several = len(self._tab.grid.selection.blocks) > 1 and (block.height, block.width) != (1, 1)
-            size = f"{counted(block.height, 'row')} and {counted(block.width, 'column')}"
+            size = f"{quantity(block.height, 'row')} and {quantity(block.width, 'column')}"
             why = f"The clipboard has {size}: select one block to paste into" if several else ID_STAYS
             self._tab.messages.say(why)
             return
@@ -322,8 +323,8 @@ class BlockEditing(QObject):
         if view.query.where is not None or view.query.limit is not None:
             scopes.append(Scope(f"The {view.num_rows:,} rows that are shown", view, [range(view.num_rows)]))
             every = View(view.snapshot)
-            return [*scopes, Scope(f"All {every.num_rows:,} rows", every, [range(every.num_rows)])]
-        return [*scopes, Scope(f"All {view.num_rows:,} rows", view, [range(view.num_rows)])]
+            return [*scopes, Scope(f"All {quantity(every.num_rows, 'row')}", every, [range(every.num_rows)])]
+        return [*scopes, Scope(f"All {quantity(view.num_rows, 'row')}", view, [range(view.num_rows)])]
 
     def _replaced(self, table: Table, commit: Commit, plan: ReplacePlan, replacements: Replacements) -> None:
         """Keep rows in place where the replaced rows are known; those outside the filter are not."""
@@ -346,7 +347,7 @@ class BlockEditing(QObject):
         if count <= ASK_ABOVE:
             go_on()
         else:
-            self._ask(f"Delete {counted(count, 'row')}?", f"Delete {counted(count, 'row')}", go_on)
+            self._ask(f"Delete {quantity(count, 'row')}?", f"Delete {quantity(count, 'row')}", go_on)
 
     def insert_rows(self) -> None:
         """Add as many rows as are selected at the end, empty except for the columns' defaults."""
@@ -369,7 +370,7 @@ class BlockEditing(QObject):
         if count <= ASK_ABOVE:
             read()
         else:
-            self._ask(f"As many rows as are selected: {count:,}", f"Insert {counted(count, 'row')}", read)
+            self._ask(f"As many rows as are selected: {count:,}", f"Insert {quantity(count, 'row')}", read)
 
     def duplicate_rows(self) -> None:
         """Add copies of the selected rows at the end."""
@@ -381,7 +382,7 @@ class BlockEditing(QObject):
         if count <= ASK_ABOVE:
             go_on()
         else:
-            self._ask(f"Duplicate {counted(count, 'row')}?", f"Duplicate {counted(count, 'row')}", go_on)
+            self._ask(f"Duplicate {quantity(count, 'row')}?", f"Duplicate {quantity(count, 'row')}", go_on)
 
     def _ask(self, text: str, button: str, go_on: Callable[[], object]) -> None:
         box = QMessageBox(QMessageBox.Icon.Question, self._tab.name, text, parent=self._tab.grid.window())

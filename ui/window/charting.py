@@ -12,11 +12,12 @@ from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QWidget
 from lamella.core.arrow.types import ID
 from lamella.core.errors import BadQuery, LamellaError, visible
 from lamella.core.filters.expr import Filter, columns_read
+from lamella.core.phrases import duration_text, quantity
 from lamella.core.query.source import Computed
 from lamella.ui.grid.pane import GridPane
 from lamella.ui.steps.step_line import StepLine
 from lamella.ui.window.file_watch import folder_of
-from lamella.ui.window.loader import Loaded, Tab, duration
+from lamella.ui.window.loader import Loaded, Tab
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -66,8 +67,8 @@ class Charting(QObject):
         if data is None:
             return "drawing…" if self.view is not None and self.view.running else ""
         count = data.table.num_rows
-        figures = f"{count:,} {'figure' if count == 1 else 'figures'}"
-        text = f"{figures} of {data.used:,} rows · {duration(data.seconds)}"
+        figures = quantity(count, "figure")
+        text = f"{figures} of {quantity(data.used, 'row')} · {duration_text(data.seconds)}"
         fetched = None if self._tab.shown is None else self._tab.shown.lines.fetched
         return text if fetched is None or fetched.is_whole else f"{text} · {fetched.engine}"
 
@@ -242,7 +243,8 @@ class Charting(QObject):
 
     def _say_exported(self, export: Export) -> None:
         self._tab.messages.say(
-            f"Exported {export.rows:,} figures to {visible(export.path.name)}", kind="message-success"
+            f"Exported {quantity(export.rows, 'figure')} to {visible(export.path.name)}",
+            kind="message-success",
         )
 
     # ------------------------------------------------------------------- set-up

@@ -11,6 +11,7 @@ from PySide6.QtCore import QObject, Signal
 
 from lamella.core.arrow.types import ID
 from lamella.core.jobs import Job
+from lamella.core.phrases import quantity, sentence_case
 from lamella.core.query.expressions import col
 from lamella.core.query.scan_query import ScanQuery
 from lamella.core.query.view import View
@@ -87,8 +88,8 @@ def commit_text(commit: Commit) -> str:
     if commit.kind in BACK_AND_FORTH:
         return f"{BACK_AND_FORTH[commit.kind]}: {_about(commit)}"
     counts = ((commit.inserted, "added"), (commit.updated, "changed"), (commit.deleted, "deleted"))
-    parts = [f"{_rows(n)} {word}" for n, word in counts if n]
-    message = commit.message[:1].upper() + commit.message[1:]
+    parts = [f"{quantity(n, 'row')} {word}" for n, word in counts if n]
+    message = sentence_case(commit.message)
     return f"{message}: {', '.join(parts)}" if parts else message
 
 
@@ -96,11 +97,7 @@ def _about(commit: Commit) -> str:
     """The change that was undone or redone: "insert of 2 rows", "set delay in 1 row"."""
     change = commit.message.removeprefix(f"{commit.kind} ")
     rows = commit.inserted + commit.updated + commit.deleted
-    return f"{change} {'in' if commit.updated else 'of'} {_rows(rows)}" if rows else change
-
-
-def _rows(count: int) -> str:
-    return f"{count:,} {'row' if count == 1 else 'rows'}"
+    return f"{change} {'in' if commit.updated else 'of'} {quantity(rows, 'row')}" if rows else change
 
 
 STEP = 1_000_000

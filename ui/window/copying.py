@@ -10,6 +10,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QMenu
 
 from lamella.core.jobs import Job
+from lamella.core.phrases import quantity
 from lamella.ui.editing.pasted_block import CELLS_FORMAT, clipboard_lines
 from lamella.ui.formats.formats import Format
 from lamella.ui.grid.model import Rows
@@ -77,7 +78,7 @@ class Copying(QObject):
             QGuiApplication.clipboard().setMimeData(mime_data(*texts))
             if rows > 1 or format_.id not in ("tsv", "tsv_names"):
                 as_what = "" if format_.id == "tsv" else f" as {format_.label}"
-                count = f"{rows:,} {'row' if rows == 1 else 'rows'}"
+                count = quantity(rows, "row")
                 among = ", subtotals among them" if subtotals else ""
                 self._tab.messages.say(f"Copied {count}{as_what}{among}")
 

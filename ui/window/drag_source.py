@@ -18,6 +18,7 @@ from PySide6.QtGui import QDrag
 from PySide6.QtWidgets import QWidget
 
 from lamella.core.jobs import Job
+from lamella.core.phrases import quantity
 from lamella.ui.grid.model import Rows
 from lamella.ui.grid.selection import CellRange
 from lamella.ui.window.copy_formats import BY_ID, Cells
@@ -43,7 +44,7 @@ class DraggedCells(QMimeData):
         """Raises OSError where the file cannot be created."""
         super().__init__()
         count, name = sum(block.num_rows for block, _ in parts), Path(tab.name).stem or tab.name
-        self.path = new_path(f"{name} {count:,} {'row' if count == 1 else 'rows'}.csv")
+        self.path = new_path(f"{name} {quantity(count, 'row')}.csv")
         self._has_text = sum(block.num_rows * len(names) for block, names in parts) <= ASK_ABOVE
         self._text, self._is_written = "", threading.Event()
 

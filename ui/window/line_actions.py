@@ -16,6 +16,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QPushButton, QVBox
 from lamella.core.arrow.types import ID
 from lamella.core.errors import LamellaError, UnknownTable, visible
 from lamella.core.jobs import Job
+from lamella.core.phrases import quantity
 from lamella.core.query.builder import Query
 from lamella.core.query.computed_view import ComputedView
 from lamella.core.query.line import Line, query_of_line
@@ -24,7 +25,6 @@ from lamella.core.query.steps import Select
 from lamella.core.remote.addresses import is_address
 from lamella.core.remote.paths import RemotePath, path_or_address
 from lamella.ui import theme
-from lamella.ui.editing.paste_dialog import counted
 from lamella.ui.steps.step_line import StepLine
 from lamella.ui.widgets.message_bar import Choice
 from lamella.ui.widgets.popover import Popover
@@ -238,7 +238,7 @@ class LineActions(QObject):
             return export_view(view, path, columns, format, job, overwrite=overwrite, **values)
 
         return ExportRows(
-            f"What is shown: {counted(view.num_rows, 'row')} × {counted(len(columns), 'column')}",
+            f"What is shown: {quantity(view.num_rows, 'row')} × {quantity(len(columns), 'column')}",
             view.num_rows,
             lambda count, job: view.page(0, count, columns),
             write,
@@ -255,7 +255,7 @@ class LineActions(QObject):
         if not tab.line.active and columns == names:
             return []
         total = snapshot.num_rows if snapshot.complete else None
-        rows = "all rows" if total is None else counted(total, "row")
+        rows = "all rows" if total is None else quantity(total, "row")
 
         def write(path: Path, format: str, values: Mapping[str, Any], overwrite: bool, job: Job) -> Export:
             from lamella.core.transfer.exporting import ExportOptions, export
@@ -266,7 +266,7 @@ class LineActions(QObject):
 
         return [
             ExportRows(
-                f"Everything: {rows} × {counted(len(names), 'column')}",
+                f"Everything: {rows} × {quantity(len(names), 'column')}",
                 total,
                 lambda count, job: dataset.read(names, limit=count, job=job),
                 write,
@@ -326,7 +326,7 @@ class LineActions(QObject):
     def _say_exported(self, export: Export) -> None:
         folder = QUrl.fromLocalFile(str(export.path.parent))
         show = ("Show in folder", lambda: QDesktopServices.openUrl(folder))
-        text = f"Exported {counted(export.rows, 'row')} to {visible(export.path.name)}"
+        text = f"Exported {quantity(export.rows, 'row')} to {visible(export.path.name)}"
         ways = () if isinstance(export.path, RemotePath) else (show,)
         self._tab.messages.say(text, *ways, kind="message-success")
 

@@ -16,6 +16,7 @@ from lamella.core.datasets.formats import edit_problem
 from lamella.core.errors import FileProblem
 from lamella.core.filters.expr import Filter
 from lamella.core.jobs import Job
+from lamella.core.phrases import duration_text, quantity
 from lamella.core.query.group_levels import GroupLevels
 from lamella.core.query.line import Line, LineAnswers, LineView, check_line, split_steps
 from lamella.core.query.source import Computed
@@ -389,9 +390,6 @@ class TableCells(QObject):
         self._tab.tasks.read(look, found, owner=self, quiet=True, text="Finding the edited rows")
 
 
-SECOND_MS = 1000
-
-
 def status_text(shown: Loaded | None, counting: bool) -> str:
     """`26,581 of 336,776 rows · 12 ms · 2 of 4 row groups read`; "counting…" until the count is known."""
     if shown is None:
@@ -401,7 +399,7 @@ def status_text(shown: Loaded | None, counting: bool) -> str:
     parts = [_rows(shown)]
     explain, fetched = shown.view.explain, shown.lines.fetched
     if shown.line.active or fetched is not None:
-        parts.append(duration(shown.lines.seconds))
+        parts.append(duration_text(shown.lines.seconds))
     if fetched is not None:
         return " · ".join([*parts, fetched.engine])
     if explain.row_groups_total:
@@ -425,8 +423,8 @@ def _rows(shown: Loaded) -> str:
             return _groups(shown)
         if count <= source:
             return f"{count:,} of {source:,} rows"
-        return f"{count:,} {'row' if count == 1 else 'rows'} of {shown.lines.source.num_rows:,}"
-    return f"{count:,} {'row' if count == 1 else 'rows'}{so_far}"
+        return f"{quantity(count, 'row')} of {shown.lines.source.num_rows:,}"
+    return f"{quantity(count, 'row')}{so_far}"
 
 
 def _groups(shown: Loaded) -> str:
@@ -434,13 +432,5 @@ def _groups(shown: Loaded) -> str:
     count, source = shown.num_matching, shown.lines.source.num_rows
     before = shown.line.steps[: shown.line.grouping]
     filtered = any(one.is_active and isinstance(one.step, Where) for one in before)
-    rows = "the rows that meet the filter" if filtered else f"{source:,} rows"
-    return f"{count:,} {'group' if count == 1 else 'groups'} of {rows}"
-
-
-def duration(seconds: float) -> str:
-    """A duration as text, in milliseconds if below a second."""
-    ms = seconds * SECOND_MS
-    if ms >= SECOND_MS:
-        return f"{seconds:.1f} s"
-    return f"{ms:.0f} ms" if ms >= 1 else "under 1 ms"
+    rows = "the rows that meet the filter" if filtered else quantity(source, "row")
+    return f"{quantity(count, 'group')} of {rows}"

@@ -14,6 +14,7 @@ from lamella.core.arrow.nested import Place, names_within, place_of, python_valu
 from lamella.core.errors import BadFilter, LamellaError, visible
 from lamella.core.filters.binding import bind_predicate
 from lamella.core.filters.expr import Filter, Predicate
+from lamella.core.phrases import quantity
 from lamella.core.query.expressions import Named
 from lamella.core.query.steps import Compute, Step
 from lamella.ui import theme
@@ -229,5 +230,5 @@ class FieldsForm(QWidget):
 
     def _follow(self) -> None:
         count = len(self.paths)
-        self.add.setText(f"Add {count:,} {'column' if count == 1 else 'columns'}")
+        self.add.setText(f"Add {quantity(count, 'column')}")
         self.add.setEnabled(count > 0)

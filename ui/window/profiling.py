@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QHBoxLayout, QWidget
 from lamella.core.arrow.types import ID
 from lamella.core.errors import visible
 from lamella.core.jobs import Job
+from lamella.core.phrases import quantity
 from lamella.core.query.computed_view import ComputedView
 from lamella.core.query.engine_figures import shown_rows
 from lamella.ui.grid.pane import GridPane
@@ -113,7 +114,7 @@ class Profiling(QObject):
         dialog = ExportDialog(name, [self._export_rows()], folder, choices, tab.tasks, tab.window())
         dialog.exported.connect(
             lambda made: tab.messages.say(
-                f"Exported the figures of {made.rows:,} columns to {visible(made.path.name)}",
+                f"Exported the figures of {quantity(made.rows, 'column')} to {visible(made.path.name)}",
                 kind="message-success",
             )
         )
@@ -136,7 +137,7 @@ class Profiling(QObject):
             return export_query(query, path, format, job, overwrite=overwrite, total=table.num_rows, **values)
 
         so_far = "" if table.num_rows == every else f", of {every:,}: the others have not been read yet"
-        label = f"The figures of {table.num_rows:,} columns{so_far}"
+        label = f"The figures of {quantity(table.num_rows, 'column')}{so_far}"
         return ExportRows(label, table.num_rows, lambda count, _job: table.slice(0, count), write)
 
     def _made(self) -> ProfilesView:

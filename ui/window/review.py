@@ -20,13 +20,13 @@ from lamella.core.datasets.locate import is_changed_on_disk
 from lamella.core.datasets.text.dataset import text_name
 from lamella.core.errors import LamellaError
 from lamella.core.jobs import Job
+from lamella.core.phrases import quantity
 from lamella.core.query.scan_query import ScanQuery
 from lamella.core.query.view import View
 from lamella.core.store.commit import Commit
 from lamella.core.store.table import Table
 from lamella.ui.dialogs.error_dialog import message
 from lamella.ui.editing.edit_target import ids_of
-from lamella.ui.editing.paste_dialog import counted
 from lamella.ui.editing.review_dialog import MOST_LISTED, ConflictDialog, ReviewDialog, ReviewStrip, summary
 from lamella.ui.editing.staged_edits import (
     CellTexts,
@@ -234,7 +234,7 @@ class Review(QObject):
             self._collected()
             self._place()
             if edit.rows is not None:
-                count = counted(edit.rows.num_rows, "new row")
+                count = quantity(edit.rows.num_rows, "new row")
                 self._tab.messages.say(f"{count}: shown once the edits are saved (Ctrl+S)")
 
         self._collecting += 1
@@ -429,7 +429,7 @@ class Review(QObject):
             return export_edited(dataset, edits, path, job, overwrite=True)
 
         def written(copy: Export) -> None:
-            self._tab.messages.say(f"{copy.path.name} has {copy.rows:,} rows, with the edits")
+            self._tab.messages.say(f"{copy.path.name} has {quantity(copy.rows, 'row')}, with the edits")
 
         def failed(error: Exception) -> None:
             if isinstance(error, LamellaError):

@@ -13,13 +13,13 @@ from lamella.core.arrow.types import ID, type_named
 from lamella.core.errors import LamellaError, visible
 from lamella.core.filters.cells import parse_cell
 from lamella.core.jobs import Job
+from lamella.core.phrases import quantity
 from lamella.core.query.line import query_of_line
 from lamella.core.query.steps import Select
 from lamella.core.store.store import Store
 from lamella.ui import theme
 from lamella.ui.dialogs.new_table import TYPES, MadeOf, NewTableDialog
 from lamella.ui.editing.edit_target import COMPUTED
-from lamella.ui.editing.paste_dialog import counted
 from lamella.ui.widgets.popover import Popover
 from lamella.ui.window.action_state import current_column
 from lamella.ui.window.loader import DESCRIPTION as DESCRIPTION_KEY
@@ -276,6 +276,6 @@ def ask_table_of_shown(window: Window, tab: DatasetTab) -> None:
     def rows(job: Job) -> pa.RecordBatchReader:
         return query_of_line(line, dataset, (*line.active, Select(tuple(columns)))).batches(job)
 
-    label = f"{counted(view.num_rows, 'row')}, {counted(len(columns), 'column')}"
+    label = f"{quantity(view.num_rows, 'row')}, {quantity(len(columns), 'column')}"
     own = next((s for s in window.library.stores if str(s.path) == tab.key[0]), None)
     ask_table(window, MadeOf(label, f"{tab.name.partition('.')[0]} 2", rows), own)

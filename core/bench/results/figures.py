@@ -11,6 +11,7 @@ from lamella.core.bench.registry import place_in_table, workload_named
 from lamella.core.bench.results.records import Sample
 from lamella.core.bench.workloads.model import Workload
 from lamella.core.errors import LamellaError
+from lamella.core.phrases import quantity
 
 EQUAL_WITHIN = 1.05
 """Within this factor, one run cannot tell which is faster."""
@@ -63,7 +64,7 @@ def shown_against(share: float) -> str:
 
 
 def shown_rows(rows: int) -> str:
-    return f"{rows:,} row" if rows == 1 else f"{rows:,} rows"
+    return quantity(rows, "row")
 
 
 def _digits(value: float, significant: int) -> str:

@@ -48,6 +48,7 @@ from lamella.core.bench.results.records import (
     summaries,
 )
 from lamella.core.bench.workloads.model import Check, Operation, Workload
+from lamella.core.phrases import sentence_case
 
 NOTHING = "–"
 
@@ -158,11 +159,7 @@ def shown_check(workload: Workload, points: Iterable[Point]) -> str:
     if len(agreements) == 1:
         return f"The right answers were not known beforehand; they are {next(iter(agreements))}."
     parts = (f"{words}: {', '.join(titles)}" for words, titles in agreements.items())
-    return f"The right answers were not known beforehand. {_capital('; '.join(parts))}."
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
+    return f"The right answers were not known beforehand. {sentence_case('; '.join(parts))}."
 
 
 def _agreements(workload: Workload, points: Iterable[Point]) -> dict[str, list[str]]:

@@ -11,6 +11,7 @@ from lamella.core.datasets.base import Problem
 from lamella.core.datasets.text.blocks import RowEnds
 from lamella.core.datasets.text.dialect import Dialect
 from lamella.core.errors import FileProblem
+from lamella.core.phrases import quantity
 
 MOST_PROBLEMS, MOST_TEXT = 100_000, 32 << 20
 """Of a file: with more lines than that, or characters in them, it is rather read in a wrong way."""
@@ -95,7 +96,7 @@ def _no_row(row: str, fields: int, lines: int, is_last: bool, dialect: Dialect, 
     expected = len(dialect.names)
     if fields in (0, expected):
         return None
-    count = "1 field" if fields == 1 else f"{fields:,} fields"
+    count = quantity(fields, "field")
     return f"It has {count}{INSTEAD_OF}{expected:,}"
 
 

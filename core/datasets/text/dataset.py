@@ -43,6 +43,7 @@ from lamella.core.datasets.text.source import (
 from lamella.core.datasets.text.types import solid
 from lamella.core.errors import FileProblem
 from lamella.core.jobs import Job
+from lamella.core.phrases import quantity
 from lamella.core.scan.snapshot import NOTE, noted_field
 
 SMALLEST_BLOCK, LARGEST_BLOCK, BLOCKS_A_FILE = 8 << 20, 32 << 20, 64
@@ -261,7 +262,7 @@ def _about(source: TextSource, dialect: Dialect) -> Iterator[str]:
     if not source.is_named and source.encoding not in EVERYDAY:
         yield f"Read as {source.encoding}, as its bytes suggest"
     if dialect.above:
-        lines = "1 line" if len(dialect.above) == 1 else f"{len(dialect.above):,} lines"
+        lines = quantity(len(dialect.above), "line")
         verb = "is" if len(dialect.above) == 1 else "are"
         texts = "; ".join(text[:LONGEST_NAMED] for text in dialect.above[:MOST_NAMED])
         yield f"{lines} above the table {verb} left out: {texts}"

@@ -33,6 +33,7 @@ from lamella.core.datasets.text.regional import (
 )
 from lamella.core.datasets.text.types import convert, read_as, tentative_guess, widen
 from lamella.core.errors import FileProblem, UnknownColumn
+from lamella.core.phrases import quantity
 from lamella.core.scan.snapshot import NOTE
 
 
@@ -96,7 +97,7 @@ def _uneven(dialect: Dialect, text: str) -> Iterator[tuple[int, int, int]]:
 
 def _problem(path: Path, dialect: Dialect, line: int, fields: int) -> RaggedRow:
     expected = len(dialect.names)
-    what = f"line {line:,} has {fields:,} field{'' if fields == 1 else 's'}, but {expected:,} are expected"
+    what = f"line {line:,} has {quantity(fields, 'field')}, but {expected:,} are expected"
     if fields < expected:
         return RaggedRow(path, what, "A value or a delimiter is missing there", "Fix that line and try again")
     return RaggedRow(

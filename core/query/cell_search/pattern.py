@@ -21,6 +21,7 @@ from lamella.core.filters.expr import Filter, Predicate
 from lamella.core.filters.kinds import COMPARABLE, TEMPORAL, Kind, kind_of, value_type
 from lamella.core.filters.predicate_values import check_pattern
 from lamella.core.filters.to_arrow import ArrowOperand, mask
+from lamella.core.phrases import sentence_case
 
 LONGEST = 1 << 20
 """The maximum length of the text to search for, in characters."""
@@ -72,7 +73,7 @@ class TextPattern:
         try:
             check_pattern(Predicate("", "regex", (self.text,)))
         except BadFilter as error:
-            return error.why[:1].upper() + error.why[1:]
+            return sentence_case(error.why)
         return ""
 
     @property

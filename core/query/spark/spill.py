@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 
 from lamella.core.errors import NoRoom
 from lamella.core.jobs import Job
+from lamella.core.phrases import quantity
 from lamella.core.scan.snapshot import Column, FileSegment, Snapshot, snapshot_of_rows
 
 FOLDER = "lamella-spark-"
@@ -56,7 +57,7 @@ def spill(
             more = rows + piece.num_rows > most
             part = piece.slice(0, most - rows)
             rows += part.num_rows
-            job.report(rows, None, f"Received {rows:,} rows")
+            job.report(rows, None, f"Received {quantity(rows, 'row')}")
             if file is None:
                 tables.append(part)
                 size += part.nbytes

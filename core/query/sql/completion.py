@@ -9,6 +9,7 @@ from functools import cache, cached_property
 from itertools import islice
 from typing import Literal
 
+from lamella.core.phrases import quantity
 from lamella.core.query.engine import cursor
 from lamella.core.query.sql.script import Lexeme, lexemes, statement_at, statements_of
 
@@ -449,10 +450,10 @@ class _Search:
             yield Proposal(self._words.quoted(cte), cte, "table", "WITH")
         for name in self._names.alone:
             table = self._names.tables[name]
-            count = "" if table is None else f"{len(table.columns):,} columns"
+            count = "" if table is None else quantity(len(table.columns), "column")
             yield Proposal(self._words.quoted(name), name, "table", count)
         for store, tables in self._names.stores.items():
-            yield Proposal(f"{self._words.quoted(store)}.", store, "store", f"{len(tables):,} tables")
+            yield Proposal(f"{self._words.quoted(store)}.", store, "store", quantity(len(tables), "table"))
 
     def _in_expression(self) -> Iterator[Proposal]:
         sources = self._statement.sources

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from lamella.core.errors import BadSql, LamellaError
 from lamella.core.libraries import duckdb
+from lamella.core.phrases import sentence_case
 from lamella.core.query.sql.script import statements_of, with_dollars
 
 _EXCERPT = re.compile(r"\n+LINE (\d+): (.*)\n( *)(\^+)", re.DOTALL)
@@ -126,7 +127,7 @@ def in_words(error: LamellaError) -> tuple[str, str]:
 
 
 def _begun(sentence: str) -> str:
-    return sentence[:1].upper() + sentence[1:]
+    return sentence_case(sentence)
 
 
 def _suggestion(message: str) -> str:

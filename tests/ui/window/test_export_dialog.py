@@ -22,7 +22,7 @@ from lamella.core.query.line import Line
 from lamella.core.query.steps import Group, Where
 from lamella.core.transfer.exporting import Export
 from lamella.core.transfer.formats import FORMATS
-from lamella.ui.dialogs.export_dialog import ExportDialog, ExportRows, size_text
+from lamella.ui.dialogs.export_dialog import ExportDialog, ExportRows
 from lamella.ui.dialogs.export_options import ExportChoices
 from lamella.ui.main_window import MainWindow
 from lamella.ui.tasks import Tasks
@@ -321,13 +321,6 @@ def test_closing_the_dialog_stops_the_export(
     assert begun.wait(10)
     dialog.close()
     qtbot.waitUntil(lambda: dialog.is_settled)
-
-
-@pytest.mark.parametrize(
-    ("count", "text"), [(0, "0 bytes"), (999, "999 bytes"), (1_500, "2 KB"), (1_540_000, "1.5 MB")]
-)  # fmt: skip
-def test_sizes_are_short(count: int, text: str) -> None:
-    assert size_text(count) == text
 
 
 @pytest.mark.slow

@@ -25,8 +25,8 @@ from lamella.ui.filters.word_index import (
     WordIndexes,
     WordIndexOffer,
     WordSearch,
-    size_text,
-    time_text,
+    rough_size,
+    rough_time,
 )
 from lamella.ui.main_window import MainWindow
 from lamella.ui.steps.where_editor import WhereEditor
@@ -289,9 +289,9 @@ def test_words_are_text_beside_the_builder_and_sql_says_why_not(
     ("num_bytes", "text"), [(10, "1 MB"), (3_400_000, "3 MB"), (2_400_000_000, "2.4 GB")]
 )
 def test_sizes_are_said_in_short(num_bytes: int, text: str) -> None:
-    assert size_text(num_bytes) == text
+    assert rough_size(num_bytes) == text
 
 
 @pytest.mark.parametrize(("seconds", "text"), [(0.01, "1 s"), (42.4, "42 s"), (200, "3 minutes")])
 def test_times_are_said_in_short(seconds: float, text: str) -> None:
-    assert time_text(seconds) == text
+    assert rough_time(seconds) == text
