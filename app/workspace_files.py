@@ -110,11 +110,6 @@ class WorkspaceFiles:
         self._own.append(entry)
         return entry
 
-    def has_others(self) -> bool:
-        """Whether other running programs have windows."""
-        own = {entry.path for entry in self._own}
-        return any(_is_held(path) for path in self.folder.glob("*.json") if path not in own)
-
     # ------------------------------------------------------------------- starts
 
     def begin_start(self) -> int:
@@ -190,13 +185,6 @@ def _acquired(lock: FileLock, path: Path) -> FileLock:
     if not had:
         raise FileProblem(path, "is not written", "Another Lamella uses this window now", "Close one of them")
     return lock
-
-
-def _is_held(path: Path) -> bool:
-    try:
-        return FileLock(_lock_path(path), makes=False).is_locked()
-    except OSError:
-        return False
 
 
 def _lock_path(path: Path) -> Path:

@@ -38,10 +38,6 @@ class Explain:
     index: str | None = None
     strategies: tuple[Strategy, ...] = ()
 
-    @property
-    def files_skipped(self) -> int | None:
-        return None if self.files_read is None else self.files_total - self.files_read
-
     def __str__(self) -> str:
         lines = [
             f"rows        {self.rows:,}",

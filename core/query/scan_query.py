@@ -72,20 +72,6 @@ def _all_conditions(where: Sequence[Filter]) -> Filter | None:
     return (where[0] if len(where) == 1 else all_of(where)) if where else None
 
 
-def read_snapshot(
-    snapshot: Snapshot,
-    columns: Iterable[str] | None = None,
-    where: Condition | None = None,
-    sort: Iterable[str] | None = None,
-    limit: int | None = None,
-    offset: int = 0,
-    job: Job | None = None,
-) -> pa.Table:
-    """Read the rows that meet `where`, in the snapshot's own order unless sorted ("-name" sorts
-    descending)."""
-    return read_scan(snapshot, scan_query_of(snapshot, columns, where, sort, limit, offset), job)
-
-
 def scan_query_of(
     snapshot: Snapshot,
     columns: Iterable[str] | None = None,

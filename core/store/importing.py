@@ -174,7 +174,8 @@ class ImportPlan:
         if self.twice:
             keys = "1 key occurs" if self.twice == 1 else f"{self.twice:,} keys occur"
             return f"{keys} in more than one row of the file: choose another key."
-        return f"Changes {quantity(self.matched, 'row')} and adds {self.new_rows:,}; the others stay as they are."
+        rows = quantity(self.matched, "row")
+        return f"Changes {rows} and adds {self.new_rows:,}; the others stay as they are."
 
 
 Mode = Literal["append", "replace", "upsert"]

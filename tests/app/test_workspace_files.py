@@ -54,10 +54,9 @@ def test_window_that_was_released_is_claimed_by_the_next_start(files):
 
 
 def test_window_of_a_program_that_runs_is_left_to_it_until_it_is_killed(files, other_program):
-    assert files.claim() == ([], []) and files.has_others()
+    assert files.claim() == ([], [])
     other_program.kill()
     other_program.wait()
-    assert not files.has_others()
     (found,), _ = files.claim()
     assert found.state == {"tabs": ["of another program"]}
     found.release()
@@ -66,7 +65,7 @@ def test_window_of_a_program_that_runs_is_left_to_it_until_it_is_killed(files, o
 def test_two_programs_write_a_window_each(files, other_program):
     own = files.add()
     own.save({"tabs": ["own"]}, 1)
-    assert len(list(files.folder.glob("*.json"))) == 2 and files.has_others()
+    assert len(list(files.folder.glob("*.json"))) == 2
     own.forget()
     assert len(list(files.folder.glob("*.json"))) == 1
 

@@ -178,16 +178,6 @@ class Hits:
         bits = self._columns.get(column)
         return np.empty(0, np.int64) if bits is None else bits.rows
 
-    def num_rows_with_any(self) -> int:
-        """The number of rows with at least one hit."""
-        bits = [one._bits for one in list(self._columns.values())]
-        if not bits:
-            return 0
-        together = bits[0].copy()
-        for others in bits[1:]:
-            together |= others
-        return int(np.bitwise_count(together).sum())
-
     def place(self, cell: Cell, columns: Sequence[str]) -> int | None:
         """The number of a cell among all hits, counted from 0; None if it does not match."""
         if cell not in self:

@@ -13,6 +13,7 @@ import pytest
 
 from lamella import Store, col
 from lamella.core.errors import BadData, StoreProblem, TypeConflict, UnknownColumn, UnknownRow, UnknownTable
+from lamella.core.query.scan_query import read_scan, scan_query_of
 from lamella.core.scan.snapshot import FileSegment
 
 PEOPLE = [{"name": "Ada", "age": 36}, {"name": "Grace", "age": None}, {"name": "", "age": 85}]
@@ -177,9 +178,7 @@ def test_snapshots_stay_as_they_were_while_the_table_moves_on(store: Store) -> N
     table = store.create_table("t", many(2_000))
     old = table.snapshot()
     table.update_where(None, {"$set": {"label": "gone"}})
-    from lamella.core.query.scan_query import read_snapshot
-
-    assert read_snapshot(old).drop_columns(["_id"]).equals(many(2_000))
+    assert read_scan(old, scan_query_of(old)).drop_columns(["_id"]).equals(many(2_000))
 
 
 def test_data_files_are_plain_parquet(store: Store) -> None:
