@@ -1,4 +1,4 @@
-"""What is kept in memory of decoded files: column chunks and single rows, within a number of bytes."""
+"""Memory caches of decoded files: column chunks and single rows, limited in bytes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ V = TypeVar("V", bound=Sized)
 
 
 class LruCache(Generic[K, V]):
-    """Values by key; the least recently used ones go first. Any thread."""
+    """A cache that evicts the least recently used values first. Any thread may use it."""
 
     def __init__(self, max_bytes: int = 0) -> None:
         self.max_bytes = max_bytes
@@ -39,7 +39,7 @@ class LruCache(Generic[K, V]):
             return [self._touch(key) for key in keys]
 
     def put(self, entries: Iterable[tuple[K, V]]) -> None:
-        """A value that would take more than half of the room is not kept."""
+        """Add values. One that would take more than half of the cache is not kept."""
         with self._lock:
             for key, value in entries:
                 self._drop(key)
@@ -72,9 +72,9 @@ class LruCache(Generic[K, V]):
 Leaf = tuple[str, ...]
 """A column of a file by its name, or a field inside one by the names that lead to it."""
 ChunkKey = tuple[Footer, int, Leaf]
-"""By the footer itself: a file that changes gets another one."""
+"""The footer, the row group and the column; a file that changes gets a new footer."""
 RowsKey = tuple[Footer, int, int]
-"""Footer, number of rows, and hash of their places."""
+"""The footer, the number of rows, and a hash of their numbers."""
 
 DEFAULT_CACHE_BYTES = min(2 << 30, psutil.virtual_memory().total // 4)
 MOST_BROWSED_BYTES = 128 << 20
@@ -85,7 +85,7 @@ MOST_NUMBERS_BYTES = 128 << 20
 
 @dataclass(frozen=True, eq=False)
 class CachedRows:
-    """Some rows of a file: ascending places, and the values there of some columns."""
+    """Some rows of a file: their ascending numbers, and their values in some columns."""
 
     places: np.ndarray
     columns: Mapping[Leaf, pa.ChunkedArray]
@@ -99,18 +99,18 @@ ChunkCache = LruCache[ChunkKey, pa.ChunkedArray]
 
 cache = ChunkCache()
 browsed = ChunkCache()
-"""For pages that people leaf through. Small, so that memory just used is used again: decoding a row
-group into fresh memory takes three times as long."""
+"""For pages that users browse. Small, so that recently used memory is reused: decoding a row group into fresh
+memory takes three times as long."""
 few_rows = LruCache[RowsKey, CachedRows]()
-"""Scattered rows that were asked for once."""
+"""Scattered rows that were read once."""
 coded = ChunkCache()
-"""Texts as places in dictionaries."""
+"""Dictionary-encoded texts."""
 row_numbers = LruCache[tuple[int, int], pa.Int64Array]()
-"""By the first, and how many."""
+"""Consecutive row numbers, by the first and the count."""
 
 
 def limit(total_bytes: int) -> None:
-    """What all caches may hold together: at most a quarter of it, and never more than 128 MB, for pages."""
+    """Limit the bytes of all caches together; a quarter of it, 128 MB at most, is for pages."""
     for_pages = min(MOST_BROWSED_BYTES, total_bytes // 4)
     for_rows = min(MOST_ROWS_BYTES, total_bytes // 8)
     for_texts = min(MOST_CODED_BYTES, total_bytes // 8)

@@ -1,4 +1,4 @@
-"""What tells that a file is still the one that was written: of its bytes, and of Parquet's pages."""
+"""Checksums that show whether a file is as it was written: of its bytes, and of Parquet's pages."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ import pyarrow.parquet as pq
 
 BLOCK_BYTES = 1 << 22
 CACHED_BYTES = 1 << 18
-"""What lies in the processor's cache when it is looked at."""
+"""A block that fits into the processor's cache."""
 
 
 def checksum_of_bytes(*parts: bytes) -> str:
-    """CRC-32 of the parts laid end to end."""
+    """The CRC-32 of the concatenated parts."""
     checksum = 0
     for part in parts:
         checksum = zlib.crc32(part, checksum)
@@ -25,15 +25,16 @@ def checksum_of_bytes(*parts: bytes) -> str:
 
 
 def checksum_of(path: Path) -> str:
-    """CRC-32 of the file's bytes: finds what disks and copies do to files, at two gigabytes a second."""
+    """The CRC-32 of a file, which detects damage by disks and copies; computed at two gigabytes per
+    second."""
     with path.open("rb", buffering=0) as file:
         return checksum_of_open(file)
 
 
 def checksum_of_open(file: FileIO, before: int = 0) -> str:
-    """Of an unbuffered file from where it stands, which continues the CRC-32 of what is before.
+    """The CRC-32 of an unbuffered file from its current position on, continuing `before`.
 
-    Memory is used again: fresh memory costs more than reading into it.
+    The buffer is reused, because fresh memory costs more than reading into it.
     """
     checksum, block = before, bytearray(CACHED_BYTES)
     whole = memoryview(block)
@@ -43,7 +44,7 @@ def checksum_of_open(file: FileIO, before: int = 0) -> str:
 
 
 class RunningChecksum:
-    """The checksum of a file that still grows. Any thread, one at a time."""
+    """The checksum of a growing file. Any thread may use it, one at a time."""
 
     def __init__(self, path: Path) -> None:
         self._file = path.open("rb", buffering=0)
@@ -54,14 +55,14 @@ class RunningChecksum:
         return text_of(self.crc)
 
     def extend(self) -> int:
-        """Take in what was appended since; answers the bytes so far."""
+        """Include what has been appended since; return the bytes so far."""
         while block := self._file.read(BLOCK_BYTES):
             self.crc = zlib.crc32(block, self.crc)
             self._size += len(block)
         return self._size
 
     def extended(self) -> str:
-        """The bytes so far and their CRC-32, as hexadecimal digits: what is appended continues them."""
+        """The bytes so far and their CRC-32, in hexadecimal; what is appended later continues them."""
         return f"{self.extend():x}:{self.crc:x}"
 
     def close(self) -> None:
@@ -73,7 +74,7 @@ def text_of(crc: int) -> str:
 
 
 HEADER_BYTES = 1 << 12
-"""What is read for a header at first; statistics of long texts make some longer."""
+"""The bytes read for a header at first; statistics of long texts make some headers longer."""
 LONGEST_HEADER = 1 << 24
 _SIZE, _CRC = 3, 4
 _STOP, _TRUE, _FALSE, _BYTE, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _STRUCT = 0, 1, 2, 3, 7, 8, 9, 10, 11, 12
@@ -82,7 +83,7 @@ _INTEGERS = (4, 5, 6)
 
 @dataclass(frozen=True)
 class PageHeader:
-    """`length` is the header's own, `size` that of the page's bytes behind it; `crc` is None where the writer
+    """The header of a page: its own `length`, the `size` of the page after it, and `crc`, None if the writer
     gave none."""
 
     length: int
@@ -91,7 +92,7 @@ class PageHeader:
 
 
 def has_page_checksums(file: BinaryIO, metadata: pq.FileMetaData) -> bool:
-    """Whether the first page has one: a writer that writes them does so for every page."""
+    """Whether the pages have checksums. The first page tells: a writer includes them in all pages or none."""
     for start, stop in chunk_spans(metadata):
         header = header_at(file, start, stop)
         return header is not None and header.crc is not None
@@ -99,9 +100,9 @@ def has_page_checksums(file: BinaryIO, metadata: pq.FileMetaData) -> bool:
 
 
 def wrong_page(file: BinaryIO, metadata: pq.FileMetaData) -> int | None:
-    """Where the first page begins whose bytes are not those that its checksum is of; None if there is none.
+    """The offset of the first page whose checksum differs; None if there is none.
 
-    What cannot be read as a page is left to the decoder.
+    Anything that cannot be parsed as a page is left to the decoder.
     """
     for first, stop in chunk_spans(metadata):
         at = first
@@ -114,7 +115,7 @@ def wrong_page(file: BinaryIO, metadata: pq.FileMetaData) -> int | None:
 
 
 def chunk_spans(metadata: pq.FileMetaData) -> Iterator[tuple[int, int]]:
-    """Where the pages of each column chunk begin and end, in the file's order."""
+    """Yield where the pages of each column chunk begin and end, in the file's order."""
     spans = []
     for group in range(metadata.num_row_groups):
         for place in range(metadata.num_columns):
@@ -126,7 +127,7 @@ def chunk_spans(metadata: pq.FileMetaData) -> Iterator[tuple[int, int]]:
 
 
 def header_at(file: BinaryIO, start: int, stop: int) -> PageHeader | None:
-    """None for what is no header."""
+    """Parse a page header; None if it is not one."""
     length = HEADER_BYTES
     while True:
         file.seek(start)
@@ -142,7 +143,8 @@ def header_at(file: BinaryIO, start: int, stop: int) -> PageHeader | None:
 
 
 class _Thrift:
-    """Raises `IndexError` at the end of the bytes, `ValueError` for what is not the compact protocol."""
+    """Reads Thrift's compact protocol. Raises `IndexError` at the end of the bytes, `ValueError` for anything
+    else."""
 
     def __init__(self, content: bytes) -> None:
         self._content, self._at = content, 0
@@ -155,7 +157,7 @@ class _Thrift:
         return PageHeader(self._at, size, None if crc is None else crc & 0xFFFFFFFF)
 
     def _fields(self) -> Iterator[tuple[int, int]]:
-        """The whole numbers among a struct's fields by their id; the others are passed over."""
+        """Yield the integer fields of a struct with their ids; others are skipped."""
         field = 0
         while kind_and_step := self._byte():
             kind, step = kind_and_step & 15, kind_and_step >> 4

@@ -1,4 +1,4 @@
-"""Columns of row groups, decoded; those that are kept cost nothing the second time."""
+"""Decodes columns of row groups; cached ones cost nothing the second time."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from lamella.core.scan.parquet_file import REFUSALS, Footer, OpenFile, unchanged
 from lamella.core.scan.snapshot import Column, FileSegment
 
 TEXTS_AT_ONCE = 1 << 16
-"""What a thread looks up in dictionaries."""
+"""The number of dictionary-encoded texts that a thread looks up at once."""
 
 
 def column_chunks(
     segment: FileSegment, row_group: int, columns: Sequence[Column], into: ChunkCache | None = cache
 ) -> list[pa.ChunkedArray]:
-    """The columns of one row group, of the columns' types; null where the file lacks a column.
+    """Read the columns of one row group, in the columns' types; null where the file lacks a column.
 
-    What had to be decoded is kept in `into`; None keeps nothing.
+    What had to be decoded is cached in `into`; None caches nothing.
     """
     return run_chunks(segment, [row_group], columns, into)[0]
 
@@ -41,9 +41,9 @@ def run_chunks(
     into: ChunkCache | None,
     file: OpenFile | None = None,
 ) -> tuple[list[pa.ChunkedArray], list[bool]]:
-    """The same of several row groups, laid end to end.
+    """Like `column_chunks` for several row groups, concatenated.
 
-    Second, for each column: whether nothing else refers to its memory, so that it may be written to.
+    Also returns, for each column, whether nothing else refers to its memory, so that it may be overwritten.
     """
     footer = unchanged(segment)
     leaves = [leaf_of(segment, footer, column) for column in columns]
@@ -64,8 +64,8 @@ def run_chunks(
 def coded_texts(
     segment: FileSegment, row_groups: Sequence[int], column: Column, file: OpenFile
 ) -> pa.ChunkedArray | None:
-    """A column of text as places in dictionaries, where the file has it so and reading it so pays; None for
-    all others. Nothing of it is kept."""
+    """Read a column of text as dictionaries, if the file stores it so and that is worthwhile; else return
+    None. Nothing is cached."""
     footer = unchanged(segment)
     leaf = leaf_of(segment, footer, column)
     if leaf is None or len(leaf) > 1 or not footer.repeats_texts(leaf[0]):
@@ -78,7 +78,7 @@ def coded_texts(
 def are_decoded(
     segment: FileSegment, row_groups: Sequence[int], columns: Sequence[Column], into: ChunkCache
 ) -> bool:
-    """Whether these columns of these row groups are in a cache, or the file lacks them."""
+    """Whether these columns of these row groups are in a cache, or missing from the file."""
     footer = unchanged(segment)
     leaves = {leaf for column in columns if (leaf := leaf_of(segment, footer, column)) is not None}
     return None not in into.get((footer, group, leaf) for group in row_groups for leaf in leaves)
@@ -91,7 +91,7 @@ def keep(
     into: ChunkCache,
     is_wanted: Callable[[ChunkKey, int], bool] = lambda key, nbytes: True,
 ) -> None:
-    """Put the part of each row group into a cache by itself; `is_wanted` is asked with its key and size."""
+    """Cache the part of each row group separately; `is_wanted` decides by its key and size."""
     starts = np.cumsum([0, *(footer.row_group_sizes[group] for group in row_groups)]).tolist()
     into.put(
         ((footer, group, leaf), chunk.slice(start, stop - start))
@@ -104,9 +104,10 @@ def keep(
 def decode(
     footer: Footer, row_groups: Sequence[int], leaves: Sequence[Leaf], file: OpenFile | None = None
 ) -> list[pa.ChunkedArray]:
-    """These columns of these row groups, into fresh memory; of a nested column only the fields asked for.
+    """Decode these columns of these row groups into fresh memory; of a nested column, only the fields asked
+    for.
 
-    `file` is the calling thread's, where it reads more than this.
+    `file` is the calling thread's, if it reads more than this.
     """
     names = [".".join(leaf) for leaf in leaves]
     with nullcontext(file) if file else OpenFile() as reader:
@@ -116,7 +117,7 @@ def decode(
     coded = [place for place in dictionaries if footer.repeats_texts(names[place])]
     try:
         texts = _looked_up([columns[place] for place in coded], reader.alone)
-    except (*REFUSALS, IndexError) as error:  # a place that the dictionary of a damaged file does not have
+    except (*REFUSALS, IndexError) as error:  # an index beyond the dictionary of a damaged file
         raise footer.unreadable(error) from error
     for place, column in zip(coded, texts, strict=True):
         columns[place] = column
@@ -124,7 +125,8 @@ def decode(
 
 
 def _looked_up(columns: Sequence[pa.ChunkedArray], alone: bool) -> list[pa.ChunkedArray]:
-    """Texts instead of their places in dictionaries. `alone`: no other thread decodes, so several look up."""
+    """Decode dictionary-encoded texts. `alone`: no other thread decodes, so several threads share the
+    work."""
     if not alone or sum(map(len, columns)) <= TEXTS_AT_ONCE:
         return [column.cast(pa.string()) for column in columns]
     tasks = [part for column in columns for part in _parts(column)]
@@ -140,7 +142,7 @@ def _parts(column: pa.ChunkedArray) -> list[pa.ChunkedArray]:
 
 
 def leaf_of(segment: FileSegment, footer: Footer, column: Column) -> Leaf | None:
-    """Where the file has the column; None where it lacks it."""
+    """Where the file has the column; None if it lacks it."""
     name = segment.names.get(column.key)
     if name is None or not column.path:
         return None if name is None else (name,)
@@ -151,7 +153,7 @@ def leaf_of(segment: FileSegment, footer: Footer, column: Column) -> Leaf | None
 def _kept_whole(
     footer: Footer, row_groups: Sequence[int], leaves: Iterable[Leaf | None], into: ChunkCache | None
 ) -> dict[Leaf, pa.ChunkedArray]:
-    """The columns of which every one of these row groups is held by a cache."""
+    """The columns that a cache has for all of these row groups."""
     whole = {}
     for leaf in dict.fromkeys(leaf for leaf in leaves if leaf is not None):
         keys = [(footer, group, leaf) for group in row_groups]
@@ -165,7 +167,7 @@ def _kept_whole(
 
 
 def typed(chunk: pa.ChunkedArray | None, column: Column, rows: int, segment: FileSegment) -> pa.ChunkedArray:
-    """The chunk in the column's type; what stands for it where the file has none."""
+    """Convert the chunk to the column's type; if the file has none, return the constant or nulls."""
     if chunk is None:
         constant = segment.constants.get(column.key, pa.nulls(1, column.type))
         return pa.chunked_array([take(constant, np.zeros(rows, np.int64))])
@@ -180,10 +182,14 @@ def typed(chunk: pa.ChunkedArray | None, column: Column, rows: int, segment: Fil
 
 
 class BatchValues(Mapping[int, pa.Array]):
-    """Of a hundred columns of one row most are only kept and written. So a batch may be `packed`, an Arrow
-    IPC record batch message without its schema, until a column is asked for, and each becomes an object of
-    Python's only then. None is a dictionary, which could not be written without what it holds. `places` tell
-    where each is in the batch, `about` what it is in a message. Raises `StoreProblem` where it is damaged."""
+    """The values of a record batch by column key, unpacked when needed.
+
+    Of a hundred columns of one row, most are only stored and written back. So a batch may stay `packed`, an
+    Arrow IPC record batch message without its schema, until a column is requested, and only then does a
+    column become a Python object. No column is a dictionary, which could not be written without its values.
+    `places` maps keys to columns of the batch, `about` names it in errors. Raises `StoreProblem` if it is
+    damaged.
+    """
 
     def __init__(
         self, keys: tuple[int, ...], schema: pa.Schema, values: pa.RecordBatch | bytes, about: str = ""
@@ -202,12 +208,12 @@ class BatchValues(Mapping[int, pa.Array]):
         try:
             return pa.ipc.read_record_batch(pa.py_buffer(self.packed), self.schema)
         except (pa.ArrowException, OSError, EOFError) as error:
-            fix = "Verify the store, which tells what else is damaged, and restore a backup"
+            fix = "Verify the store to see what else is damaged, and restore a backup"
             raise StoreProblem(f"{self._about} cannot be read", str(error), fix) from error
 
     @property
     def message(self) -> bytes:
-        """The batch as it is written."""
+        """The batch as an IPC message."""
         message: bytes = self.batch.serialize().to_pybytes() if self.packed is None else self.packed
         return message
 
@@ -225,7 +231,7 @@ class BatchValues(Mapping[int, pa.Array]):
 
 
 def named_by_key(values: Mapping[int, pa.Array]) -> pa.RecordBatch:
-    """The columns as one batch, under the names `str(key)`."""
+    """The columns as one batch, with the names `str(key)`."""
     names = list(map(str, values))
     if isinstance(values, BatchValues):
         return values.batch.rename_columns(names)
@@ -238,14 +244,14 @@ def _places(keys: tuple[int, ...]) -> Mapping[int, int]:
 
 
 SHARE = 4
-"""One in so many bytes of a cache is for one reader."""
+"""One reader may use this fraction of a cache, 1/SHARE."""
 MOST_BYTES = 32 << 20
-"""To decode more takes as long as dozens of answers that are read from files; and who cancels waits for a row
-group."""
+"""The most bytes to decode into the cache: more takes as long as dozens of answers read from files, and a
+cancellation waits for a row group."""
 
 
 def cached_chunks(footer: Footer, names: Sequence[str]) -> list[pa.ChunkedArray] | None:
-    """The columns of these names, as `decode_and_keep` leaves them; None unless all of them are in memory."""
+    """The columns with these names, as `decode_and_keep` caches them; None unless all are in memory."""
     columns = []
     for name in names:
         chunks = _cache_of(footer, name).get([(footer, group, (name,)) for group in _groups(footer)])
@@ -258,10 +264,10 @@ def cached_chunks(footer: Footer, names: Sequence[str]) -> list[pa.ChunkedArray]
 
 
 def decode_and_keep(footer: Footer, names: Sequence[str], job: Job) -> None:
-    """Texts that the file has as places in dictionaries are left so: a fraction of the size, and what rows
-    are grouped by fastest.
+    """Decode columns into the cache. Dictionary-encoded texts stay so: they take a fraction of the size, and
+    are fastest to group by.
 
-    Raises `FileProblem` for texts that are none: engines trust what they are handed. `Cancelled` is raised
+    Raises `FileProblem` for invalid texts, because engines trust what they get. `Cancelled` is raised
     between row groups.
     """
     verifying = footer.needs_verifying(_groups(footer), names)
@@ -284,7 +290,7 @@ def _keep(footer: Footer, group: int, read: pa.Table) -> None:
 
 
 def fit(files: Iterable[tuple[Footer, Sequence[str]]]) -> bool:
-    """Whether these columns, which are flat, can be kept, and others beside them."""
+    """Whether these flat columns fit into the caches alongside others."""
     sizes = [(_cache_of(footer, name), _bytes_of(footer, name)) for footer, names in files for name in names]
     return sum(size for _, size in sizes) <= MOST_BYTES and all(
         sum(size for one, size in sizes if one is into) <= into.max_bytes // SHARE for into in (cache, coded)
@@ -293,14 +299,14 @@ def fit(files: Iterable[tuple[Footer, Sequence[str]]]) -> bool:
 
 @lru_cache(4096)
 def is_flat(footer: Footer, name: str) -> bool:
-    """Whether the file has a column, and nothing else, of this name, without anything inside it."""
+    """Whether the file has exactly one leaf with this name, and nothing nested in it."""
     schema = footer.metadata.schema
     return [schema.column(i).path == name for i in range(footer.metadata.num_columns)].count(True) == 1
 
 
 @lru_cache(4096)
 def is_coded(footer: Footer, name: str) -> bool:
-    """Whether every row group has the texts of a column as places in a dictionary."""
+    """Whether all row groups store the texts of a column as dictionaries."""
     if not is_.is_string(footer.schema.field(name).type):
         return False
     place = _place(footer, name)

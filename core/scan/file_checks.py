@@ -1,9 +1,8 @@
-"""What this process knows of files as they are: which pages were verified, and which files are damaged.
+"""What this process knows about files: which pages were verified, and which files are damaged.
 
-Arrow verifies the checksum of a page when it decodes it for the first time (`OpenFile`). DuckDB verifies
-none: a file that it reads is read once from its beginning to its end in the background, and is damaged from
-then on where its checksum differs. Later reads raise `DamagedFile`; listeners withdraw what was answered
-before.
+Arrow verifies the checksum of a page when it first decodes it (`OpenFile`). DuckDB verifies none, so a file
+that it reads is also read once as a whole in the background, and counts as damaged if its checksum differs.
+Later reads raise `DamagedFile`; listeners withdraw earlier answers.
 """
 
 from __future__ import annotations
@@ -25,20 +24,22 @@ from lamella.core.processes import call_after_fork
 from lamella.core.scan.checksums import checksum_of_open, has_page_checksums, wrong_page
 
 AT_ONCE_BYTES = 1 << 20
-"""Of files that are read whole before anything is read of them: a third of a millisecond."""
+"""The largest total size of files that are checked before they are read: this takes a third of a
+millisecond."""
 DELAY_SECONDS = 0.2
-"""Most queries are done by then, so that they share neither disk nor processors with the check."""
+"""The delay before background checks. Most queries are done by then, and so do not share disk and processors
+with the check."""
 
 Identity = tuple[int, int, int, int]
-"""Device, inode, size and time in ns: files that are linked twice are one."""
+"""Device, inode, size and mtime in ns; two links to one file have the same identity."""
 
 log = logging.getLogger(__name__)
 
 
 class FileRecord:
-    """One file with one content. `accepted` are the column names that were last found to fit it, see
-    `parquet_file.unchanged`; `is_checked`: a check of the whole file was begun, `is_whole`: it found nothing;
-    `remedy`: what to do when the file is damaged."""
+    """The state of one file with one content. `accepted` are the column names that were last found to match
+    it, see `parquet_file.unchanged`; `is_checked`: a check of the whole file has begun; `is_whole`: it found
+    no damage; `remedy`: what to do if the file is damaged."""
 
     def __init__(self, identity: Identity) -> None:
         self.identity = identity
@@ -49,16 +50,16 @@ class FileRecord:
 
     @property
     def is_small(self) -> bool:
-        """Whether it takes no time to read the whole file."""
+        """Whether the file is so small that reading all of it takes almost no time."""
         return self.identity[2] <= AT_ONCE_BYTES
 
     def note_wrong_pages(self) -> None:
-        """Beside them there may be others, which are read."""
+        """Note damaged pages; other pages may still be read."""
         self.has_wrong_pages = True
         _damaged.append(self)
 
     def is_verified(self, row_groups: Sequence[int], columns: Iterable[str]) -> bool:
-        """Whether the pages of these columns were verified in all of the row groups."""
+        """Whether the pages of these columns have been verified in all of the row groups."""
         if self.is_whole:
             return True
         bits = _bits(row_groups)
@@ -70,7 +71,7 @@ class FileRecord:
             self._verified[column] = self._verified.get(column, 0) | bits
 
     def damaged(self, path: Path, why: str) -> DamagedFile:
-        """The error to raise. Files without a remedy belong to the user, who may read them all the same."""
+        """The error to raise. Files without a remedy belong to the user, who may read them anyway."""
         if self.remedy:
             return DamagedFile(path, "is damaged", why, self.remedy)
         return DamagedFile(path, "is damaged", why, DAMAGED_FIX, readable_anyway=True)
@@ -78,8 +79,8 @@ class FileRecord:
 
 @dataclass(frozen=True)
 class FileCheck:
-    """The whole of a file: of its bytes where the `checksum` is known that they had when they were written,
-    of its pages otherwise."""
+    """A check of a whole file: of its bytes if the `checksum` from when it was written is known, else of its
+    pages."""
 
     path: Path
     record: FileRecord
@@ -87,7 +88,7 @@ class FileCheck:
     metadata: pq.FileMetaData
 
     def run(self) -> None:
-        """Note the damage, if there is any. A file that is gone, or was replaced, is passed over."""
+        """Run the check, and note any damage. A file that is gone or was replaced is skipped."""
         try:
             with self.path.open("rb", buffering=0) as file:
                 if identity_of(os.fstat(file.fileno())) != self.record.identity:
@@ -98,7 +99,7 @@ class FileCheck:
                     is_whole = not has_page_checksums(file, self.metadata) or self._pages_are_whole()
         except FileNotFoundError:
             return
-        except (OSError, ValueError, pa.ArrowException) as error:  # its footer may name places that are none
+        except (OSError, ValueError, pa.ArrowException) as error:  # its footer may name invalid offsets
             log.warning("%s: could not be checked: %s", self.path, error)
             return
         if is_whole:
@@ -113,9 +114,10 @@ class FileCheck:
 
 
 class Checks:
-    """Checks that are due, and the thread that makes them. Any thread may ask for one.
+    """Runs pending checks on a thread of its own. Any thread may request one.
 
-    `damages` counts the damaged files; `damaged_reads` are those read before it was known, with the reason.
+    `damages` counts the damaged files; `damaged_reads` are those read before the damage was known, with the
+    reason.
     """
 
     def __init__(self) -> None:
@@ -126,13 +128,13 @@ class Checks:
         call_after_fork(self)
 
     def forked(self) -> None:
-        """A child has none of its parent's threads."""
+        """Start afresh in a forked child, which has none of its parent's threads."""
         self._changed = threading.Condition()
         self._due = deque[FileCheck]()
         self._is_hurried = self._is_running = False
 
     def begin(self, checks: Sequence[FileCheck]) -> None:
-        """See to it that the files are checked, once: small ones now, others soon and in the background."""
+        """Have the files checked, once: small ones now, others soon in the background."""
         new = [check for check in checks if not check.record.is_checked]
         if not new:
             return
@@ -147,8 +149,8 @@ class Checks:
                 self._put_off(check)
 
     def settle(self, seconds: float | None = None) -> None:
-        """Wait until everything that is due was checked, or until the time is up. Called before the program
-        ends, and by tests and verification."""
+        """Wait until all pending checks are done, or the time is up. Called before the program ends, and by
+        tests and verification."""
         with self._changed:
             self._is_hurried = True
             self._changed.notify_all()
@@ -156,8 +158,8 @@ class Checks:
             self._is_hurried = False
 
     def listen(self, listener: Callable[[Path], None]) -> Callable[[], None]:
-        """Have `listener` called, on the thread of the checks, with each file that turns out damaged after it
-        was read. Answers what ends that."""
+        """Call `listener`, on the thread of the checks, with each file found damaged after it was read.
+        Returns a function that ends this."""
         self._listeners.append(listener)
 
         def end() -> None:
@@ -185,7 +187,7 @@ class Checks:
                 check = self._due.popleft()
             try:
                 self._run(check)
-            except Exception:  # the others are to be checked, and somebody may wait for it
+            except Exception:  # the other checks must still run, and somebody may be waiting for them
                 log.exception("%s: could not be checked", check.path)
 
     def _run(self, check: FileCheck) -> None:
@@ -193,19 +195,19 @@ class Checks:
         if check.record.damage:
             self.damages += 1
             self.damaged_reads.append((check.path, check.record.damage))
-            log.error("%s: %s. What was computed from it does not hold", check.path, check.record.damage)
+            log.error("%s: %s. Results computed from it are not valid", check.path, check.record.damage)
             for listener in list(self._listeners):
                 listener(check.path)
 
 
 OTHER_BYTES = "It holds other bytes than were written: its checksum differs"
-OTHER_FOOTER = "Its footer is another than was written: the checksum differs"
-OTHER_PAGES = "Some of it are other bytes than were written: the checksum of a page differs"
-DAMAGED_FIX = "Fetch or write the file again, or open it without looking at checksums"
+OTHER_FOOTER = "Its footer differs from what was written: the checksum differs"
+OTHER_PAGES = "Some bytes differ from what was written: the checksum of a page differs"
+DAMAGED_FIX = "Fetch or write the file again, or open it without verifying checksums"
 
 _records: WeakValueDictionary[Identity, FileRecord] = WeakValueDictionary()
 _damaged = deque[FileRecord](maxlen=1024)
-"""What is not forgotten with the footers of the files."""
+"""Records of damaged files, kept even when the files' footers are forgotten."""
 _lock = threading.Lock()
 checks = Checks()
 
@@ -215,13 +217,13 @@ def identity_of(status: os.stat_result) -> Identity:
 
 
 def is_known_damaged(path: Path) -> bool:
-    """Whether somebody met damage in the file as it is."""
+    """Whether damage has been found in the file as it is now."""
     record = record_of(identity_of(path.stat()))
     return record.has_wrong_pages or bool(record.damage)
 
 
 def record_of(identity: Identity) -> FileRecord:
-    """The one of this file, for as long as somebody has it."""
+    """The shared record of a file, for as long as somebody refers to it."""
     with _lock:
         record = _records.get(identity)
         if record is None:

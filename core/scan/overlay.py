@@ -1,5 +1,4 @@
-"""Changed cells of single rows, laid over what the segments hold; how arrays that are read get these cells,
-and lose deleted rows."""
+"""Changed cells on top of stored segments; applies them to arrays that are read, and removes deleted rows."""
 
 from __future__ import annotations
 
@@ -14,12 +13,11 @@ import pyarrow as pa
 from lamella.core.arrow.arrays import from_numpy, take, to_numpy
 
 Changed = tuple[np.ndarray, pa.Array]
-"""Ascending positions and the new value at each."""
+"""Ascending positions, and the new value at each."""
 
 
 class StoredValues(Mapping[int, pa.Array]):
-    """Values that are read whenever they are asked for: those of several columns at once for little more than
-    those of one."""
+    """Values that are read on each access; reading several columns at once costs little more than one."""
 
     @abstractmethod
     def read(self, keys: Sequence[int]) -> Mapping[int, pa.Array]: ...
@@ -27,8 +25,8 @@ class StoredValues(Mapping[int, pa.Array]):
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """What one commit changed: ascending positions, and by column key a value for each. `places` are those
-    of the values that are meant, None for all."""
+    """The changes of one commit: ascending positions, and by column key a value for each. `places` are the
+    indices of the values that apply, None for all."""
 
     positions: np.ndarray
     values: Mapping[int, pa.Array]
@@ -40,22 +38,22 @@ class Part:
         return int(self.positions[0]), int(self.positions[-1])
 
     def columns(self, keys: Sequence[int]) -> dict[int, pa.Array]:
-        """Of these columns, those that were changed."""
+        """The values of those of these columns that changed."""
         there = [key for key in keys if key in self.values]
         values = self.values.read(there) if isinstance(self.values, StoredValues) and there else self.values
         return {key: values[key] if self.places is None else take(values[key], self.places) for key in there}
 
 
 class Overlay:
-    """Changed cells by column key, oldest first; a column's are put together when they are first asked for.
-    Any thread."""
+    """Changed cells by column key, oldest first; those of a column are merged when it is first read. Any
+    thread may use it."""
 
     def __init__(self, types: Mapping[int, pa.DataType], parts: Sequence[Part]) -> None:
         self.types, self._parts = types, tuple(parts)
         self._merged: dict[int, tuple[int, Changed | None]] = {}
 
     def changed(self, key: int) -> Changed | None:
-        """The last value that each changed cell of a column was given, None where there are none."""
+        """The last value of each changed cell of a column; None if there are none."""
         seen, merged = self._merged.get(key, _NOTHING)
         if seen == len(self._parts):
             return merged
@@ -63,7 +61,7 @@ class Overlay:
         return self._merged[key][1]
 
     def put_together(self, keys: Sequence[int]) -> None:
-        """Be ready to be asked for these columns: what a file holds of them is read in one go."""
+        """Merge the changes of these columns; reads each file's part of them in one go."""
         before = {key: self._merged.get(key, _NOTHING) for key in keys}
         behind = {key: seen for key, (seen, _) in before.items() if seen < len(self._parts)}
         parts = {key: [before[key][1]] for key in behind}
@@ -77,7 +75,7 @@ class Overlay:
             self._merged[key] = (len(self._parts), last.of([c for c in changes if c is not None]))
 
     def of_row(self, position: int) -> dict[int, pa.Scalar]:
-        """The changed cells of one row by column key; only what a file holds is put together for it."""
+        """The changed cells of one row by column key; only columns stored in files are merged for it."""
         parts: dict[int, tuple[Part, int]] = {}
         for part in self._parts:
             low, high = part.span
@@ -90,7 +88,7 @@ class Overlay:
         return {key: self._cell(key, position, part, place) for key, (part, place) in parts.items()}
 
     def followed_by(self, types: Mapping[int, pa.DataType], parts: Iterable[Part]) -> Overlay:
-        """With later changes on top, in columns of these types."""
+        """An overlay with later changes on top, in columns of these types."""
         following = Overlay(types, (*self._parts, *parts))
         if types is self.types:
             following._merged = dict(self._merged)
@@ -114,14 +112,14 @@ _NOTHING: tuple[int, Changed | None] = (0, None)
 
 
 class _Last:
-    """The last values of cells that were changed several times. Columns that changed in the same rows have
-    the same positions, which are put in order once."""
+    """Merges cells that were changed several times. Columns that changed in the same rows share their
+    positions, which are sorted once."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[int, ...], tuple[np.ndarray, np.ndarray]] = {}
 
     def of(self, changes: Sequence[Changed]) -> Changed | None:
-        """Of changes in the order they were made, each in ascending positions."""
+        """Merge changes, given in the order in which they were made, each with ascending positions."""
         if len(changes) < 2:
             return changes[0] if changes else None
         rows = tuple(id(positions) for positions, _ in changes)
@@ -132,7 +130,7 @@ class _Last:
 
 
 def _last_of_each(places_of_parts: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Each position once, and where it comes last when they are laid end to end."""
+    """The distinct positions, and the index of the last occurrence of each in the concatenated parts."""
     positions = np.concatenate(places_of_parts)
     order = np.argsort(positions, kind="stable")
     ordered = positions[order]
@@ -141,14 +139,14 @@ def _last_of_each(places_of_parts: Sequence[np.ndarray]) -> tuple[np.ndarray, np
 
 
 FEW_GAPS = 16
-"""Up to so many rows are left out by slices of the same memory; more would make too many chunks."""
+"""Up to this many rows are left out by slicing the same memory; more would make too many chunks."""
 
 
 def patched(
     chunk: pa.ChunkedArray, places: np.ndarray, values: pa.Array, in_place: bool = False
 ) -> pa.ChunkedArray:
-    """`chunk` with `values` at the given ascending places; `in_place` where nobody else holds its memory,
-    which is then written to."""
+    """Put `values` into `chunk` at the given ascending indices; `in_place` if nobody else refers to its
+    memory, which is then overwritten."""
     if chunk.num_chunks == 1:
         return pa.chunked_array([_patched(chunk.chunk(0), places, values, in_place)])
     parts, start = [], 0
@@ -163,7 +161,7 @@ def patched(
 
 
 class Gaps:
-    """The rows to leave out of columns that are `rows` long: ascending, at least one."""
+    """The rows to leave out of columns of length `rows`: ascending, at least one."""
 
     def __init__(self, deleted: np.ndarray, rows: int) -> None:
         self._deleted, self._rows = deleted, rows
@@ -176,7 +174,7 @@ class Gaps:
 
     @cached_property
     def _kept_ranges(self) -> list[tuple[int, int]]:
-        """First and stop of what lies between the rows."""
+        """The ranges [first, stop) between the rows to leave out."""
         firsts, stops = np.append(0, self._deleted + 1), np.append(self._deleted, self._rows)
         return [(a, b) for a, b in zip(firsts.tolist(), stops.tolist(), strict=True) if a < b]
 
@@ -217,7 +215,7 @@ def _patched(base: pa.Array, places: np.ndarray, values: pa.Array, in_place: boo
 
 
 def _width(kind: pa.DataType) -> int:
-    """Bytes of a value where each stands in a place of its own, else 0."""
+    """The bytes of a fixed-width value, else 0."""
     if pa.types.is_boolean(kind):
         return 0
     plain = pa.types.is_primitive(kind) or pa.types.is_decimal(kind) or pa.types.is_fixed_size_binary(kind)

@@ -1,8 +1,8 @@
-"""Files read by several threads, each with a file of its own and a small task at a time.
+"""Reads files on several threads, each with its own open file and one small task at a time.
 
-Arrow's threads decode the columns of one call side by side, but the calling thread waits, and then works on
-what they decoded alone. Here a thread decodes and works on it while it lies in the processor's cache, in
-memory that its last task let go of.
+Arrow's threads decode the columns of one call in parallel, but the calling thread waits, and then processes
+the result alone. Here a thread decodes a part and processes it while it is in the processor's cache, reusing
+the memory of its last task.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ Answer = TypeVar("Answer")
 MOST_THREADS = 8
 COLUMNS_AT_ONCE = 8
 FEWEST_CELLS, TASKS = 1 << 17, 16
-"""What is too little for a task, and into how many more than that is cut at least."""
+"""The least cells of a task, and the least number of tasks that more cells are divided into."""
 
 
 def cells_at_once(cells: int, most: int) -> int:
-    """How many of all the cells a task should have."""
+    """The number of cells that a task should have."""
     return max(FEWEST_CELLS, min(most, cells // TASKS))
 
 
 def rows_at_once(cells: int, columns: int) -> int:
-    """How many rows such a task should have, where there are so many columns."""
+    """The number of rows that such a task should have for this number of columns."""
     return cells // max(1, min(columns, COLUMNS_AT_ONCE))
 
 
@@ -44,10 +44,10 @@ def each(
     begun: Callable[[Task], None] = lambda task: None,
     alone: bool = False,
 ) -> list[Answer]:
-    """What `work` answers for each of the tasks, in their order; the first error ends it all.
+    """Run `work` on each of the tasks; return the results in order. The first error ends everything.
 
-    The calling thread works too, and calls `begun` with each task it begins: to report, or to cancel.
-    `alone`: no other one does, for Arrow's own threads have enough to share in each task.
+    The calling thread works too, and calls `begun` with each task that it starts, to report progress or
+    cancel. `alone`: no other thread does, because Arrow's own threads have enough to share in each task.
     """
     walk = _Walk(work, tasks)
     threads = 1 if alone else min(MOST_THREADS, pa.cpu_count(), len(tasks))
@@ -60,7 +60,7 @@ def each(
 
 
 class _Walk(Generic[Task, Answer]):
-    """The way of all threads through the tasks."""
+    """The shared progress of all threads through the tasks."""
 
     def __init__(self, work: Callable[[Task, OpenFile], Answer], tasks: Sequence[Task]) -> None:
         self._work, self._tasks, self._job = work, tasks, current_job()
@@ -77,13 +77,13 @@ class _Walk(Generic[Task, Answer]):
                 self._done[number] = self._work(self._tasks[number], file)
 
     def help(self) -> None:
-        """The same on another thread; what goes wrong there is raised by `answers`."""
+        """Run tasks on another thread; its error is raised by `results`."""
         with self._changed:
             self._helping += 1
         try:
             with on_behalf_of(self._job):
                 self.run(lambda task: None, alone=False)
-        except BaseException as error:  # noqa: BLE001 -- raised by `answers`
+        except BaseException as error:  # noqa: BLE001 -- raised by `results`
             self._error = error
             self._stop()
         finally:
@@ -92,13 +92,14 @@ class _Walk(Generic[Task, Answer]):
                 self._changed.notify()
 
     def end(self) -> None:
-        """Nobody begins another task, and those that were begun are done. Who comes to help later goes."""
+        """Start no more tasks, and wait for those that have started. Helpers that come later leave at
+        once."""
         self._stop()
         with self._changed:
             self._changed.wait_for(lambda: self._helping == 0)
 
     def results(self) -> list[Answer]:
-        """Once: a helper that comes too late may know the walk for long."""
+        """Return the results, once: a late helper may keep a reference to the walk for long."""
         if self._error is not None:
             raise self._error
         answers, self._done = self._done, {}
@@ -114,15 +115,15 @@ class _Walk(Generic[Task, Answer]):
 
 
 class _Helpers:
-    """Threads that wait to be called. They stay: memory that a thread leaves when it ends is not used again
-    soon, and fresh memory costs more than decoding into it."""
+    """Threads that wait for work. They stay alive, because memory of a thread that ends is not reused soon,
+    and fresh memory costs more than decoding into it."""
 
     def __init__(self) -> None:
         self.forked()
         call_after_fork(self)
 
     def forked(self) -> None:
-        """A child has none of its parent's threads."""
+        """Start afresh in a forked child, which has none of its parent's threads."""
         self._lock = threading.Lock()
         self._begin_anew()
 
@@ -140,7 +141,7 @@ class _Helpers:
                 self._calls.put(help_)
 
     def end(self) -> None:
-        """They do what they were called for before, and are gone. Who calls later has others."""
+        """Let the threads finish their work and end. Later calls start new ones."""
         with self._lock:
             calls, threads = self._calls, self._threads
             self._begin_anew()
@@ -156,10 +157,10 @@ def _serve(calls: SimpleQueue[Callable[[], None] | None]) -> None:
         if help_ is None:
             return
         help_()
-        del help_  # while it waits, the thread would keep a snapshot, and so files from being removed
+        del help_  # a waiting thread would otherwise keep a snapshot, and so its files, alive
 
 
 _helpers = _Helpers()
 end_threads = _helpers.end
-"""When a program needs them no more, though it may again."""
-atexit.register(end_threads)  # a thread that decodes while the interpreter ends would end it badly
+"""Ends the threads, for a program that does not need them any more; later calls start new ones."""
+atexit.register(end_threads)  # a thread that decodes while the interpreter shuts down could crash it

@@ -1,4 +1,4 @@
-"""Parquet files as they are opened: footers parsed once per process, and one open file per thread."""
+"""Opens Parquet files: footers are parsed once per process, and each thread has its own open file."""
 
 from __future__ import annotations
 
@@ -32,31 +32,33 @@ from lamella.core.scan.snapshot import FileSegment
 
 KEPT_FOOTERS = 4096
 LENGTH_BYTES = 4
-"""What the length of each text takes where it is not a place in a dictionary."""
-OTHER_TYPES = "Write the file again with another type: decimal(38, 0) or text for whole numbers of 128 bits"
+"""The bytes that store a text's length where it is not dictionary-encoded."""
+OTHER_TYPES = "Write the file again with another type: decimal(38, 0) or text for 128-bit integers"
 MOST_MEASURED = 1 << 20
-"""Rows of a file of Spark's whose times are looked at: it has microseconds, but wraps those far away."""
+"""The most rows of a file by Spark whose times are examined: it writes microseconds, but far times wrap
+around."""
 SIGNATURE_BYTES = 28
-"""Follow the footer of a file with encrypted columns. To ask pyarrow 26 for the metadata of such a column
-ends the process."""
+"""They follow a footer with encrypted columns. Asking pyarrow 26 for such a column's metadata crashes the
+process."""
 MOST_NESTED_TEXT = 2**31 - 1
-"""Bytes of it that Arrow decodes at once: the reach of the offsets of one array."""
+"""The most bytes of nested text that Arrow decodes at once, which is the range of the offsets of one
+array."""
 LENGTH_AND_LEVELS = 8
-"""Bytes that a text takes at most besides its own: its length, and how deep it lies."""
+"""The most bytes that a text takes in addition to its own: its length and levels."""
 REFUSALS = (OSError, pa.ArrowException, UnicodeDecodeError)
-"""What pyarrow raises for a file that it cannot open, the last for names of columns that are no text."""
+"""What pyarrow raises for a file that it cannot open; the last, for names of columns that are not valid
+text."""
 _BYTES = ("BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY", "INT96")
 _UNSIGNED = ("UINT_8", "UINT_16", "UINT_32", "UINT_64")
 _ORDERED_BY = ("parquet-cpp-arrow ", "DuckDB ", "parquet-rs ", "Polars")
-"""Programs that put bytes in the order of their values, all of them."""
+"""Programs that order all bytes by their values in statistics."""
 
 
 @dataclass(frozen=True)
 class Int96:
-    """The times of a file that are stored in the old form of 96 bits: the unit that they are read in, and
-    whether each is a whole microsecond, as engines read them. `rounded` columns lose nanoseconds by it, and
-    some times in `absurd` ones are beyond the reach of microseconds, so that they come as others. `by_spark`:
-    they were not looked at, since Spark writes microseconds alone."""
+    """How to read 96-bit times: their unit, and whether all are whole microseconds, as engines read them.
+    `rounded` columns lose nanoseconds in that unit; `absurd` ones have times out of its range, which come out
+    wrong. `by_spark`: the values were not examined, because Spark writes only microseconds."""
 
     unit: str
     whole: bool
@@ -66,13 +68,14 @@ class Int96:
 
 
 BODY = b"lamella:body"
-"""Where a footer of ours says, as `bytes:CRC-32` in hexadecimal digits, what lies before it: with that the
-checksum of the file that the catalog has is one of the footer alone."""
+"""The metadata key under which Lamella's footers record the length and CRC-32 of everything before the
+footer, as `bytes:CRC-32` in hexadecimal. With it, checking the footer alone verifies the file's checksum in
+the catalog."""
 _WRONG_PAGE = "CRC checksum verification failed"
 
 
 def _by_column(question: Callable[[Footer, str], bool]) -> Callable[[Footer, str], bool]:
-    """Answers are kept in the footer: to look at every row group of a large file takes milliseconds."""
+    """Cache answers in the footer, since examining every row group of a large file takes milliseconds."""
 
     @wraps(question)
     def answer(footer: Footer, name: str) -> bool:
@@ -87,8 +90,8 @@ def _by_column(question: Callable[[Footer, str], bool]) -> Callable[[Footer, str
 
 @dataclass(frozen=True, eq=False)
 class Footer:
-    """What a Parquet file says of itself. `fingerprint` is (size, mtime in ns) when it was read; `record`
-    what is known of the file. `is_verified`: its pages are, when they are first decoded."""
+    """The metadata of a Parquet file. `fingerprint` is (size, mtime in ns) when it was read; `record` is what
+    is known about the file. `is_verified`: its pages are verified when they are first decoded."""
 
     path: Path
     fingerprint: tuple[int, int]
@@ -104,7 +107,7 @@ class Footer:
 
     @cached_property
     def coarse_schema(self) -> pa.Schema:
-        """The schema with all times of 96 bits in microseconds."""
+        """The schema with all 96-bit times in microseconds."""
         if self.int96 is None:
             return self._arrow_schema
         with self._open("us") as file:
@@ -119,13 +122,14 @@ class Footer:
 
     @cached_property
     def num_rows(self) -> int:
-        """Of all row groups together: the number that the footer gives for the file may be another."""
+        """The rows of all row groups together; the footer's own total may differ."""
         return int(self.row_group_starts[-1])
 
     @cached_property
     def int96(self) -> Int96 | None:
-        """None where the file has no such times. Nothing but the values tells whether nanoseconds reach them,
-        so they are decoded once, unless they are many and Spark's, which has microseconds alone."""
+        """How to read 96-bit times; None if the file has none. Only the values show whether nanoseconds can
+        hold them, so they are decoded once, unless they are many and from Spark, which writes only
+        microseconds."""
         if not self.int96_columns:
             return None
         if self.num_rows > MOST_MEASURED and _is_by_spark(self.metadata):
@@ -133,13 +137,13 @@ class Footer:
         try:
             return self._measured_int96(self.int96_columns)
         except REFUSALS:
-            # A damaged column does not keep the others from being read; Arrow, which decodes what is
-            # not whole, says what is wrong with it.
+            # A damaged column must not prevent reading the others; when Arrow decodes it, its error says
+            # what is wrong.
             return Int96("ns", whole=False)
 
     @cached_property
     def int96_columns(self) -> list[str]:
-        """The columns that are, or hold, such times."""
+        """The columns that are, or contain, 96-bit times."""
         paths = [leaf.path for leaf in self._leaves() if leaf.physical_type == "INT96"]
         names = self._arrow_schema.names if paths else []
         return [name for name in names if any(_lies_in(path, name) for path in paths)]
@@ -150,12 +154,12 @@ class Footer:
             for group in range(self.metadata.num_row_groups):
                 values = coarse.read_row_group(group, columns=columns)
                 exact = fine.read_row_group(group, columns=columns)
-                # Beyond the reach of nanoseconds both wrap round alike, so that what differs is digits.
+                # Out of the range of nanoseconds both wrap around alike, so a difference means lost digits.
                 wrapped = values.cast(exact.schema, safe=False)
                 broken.update(name for name in columns if not wrapped[name].equals(exact[name]))
                 if unit == "ns" and _cast(values, fine.schema_arrow) is not None:
                     continue
-                unit = "us"  # of which the last digits are cut off by every reader
+                unit = "us"  # every reader cuts off the digits beyond
                 distant, schema = far.read_row_group(group, columns=columns), coarse.schema_arrow
                 absurd.update(name for name in columns if _cast(distant.select([name]), schema) is None)
         if unit == "ns":
@@ -164,13 +168,13 @@ class Footer:
 
     @cached_property
     def ambiguous_layout(self) -> tuple[str, ...]:
-        """All column names in order where two differ only in case, else nothing."""
+        """All column names in order if two differ only in case, else nothing."""
         names = tuple(self.schema.names)
         return names if len({name.casefold() for name in names}) < len(names) else ()
 
     @cached_property
     def row_group_starts(self) -> np.ndarray:
-        """Row number at which each row group starts, and the file's row count at the end."""
+        """The row number at which each row group starts, and the file's row count at the end."""
         sizes = [self.metadata.row_group(i).num_rows for i in range(self.metadata.num_row_groups)]
         return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]).astype(np.int64)
 
@@ -181,8 +185,8 @@ class Footer:
 
     @_by_column
     def of_one_text(self, name: str) -> bool:
-        """Whether in some row group the values of the column, or of a text or bytes inside it, are nulls and
-        one single value as far as statistics tell, and are not written as places in a dictionary."""
+        """Whether in some row group the column, or a text or bytes inside it, may have only nulls and one
+        single value by its statistics, and is not dictionary-encoded."""
         leaves = self._texts.get(name, [])
         groups = range(self.metadata.num_row_groups if leaves else 0)
         return any(
@@ -190,13 +194,13 @@ class Footer:
         )
 
     def has_statistics(self, name: str) -> bool:
-        """Whether extremes are told, in some row group, of the column or of something inside it."""
+        """Whether some row group has statistics for the column or something inside it."""
         metadata, leaves = self.metadata, self.leaves_within(name)
         groups = range(metadata.num_row_groups)
         return any(metadata.row_group(g).column(leaf).is_stats_set for g in groups for leaf in leaves)
 
     def leaves_within(self, name: str) -> list[int]:
-        """Where the leaves of a column are, or of a field inside one by its path."""
+        """The indices of the leaves of a column, or of a field inside one, given by its path."""
         paths, places = self._sorted_leaves
         within = range(bisect_left(paths, f"{name}."), bisect_left(paths, f"{name}/"))  # "/" comes after "."
         same = range(bisect_left(paths, name), bisect_right(paths, name))
@@ -207,21 +211,22 @@ class Footer:
 
     @cached_property
     def _sorted_leaves(self) -> tuple[list[str], list[int]]:
-        """The paths of all leaves in order, and where each is: of very many columns each is found at once."""
+        """The sorted paths of all leaves, and the index of each, for fast lookup among very many columns."""
         paths = [leaf.path for leaf in self._leaves()]
         places = sorted(range(len(paths)), key=paths.__getitem__)
         return [paths[place] for place in places], places
 
     @_by_column
     def has_doubtful_extremes(self, name: str) -> bool:
-        """Whether statistics of the column, or of something inside it, may give extremes in another order
-        than that of the values: programs of before 2018 put all bytes in order as if they had signs."""
+        """Whether the statistics of the column, or of something inside it, may be in another order than the
+        values: programs from before 2018 ordered all bytes as signed."""
         leaves = [] if self._is_by_known_writer else self.leaves_within(name)
         groups = map(self.metadata.row_group, range(self.metadata.num_row_groups if leaves else 0))
         return any(self._is_doubtful(group.column(leaf), leaf) for group in groups for leaf in leaves)
 
     def _is_doubtful(self, chunk: pq.ColumnChunkMetaData, leaf: int) -> bool:
-        """Arrow leaves extremes out that it cannot believe, but those of decimals."""
+        """Whether the extremes of a chunk may be wrong. Arrow omits those that it does not trust, except for
+        decimals."""
         kind = self.metadata.schema.column(leaf)
         if chunk.physical_type in _BYTES and kind.logical_type.type == "DECIMAL":
             return not _is_by_later_java(self.metadata)
@@ -241,27 +246,28 @@ class Footer:
 
     @cached_property
     def _intervals_and_variants(self) -> set[str]:
-        """Their paths. A variant's own name is of a group: of its leaves, `metadata` is always there."""
+        """The paths of calendar intervals and variants. A variant is a group; among its leaves is always
+        `metadata`."""
         leaves = self._leaves()
         intervals = {leaf.path for leaf in leaves if leaf.converted_type == "INTERVAL"}
         return intervals | {leaf.path for leaf in leaves if leaf.name == "metadata"}
 
     @_by_column
     def repeats_texts(self, name: str) -> bool:
-        """Whether the column is of texts that repeat, so that they come quicker as places in dictionaries, to
-        be looked up: a text by itself takes four bytes for its length alone."""
+        """Whether the column has texts that repeat, so that it is faster to read them as dictionary indices
+        and look them up: every plain text takes four bytes for its length alone."""
         place = self._flat_texts.get(name)
         groups = range(self.metadata.num_row_groups)
         return place is not None and all(_is_small(self.metadata.row_group(i), place) for i in groups)
 
     def is_narrow(self, name: str) -> bool:
-        """Whether the column is of numbers, times or truth values, which are decoded in no time."""
+        """Whether the column has numbers, times or booleans, which take almost no time to decode."""
         place = self.schema.get_field_index(name)
         return place >= 0 and bool(pa.types.is_primitive(self.schema.field(place).type))
 
     @cached_property
     def _flat_texts(self) -> dict[str, int]:
-        """Where the leaves of columns of text are: those whose names nothing else has as its path."""
+        """The leaf indices of text columns whose names are not also the path of another leaf."""
         paths = [leaf.path for leaf in self._leaves()]
         places, times = dict(zip(paths, range(len(paths)), strict=True)), Counter(paths)
         texts = (field.name for field in self.schema if pa.types.is_string(field.type))
@@ -269,8 +275,8 @@ class Footer:
 
     @cached_property
     def _texts(self) -> dict[str, list[int]]:
-        """Which leaves hold texts or bytes, and may hold null, by every beginning of their path: the names of
-        columns may have points too."""
+        """The leaves of nullable texts or bytes, by every prefix of their path, because names of columns may
+        contain dots."""
         places: dict[str, list[int]] = {}
         for place, leaf in enumerate(self._leaves()):
             if _is_text(leaf) and leaf.max_definition_level > 0:
@@ -280,19 +286,19 @@ class Footer:
         return places
 
     def refuse_too_large(self, row_groups: Sequence[int], names: Sequence[str]) -> None:
-        """Raise `FileProblem` where Arrow would decode a nested column for long, only to refuse it."""
+        """Raise `FileProblem` if Arrow would decode a nested column for a long time, only to fail."""
         for group, leaf in self._too_large:
             if group in row_groups and any(_lies_in(leaf, name) for name in names):
                 raise FileProblem(
                     self.path,
                     f"column '{leaf.split('.')[0]}' holds more than 2 GB of text in row group {group:,}",
-                    "Inside lists, maps and structs Arrow reads no more of it at a time",
+                    "Arrow cannot read more at a time inside lists, maps and structs",
                     "Open the other columns, or write the file again in smaller row groups",
                 )
 
     @cached_property
     def _too_large(self) -> list[tuple[int, str]]:
-        """Row groups and the nested leaves in them whose texts or bytes have no room in one array."""
+        """The row groups and nested leaves in them whose texts or bytes do not fit into one array."""
         metadata = self.metadata
         groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
         sizes = []
@@ -305,12 +311,12 @@ class Footer:
         return sizes
 
     def needs_verifying(self, row_groups: Sequence[int], names: Sequence[str]) -> bool:
-        """Whether pages of these columns, or fields inside columns, are to be decoded for the first time."""
+        """Whether pages of these columns, or fields inside columns, have not been verified yet."""
         return self.is_verified and not self.record.is_verified(row_groups, names)
 
     def open(self, coded: Sequence[str] = (), verifying: bool = True) -> pq.ParquetFile:
-        """A reader of its own for the calling thread; the footer is not parsed again. `coded` columns come as
-        places in dictionaries. The file is closed by `close(force=True)`, or with the last who knows it."""
+        """Open the file for the calling thread, without parsing the footer again. `coded` columns are read as
+        dictionaries. The file is closed by `close(force=True)`, or when its last reference goes."""
         return self._open(None if self.int96 is None else self.int96.unit, coded, verifying)
 
     def _open(
@@ -326,7 +332,7 @@ class Footer:
             raise self.unreadable(error) from error
 
     def unreadable(self, error: Exception) -> FileProblem:
-        """What pyarrow raised while it read the file, as an error of ours."""
+        """Turn an error that pyarrow raised while reading the file into a `FileProblem`."""
         if _WRONG_PAGE in str(error):
             self.record.note_wrong_pages()
             return self.record.damaged(self.path, OTHER_PAGES)
@@ -334,7 +340,7 @@ class Footer:
 
 
 def _cast(times: pa.Table, schema: pa.Schema) -> pa.Table | None:
-    """The columns in the types of `schema`; None where these do not reach as far."""
+    """Cast the columns to the types of `schema`; None if values are out of range."""
     try:
         return times.cast(pa.schema([field for field in schema if field.name in times.schema.names]))
     except pa.ArrowInvalid:
@@ -342,7 +348,8 @@ def _cast(times: pa.Table, schema: pa.Schema) -> pa.Table | None:
 
 
 def _is_by_spark(metadata: pq.FileMetaData) -> bool:
-    """Other programs may copy the keys into files of their own, but do not write as `parquet-mr`."""
+    """Whether Spark wrote the file. Other programs may copy its metadata keys, but do not identify as
+    `parquet-mr`."""
     keys = metadata.metadata or {}
     spark = any(key.startswith(b"org.apache.spark.") for key in keys)
     return spark and _writer(metadata).startswith("parquet-mr")
@@ -354,7 +361,7 @@ def _is_by_later_java(metadata: pq.FileMetaData) -> bool:
 
 
 def _writer(metadata: pq.FileMetaData) -> str:
-    """The program that wrote the file; empty where the name is not text."""
+    """The program that wrote the file; empty if the name is not valid text."""
     try:
         return str(metadata.created_by)
     except UnicodeDecodeError:
@@ -362,11 +369,11 @@ def _writer(metadata: pq.FileMetaData) -> str:
 
 
 class UnreadableFile(FileProblem):
-    """A file that is no Parquet, or not whole."""
+    """A file that is not Parquet, or is incomplete."""
 
 
 class UnknownType(FileProblem):
-    """A whole file, one of whose types Arrow does not have."""
+    """An intact file with a type that Arrow does not support."""
 
 
 class EncryptedColumns(FileProblem):
@@ -392,8 +399,8 @@ def footer_of(path: Path, is_verified: bool = True) -> Footer:
 
 
 def unchanged(segment: FileSegment) -> Footer:
-    """The footer of a segment's file; raises `FileProblem` when the file is another one by now, `DamagedFile`
-    when its checksums tell so."""
+    """Return the footer of a segment's file; raise `FileProblem` if the file has changed, `DamagedFile` if
+    checksums show damage."""
     try:
         footer = footer_of(segment.path, segment.is_verified)
     except UnreadableFile as problem:
@@ -412,10 +419,10 @@ def unchanged(segment: FileSegment) -> Footer:
 
 
 def check_whole(segments: Sequence[FileSegment]) -> None:
-    """Have the files checked, once, that an engine is to read which verifies nothing: most in the background.
-    Those elsewhere are not: it would fetch all of them.
+    """Check, once, files that an engine without verification is about to read; most in the background. Remote
+    files are skipped, because a check would download them completely.
 
-    Raises `DamagedFile` for one that is known to be damaged.
+    Raises `DamagedFile` for a file that is known to be damaged.
     """
     footers = [unchanged(segment) for segment in segments]
     due = [
@@ -429,19 +436,16 @@ def check_whole(segments: Sequence[FileSegment]) -> None:
 
 
 def refuse_damaged(segments: Iterable[FileSegment]) -> None:
-    """Raise `DamagedFile` where a file turned out so since its rows were read, or `FileProblem` where it is
-    another one by now. Costs nothing before something is damaged."""
+    """Raise `DamagedFile` for a file found damaged since its rows were read, or `FileProblem` for one that
+    has changed. Costs nothing until damage is found."""
     if checks.damages:
         for segment in segments:
             unchanged(segment)
 
 
 def _refuse_other(segment: FileSegment, footer: Footer) -> None:
-    """Raise `FileProblem` for a file that is not the segment's though it lies in its place.
-
-    Small files of ours are read whole for it. Of large ones it is the footer, for which alone a column need
-    not be decoded to be believed.
-    """
+    """Raise `FileProblem` if another file has taken the place of the segment's. Small files of Lamella are
+    read whole to check; of large ones only the footer, so that columns need not be decoded."""
     footer.record.remedy = segment.remedy
     if segment.checksum and footer.record.is_small:
         checks.begin([FileCheck(segment.path, footer.record, segment.checksum, footer.metadata)])
@@ -461,8 +465,8 @@ def _refuse_other(segment: FileSegment, footer: Footer) -> None:
 
 
 def _is_footer_of(segment: FileSegment, footer: Footer) -> bool:
-    """Whether the footer, with what it says of the bytes before it, has the file's checksum. Earlier formats
-    said nothing of them."""
+    """Whether the footer, with the recorded checksum of the bytes before it, matches the file's checksum.
+    Earlier formats recorded none."""
     body = (footer.metadata.metadata or {}).get(BODY)
     if body is None:
         return True
@@ -479,8 +483,8 @@ def _is_footer_of(segment: FileSegment, footer: Footer) -> bool:
 
 def unreadable(path: Path, error: Exception) -> FileProblem:
     if isinstance(error, FileNotFoundError):
-        why = "It was moved or removed, or the transaction that wrote it was taken back"
-        return FileProblem(path, "is not there any more", why, "Begin again with what is there now")
+        why = "It was moved or removed, or the transaction that wrote it was rolled back"
+        return FileProblem(path, "is not there any more", why, "Start again from the current state")
     if isinstance(error, pa.ArrowNotImplementedError):
         return UnknownType(path, "has a column that cannot be read", str(error), OTHER_TYPES)
     return UnreadableFile(path, "could not be read", str(error), "Check that the file is whole")
@@ -523,7 +527,7 @@ def _parse(path: Path, record: FileRecord, is_verified: bool) -> Footer:
         raise EncryptedColumns(
             path,
             "has encrypted columns",
-            "Its footer is signed as it is where columns are encrypted",
+            "Its footer is signed, as it is in files with encrypted columns",
             "Decrypt it with the program that has its keys",
         )
     return footer
@@ -539,7 +543,8 @@ def _remember(parsed: Footer) -> Footer:
 
 
 class OpenFile:
-    """`alone`: no other thread decodes at the same time, so Arrow's own ones may."""
+    """Keeps the Parquet file that a thread reads open between reads. `alone`: no other thread decodes at the
+    same time, so Arrow may use its own threads."""
 
     def __init__(self, alone: bool = True) -> None:
         self.alone = alone
@@ -555,11 +560,11 @@ class OpenFile:
         self._close()
 
     def read(self, footer: Footer, row_groups: Sequence[int], names: Sequence[str]) -> pa.Table:
-        """Columns, or fields inside them, of these row groups; texts that repeat may come as places in
-        dictionaries. Raises `FileProblem`."""
+        """Read columns, or fields inside them; repeating texts may be dictionary-encoded. Raises
+        `FileProblem`."""
         coded = [name for name in names if footer.repeats_texts(name)]
         if self.alone and not all(name in coded or footer.is_narrow(name) for name in names):
-            coded = []  # while a thread of Arrow's decodes what takes long, others have time for texts
+            coded = []  # while one of Arrow's threads decodes a slow column, others have time for texts
         footer.refuse_too_large(row_groups, names)
         try:
             threads = self.alone and len(names) > (2 if coded else 1)
@@ -569,7 +574,7 @@ class OpenFile:
         except pa.ArrowNotImplementedError as error:
             if len(row_groups) == 1:
                 raise footer.unreadable(error) from error
-            # More than 2 GB of nested text are refused at once, and read one row group after the other.
+            # Arrow refuses more than 2 GB of nested text at once, so read one row group at a time.
             return pa.concat_tables([self.read(footer, [group], names) for group in row_groups])
         except REFUSALS as error:
             raise footer.unreadable(error) from error
@@ -578,7 +583,8 @@ class OpenFile:
         return rows
 
     def _reader(self, footer: Footer, coded: Sequence[str], verifying: bool) -> pq.ParquetFile:
-        """A file that verifies pages stays open where none is to be verified: to open another costs more."""
+        """The open file. One that verifies pages is also used where none needs it: opening another costs
+        more."""
         same = self._file is not None and self._footer is footer and self._coded.issuperset(coded)
         if self._file is None or not same or (verifying and not self._verifies):
             before = self._coded if self._footer is footer else set[str]()

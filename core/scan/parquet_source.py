@@ -1,5 +1,4 @@
-"""Parquet files open for Arrow, on this machine or elsewhere: there the chunks that are needed come at
-once."""
+"""Opens Parquet files for Arrow, local or remote; of remote ones, the chunks needed are fetched at once."""
 
 from __future__ import annotations
 
@@ -16,15 +15,16 @@ from lamella.core.remote.paths import RemotePath
 
 
 def open_parquet(path: Path, **options: Any) -> pq.ParquetFile:
-    """`options` are pyarrow's. Raises what pyarrow raises, and `FileProblem` for a file elsewhere."""
+    """Open a Parquet file; `options` are pyarrow's. Raises what pyarrow raises, and `FileProblem` for a
+    remote file."""
     if isinstance(path, RemotePath):
         return RemoteParquetFile(path, **options)
-    return pq.ParquetFile(pa.OSFile(str(path)), **options)  # a path costs as much again as all else here
+    return pq.ParquetFile(pa.OSFile(str(path)), **options)  # passing a path would double the cost
 
 
 class RemoteParquetFile(pq.ParquetFile):  # type: ignore[misc] # pyarrow ships no types
-    """Each read is a request to a server, and several of them at a time take no longer than one: so the
-    chunks of a row group are fetched together, and nothing else of the file is."""
+    """A remote Parquet file. Each read is a request to the server, and several concurrent ones take no longer
+    than one, so the chunks of a row group are fetched together, and nothing else of the file."""
 
     def __init__(self, path: RemotePath, **options: Any) -> None:
         from lamella.core.remote.files import files
@@ -53,7 +53,7 @@ class RemoteParquetFile(pq.ParquetFile):  # type: ignore[misc] # pyarrow ships n
 
 
 def _leaves(paths: Sequence[str], columns: Sequence[str]) -> list[int]:
-    """Of columns, and of fields inside them by their paths."""
+    """The leaf indices of columns, or of fields inside them, given by their paths."""
     names = set(columns)
     beginnings = tuple(f"{name}." for name in names)
     return [leaf for leaf, path in enumerate(paths) if path in names or path.startswith(beginnings)]
@@ -62,7 +62,7 @@ def _leaves(paths: Sequence[str], columns: Sequence[str]) -> list[int]:
 def chunk_ranges(
     metadata: pq.FileMetaData, row_groups: Iterable[int], leaves: Iterable[int]
 ) -> list[tuple[int, int]]:
-    """Where the chunks of leaves begin and end in the file, by what its footer says."""
+    """The byte ranges of the chunks of leaves, by the footer."""
     leaves = list(leaves)
     ranges = []
     for group in map(metadata.row_group, row_groups):
@@ -76,7 +76,7 @@ def chunk_ranges(
 
 
 def footer_bytes(path: Path) -> int:
-    """The length of the footer, as the file's last bytes say it."""
+    """The length of the footer, from the file's last bytes."""
     with path.open("rb", buffering=0) as file:
         file.seek(-8, os.SEEK_END)
         return int.from_bytes(file.read(4), "little")

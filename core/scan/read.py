@@ -1,4 +1,4 @@
-"""Rows of a snapshot by place: ranges, scattered positions, and the whole as a stream."""
+"""Reads rows of a snapshot by position: ranges, scattered positions, and the whole as a stream."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from lamella.core.scan.take import stored_values, take_each
 
 @dataclass(frozen=True)
 class Piece:
-    """Positions first … stop-1: row groups of one file, or a whole segment in memory."""
+    """The positions first … stop-1: row groups of one file, or a whole segment in memory."""
 
     segment: Segment
     row_groups: range
@@ -33,14 +33,14 @@ class Piece:
     def stored_chunks(
         self, snapshot: Snapshot, columns: Sequence[Column], into: ChunkCache | None = cache
     ) -> list[pa.ChunkedArray]:
-        """Like `chunks`, but a column that pending changes cover whole is not decoded first."""
+        """Like `chunks`, but a column that pending changes cover completely is not decoded."""
         pending = Pending(snapshot, self.first, self.stop, columns)
         uncovered = [c for c in columns if not pending.cover(c)]
         decoded = dict(zip(uncovered, self.chunks(uncovered, into), strict=True)) if uncovered else {}
         return [decoded.get(c, pa.chunked_array([], c.type)) for c in columns]
 
     def chunks(self, columns: Sequence[Column], into: ChunkCache | None = cache) -> list[pa.ChunkedArray]:
-        """The columns as they are stored; what is decoded is kept in `into`."""
+        """The columns as they are stored; decoded chunks are cached in `into`."""
         if isinstance(self.segment, FileSegment):
             return run_chunks(self.segment, self.row_groups, columns, into)[0]
         return list(in_memory(self.segment, columns).columns)
@@ -48,7 +48,8 @@ class Piece:
     def passing(
         self, columns: Sequence[Column], file: OpenFile | None = None
     ) -> tuple[list[pa.ChunkedArray], list[bool]]:
-        """The columns for a pass over everything, and whether nobody else holds their memory."""
+        """The columns for a pass over everything, uncached, and whether nobody else refers to their
+        memory."""
         if isinstance(self.segment, FileSegment):
             return run_chunks(self.segment, self.row_groups, columns, None, file)
         return list(in_memory(self.segment, columns).columns), [False] * len(columns)
@@ -56,7 +57,7 @@ class Piece:
 
 class Pending:
     """The pending cells of these columns at positions first … stop-1. Columns that changed in the same rows
-    are looked up once."""
+    share one lookup."""
 
     def __init__(self, snapshot: Snapshot, first: int, stop: int, columns: Iterable[Column]) -> None:
         put_changes_together(snapshot, columns)
@@ -64,7 +65,7 @@ class Pending:
         self._cut: dict[int, tuple[np.ndarray, int, np.ndarray]] = {}
 
     def of(self, column: Column) -> Changed | None:
-        """Places, counted from `first`, and the new value at each; None where there are none."""
+        """The indices, counted from `first`, and the new value at each; None if there are none."""
         cells = changed_cells(self._snapshot, column)
         if cells is None:
             return None
@@ -81,7 +82,7 @@ class Pending:
         return cells is not None and len(cells[0]) == self._stop - self._first
 
     def put_into(self, column: Column, chunk: pa.ChunkedArray, in_place: bool = False) -> pa.ChunkedArray:
-        """The column with its new values; what `chunk` holds does not matter where they cover it."""
+        """Put the new values into the column; the content of `chunk` does not matter if they cover it."""
         cells = self.of(column)
         if cells is None:
             return chunk
@@ -92,7 +93,7 @@ class Pending:
 
 
 def pieces(snapshot: Snapshot, first: int, stop: int) -> Iterator[Piece]:
-    """The pieces of one row group that hold positions first … stop-1, in order; each is whole."""
+    """Yield the pieces, of one whole row group each, that contain positions first … stop-1, in order."""
     starts = snapshot.segment_starts
     at = max(0, int(np.searchsorted(starts, first, side="right")) - 1)
     while at < len(snapshot.segments) and starts[at] < stop:
@@ -107,7 +108,8 @@ def runs(
     most_rows: int,
     is_wanted: Callable[[Piece], bool] = lambda piece: True,
 ) -> Iterator[Piece]:
-    """The same as longer pieces: row groups of one file, about `most_rows` together; only those `wanted`."""
+    """Like `pieces`, but join row groups of one file up to about `most_rows`; only pieces that are
+    `is_wanted`."""
     run: Piece | None = None
     for piece in pieces(snapshot, first, stop):
         if not is_wanted(piece):
@@ -131,7 +133,7 @@ def piece_at(snapshot: Snapshot, position: int) -> Piece:
 
 
 def pieces_with(snapshot: Snapshot, positions: np.ndarray) -> Iterator[Piece]:
-    """Those that have one of these ascending positions."""
+    """Yield the pieces that contain one of these ascending positions."""
     passed = 0
     while passed < len(positions):
         piece = piece_at(snapshot, int(positions[passed]))
@@ -140,7 +142,7 @@ def pieces_with(snapshot: Snapshot, positions: np.ndarray) -> Iterator[Piece]:
 
 
 def in_memory(segment: MemorySegment, columns: Sequence[Column]) -> pa.Table:
-    """The columns of a segment in memory, of the columns' types; null where it lacks one."""
+    """The columns of a segment in memory, in the columns' types; null where it lacks one."""
     by_name = dict(zip(segment.rows.column_names, segment.rows.columns, strict=True))
     arrays = [_of_type(by_name.get(str(c.key)), c, segment.num_rows) for c in columns]
     return pa.Table.from_arrays(arrays, schema=schema_of(columns))
@@ -151,13 +153,13 @@ def schema_of(columns: Sequence[Column]) -> pa.Schema:
 
 
 def put_changes_together(snapshot: Snapshot, columns: Iterable[Column]) -> None:
-    """Before the pending cells of several columns are asked for: one by one they cost much more."""
+    """Merge the pending cells of several columns before they are read; one by one this costs much more."""
     if snapshot.overlay is not None:
         snapshot.overlay.put_together([column.key for column in columns])
 
 
 def changed_cells(snapshot: Snapshot, column: Column) -> Changed | None:
-    """The pending cells of a column: ascending positions and values."""
+    """The pending cells of a column: ascending positions, and values."""
     cells = None if snapshot.overlay is None else snapshot.overlay.changed(column.key)
     return cells and (cells[0], project(cells[1], column.path))
 
@@ -182,7 +184,7 @@ def _of_type(chunk: pa.ChunkedArray | None, column: Column, rows: int) -> pa.Chu
 
 
 def read_range(snapshot: Snapshot, first: int, stop: int, columns: Sequence[Column]) -> pa.Table:
-    """Live rows among positions first … stop-1, pending changes applied."""
+    """Read the live rows among positions first … stop-1, with pending changes applied."""
     tables = []
     for piece in pieces(snapshot, first, stop):
         low, high = max(first, piece.first), min(stop, piece.stop)
@@ -195,7 +197,7 @@ def read_range(snapshot: Snapshot, first: int, stop: int, columns: Sequence[Colu
 
 
 def read_rows(snapshot: Snapshot, offset: int, count: int, columns: Sequence[Column]) -> pa.Table:
-    """`count` live rows from live row `offset` on; fewer at the end."""
+    """Read `count` live rows from live row number `offset` on; fewer at the end."""
     count = min(count, snapshot.num_rows - offset)
     if count <= 0:
         return _concat([], columns)
@@ -204,7 +206,7 @@ def read_rows(snapshot: Snapshot, offset: int, count: int, columns: Sequence[Col
 
 
 def read_piece(snapshot: Snapshot, piece: Piece, columns: Sequence[Column]) -> pa.Table:
-    """The live rows of a piece, pending changes applied; nothing of it is kept."""
+    """Read the live rows of a piece, with pending changes applied; nothing is cached."""
     gaps = gaps_of(snapshot, piece.first, piece.stop)
     return pa.Table.from_arrays(live(snapshot, piece, gaps, columns), schema=schema_of(columns))
 
@@ -216,7 +218,7 @@ def live(
     columns: Sequence[Column],
     file: OpenFile | None = None,
 ) -> list[pa.ChunkedArray]:
-    """The same, of the rows that `gaps` leave. `file` is the calling thread's, where it reads more."""
+    """Like `read_piece`, for the rows that `gaps` leave. `file` is the calling thread's, if it reads more."""
     pending = Pending(snapshot, piece.first, piece.stop, columns)
     covered = [pending.cover(column) for column in columns]
     partial = [column for column, whole in zip(columns, covered, strict=True) if not whole]
@@ -230,7 +232,7 @@ def live(
 
 
 def take_rows(snapshot: Snapshot, positions: np.ndarray, columns: Sequence[Column]) -> pa.Table:
-    """The rows at these live positions, in the order given, pending changes applied."""
+    """Read the rows at these live positions, in the order given, with pending changes applied."""
     if len(positions) == 0:
         return _concat([], columns)
     put_changes_together(snapshot, columns)
@@ -246,7 +248,7 @@ def take_rows(snapshot: Snapshot, positions: np.ndarray, columns: Sequence[Colum
 
 
 def live_positions(snapshot: Snapshot, live: np.ndarray) -> np.ndarray:
-    """Positions of live row numbers: each is moved on by the deletions before it."""
+    """The positions of live row numbers: each is shifted by the deletions before it."""
     if len(snapshot.deleted) == 0:
         return live
     before = snapshot.deleted - np.arange(len(snapshot.deleted))
@@ -257,7 +259,8 @@ def live_positions(snapshot: Snapshot, live: np.ndarray) -> np.ndarray:
 def finish(
     snapshot: Snapshot, first: int, stop: int, columns: Sequence[Column], chunks: list[pa.ChunkedArray]
 ) -> pa.Table:
-    """Chunks of positions first … stop-1 as a table: pending changes put in, deleted rows left out."""
+    """Turn chunks of positions first … stop-1 into a table, with pending changes applied and deleted rows
+    left out."""
     table = with_changes(snapshot, first, stop, columns, chunks)
     gaps = gaps_of(snapshot, first, stop)
     if gaps is None:
@@ -268,7 +271,8 @@ def finish(
 def with_changes(
     snapshot: Snapshot, first: int, stop: int, columns: Sequence[Column], chunks: list[pa.ChunkedArray]
 ) -> pa.Table:
-    """Chunks of positions first … stop-1 as a table: pending changes put in, deleted rows still there."""
+    """Turn chunks of positions first … stop-1 into a table, with pending changes applied, including deleted
+    rows."""
     pending = Pending(snapshot, first, stop, columns)
     arrays = [pending.put_into(column, chunk) for column, chunk in zip(columns, chunks, strict=True)]
     return pa.Table.from_arrays(arrays, schema=schema_of(columns))
@@ -277,7 +281,7 @@ def with_changes(
 def patch_scattered(
     snapshot: Snapshot, column: Column, positions: np.ndarray, stored: pa.ChunkedArray
 ) -> pa.ChunkedArray:
-    """What was taken at these positions, in any order, with pending changes put in."""
+    """Apply pending changes to values taken at these positions, in any order."""
     pending = changed_cells(snapshot, column)
     if pending is None:
         return stored
@@ -288,13 +292,13 @@ def patch_scattered(
 
 
 def gaps_of(snapshot: Snapshot, first: int, stop: int) -> Gaps | None:
-    """What the deleted rows among positions first … stop-1 leave; None where there are none."""
+    """The gaps that deleted rows leave among positions first … stop-1; None if there are none."""
     low, high = np.searchsorted(snapshot.deleted, [first, stop])
     return None if low == high else Gaps(snapshot.deleted[low:high] - first, stop - first)
 
 
 def _take_from(snapshot: Snapshot, number: int, positions: np.ndarray, columns: Sequence[Column]) -> pa.Table:
-    """The rows at ascending positions, all of them in segment `number`."""
+    """Read rows at ascending positions, all in segment `number`."""
     segment, places = snapshot.segments[number], positions - snapshot.segment_starts[number]
     if isinstance(segment, FileSegment):
         stored = stored_values(segment, places, columns)
@@ -319,25 +323,26 @@ def _concat(tables: list[pa.Table], columns: Sequence[Column]) -> pa.Table:
 
 
 ROWS_AT_ONCE = 1 << 17
-"""Where nothing is done but to decode. Memory of longer columns is not used again when they are let go."""
+"""The rows decoded at once if nothing else is done. The memory of longer columns is not reused after
+release."""
 MOST_CELLS = 1 << 20
-"""What a thread changes, or leaves rows out of, after it decoded it."""
+"""The most cells that a thread decodes at once if it then applies changes or deletions."""
 
 
 def stream_columns(snapshot: Snapshot, columns: Sequence[Column], job: Job) -> pa.RecordBatchReader:
-    """A reader over the live rows; raises `Cancelled` from the batch after the job was cancelled."""
+    """A reader over the live rows; after the job is cancelled, the next batch raises `Cancelled`."""
     return pa.RecordBatchReader.from_batches(schema_of(columns), _batches(snapshot, columns, job))
 
 
 def tables(snapshot: Snapshot, columns: Sequence[Column], job: Job) -> Iterator[pa.Table]:
-    """The live rows, one table a row group."""
+    """Yield the live rows, one table per row group."""
     return tables_between(snapshot, columns, 0, snapshot.num_positions, job)
 
 
 def tables_between(
     snapshot: Snapshot, columns: Sequence[Column], first: int, stop: int, job: Job
 ) -> Iterator[pa.Table]:
-    """The live rows of the pieces that hold positions first … stop-1."""
+    """Yield the live rows of the pieces that contain positions first … stop-1."""
     for piece in pieces(snapshot, first, stop):
         job.report(piece.first, snapshot.num_positions)
         yield read_piece(snapshot, piece, columns)
@@ -345,7 +350,7 @@ def tables_between(
 
 @dataclass(frozen=True)
 class _Slab:
-    """Columns first … stop-1 of a few row groups, and what deletions leave of their rows."""
+    """Columns first … stop-1 of a few row groups, and the gaps of their deleted rows."""
 
     piece: Piece
     gaps: Gaps | None
@@ -354,7 +359,7 @@ class _Slab:
 
 
 def read_all(snapshot: Snapshot, columns: Sequence[Column], job: Job) -> pa.Table:
-    """All live rows. Where some are changed or gone, threads see to that in what each of them decoded."""
+    """Read all live rows. If some are changed or deleted, each thread applies that to what it decoded."""
     put_changes_together(snapshot, columns)
     plain = snapshot.overlay is None and not len(snapshot.deleted)
     slabs = list(_whole_runs(snapshot, len(columns)) if plain else _slabs(snapshot, len(columns)))
@@ -372,7 +377,7 @@ def read_all(snapshot: Snapshot, columns: Sequence[Column], job: Job) -> pa.Tabl
 
 
 def _whole_runs(snapshot: Snapshot, columns: int) -> Iterator[_Slab]:
-    """All columns at once, for Arrow's own threads to share."""
+    """Yield slabs of all columns, which Arrow's own threads share."""
     for run in runs(snapshot, 0, snapshot.num_positions, ROWS_AT_ONCE):
         yield _Slab(run, None, 0, columns)
 
@@ -391,7 +396,7 @@ def _batches(snapshot: Snapshot, columns: Sequence[Column], job: Job) -> Iterato
 
 
 def row_at(snapshot: Snapshot, position: int, columns: Sequence[Column]) -> dict[str, Any]:
-    """The row at a live position, pending changes applied."""
+    """The row at a live position, with pending changes applied."""
     cells = cells_at(snapshot, position, columns)
     return {column.name: python_value(cell) for column, cell in zip(columns, cells, strict=True)}
 
@@ -420,7 +425,7 @@ def arrays_at(snapshot: Snapshot, position: int, columns: Sequence[Column]) -> l
 
 
 def field_of(cell: pa.Scalar, column: Column) -> pa.Scalar:
-    """The field that `column` names inside the cell of the column it lies in."""
+    """The value of the field that `column` names inside the cell of its column."""
     for name in column.path:
         if not cell.is_valid:
             return pa.nulls(1, column.type)[0]

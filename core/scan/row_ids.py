@@ -1,4 +1,4 @@
-"""From `_id` to position and back: arithmetic where ids have no gaps, a binary search elsewhere."""
+"""Converts `_id`s to positions and back: by arithmetic where ids have no gaps, elsewhere by binary search."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from lamella.core.scan.snapshot import Column, Snapshot
 
 ID_COLUMN = Column(ID, pa.int64(), 0)
 NOTHING_FOUND = (-1, -1)
-"""An id that no row has, and the position that says so."""
+"""An id that no row has, and the position for "not found"."""
 
 
 class IdentifiedRows(Protocol):
@@ -31,19 +31,19 @@ class IdentifiedRows(Protocol):
     def ranges(self) -> IdRanges: ...
 
     def locate(self, ids: np.ndarray) -> np.ndarray:
-        """Positions of these ids, -1 for those that no live row has."""
+        """The positions of these ids, -1 for those that no live row has."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class IdRanges:
-    """First and last `_id` of each segment, ascending and disjoint, in the snapshot's order."""
+    """The first and last `_id` of each segment, ascending and disjoint, in the snapshot's order."""
 
     first: np.ndarray
     last: np.ndarray
 
     def locate(self, snapshot: Snapshot, ids: np.ndarray) -> np.ndarray:
-        """Positions of these ids, -1 where no segment holds one; deleted rows are still found."""
+        """The positions of these ids, -1 if no segment contains one; deleted rows are found too."""
         if len(self.first) == 0 or len(ids) == 0:
             return np.full(len(ids), -1, np.int64)
         if len(ids) == 1:
@@ -60,8 +60,8 @@ class IdRanges:
         return positions
 
     def _one(self, snapshot: Snapshot, ids: np.ndarray) -> np.ndarray:
-        """The same for one id. A change of a row looks for it again and again: the last one is remembered,
-        which holds as long as these ranges."""
+        """Like `locate` for one id. A change of a row looks it up repeatedly, so the last one is cached,
+        which is valid as long as these ranges."""
         row_id = int(ids[0])
         last: tuple[int, int] = self.__dict__.get("_last_found", NOTHING_FOUND)
         if last[0] != row_id:
@@ -75,7 +75,7 @@ class IdRanges:
         return int(self._within(snapshot, number, np.array([row_id], np.int64))[0])
 
     def behind(self, snapshot: Snapshot, row_id: int) -> int:
-        """The first position whose `_id` is greater than `row_id`, which need not be there."""
+        """The first position whose `_id` is greater than `row_id`, which need not exist."""
         number = int(np.searchsorted(self.last, row_id, side="right"))
         start = int(snapshot.segment_starts[number])
         if number == len(self.last) or self.first[number] > row_id:
@@ -87,7 +87,7 @@ class IdRanges:
         return start + int(np.searchsorted(ids, row_id, side="right"))
 
     def at(self, snapshot: Snapshot, positions: np.ndarray) -> np.ndarray | None:
-        """The ids at these positions, in their order; None where a segment with gaps has to be read."""
+        """The ids at these positions, in their order; None if a segment with gaps has to be read."""
         starts = snapshot.segment_starts
         segment = starts.searchsorted(positions, side="right") - 1
         with_gaps = self.last - self.first + 1 != starts[1:] - starts[:-1]
@@ -107,12 +107,12 @@ class IdRanges:
 
 
 def distinct(numbers: np.ndarray) -> np.ndarray:
-    """Each of these small numbers once, ascending."""
+    """The distinct numbers, ascending; for small numbers."""
     return np.flatnonzero(np.bincount(numbers)) if len(numbers) else numbers
 
 
 def ids_between(snapshot: Snapshot, first: int, stop: int) -> np.ndarray:
-    """The `_id`s at positions first … stop-1, which have to be whole pieces; deleted rows included."""
+    """The `_id`s at positions first … stop-1, which must be whole pieces; includes deleted rows."""
     return np.concatenate([_ids_of(piece) for piece in pieces(snapshot, first, stop)])
 
 
@@ -121,7 +121,7 @@ def _ids_of(piece: Piece) -> np.ndarray:
 
 
 def lie_between(under_way: Sequence[tuple[int, int]], before: int, after: int) -> bool:
-    """Whether ids that rows on their way have lie between the two: no file may span them."""
+    """Whether ids reserved for rows being staged lie between the two, so that no file may span them."""
     return any(before < first and last < after for first, last in under_way)
 
 
@@ -131,8 +131,8 @@ def ids_at(state: IdentifiedRows, positions: np.ndarray) -> np.ndarray:
 
 
 def known_ids(state: IdentifiedRows, ids: Iterable[int], ignore_missing: bool = False) -> np.ndarray:
-    """`ids`, ascending and each once; raises `UnknownRow` naming the first that is not in the table, unless
-    these are left out."""
+    """Return `ids` ascending and distinct; raise `UnknownRow` naming the first that is not in the table,
+    unless `ignore_missing` leaves these out."""
     row_ids = ids_of(state, list(ids))
     if ignore_missing:
         row_ids = row_ids[state.locate(row_ids) >= 0]
@@ -151,7 +151,7 @@ def refuse_unknown(state: IdentifiedRows, ids: np.ndarray) -> None:
 
 
 def ids_of(state: IdentifiedRows, values: Sequence[Any]) -> np.ndarray:
-    """In the order given; raises `BadData` naming the first that is not a whole number of 64 bits."""
+    """Convert ids, in the order given; raise `BadData` naming the first that is not a 64-bit integer."""
     ids = None if bool in set(map(type, values)) else _as_ids(values)
     if ids is not None:
         return ids
@@ -162,7 +162,7 @@ def _no_id(state: IdentifiedRows, bad: Any) -> BadData:
     return BadData(
         f"{state.snapshot.name}: {shown(bad)} is not an {ID}",
         f"every {ID} has to be a whole number of at most 64 bits",
-        f"Give those that the table's column {ID} has",
+        f"Give values of the table's column {ID}",
     )
 
 

@@ -1,10 +1,10 @@
 """One frozen version of a dataset: Parquet segments, deletions and pending changes, in row order.
 
-Everything Lamella shows is a snapshot: a table of a store at a version, Parquet files opened in
-place (no deletions, nothing pending), or the columnar cache of another file.
+Everything Lamella shows is a snapshot: a table of a store at a version, Parquet files opened in place (no
+deletions, nothing pending), or the columnar cache of another file.
 
-A row has a *position*: the number of its place in the segments laid end to end, deleted rows
-included. Positions are int64, ascending in the dataset's own order, and stable within a snapshot.
+A row has a *position*: its index in the concatenated segments, including deleted rows. Positions are int64,
+ascending in the dataset's own order, and stable within a snapshot.
 """
 
 from __future__ import annotations
@@ -25,11 +25,12 @@ from lamella.core.errors import BadData, UnknownColumn
 from lamella.core.scan.overlay import Overlay
 
 NOTE = b"note"
-"""Key in a field's metadata: what its values do not say of themselves, in a sentence for people."""
+"""The key in a field's metadata for a note: a sentence for users about its values, such as that they were
+rounded."""
 
 
 class Indexes(Protocol):
-    """What finds rows of a table faster than looking at all of them: `core.index`."""
+    """The indexes of a table, which find rows faster than a full scan: `core.index`."""
 
     @property
     def any_sorted(self) -> bool: ...
@@ -43,9 +44,9 @@ def noted_field(name: str, kind: pa.DataType, note: str) -> pa.Field:
 
 @dataclass(frozen=True)
 class Column:
-    """A column as people see it. `key` is how segments find it: the permanent id in a store, the
-    place in the first file's schema elsewhere. `path` leads to a field inside a nested column. `note` is
-    what people should know of the values, such as that they were rounded."""
+    """A column as users see it. `key` is how segments identify it: the permanent id in a store, elsewhere the
+    index in the first file's schema. `path` leads to a field inside a nested column. `note` is what users
+    should know about the values, such as that they were rounded."""
 
     name: str
     type: pa.DataType
@@ -60,12 +61,13 @@ class Column:
 
 @dataclass(frozen=True)
 class FileSegment:
-    """A Parquet file. `names` maps a column's key to its name in this file; a key that is missing
-    there has the value that `constants` give it in all rows, null where they give none. `fingerprint` (size,
-    mtime in ns), where given, must still hold when it is read.
+    """A Parquet file as part of a snapshot. `names` maps column keys to names in this file; a missing key has
+    the value in `constants` in all rows, or null. `fingerprint` (size, mtime in ns), if given, must still
+    hold when the file is read.
 
-    `checksum`, where known, is that of all its bytes when it was written; `remedy` what to do when they are
-    others. Page checksums are verified when a page is first decoded, unless not `is_verified`."""
+    `checksum`, if known, is that of all its bytes when it was written; `remedy` says what to do if it
+    differs. Page checksums are verified when a page is first decoded, if `is_verified`.
+    """
 
     path: Path
     num_rows: int
@@ -79,8 +81,8 @@ class FileSegment:
 
 @dataclass(frozen=True, eq=False)
 class MemorySegment:
-    """Rows that are not in a file yet; `decode` makes their table when it is first asked for. Its columns are
-    named by `str(key)`."""
+    """Rows that are not in a file yet; `decode` makes their table on first access. Its columns are named
+    `str(key)`."""
 
     num_rows: int
     decode: Callable[[], pa.Table]
@@ -98,19 +100,20 @@ Segment = FileSegment | MemorySegment
 
 
 def stored_keys(segment: Segment) -> set[int]:
-    """The columns that a segment holds, by key."""
+    """The keys of the columns that a segment has."""
     named = segment.names if isinstance(segment, FileSegment) else map(int, segment.rows.column_names)
     return set(named)
 
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
-    """`token` is equal for two snapshots only when their content is; caches are keyed by it. The same
-    content may get another one: flushing and merging pending changes do that.
+    """The immutable content of a dataset. Two snapshots have the same `token` only if their content is the
+    same, so caches use it as a key. The same content may get another token, such as after flushing or merging
+    pending changes.
 
-    `deleted` holds ascending positions. `complete` is False while a file's cache still fills. `keeps`
-    lives as long as the snapshot: what keeps its files from being removed. Where the rows are a table's,
-    `ids` is the column that tells them apart while positions change, and `indexes` find some of them faster.
+    `deleted` has ascending positions. `complete` is False while a file's cache is still being filled.
+    `keeps` lives as long as the snapshot, and protects its files from removal. If the rows are a table's,
+    `ids` is the column that identifies them while positions change, and `indexes` find some of them faster.
     """
 
     name: str
@@ -134,7 +137,7 @@ class Snapshot:
 
     @cached_property
     def segment_starts(self) -> np.ndarray:
-        """Position at which each segment starts, and the number of positions at the end."""
+        """The position at which each segment starts, and the number of positions at the end."""
         sizes = [s.num_rows for s in self.segments]
         return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]).astype(np.int64)
 
@@ -148,7 +151,7 @@ class Snapshot:
 
     @cached_property
     def by_name(self) -> Mapping[str, Column]:
-        """The columns, of which there may be thousands; of those of one name the first."""
+        """The columns by name; of several with the same name, the first."""
         return {column.name: column for column in reversed(self.columns)}
 
     def column(self, name: str) -> Column:
@@ -158,11 +161,11 @@ class Snapshot:
         return column
 
     def whole(self, field: Column) -> Column:
-        """The column that a field lies in."""
+        """The column that contains a field."""
         return next(column for column in self.columns if column.key == field.key)
 
     def select(self, names: Iterable[str] | None) -> tuple[Column, ...]:
-        """The columns of these names, in their order; all of them for None."""
+        """The columns with these names, in that order; all of them for None."""
         return self.columns if names is None else tuple(self.column(n) for n in names)
 
 
@@ -170,14 +173,14 @@ _numbers = count()
 
 
 def snapshot_of_rows(rows: pa.Table, name: str) -> Snapshot:
-    """Rows in memory, to be looked at like those of a dataset."""
+    """A snapshot of rows in memory."""
     columns = tuple(Column(one.name, one.type, key) for key, one in enumerate(rows.schema))
     segment = MemorySegment.of(rows.rename_columns([str(column.key) for column in columns]))
     return Snapshot(name, columns, (segment,), ("rows", next(_numbers)))
 
 
 def joined_snapshot(one: Snapshot, other: Snapshot) -> Snapshot:
-    """The rows of both, of which the columns are the same."""
+    """A snapshot of the rows of both, which have the same columns."""
     segments = (*one.segments, *other.segments)
     return Snapshot(
         one.name, one.columns, segments, ("joined", one.token, other.token), keeps=(one.keeps, other.keeps)
@@ -185,10 +188,11 @@ def joined_snapshot(one: Snapshot, other: Snapshot) -> Snapshot:
 
 
 def project(snapshot: Snapshot, names: Iterable[str] | None, flatten: bool = False) -> tuple[Column, ...]:
-    """The columns, or fields inside them, of these names; all columns for None.
+    """The columns, or fields inside them, with these names; all columns for None.
 
-    A column whose own name holds dots comes before a path. `flatten` puts the fields of a struct in its place
-    by their paths. Raises `UnknownColumn`, and `BadData` where two then have one name.
+    A column whose own name contains dots takes precedence over a path. `flatten` replaces structs by their
+    fields, named by their paths. Raises `UnknownColumn`, and `BadData` if two columns would have the same
+    name.
     """
     columns = snapshot.columns if names is None else tuple(named(snapshot, name) for name in names)
     if not flatten:
@@ -199,7 +203,7 @@ def project(snapshot: Snapshot, names: Iterable[str] | None, flatten: bool = Fal
 
 
 def named(snapshot: Snapshot, name: str) -> Column:
-    """The column, or the field inside one, of this name; raises `UnknownColumn`."""
+    """The column, or the field inside one, with this name; raises `UnknownColumn`."""
     column = snapshot.by_name.get(name)
     if column is not None:
         return column
@@ -216,7 +220,7 @@ def _field(column: Column, field: pa.Field) -> Column:
 
 
 def _leaves(column: Column) -> Iterator[Column]:
-    """A struct without fields stays as it is."""
+    """Yield the fields of a struct, recursively; a struct without fields stays as it is."""
     if not pa.types.is_struct(column.type) or column.type.num_fields == 0:
         yield column
         return
@@ -229,15 +233,15 @@ def _refuse_twice(snapshot: Snapshot, flat: tuple[Column, ...]) -> None:
     twice = [name for name, times in Counter(c.name for c in flat).items() if times > 1]
     if twice:
         raise BadData(
-            f"{snapshot.name}: flattened, two columns would be called '{twice[0]}'",
-            "A column has the name that a field inside another one gets",
+            f"{snapshot.name}: flattened, two columns would have the name '{twice[0]}'",
+            "A column has the same name as the path of a field inside another one",
             "Rename one of them, or read it without flatten",
         )
 
 
 @dataclass(frozen=True)
 class SortKey:
-    """Nulls come last in both directions; NaN counts as greater than every number."""
+    """A column to sort by. Nulls come last in both directions; NaN counts as greater than every number."""
 
     column: str
     descending: bool = False

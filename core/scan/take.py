@@ -1,4 +1,4 @@
-"""Scattered rows of files, decoded by several threads, and rows by the values of their keys."""
+"""Reads scattered rows of files on several threads, and finds rows by the values of their keys."""
 
 from __future__ import annotations
 
@@ -20,11 +20,12 @@ from lamella.core.scan.parquet_file import Footer, OpenFile, unchanged
 from lamella.core.scan.snapshot import Column, FileSegment
 
 MOST_CELLS = 1 << 19
-"""What one thread decodes at once: it should lie in the processor's cache still when rows are taken."""
+"""The cells that one thread decodes at once, few enough to stay in the processor's cache while rows are
+taken."""
 MOST_KEPT_BYTES = 256 << 20
-"""By one walk."""
+"""The most bytes that one walk caches."""
 FEW_SHARE = 4
-"""Up to one row in so many is few."""
+"""Up to 1/FEW_SHARE of the rows count as few."""
 MOST_REMEMBERED = 1 << 17
 
 _requests: set[ChunkKey] = set()
@@ -34,7 +35,7 @@ _requests_lock = threading.Lock()
 def stored_values(
     segment: FileSegment, places: np.ndarray, columns: Sequence[Column]
 ) -> list[pa.ChunkedArray]:
-    """The values in these ascending rows, as they are stored; null where the file lacks a column."""
+    """The values in these ascending rows, as stored; null where the file lacks a column."""
     footer = unchanged(segment)
     leaves = [leaf_of(segment, footer, column) for column in columns]
     values = _leaf_values(footer, places, [leaf for leaf in dict.fromkeys(leaves) if leaf is not None])
@@ -45,7 +46,7 @@ def stored_values(
 
 
 def take_each(columns: Sequence[pa.ChunkedArray], places: np.ndarray) -> list[pa.ChunkedArray]:
-    """The values of all columns at these places."""
+    """The values of all columns at these indices."""
     if any(column.num_chunks != 1 or column.type in _VIEWS for column in columns):
         return [take(column, places) for column in columns]
     names = [str(i) for i in range(len(columns))]
@@ -58,20 +59,20 @@ _VIEWS = (pa.string_view(), pa.binary_view())
 
 @dataclass(frozen=True, eq=False)
 class _Run:
-    """Row groups that are decoded together, and the rows wanted of each."""
+    """Row groups that are decoded together, and the rows needed of each."""
 
     row_groups: list[int]
     rows: list[np.ndarray]
 
     def places(self, footer: Footer) -> np.ndarray:
-        """The rows, counted from the first row group's first one."""
+        """The row numbers, counted from the first row of the first row group."""
         starts = np.cumsum([0, *(footer.row_group_sizes[group] for group in self.row_groups[:-1])])
         return np.concatenate([rows + start for rows, start in zip(self.rows, starts, strict=True)])
 
 
 @dataclass(frozen=True, eq=False)
 class _Slab:
-    """A few columns of run `number`, to be decoded; `again` are the chunks that were so before."""
+    """A few columns of run `number`, to be decoded; `again` are chunks that were decoded before."""
 
     number: int
     row_groups: list[int]
@@ -116,7 +117,7 @@ class _Taking:
         self._lock, self._room = threading.Lock(), MOST_KEPT_BYTES
 
     def take(self, places: np.ndarray) -> dict[Leaf, pa.ChunkedArray]:
-        """The values of these ascending rows."""
+        """Read the values of these ascending rows."""
         sizes, columns = self._footer.row_group_sizes, len(self._leaves)
         held_by = self._footer.row_group_starts.searchsorted(places, side="right") - 1
         groups: list[int] = np.flatnonzero(np.bincount(held_by)).tolist()
@@ -134,7 +135,7 @@ class _Taking:
         return {leaf: pa.chunked_array([a for part in parts for a in part[leaf]]) for leaf in self._leaves}
 
     def _cached(self, run: _Run) -> dict[Leaf, list[pa.Array]]:
-        """The rows of those columns that the cache has for each of the row groups."""
+        """The rows of the columns that the cache has for all of the row groups."""
         cached = [cache.get((self._footer, group, leaf) for leaf in self._leaves) for group in run.row_groups]
         whole = [i for i in range(len(self._leaves)) if all(chunks[i] is not None for chunks in cached)]
         by_leaf: dict[Leaf, list[pa.Array]] = {self._leaves[i]: [] for i in whole}
@@ -160,8 +161,8 @@ class _Taking:
         return take_each(chunks, slab.places)
 
     def _is_kept(self, again: set[ChunkKey], key: ChunkKey, nbytes: int) -> bool:
-        """What was decoded for other rows before is kept whole this time, as far as there is room: memory
-        used for the first time costs more than the decoding."""
+        """Whether to cache a chunk: one that was decoded before is now cached whole, as far as there is
+        space, because memory used for the first time costs more than decoding."""
         with self._lock:
             if key not in again or nbytes > self._room:
                 return False
@@ -170,7 +171,7 @@ class _Taking:
 
 
 def _requested_before(keys: set[ChunkKey]) -> set[ChunkKey]:
-    """Those of the keys that were asked for before; all of them are from now on."""
+    """Return the keys that were requested before; note all of them as requested."""
     with _requests_lock:
         again = keys & _requests
         if len(_requests) + len(keys) > MOST_REMEMBERED:
@@ -180,8 +181,8 @@ def _requested_before(keys: set[ChunkKey]) -> set[ChunkKey]:
 
 
 class KeyCodes:
-    """Keys as numbers below their count: column after column, each pair of what was counted so far and the
-    next value is counted again. Null equals null, NaN equals NaN, and 0.0 equals -0.0."""
+    """Encodes keys as small numbers: column by column, the code so far and the next value are encoded
+    together as a new code. Null equals null, NaN equals NaN, and 0.0 equals -0.0."""
 
     def __init__(self, keys: Sequence[pa.ChunkedArray]) -> None:
         self._values = [pc.unique(_comparable(column)) for column in keys[1:]]
@@ -194,12 +195,12 @@ class KeyCodes:
 
     @cached_property
     def first(self) -> np.ndarray:
-        """For each key the number of the first one that is equal to it."""
+        """For each key, the number of the first equal one."""
         return to_numpy(pc.index_in(self._keys, value_set=self._keys)).astype(np.int64)
 
     def match(self, columns: Sequence[pa.ChunkedArray]) -> tuple[np.ndarray, np.ndarray]:
-        """The rows that have a key, and the number of the first key that each has. The columns are of the
-        keys' types."""
+        """The rows that have a key, and the number of the first key that each matches. The columns must have
+        the keys' types."""
         code = _comparable(columns[0])
         for counted, values, column in zip(self._counted, self._values, columns[1:], strict=True):
             code = _paired(code, counted, column, values)
@@ -209,14 +210,15 @@ class KeyCodes:
 
 
 def _paired(code: pa.Array, counted: pa.Array, column: pa.ChunkedArray, values: pa.Array) -> pa.Array:
-    """One number for what `code` and `column` hold in a row, null where either is not among the keys'."""
+    """Combine `code` and `column` into one number per row, null if either value does not occur in the
+    keys."""
     before, own = pc.index_in(code, value_set=counted), pc.index_in(_comparable(column), value_set=values)
     valid = to_numpy(before.is_valid()) & to_numpy(own.is_valid())
     return from_numpy(to_numpy(before).astype(np.int64) * len(values) + to_numpy(own), valid=valid)
 
 
 def _comparable(column: pa.ChunkedArray) -> pa.Array:
-    """Values that are equal where their bytes are."""
+    """Convert values so that equal ones have equal bytes."""
     values, kind = column.combine_chunks(), column.type
     if isinstance(kind, pa.BaseExtensionType):
         values, kind = values.storage, kind.storage_type

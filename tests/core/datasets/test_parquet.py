@@ -132,7 +132,7 @@ def test_a_type_that_arrow_has_not_is_refused_by_the_name_of_its_column(tmp_path
     assert str(refused.value) == (
         f"{path}: has a column that cannot be read. Integers with more than 64 bits not implemented; only "
         "the program that wrote it can tell the type of 'wide'. Write the file again with another type: "
-        "decimal(38, 0) or text for whole numbers of 128 bits."
+        "decimal(38, 0) or text for 128-bit integers."
     )
 
 

@@ -263,7 +263,7 @@ def test_a_column_whose_name_holds_dots_comes_before_a_path(store: Store) -> Non
     table = store.create_table("t", pa.Table.from_pylist(rows))
     assert table.read(["a.b"]).column("a.b").to_pylist() == [10 * i for i in range(2_000)]
     assert table.read(["a.c"]).column("a.c").to_pylist() == [-i for i in range(2_000)]
-    with pytest.raises(BadData, match=r"two columns would be called 'a\.b'"):
+    with pytest.raises(BadData, match=r"two columns would have the name 'a\.b'"):
         table.read(flatten=True)
     assert table.read(["a"], flatten=True).column("a.b").to_pylist() == list(range(2_000))
 

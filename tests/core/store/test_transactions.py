@@ -123,7 +123,7 @@ def test_who_reads_on_in_what_was_taken_back_is_told_so(store: Store) -> None:
         reader = store["stock"].batches()
         assert reader.read_next_batch().num_rows == 2_000
         raise KeyError
-    with pytest.raises(FileProblem, match="the transaction that wrote it was taken back"):
+    with pytest.raises(FileProblem, match="the transaction that wrote it was rolled back"):
         reader.read_all()
 
 

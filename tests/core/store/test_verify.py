@@ -274,7 +274,7 @@ def test_a_data_file_that_was_replaced_is_refused(
         _told_as_written(path, replaced)
     told = {
         "checksum": "its checksum differs",
-        "footer": "Its footer is another than was written",
+        "footer": "Its footer differs from what was written",
         "rows": "holds 10 rows instead of",
     }[known]
     with Store.open(path) as store:

@@ -435,7 +435,7 @@ def test_encrypted_parquet_is_explained_with_what_to_do(
     dialog = window.findChildren(ErrorDialog)[-1]
     texts = [label.text() for label in dialog.findChildren(QLabel)]
     assert "secret.parquet has encrypted columns" in texts
-    assert "Its footer is signed as it is where columns are encrypted" in texts
+    assert "Its footer is signed, as it is in files with encrypted columns" in texts
     assert "Decrypt it with the program that has its keys" in texts
     dialog.close()
 
