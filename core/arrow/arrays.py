@@ -1,6 +1,5 @@
-"""Arrow arrays made from NumPy and Python values without `pa.array`, which imports pandas (0.85 s)
-the first time it is called, whatever it is given.
-"""
+"""Makes Arrow arrays from NumPy and Python values without `pa.array`, which imports pandas (0.85 s) on its
+first call."""
 
 from __future__ import annotations
 
@@ -19,7 +18,7 @@ MANY_TEXTS = 1_000
 _EPOCH = dt.datetime(1970, 1, 1)
 _EPOCH_DATE = dt.date(1970, 1, 1)
 MOST_TEXT = 2**31 - 1
-"""Bytes that the offsets of one array reach."""
+"""The most bytes that the offsets of one array can address."""
 
 
 def from_numpy(
@@ -36,7 +35,7 @@ def from_numpy(
 
 
 def to_numpy(array: pa.Array | pa.ChunkedArray) -> np.ndarray:
-    """The values of a fixed-width array; what stands in the place of a null is undefined."""
+    """The values of a fixed-width array; values at nulls are undefined."""
     if isinstance(array, pa.ChunkedArray):
         parts = [to_numpy(chunk) for chunk in array.chunks]
         return parts[0] if len(parts) == 1 else np.concatenate([np.empty(0, _dtype(array.type)), *parts])
@@ -50,7 +49,7 @@ def to_numpy(array: pa.Array | pa.ChunkedArray) -> np.ndarray:
 
 
 def in_one(values: pa.ChunkedArray) -> pa.Array:
-    """The values as one array, which is not copied where it is one already."""
+    """The values as one array, without a copy if they already are one."""
     return values.chunk(0) if values.num_chunks == 1 else values.combine_chunks()
 
 
@@ -58,7 +57,7 @@ Taken = TypeVar("Taken", pa.Array, pa.ChunkedArray, pa.Table)
 
 
 def take(values: Taken, places: np.ndarray) -> Taken:
-    """The values, or rows, at these places. Views go by way of the types that pyarrow can take from."""
+    """Take the values, or rows, at these indices. Views are cast, because pyarrow cannot take from them."""
     if isinstance(values, pa.Table):
         columns = [take(column, places) for column in values.columns]
         return pa.Table.from_arrays(columns, schema=values.schema)
@@ -69,21 +68,21 @@ def take(values: Taken, places: np.ndarray) -> Taken:
 
 
 def put(values: pa.ChunkedArray, places: np.ndarray, new: pa.Array) -> pa.ChunkedArray:
-    """The values, with others at these places."""
+    """Replace the values at these indices."""
     order = np.arange(len(values))
     order[places] = len(values) + np.arange(len(places))
     return take(pa.chunked_array([*values.chunks, new], values.type), order)
 
 
 def nulls_among(values: Sequence[Any]) -> pa.Array | None:
-    """Which of the values are None; None where none is."""
+    """Which of the values are None; None if none is."""
     return quick_array([value is None for value in values], pa.bool_()) if None in values else None
 
 
 def from_values(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
-    """Python values, None for null, as an array of `kind`.
+    """Convert Python values, None for null, to an array of `kind`.
 
-    Common types take the short way. Raises `pa.ArrowInvalid` or `pa.ArrowTypeError` for a value that does not
+    Common types take a fast path. Raises `pa.ArrowInvalid` or `pa.ArrowTypeError` for a value that does not
     fit exactly.
     """
     short = quick_array(values, kind)
@@ -91,8 +90,8 @@ def from_values(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
 
 
 def checked(values: list[Any], kind: pa.DataType | None = None) -> pa.Array:
-    """What `pa.array` makes of the values, if it kept each: it cuts 1.5 to 1 and a time to its day, and
-    drops time zones. Raises like `from_values`."""
+    """Convert with `pa.array`, and check that each value survived: it cuts 1.5 to 1 and a time to its day,
+    and drops time zones. Raises as `from_values` does."""
     try:
         array = pa.array(values, type=kind)
         for value, stored in zip(values, array.to_pylist(), strict=True):
@@ -106,7 +105,7 @@ def checked(values: list[Any], kind: pa.DataType | None = None) -> pa.Array:
 
 
 def _survives(value: Any, stored: Any) -> bool:
-    """Whether a value read back is the one given. What reads back as null was a null of some kind."""
+    """Whether a value read back is the one given. A null read back is accepted as some kind of null."""
     if stored is None:
         return True
     if isinstance(stored, dict):
@@ -123,12 +122,12 @@ def _survives(value: Any, stored: Any) -> bool:
 
 
 def quick_array(values: Sequence[Any], kind: pa.DataType) -> pa.Array | None:
-    """The short way; None where the type has none, or a value does not fit it exactly."""
+    """The fast path; None if the type has none, or a value does not fit exactly."""
     return _texts(values) if pa.types.is_string(kind) else _plain_numbers(values, kind)
 
 
 def complete(values: Sequence[Any], own: type) -> pa.Array | None:
-    """The same for values that are all of the very type `own`: none has to be looked at."""
+    """The fast path for values that are all exactly of the type `own`, so that none has to be checked."""
     if own is str:
         return _texts_alone(values)
     kind = _COMPLETE.get(own)
@@ -136,7 +135,7 @@ def complete(values: Sequence[Any], own: type) -> pa.Array | None:
 
 
 def _texts(values: Sequence[Any]) -> pa.Array | None:
-    """Many texts are encoded all at once, which takes longer for few."""
+    """Convert texts; many are encoded all at once, which takes longer for few."""
     kinds = set(map(type, values))
     if not all(issubclass(kind, str) for kind in kinds - {type(None)}):
         return None
@@ -156,8 +155,8 @@ def _texts_alone(values: Sequence[Any], valid: np.ndarray | None = None) -> pa.A
 
 
 def joined_texts(values: Sequence[str]) -> tuple[bytes, np.ndarray]:
-    """All texts as UTF-8, one behind the other, and how many bytes each takes. Raises `TypeError` where a
-    value is not text."""
+    """Concatenate the texts as UTF-8; return the bytes and the length of each text in bytes. Raises
+    `TypeError` if a value is not text."""
     text = "".join(values)
     data = text.encode()
     lengths = map(len, values) if len(data) == len(text) else (len(value.encode()) for value in values)
@@ -165,7 +164,7 @@ def joined_texts(values: Sequence[str]) -> tuple[bytes, np.ndarray]:
 
 
 def text_array(data: bytes, lengths: np.ndarray, valid: np.ndarray | None = None) -> pa.Array | None:
-    """Texts that stand in UTF-8 one behind the other; None where one array cannot hold so many bytes."""
+    """Make an array of concatenated UTF-8 texts; None if one array cannot hold that many bytes."""
     offsets = np.zeros(len(lengths) + 1, np.int64)
     np.cumsum(lengths, out=offsets[1:])
     if offsets[-1] > MOST_TEXT:
@@ -231,7 +230,7 @@ def _dtype(kind: pa.DataType) -> np.dtype:
 
 
 _COMPLETE: dict[type, pa.DataType] = {int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
-"""Values of exactly this type need no look at each."""
+"""Types whose values need no check one by one."""
 
 _PLAIN: dict[pa.DataType, tuple[Any, Any]] = {
     **{k: (k.to_pandas_dtype(), index) for k in (pa.int8(), pa.int16(), pa.int32(), pa.int64())},

@@ -1,7 +1,8 @@
-"""Dicts whose keys vary from row to row: frequent keys are fields, the rest is JSON text in one more field.
+"""Dicts whose keys vary from row to row: frequent keys become fields, the rest is JSON text in one more
+field.
 
-Reading two of a hundred keys then reads two columns. A key stays in the rest where its values have no type in
-common with the field's, or where there are too many keys.
+Reading two of a hundred keys then reads only two columns. A key stays in the rest if its values have no type
+in common with the field's, or there are too many keys.
 """
 
 from __future__ import annotations
@@ -25,16 +26,16 @@ Refusals = tuple[type[Exception], ...]
 
 
 class ReservedKey(Exception):
-    """A document has a key that no document can have."""
+    """A document has a key with a reserved name."""
 
     def __init__(self) -> None:
         super().__init__(f"'{REST}' is where keys without a field of their own are kept")
 
 
 def as_documents(values: Sequence[Document | None], convert: Convert, refusals: Refusals) -> pa.Array:
-    """Dicts as a struct. A key whose values have no type in common is not a field; nor are the rarest of very
-    many. `convert` makes an array of the values of one key, or raises one of `refusals`. Raises
-    `ReservedKey`."""
+    """Convert dicts to a struct. Keys whose values have no type in common do not become fields, nor do the
+    rarest of very many. `convert` makes an array of the values of one key, or raises one of `refusals`.
+    Raises `ReservedKey`."""
     alike = columns_of_alike(values)
     keys = (key for value in values if value for key in value) if alike is None else iter(alike)
     counts = Counter(keys)
@@ -58,10 +59,10 @@ def as_documents(values: Sequence[Document | None], convert: Convert, refusals: 
 
 
 def columns_of_alike(rows: Sequence[Any]) -> dict[str, Sequence[Any]] | None:
-    """The values by key of dicts that all have the keys of the first, at half the cost; None of others.
+    """The values by key of dicts that all have the keys of the first, at half the cost; None for other dicts.
 
-    Few keys are asked for one after the other, which makes no tuple of each dict; many all at once, while the
-    dict is in the processor's cache.
+    A few keys are read one after another, which makes no tuple of each dict; many are read all at once,
+    while the dict is in the processor's cache.
     """
     if set(map(type, rows)) != {dict}:
         return None
@@ -78,8 +79,8 @@ def columns_of_alike(rows: Sequence[Any]) -> dict[str, Sequence[Any]] | None:
 
 
 def folded(values: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
-    """`values` with what the struct `kind` has no fields for moved into its rest; as they are where nothing
-    has to move, or something is not JSON."""
+    """Move the fields that the struct `kind` lacks into its rest; return `values` unchanged if nothing has to
+    move, or something cannot be JSON."""
     if not (is_.is_struct(values.type) and is_.is_struct(kind)) or REST not in kind.names:
         return values
     chunks = [_folded(chunk, kind) for chunk in values.chunks]
@@ -87,7 +88,7 @@ def folded(values: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
 
 
 def whole(value: Any) -> Any:
-    """A value read back, with the rest of each dict where it belongs; such dicts leave out what is null."""
+    """Restore a value read back: move the rest of each dict into the dict, which then leaves out nulls."""
     if isinstance(value, dict):
         fields = {key: whole(inner) for key, inner in value.items() if key != REST}
         if REST not in value:
@@ -100,7 +101,8 @@ def whole(value: Any) -> Any:
 
 
 def json_of(rest: Mapping[str, Any]) -> str | None:
-    """Raises `TypeError` for what JSON has no word for, and for what it would change; `ReservedKey`."""
+    """Convert the rest to JSON. Raises `TypeError` for values that JSON lacks or would change;
+    `ReservedKey`."""
     if not rest:
         return None
     text = json.dumps(rest, ensure_ascii=False, default=_refuse)
@@ -118,7 +120,7 @@ def _refuse(value: Any) -> None:
 
 
 def _read(text: Any) -> dict[str, Any] | None:
-    """The rest that this is the JSON of; None for what files of others hold under that name."""
+    """Parse the JSON of a rest; None for anything else that other files may store under that name."""
     try:
         value = {} if text is None else json.loads(text)
     except (TypeError, ValueError):

@@ -1,4 +1,5 @@
-"""Which values of two columns differ: null equals null, NaN equals NaN, nested values item by item."""
+"""Compares the values of two columns: null equals null, NaN equals NaN, nested values are compared by
+item."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ _LAYOUTS = (
 
 @dataclass(frozen=True, eq=False)
 class Lists:
-    """`items` of all lists end to end; a list that is null has length 0 and is not `valid`."""
+    """Lists as the concatenated `items` of all; a null list has length 0 and is not `valid`."""
 
     lengths: np.ndarray
     valid: np.ndarray
@@ -32,12 +33,12 @@ class Lists:
 
     @cached_property
     def starts(self) -> np.ndarray:
-        """Where each list begins among the items."""
+        """The index of each list's first item."""
         starts: np.ndarray = np.cumsum(self.lengths) - self.lengths
         return starts
 
     def places(self, rows: np.ndarray) -> np.ndarray:
-        """Where the items of these lists are, list after list."""
+        """The indices of the items of these lists, list after list."""
         return ranges(self.starts[rows], self.lengths[rows])
 
 
@@ -49,7 +50,7 @@ def ranges(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
 
 
 def is_list(kind: pa.DataType) -> bool:
-    """Lists of any layout, and maps, which are lists of entries."""
+    """Whether a type is a list of any layout, or a map, which is a list of entries."""
     return any(test(kind) for test in _LAYOUTS)
 
 
@@ -66,7 +67,8 @@ def lists_of(values: pa.Array) -> Lists:
 
 
 def _all_there(values: pa.ListArray | pa.LargeListArray) -> Lists:
-    """Several times as quick as Arrow's functions, which look at each list for a null."""
+    """Convert lists without nulls, several times as fast as Arrow's functions, which check each list for
+    null."""
     offsets = to_numpy(values.offsets)
     first, last = int(offsets[0]), int(offsets[-1])
     items = values.values.slice(first, last - first)
@@ -74,7 +76,7 @@ def _all_there(values: pa.ListArray | pa.LargeListArray) -> Lists:
 
 
 def as_array(lists: Lists) -> pa.Array:
-    """A `list` column, whatever layout the lists came from."""
+    """Make a `list` array, whatever layout the lists had."""
     offsets = np.concatenate([[0], np.cumsum(lists.lengths)]).astype(np.int32)
     bits = None if lists.valid.all() else pa.py_buffer(np.packbits(lists.valid, bitorder="little"))
     kind = pa.list_(lists.items.type)
@@ -95,7 +97,7 @@ def differs(a: pa.Array, b: pa.Array) -> np.ndarray:
 
 
 def _compared(a: pa.Array, b: pa.Array) -> np.ndarray:
-    """Like `differs`; what it says of nulls does not count."""
+    """Like `differs`, but its result for nulls is meaningless."""
     test = next((test for fits, test in _TESTS if fits(a.type)), _scalars)
     return test(a, b)
 
@@ -109,7 +111,7 @@ def _scalars(a: pa.Array, b: pa.Array) -> np.ndarray:
 
 
 def _floats(a: pa.Array, b: pa.Array) -> np.ndarray:
-    """NaN is one value, and -0.0 another than 0.0."""
+    """Compare floats: NaN equals NaN, and -0.0 differs from 0.0."""
     x, y = to_numpy(a), to_numpy(b)
     nan = np.isnan(x) & np.isnan(y)
     different: np.ndarray = ((x != y) | (np.signbit(x) != np.signbit(y))) & ~nan
@@ -133,7 +135,7 @@ def _structs(a: pa.Array, b: pa.Array) -> np.ndarray:
 
 
 def _lists(a: pa.Array, b: pa.Array) -> np.ndarray:
-    """Of lists equally long, the items are compared, all at once."""
+    """Compare lists: by length, then by all items of equally long lists at once."""
     ours, theirs = lists_of(a), lists_of(b)
     different: np.ndarray = ours.lengths != theirs.lengths
     rows = np.flatnonzero(~different & (ours.lengths > 0))

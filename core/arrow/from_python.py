@@ -1,4 +1,4 @@
-"""Python rows and values as Arrow arrays, each value as it was."""
+"""Converts Python rows and values to Arrow arrays, without changing any value."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ _ARROW_UNITS = {"s", "ms", "us", "ns"}
 _FINE = dict.fromkeys(("ps", "fs", "as"), "ns")
 _MOMENT_UNITS = {"Y": "D", "M": "D", "W": "D", "D": "D", "h": "s", "m": "s"} | _FINE
 _SPAN_UNITS = {"W": "s", "D": "s", "h": "s", "m": "s"} | _FINE
-"""What NumPy's units become, those of years and months without a length."""
+"""The Arrow units for NumPy's; durations in years and months have no fixed length."""
 _PANDAS_NULLS = {"NaTType", "NAType"}
 
 
 def column_array(name: str, values: Sequence[Any], first: int) -> pa.Array:
-    """The values of the column, which begin with row `first`. Raises `BadData`."""
+    """Convert the values of a column, which begin with row `first`. Raises `BadData`."""
     if isinstance(values, np.ndarray) and values.dtype in _NUMPY:
         return _from_numpy(values)
     if isinstance(values, (pa.Array, pa.ChunkedArray)):
@@ -75,13 +75,14 @@ def column_array(name: str, values: Sequence[Any], first: int) -> pa.Array:
 
 
 def _from_numpy(values: np.ndarray) -> pa.Array:
-    """A copy, with what is masked as null."""
+    """Copy NumPy values, with masked ones as null."""
     masked = np.ma.getmaskarray(values) if np.ma.isMaskedArray(values) else np.zeros(0, bool)
     return from_numpy(np.array(np.ma.getdata(values)), valid=~masked if masked.any() else None)
 
 
 def _converted(values: list[Any]) -> pa.Array:
-    """Values of one plain type the short way; `pa.array` looks at what is neither plain nor a collection."""
+    """Convert values: those of one plain type by a fast path; `pa.array` handles what is neither plain nor a
+    collection."""
     types = set(map(type, values))
     whole = complete(values, *types) if len(types) == 1 else None
     if whole is not None:
@@ -106,7 +107,7 @@ def _converted(values: list[Any]) -> pa.Array:
 
 
 def _lists(values: list[Any], nulls: bool) -> pa.Array:
-    """Lists as lists of their own lengths, whatever these add up to; None among them only with `nulls`."""
+    """Convert lists of any lengths; they contain None only with `nulls`."""
     there: list[Any] = [() if value is None else value for value in values] if nulls else values
     offsets = np.zeros(len(there) + 1, np.int64)
     np.cumsum(np.fromiter(map(len, there), np.int64, len(there)), out=offsets[1:])
@@ -117,7 +118,7 @@ def _lists(values: list[Any], nulls: bool) -> pa.Array:
 
 
 def _numpy_times(values: list[Any], kind: type) -> np.ndarray:
-    """In the finest of their units, where each stays what it is there."""
+    """Convert to the finest of their units; raise `OverflowError` if a time does not fit it."""
     times = np.array([kind("NaT") if value is None else value for value in values])
     units = {value.dtype for value in values if value is not None}
     same = len(units) == 1 or all(
@@ -130,7 +131,7 @@ def _numpy_times(values: list[Any], kind: type) -> np.ndarray:
 
 
 def _from_numpy_times(values: np.ndarray) -> pa.Array:
-    """Days, and what is counted in whole ones, are dates; hours and minutes are counted in seconds."""
+    """Convert NumPy times: days and coarser units become dates, hours and minutes become seconds."""
     unit, span = np.datetime_data(values.dtype)[0], values.dtype.kind == "m"
     if unit == "generic" and np.isnat(values).all():
         return pa.nulls(len(values))
@@ -151,7 +152,7 @@ def _kinds(values: list[Any]) -> set[type]:
 
 
 def _even(values: list[Any]) -> list[Any]:
-    """Values of kinds that belong together as values of one kind, where each stays what it is."""
+    """Convert values of related types to one type, if none changes."""
     kinds = _kinds(values)
     if kinds == {bool, int}:
         values, kinds = [None if v is None else int(v) for v in values], {int}
@@ -169,7 +170,7 @@ def _even(values: list[Any]) -> list[Any]:
 
 
 def _python_time(value: np.datetime64 | np.timedelta64) -> Any:
-    """What stands beside Python's own times is as coarse as these."""
+    """Convert a NumPy time that occurs beside Python's own, which have microseconds."""
     unit, count = np.datetime_data(value.dtype)
     if unit in ("ns", *_FINE):
         microseconds = value.astype(value.dtype.str.replace(f"[{'' if count == 1 else count}{unit}]", "[us]"))
@@ -183,8 +184,8 @@ def _python_time(value: np.datetime64 | np.timedelta64) -> Any:
 
 
 def _without_pandas_nulls(values: list[Any], kinds: set[type]) -> list[Any]:
-    """NaT and NA are nulls; they are known by name, as pandas is not imported for this. NumPy's NaT is one
-    beside values of other kinds."""
+    """Replace NaT and NA by None; they are recognised by name, because pandas is not imported for this.
+    NumPy's NaT is also null beside values of other types."""
     if len(kinds) > 1 and kinds & _NUMPY_TIMES:
         values = [None if type(v) in _NUMPY_TIMES and np.isnat(v) else v for v in values]
     if not {kind.__name__ for kind in kinds} & _PANDAS_NULLS:
@@ -203,7 +204,7 @@ def _decimal(value: int) -> Decimal:
 
 
 def _refusal(name: str, values: list[Any], first: int, error: Exception) -> BadData:
-    """Names the first row without which the rows before it would have done."""
+    """The error that names the first row that makes the conversion fail."""
     good, bad = 0, len(values)
     while good + 1 < bad:
         middle = (good + bad) // 2
@@ -224,7 +225,7 @@ def _refusal(name: str, values: list[Any], first: int, error: Exception) -> BadD
 
 
 def _why(value: Any, error: Exception) -> tuple[str, str]:
-    """The reason, and what to do: some values fit nowhere, others only do not fit those before them."""
+    """The reason and the fix: some values fit nowhere, others just do not fit those before them."""
     if isinstance(error, ReservedKey):
         return str(error), "Rename that key"
     if isinstance(value, Decimal) and not value.is_finite():
@@ -242,7 +243,7 @@ _UNNAMED = re.compile(r"__index_level_\d+__")
 
 
 def without_unnamed_index(block: RowBatch) -> RowBatch:
-    """The rows of what pandas made, without the numbers that filtered or sorted rows had before."""
+    """Drop unnamed index columns of pandas, which filtered or sorted rows keep."""
     if b"pandas" not in (block.schema.metadata or {}):
         return block
     names = [name for name in block.schema.names if not _UNNAMED.fullmatch(name)]
@@ -258,10 +259,11 @@ Row = Mapping[str, Any]
 
 
 def blocks(data: Any, noting: Callable[[], Collection[str]] | None = None) -> Iterator[RowBatch]:
-    """`data` in blocks, in order: rows, a dict of columns, a DataFrame, or anything of Arrow. `noting` names
-    the columns of which the blocks tell which rows leave them out that others have; only dicts do.
+    """Read `data` in blocks, in order: rows, a dict of columns, a DataFrame, or any Arrow data. `noting`
+    names columns for which the blocks mark the rows that leave them out while others have them; only dicts
+    can.
 
-    The caller's data is never modified. Raises `BadData` for what is none of these.
+    The caller's data is never modified. Raises `BadData` for anything else.
     """
     if noting is not None and _are_rows(data) and (names := noting()):
         rows = _NotedRows(data, names)
@@ -277,7 +279,8 @@ def _check(block: RowBatch) -> RowBatch:
 
 
 def _laid_out(block: RowBatch) -> RowBatch:
-    """In layouts that can be kept; dictionaries may hold a null, which Parquet does not take."""
+    """Convert to layouts that can be stored; dictionaries may contain a null, which Parquet does not
+    allow."""
     if all(map(_is_kept_as_it_is, block.schema.types)):
         return block
     table = block.table()
@@ -303,7 +306,8 @@ def _in_plain_layout(name: str, values: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def to_table(data: Any) -> pa.Table:
-    """All of `data` as one table: columns in order of first appearance, of the narrowest common type."""
+    """Read all of `data` as one table: columns in order of first appearance, each in the narrowest common
+    type."""
     return concat_batches(list(blocks(data)))
 
 
@@ -338,7 +342,7 @@ def _blocks(data: Any) -> Iterator[RowBatch]:
 
 
 def _are_rows(data: Any) -> bool:
-    """Whether data may be several dicts, of which some lack what others have."""
+    """Whether data may be several dicts, some of which lack keys of others."""
     if isinstance(data, list):
         return len(data) > 1
     columns = isinstance(data, (Mapping, str, bytes, pa.Table, pa.RecordBatch, pa.RecordBatchReader))
@@ -346,7 +350,7 @@ def _are_rows(data: Any) -> bool:
 
 
 class _NotedRows:
-    """Rows as they are taken, and which of them leave out which columns."""
+    """Iterates rows, and notes which of them leave out which columns."""
 
     def __init__(self, rows: Iterable[Row], names: Collection[str]) -> None:
         self._rows, self._names = rows, tuple(names)
@@ -360,7 +364,7 @@ class _NotedRows:
             yield row
 
     def noted(self, block: RowBatch) -> RowBatch:
-        """The block of the rows that come next."""
+        """Mark the rows of the next block that leave columns out."""
         left_out: dict[str, np.ndarray] = {}
         for name, lacking in zip(self._names, self._lacking, strict=True):
             lacks = np.array(lacking[: block.num_rows], bool)
@@ -412,7 +416,7 @@ def _refuse_other_than_columns(name: str, values: Any) -> None:
 
 
 def _a(value: Any) -> str:
-    """What it is, with its article."""
+    """The name of a value's type, with an article."""
     kind = type(value).__name__
     return f"{'an' if kind[0] in 'aeiouAEIO' else 'a'} {kind}"
 
@@ -495,9 +499,9 @@ def common_schema(schemas: Iterable[pa.Schema]) -> pa.Schema:
 
 
 def cast_to_schema(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """`table` with the columns of `schema`, in its order and types; null where it lacks one.
+    """Convert `table` to `schema`: its columns, in its order and types; null where one is missing.
 
-    Raises `BadData` where a value would not survive.
+    Raises `BadData` if a value would not survive.
     """
     if table.schema.equals(schema):
         return table
@@ -516,7 +520,7 @@ def _cast_column(table: pa.Table, field: pa.Field) -> pa.ChunkedArray:
 
 
 def repeatable(data: Any) -> Any:
-    """`data`, as a list if it is rows: they are gone through more than once."""
+    """Return `data` in a form that can be iterated more than once: rows as a list."""
     if isinstance(data, Mapping) and _is_one_row(data):
         return [data]
     columns = isinstance(data, (Mapping, str, bytes, pa.RecordBatch)) or hasattr(data, "__arrow_c_stream__")

@@ -1,4 +1,4 @@
-"""Rows on their way in, a batch at a time: integers packed as they come, and text that must be UTF-8."""
+"""Batches of incoming rows: integers are packed as they arrive, and text is checked to be UTF-8."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ ROWS_A_BLOCK = 100_000
 
 @dataclass(frozen=True, eq=False)
 class RowBatch:
-    """Some rows whose columns and types are known. `table` does what is left of converting them, in the
-    thread that asks for it. `checked`: its names are distinct, and its layouts can be kept. `integers`: the
-    row, where it is a single one of nothing else. `left_out` tells for some columns which rows lack them."""
+    """Some rows whose columns and types are known. `table` finishes their conversion, in the calling thread.
+    `checked`: the names are distinct, and the layouts can be stored. `integers`: the row, if it is a single
+    one of integers only. `left_out` marks, for some columns, the rows that lack them."""
 
     schema: pa.Schema
     num_rows: int
@@ -34,7 +34,7 @@ class RowBatch:
 
 
 class RepeatableBlocks(Iterator[RowBatch]):
-    """Blocks as they come, and all of them again."""
+    """An iterator of blocks that can start over."""
 
     def __init__(self, blocks: Iterator[RowBatch]) -> None:
         self._coming = blocks
@@ -45,7 +45,7 @@ class RepeatableBlocks(Iterator[RowBatch]):
         return self._batches[-1]
 
     def again(self) -> Iterator[RowBatch]:
-        """From the first one on."""
+        """Iterate from the first block on."""
         yield from tuple(self._batches)
         yield from self
 
@@ -59,13 +59,13 @@ def as_block(table: pa.Table) -> RowBatch:
 
 
 def without_columns(rows: int) -> pa.Table:
-    """So many rows of nothing: Arrow counts them, but most of what it makes tables from does not."""
+    """A table of rows without columns, which Arrow counts in this form, but not in most others."""
     return pa.Table.from_arrays([pa.nulls(rows)], names=[""]).select([])
 
 
 def in_blocks(table: pa.Table) -> Iterator[RowBatch]:
-    """A table in parts that are no larger than a row group; an empty one is one part. Arrow gives as many
-    rows of nothing as it is asked for."""
+    """Split a table into parts no larger than a row group; an empty table is one part. The limit is explicit
+    because slices of rows without columns may be longer than the table."""
     for start in range(0, max(1, table.num_rows), ROWS_A_BLOCK):
         yield as_block(table.slice(start, min(ROWS_A_BLOCK, table.num_rows - start)))
 
@@ -79,7 +79,7 @@ _INT64 = pa.int64()
 
 @dataclass(frozen=True, eq=False)
 class _Shape:
-    """What rows of the same keys have in common."""
+    """What rows with the same keys share."""
 
     pack: Callable[..., bytes]
     values: Callable[[Mapping[str, Any]], tuple[Any, ...]]
@@ -88,7 +88,7 @@ class _Shape:
 
 @dataclass(frozen=True, eq=False)
 class IntegerRow:
-    """One row; `packed` are its values in the order of the keys, eight bytes each."""
+    """One row of integers; `packed` has its values in the order of the keys, eight bytes each."""
 
     keys: tuple[str, ...]
     packed: bytes
@@ -99,11 +99,11 @@ class IntegerRow:
 
     @property
     def message(self) -> bytes:
-        """As an Arrow IPC record batch message without its schema, of as many arrays as there are keys."""
+        """The row as an Arrow IPC record batch message without its schema, with one array per key."""
         return _head(len(self.keys), 1) + self.packed
 
     def without(self, key: str) -> tuple[int, IntegerRow]:
-        """The key's value, and the row of the others."""
+        """Split into the value of a key, and the row of the other keys."""
         place, others = _apart(self.keys, key)
         start, stop = 8 * place, 8 * (place + 1)
         value = int.from_bytes(self.packed[start:stop], "little", signed=True)
@@ -111,7 +111,7 @@ class IntegerRow:
 
 
 class IntegerRows:
-    """Rows with the keys of the first one, each value an int64, until they are a block's worth."""
+    """Collects rows with the keys of the first one, all values int64, up to the size of a block."""
 
     def __init__(self, sample: Mapping[str, Any]) -> None:
         self._keys = tuple(sample)
@@ -121,9 +121,9 @@ class IntegerRows:
         self.rows = 0
 
     def add(self, rows: Sequence[Mapping[str, Any]]) -> bool:
-        """Take the rows; False, and nothing taken, where one has other keys or a value is no int64.
+        """Add the rows; return False, and add nothing, if one has other keys or a value is not an int64.
 
-        Kinds of dict that make up what they lack would answer for keys they do not have.
+        Subclasses of dict are refused, because some invent values for keys that they lack.
         """
         if set(map(type, rows)) != {dict} or set(map(len, rows)) != {len(self._keys)}:
             return False
@@ -134,7 +134,7 @@ class IntegerRows:
             return False
         self._make_room(len(rows))
         by_row = np.frombuffer(packed, "<i8").reshape(len(rows), len(self._keys))
-        # A thousand rows turn into columns while they are in the cache: six times faster than all at once
+        # Transposing a thousand rows while they are in the cache is six times faster than all at once
         self._columns[:, self.rows : self.rows + len(rows)] = by_row.T
         self.rows += len(rows)
         return True
@@ -144,7 +144,7 @@ class IntegerRows:
         return self.rows >= self._most
 
     def row_batch(self) -> RowBatch:
-        """The rows taken so far, which are given away with it."""
+        """Return the rows collected so far, and start over."""
         schema = self._shape.schema
         columns, self._columns = self._columns, np.empty((len(self._keys), 0), np.int64)
         rows, self.rows = self.rows, 0
@@ -152,7 +152,8 @@ class IntegerRows:
         return RowBatch(schema, rows, lambda: _table(columns, rows, schema), checked=True, integers=one)
 
     def _make_room(self, count: int) -> None:
-        """As large as the first rows need, then at once as large as it gets: few rows touch little memory."""
+        """Allocate what the first rows need, then at once the full size, so that few rows use little
+        memory."""
         room = self._columns.shape[1]
         if self.rows + count > room:
             size = max(self._most, self.rows + count) if room else count
@@ -176,7 +177,7 @@ def _shape(keys: tuple[str, ...]) -> _Shape:
 
 
 def integers_end_to_end(packed: Sequence[bytes], schema: pa.Schema) -> pa.Table | None:
-    """The rows of messages that are what `IntegerRow.message` gives; None where one is not."""
+    """Concatenate rows from messages made by `IntegerRow.message`; None if one is something else."""
     if not all(kind == _INT64 for kind in schema.types):
         return None
     head, values = _head(len(schema), 1), 8 * len(schema)
@@ -188,7 +189,8 @@ def integers_end_to_end(packed: Sequence[bytes], schema: pa.Schema) -> pa.Table 
 
 
 def _table(columns: np.ndarray, rows: int, schema: pa.Schema) -> pa.Table:
-    """Few rows are read as a message of Arrow's, all columns at once: each array made costs more."""
+    """Make a table; a few rows are read from an Arrow message, all columns at once, because each array costs
+    more."""
     count, room = columns.shape
     if rows == room <= FEW_ROWS:
         message = pa.py_buffer(_head(count, rows) + columns.tobytes())
@@ -202,7 +204,7 @@ def _table(columns: np.ndarray, rows: int, schema: pa.Schema) -> pa.Table:
 
 @lru_cache(maxsize=64)
 def _head(count: int, rows: int) -> bytes:
-    """What comes before the values in a message of so many columns of integers: they follow each other."""
+    """The bytes before the values in a message of `count` integer columns, whose values follow each other."""
     column = from_numpy(np.zeros(rows, np.int64))
     batch = pa.RecordBatch.from_arrays([column] * count, names=[str(place) for place in range(count)])
     message: bytes = batch.serialize().to_pybytes()
@@ -210,12 +212,12 @@ def _head(count: int, rows: int) -> bytes:
 
 
 def fits(sample: Mapping[str, Any]) -> bool:
-    """Whether packing is worth trying: two integers at least, and nothing else, under names that are text."""
+    """Whether packing is worth trying: at least two values, all integers, with text as keys."""
     return len(sample) > 1 and set(map(type, sample.values())) == {int} and set(map(type, sample)) == {str}
 
 
 def of_valid_text(block: RowBatch) -> RowBatch:
-    """The block; raises `BadData` for a column with text that is no UTF-8, or damaged otherwise."""
+    """Check a block; raise `BadData` for a column with text that is not UTF-8, or damaged otherwise."""
     for field, values in zip(block.schema, block.table().columns, strict=True):
         if _holds_text(field.type):
             try:

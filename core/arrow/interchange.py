@@ -1,4 +1,4 @@
-"""Rows as other libraries take them: Arrow's stream interface, and data frames of pandas and Polars."""
+"""Passes rows to other libraries: Arrow's stream interface, and data frames of pandas and Polars."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class ArrowStream:
-    """Rows that every library with Arrow's PyCapsule interface reads: `polars.DataFrame(rows)`,
+    """Rows that any library with Arrow's PyCapsule interface can read: `polars.DataFrame(rows)`,
     `pa.table(rows)`, `duckdb.sql("FROM rows")`."""
 
     @abstractmethod
@@ -27,10 +27,10 @@ class ArrowStream:
 
     @abstractmethod
     def __len__(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
 
     def __bool__(self) -> bool:
-        """True also without rows: `if table:` asks whether there is a table."""
+        """Always True, even without rows: `if table:` asks whether there is a table."""
         return True
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
@@ -40,14 +40,14 @@ class ArrowStream:
     def to_pandas(self) -> pd.DataFrame:
         """The rows as a DataFrame, in memory.
 
-        Whole numbers and booleans with nulls get the types of pandas that hold these (`Int64`, `boolean`), so
-        that none becomes a float. Where there is no null they are NumPy's.
+        Integers and booleans with nulls get pandas' nullable types (`Int64`, `boolean`), so that none
+        becomes a float. Without nulls they get NumPy's types.
         """
         return data_frame(self._stream().read_all())
 
     def to_polars(self) -> pl.DataFrame:
-        """The rows as a DataFrame of Polars, in memory. Raises `LamellaError` where Polars is not installed,
-        and `TypeConflict` for a type that it lacks."""
+        """The rows as a Polars DataFrame, in memory. Raises `LamellaError` if Polars is not installed, and
+        `TypeConflict` for a type that it lacks."""
         try:
             import polars as pl
         except ImportError as error:
@@ -73,7 +73,7 @@ class ArrowStream:
 
 
 def data_frame(table: pa.Table) -> pd.DataFrame:
-    """A DataFrame of pandas with the values of `table`, exactly: see `ArrowStream.to_pandas`."""
+    """A pandas DataFrame with exactly the values of `table`: see `ArrowStream.to_pandas`."""
     import pandas as pd
 
     nullable = {
@@ -89,7 +89,7 @@ def data_frame(table: pa.Table) -> pd.DataFrame:
 
 
 def sized_batches(reader: pa.RecordBatchReader, rows: Any, place: str) -> pa.RecordBatchReader:
-    """The same rows in batches of `rows`, the last one smaller. `place` says whose they are, for messages."""
+    """The same rows in batches of `rows`, the last one smaller. `place` names the rows in errors."""
     size = count_of(rows, f"{place}: batch_size", least=1)
     return pa.RecordBatchReader.from_batches(reader.schema, _sized(reader, size))
 

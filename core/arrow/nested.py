@@ -1,4 +1,5 @@
-"""Fields inside nested columns by their path, `address.city`, and nested values as Python's and as JSON."""
+"""Addresses fields inside nested columns by path, `address.city`, and converts nested values to Python and
+JSON."""
 
 from __future__ import annotations
 
@@ -39,7 +40,7 @@ class Place:
 
     @cached_property
     def outer_list(self) -> Place | None:
-        """The outermost list that it is an item of, or lies in an item of."""
+        """The outermost list that contains this place."""
         if not any(step.isdigit() for step in self.path):
             return None
         kind = self.whole
@@ -55,10 +56,10 @@ class Place:
 
 
 def place_of(name: str, types: Mapping[str, pa.DataType], items: bool = False) -> Place | None:
-    """Where `name` leads among columns of these types; None for nowhere. With `items` into lists, too.
+    """Resolve `name` among columns of these types; None if it leads nowhere. With `items`, also into lists.
 
-    A column whose own name holds dots comes before a path; names of fields may hold dots too. Raises
-    `BadData` where it leads to two fields of one struct.
+    A column whose own name contains dots takes precedence over a path; names of fields may contain dots too.
+    Raises `BadData` if it leads to two fields of one struct.
     """
     if not isinstance(name, str):
         return None
@@ -69,12 +70,12 @@ def place_of(name: str, types: Mapping[str, pa.DataType], items: bool = False) -
 
 
 def names_within(types: Mapping[str, pa.DataType]) -> list[str]:
-    """Every column and every field inside one, by name."""
+    """The names of all columns and all fields inside them."""
     return [place.name for column, kind in types.items() for place in _all(Place.of(column, kind))]
 
 
 def type_at(kind: pa.DataType, path: Iterable[str]) -> pa.DataType | None:
-    """The type of the field at `path` inside a value of this type; None where there is none."""
+    """The type of the field at `path` inside a value of this type; None if there is none."""
     for name in path:
         place = kind.get_field_index(name) if pa.types.is_struct(kind) else -1
         if place < 0:
@@ -84,12 +85,12 @@ def type_at(kind: pa.DataType, path: Iterable[str]) -> pa.DataType | None:
 
 
 def project(values: pa.ChunkedArray | pa.Array, path: tuple[str, ...]) -> pa.ChunkedArray | pa.Array:
-    """The field at `path`: null where anything it lies in is null."""
+    """Extract the field at `path`; null where any parent is null."""
     return pc.struct_field(values, list(path)) if path else values
 
 
 def is_list(kind: pa.DataType) -> bool:
-    """Of any layout; a map is none."""
+    """Whether a type is a list of any layout, but not a map."""
     return any(test(kind) for test in _LISTS)
 
 
@@ -101,7 +102,7 @@ _LISTS = (
     pa.types.is_large_list_view,
 )
 LONGEST_NUMBER = 9
-"""Digits of the number of an item."""
+"""The most digits in the number of an item."""
 
 
 def _inside(place: Place, name: str, items: bool) -> Place | None:
@@ -122,7 +123,7 @@ def _inside(place: Place, name: str, items: bool) -> Place | None:
 
 
 def refuse_twins(name: str, struct: pa.StructType, field: str) -> None:
-    """Raises `BadData` where the struct called `name` has two fields called `field`."""
+    """Raise `BadData` if the struct `name` has two fields with the name `field`."""
     if len(struct.get_all_field_indices(field)) > 1:
         raise BadData(
             f"Column '{name}' has two fields called '{field}'",
@@ -139,7 +140,8 @@ def _all(place: Place) -> Iterator[Place]:
 
 
 def json_text(value: Any) -> str:
-    """Bytes are hexadecimal digits, times ISO text with a space, NaN and infinities their names."""
+    """Convert a value to JSON: bytes as hexadecimal digits, times as ISO text with a space, NaN and
+    infinities as their names."""
     return json.dumps(_finite(value), default=_scalar_text, ensure_ascii=False)
 
 
@@ -163,8 +165,9 @@ _SHOWN_BYTES = 40
 
 
 def python_value(scalar: pa.Scalar) -> Any:
-    """A time that Python cannot hold is text in ISO form, "12013-01-31T00:00:00"; one too far away for that,
-    and a duration, is the number that is stored. Raises `BadData` for a text that is none."""
+    """Convert a scalar to Python. A time that Python cannot represent becomes ISO text,
+    "12013-01-31T00:00:00"; one too far away for that, and a duration, becomes the stored number. Raises
+    `BadData` for invalid text."""
     try:
         return scalar.as_py()
     except OverflowError:
@@ -174,7 +177,7 @@ def python_value(scalar: pa.Scalar) -> Any:
 
 
 def no_text(what: str, error: UnicodeDecodeError) -> BadData:
-    """Of what Arrow has read: it does not look at what texts are made of."""
+    """The error for invalid text that Arrow has read without checking it."""
     return BadData(
         f"{what} is not UTF-8, or is damaged",
         f"It begins with {error.object[:_SHOWN_BYTES]!r}",

@@ -1,4 +1,4 @@
-"""Positions and ids as ascending int64 arrays, and numbers put in a stable order."""
+"""Sets of positions and ids as ascending int64 arrays, and stable sorting of numbers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ EMPTY = np.empty(0, np.int64)
 
 
 def union(*sets: np.ndarray) -> np.ndarray:
-    """What is in any of the sets, each once."""
+    """The union of the sets."""
     filled = [one for one in sets if len(one)]
     if len(filled) < 2:
         return filled[0] if filled else EMPTY
@@ -22,8 +22,8 @@ def union(*sets: np.ndarray) -> np.ndarray:
 
 
 def distinct(values: np.ndarray) -> np.ndarray:
-    """Each of the values once, ascending. `np.unique` imports NumPy's masked arrays, which takes ten
-    milliseconds, and sorts what ascends already, which takes many times as long as to see that it does."""
+    """The distinct values, ascending. `np.unique` would import NumPy's masked arrays, which takes ten
+    milliseconds, and sort values that ascend already, which takes many times as long as checking for that."""
     ordered: np.ndarray = values if bool((values[1:] >= values[:-1]).all()) else np.sort(values)
     return ordered[np.append(True, ordered[1:] != ordered[:-1])] if len(ordered) else ordered
 
@@ -38,7 +38,7 @@ def among(values: np.ndarray, ascending: np.ndarray) -> np.ndarray:
 
 
 def without(ascending: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """What is in the first set and not in the second."""
+    """The difference of two sets: values of the first that are not in the second."""
     return ascending[~among(ascending, others)] if len(others) else ascending
 
 
@@ -49,7 +49,7 @@ RUNS_AT_ONCE = 1 << 12
 
 
 def comparable(numbers: np.ndarray) -> np.ndarray:
-    """Integers (uint64) that order as the numbers do, NaN as the greatest and zero without its sign."""
+    """Map numbers to integers (uint64) with the same order; NaN is the greatest, and zero has no sign."""
     if numbers.dtype.kind != "f":
         if numbers.dtype.kind == "u":
             return numbers.astype(np.uint64)
@@ -63,9 +63,9 @@ def comparable(numbers: np.ndarray) -> np.ndarray:
 
 
 def stable_order(keys: np.ndarray, check: Callable[[], object] = lambda: None) -> np.ndarray:
-    """The places (int64) of the keys (uint64) in ascending order, equal ones in the order they stand.
+    """The indices (int64) that sort the keys (uint64) ascending, equal ones in their present order.
 
-    `check` is called between pieces of the work; what it raises ends it.
+    `check` is called between steps of the work; an exception that it raises ends it.
     """
     if len(keys) < 2:
         return np.arange(len(keys))
@@ -85,16 +85,15 @@ def stable_order(keys: np.ndarray, check: Callable[[], object] = lambda: None) -
 
 
 def in_key_order(ids: np.ndarray, keys: np.ndarray, check: Callable[[], object] = lambda: None) -> np.ndarray:
-    """Ascending ids (int64) in the order of their keys (uint64), equal ones ascending still: `ids` at
-    `stable_order(keys)`. Where key and id fit into one number, nothing has to be looked up, which would take
-    as long as sorting."""
+    """Sort ascending ids (int64) by their keys (uint64), equal ones by id: `ids` at `stable_order(keys)`. If
+    key and id fit into one number, no lookup is needed, which would take as long as sorting."""
     if len(ids) < 2:
         return ids
     first, low = int(ids[0]), int(keys.min())
     id_bits = (int(ids[-1]) - first).bit_length()
     if id_bits + (int(keys.max()) - low).bit_length() > 64:
         places = stable_order(keys, check)
-        if int(ids[-1]) - first < len(ids):  # they count on: to add is quicker than to look up
+        if int(ids[-1]) - first < len(ids):  # consecutive ids: adding is faster than a lookup
             places += first
             return places
         places_by_id: np.ndarray = ids[places]
@@ -113,7 +112,7 @@ def in_key_order(ids: np.ndarray, keys: np.ndarray, check: Callable[[], object] 
 
 
 def _sort(numbers: np.ndarray, check: Callable[[], object]) -> None:
-    """In place. To halve them takes little more time, for it is what sorting them would begin with."""
+    """Sort in place. Partitioning first costs little more, because sorting would begin with it."""
     check()
     if len(numbers) <= SORTED_AT_ONCE:
         numbers.sort()
@@ -125,7 +124,8 @@ def _sort(numbers: np.ndarray, check: Callable[[], object]) -> None:
 
 
 def _packed(keys: np.ndarray, low: int, left_out: int, place_bits: int) -> np.ndarray:
-    """Each key without its lowest bits, and its place below: a block at a time, while it is at hand."""
+    """Pack each key, without its lowest bits, above its index: one block at a time, while it is in the
+    cache."""
     packed = np.empty_like(keys)
     for start in range(0, len(keys), BLOCK):
         block = packed[start : start + BLOCK]
@@ -137,7 +137,7 @@ def _packed(keys: np.ndarray, low: int, left_out: int, place_bits: int) -> np.nd
 
 
 def _equal_neighbours(packed: np.ndarray, place_bits: int) -> np.ndarray:
-    """Where a key is, once cut, equal to the next one."""
+    """The indices where a truncated key equals the next one."""
     equal = []
     for start in range(0, len(packed) - 1, BLOCK):
         cut = packed[start : start + BLOCK + 1] >> np.uint64(place_bits)
@@ -148,9 +148,9 @@ def _equal_neighbours(packed: np.ndarray, place_bits: int) -> np.ndarray:
 def _put_right(
     places: np.ndarray, equal: np.ndarray, cut: np.ndarray, keys: np.ndarray, check: Callable[[], object]
 ) -> None:
-    """Sort again, in place, each run of keys that are equal once cut and are not in order whole.
+    """Sort again, in place, each run of keys that are equal when truncated but not in order.
 
-    `cut` has what the keys at `equal` and those behind them are once cut.
+    `cut` has the truncated values of the keys at `equal` and those after them.
     """
     values = _wrong(places, equal, cut, keys, check)
     for start in range(0, len(values), RUNS_AT_ONCE):
@@ -169,7 +169,7 @@ def _put_right(
 def _wrong(
     places: np.ndarray, equal: np.ndarray, cut: np.ndarray, keys: np.ndarray, check: Callable[[], object]
 ) -> np.ndarray:
-    """What keys are, once cut, of which one is greater than the next: ascending, each once."""
+    """The distinct truncated values, ascending, of keys of which one is greater than the next."""
     differences = [np.empty(0, np.uint64)]
     for start in range(0, len(equal), BLOCK):
         check()
@@ -182,7 +182,7 @@ def _wrong(
 
 
 def _batches(lengths: np.ndarray) -> Iterator[slice]:
-    """Runs of these lengths, so many at a time that they have about `BLOCK` keys."""
+    """Group runs of these lengths into batches of about `BLOCK` keys."""
     ends = np.flatnonzero(np.diff(np.cumsum(lengths) // BLOCK)) + 1
     bounds = [0, *ends.tolist(), len(lengths)]
     return (slice(a, b) for a, b in pairwise(bounds) if a < b)

@@ -1,4 +1,4 @@
-"""Arrow types: which can be stored, their names and layouts, how they widen, and casts that lose nothing."""
+"""Arrow types: which can be stored, names and layouts, common types, and lossless casts."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class UnknownType(UnknownName):
 
 
 def type_named(name: TypeName) -> pa.DataType:
-    """Raises `UnknownType`, or `BadData` for what names no type at all."""
+    """Return the type with a name; raise `UnknownType`, or `BadData` for anything that cannot name a type."""
     if isinstance(name, pa.DataType):
         return name
     if isinstance(name, str):
@@ -57,7 +57,7 @@ def type_named(name: TypeName) -> pa.DataType:
 
 
 def type_of(value: Any) -> pa.DataType:
-    """The type that a column of such values has."""
+    """The type of a column that holds such values."""
     if type(value) in _PYTHON and not getattr(value, "tzinfo", None):
         return _PYTHON[type(value)]
     if isinstance(value, pa.Scalar):
@@ -81,7 +81,8 @@ def _by_name(name: str) -> pa.DataType:
 
 
 def _spelled(name: str) -> pa.DataType | None:
-    """Types with digits, a zone or a width, as Arrow prints them; raises `ValueError` for impossible ones."""
+    """Parse types with digits, a zone or a width, as Arrow prints them; raise `ValueError` for impossible
+    ones."""
     if match := _DECIMAL.fullmatch(name):
         precision, scale = int(match[2]), int(match[3] or 0)
         make = {"128": pa.decimal128, "256": pa.decimal256}
@@ -111,15 +112,15 @@ _ALIASES = [
 
 REST = "_rest"
 REST_FIELD = pa.field(REST, pa.string())
-"""The field of a struct that holds, as JSON, what has no field of its own; null where there is nothing."""
+"""The field of a struct that holds keys without a field of their own, as JSON; null if there are none."""
 
 _VIEWS = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
 
 
 @lru_cache(4096)
 def plain_layout(kind: pa.DataType, inside: bool = False) -> pa.DataType:
-    """`kind`, with values in place of run ends, views of lists, and nested dictionaries and views of text;
-    seconds are milliseconds, as Parquet has none."""
+    """The plain layout of a type: without run-end encoding, list views, and nested dictionaries and text
+    views; seconds become milliseconds, because Parquet has no seconds."""
     if is_.is_run_end_encoded(kind) or (is_.is_dictionary(kind) and (inside or not _is_word(kind))):
         return plain_layout(kind.value_type, inside)
     if is_.is_struct(kind):
@@ -138,7 +139,7 @@ def plain_layout(kind: pa.DataType, inside: bool = False) -> pa.DataType:
 
 
 def in_plain_layout(values: pa.ChunkedArray) -> pa.ChunkedArray:
-    """The same values in the plain layout of their type. Raises `pa.ArrowInvalid` for seconds far away."""
+    """Convert values to the plain layout of their type. Raises `pa.ArrowInvalid` for seconds too far away."""
     kind = plain_layout(values.type)
     if is_.is_dictionary(values.type) and _holds_null(values):
         return values.cast(values.type.value_type).dictionary_encode().cast(kind)
@@ -149,7 +150,7 @@ def in_plain_layout(values: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def with_fields(kind: pa.DataType) -> pa.DataType:
-    """`kind`, where structs without fields get one for the rest: Parquet has none without."""
+    """The type with a rest field in structs without fields, which Parquet cannot store."""
     if is_.is_struct(kind):
         return pa.struct([field.with_type(with_fields(field.type)) for field in kind] or [REST_FIELD])
     if is_.is_fixed_size_list(kind):
@@ -168,7 +169,7 @@ def _converted(values: pa.Array, kind: pa.DataType) -> pa.Array:
 
 
 def _from_view(values: pa.Array) -> pa.Array:
-    """A list for a view; Arrow's own cast breaks on nulls."""
+    """Convert a list view to a list; Arrow's own cast fails on nulls."""
     large = is_.is_large_list_view(values.type)
     lengths = to_numpy(pc.fill_null(pc.list_value_length(values), 0))
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64 if large else np.int32)
@@ -195,7 +196,7 @@ _AS_THEY_ARE = {
     pa.bool_(), pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.float32(), pa.float64(), pa.string(),
     pa.large_string(), pa.binary(), pa.date32(), pa.timestamp("ms"), pa.timestamp("us"), pa.null(),
 }  # fmt: skip
-"""Types that need no trial: the first one takes five milliseconds."""
+"""Types known to be storable, which saves a trial of five milliseconds."""
 _INTEGERS = (pa.int8(), pa.int16(), pa.int32(), pa.int64())
 
 
@@ -210,10 +211,10 @@ def type_from_bytes(stored: bytes) -> pa.DataType:
 
 @lru_cache(1024)
 def stored_type(kind: pa.DataType) -> pa.DataType:
-    """The type that a column gets for values of `kind`: the same but for a few layouts that Parquet, or the
-    way through the catalog, does not know, as the plain ones that hold the same values.
+    """The type of a column for values of `kind`: the same, except that a few layouts that Parquet or the
+    catalog do not support are replaced by plain ones that hold the same values.
 
-    Raises `BadData` for a type that cannot be kept.
+    Raises `BadData` for a type that cannot be stored.
     """
     kind = with_fields(plain_layout(kind))
     if kind in _AS_THEY_ARE:
@@ -234,7 +235,8 @@ _UNITS = ("s", "ms", "us", "ns")
 _DIGITS = {8: 3, 16: 5, 32: 10, 64: 20}
 LARGEST_PRECISION = 76
 MOST_FIELDS = 200
-"""Of a struct; what has no field is kept as JSON in the field for the rest (`core/documents.py`)."""
+"""The most fields of a struct; further keys are stored as JSON in the rest field
+(`core/arrow/documents.py`)."""
 
 
 @lru_cache(4096)
@@ -245,8 +247,8 @@ def common_type(a: pa.DataType, b: pa.DataType) -> pa.DataType | None:
 
 @lru_cache(4096)
 def wider_type(a: pa.DataType, b: pa.DataType) -> pa.DataType | None:
-    """The type for the values of both, which have to be looked at: integers among floats may be too large
-    for a double, times too far away for nanoseconds. None where there is no such type."""
+    """The type that may hold the values of both, which have to be checked: integers among floats may be too
+    large for a double, times too far away for nanoseconds. None if there is no such type."""
     return _meet(a, b, _hopeful)
 
 
@@ -336,7 +338,7 @@ def _floats(a: pa.DataType, b: pa.DataType) -> pa.DataType | None:
 
 
 def _decimals(a: pa.DataType, b: pa.DataType) -> pa.DataType | None:
-    """As many digits before and behind the point as either has."""
+    """The decimal type with as many digits before and after the decimal point as either has."""
     if not (is_.is_decimal(a) or is_.is_decimal(b)):
         return None
     digits = [_digits(t) for t in (a, b)]
@@ -374,7 +376,8 @@ def _is_odd_binary(kind: pa.DataType) -> bool:
 
 
 def _times(a: pa.DataType, b: pa.DataType) -> pa.DataType | None:
-    """Finer units, as long as no value can be too far away for them: nanoseconds reach 292 years."""
+    """The common type of times: the finer unit, unless values may be too far away for it; nanoseconds cover
+    292 years."""
     if is_.is_time(a) and is_.is_time(b):
         unit = _finer(a, b)
         return pa.time32(unit) if unit in ("s", "ms") else pa.time64(unit)
@@ -390,7 +393,7 @@ def _far_times(a: pa.DataType, b: pa.DataType) -> pa.DataType | None:
     if is_.is_date32(date) and is_.is_timestamp(other):
         return other if other.tz is None else None
     if is_.is_timestamp(a) and is_.is_timestamp(b) and (a.tz is None) == (b.tz is None):
-        return pa.timestamp(_finer(a, b), a.tz)  # moments stay the same in whichever zone they are told
+        return pa.timestamp(_finer(a, b), a.tz)  # a moment is the same in any zone
     return None
 
 
@@ -399,8 +402,8 @@ def _finer(a: pa.DataType, b: pa.DataType) -> str:
 
 
 def _numbers(a: pa.DataType, b: pa.DataType) -> pa.DataType | None:
-    """Bools among numbers are 0 and 1; integers among floats are doubles where they fit; what is too large
-    for int64 among negative numbers is decimal."""
+    """The common type of numbers: booleans count as 0 and 1; integers among floats become doubles if they
+    fit; uint64 among signed integers becomes decimal."""
     if is_.is_boolean(a) or is_.is_boolean(b):
         other = b if is_.is_boolean(a) else a
         return other if is_.is_integer(other) or is_.is_floating(other) else None
@@ -413,10 +416,10 @@ Values = TypeVar("Values", pa.Array, pa.ChunkedArray)
 
 
 def exact_cast(values: Values, kind: pa.DataType) -> Values | None:
-    """`values` as `kind` where every value survives, else None.
+    """Cast `values` to `kind` if every value survives, else return None.
 
-    A value survives when casting it back gives it again. Null stays null, NaN counts as equal to NaN. A time
-    neither gains nor loses its zone, and a number is never taken for a point in time.
+    A value survives if casting it back gives it again. Null stays null, NaN counts as equal to NaN. A time
+    neither gains nor loses its zone, and a number never becomes a point in time.
     """
     if values.type.equals(kind):
         return values
@@ -430,14 +433,16 @@ def exact_cast(values: Values, kind: pa.DataType) -> Values | None:
     try:
         array = _with_room(values, kind).cast(kind)
         source = _filled(values.type, kind)
-        back = array.cast(source, safe=not pa.types.is_floating(source))  # safe leaves large integers out
+        back = array.cast(
+            source, safe=not pa.types.is_floating(source)
+        )  # a safe cast would refuse large integers
         return array if _same(values.cast(source), back) else None
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError):
         return None
 
 
 def inexact(column: str, source: pa.DataType, kind: pa.DataType) -> BadData:
-    """The refusal of values that would change on their way from one type into another."""
+    """The error for values that would change in a conversion between types."""
     return BadData(
         f"column '{column}' holds {source} values that do not all fit {kind} exactly",
         "none is rounded or cut",
@@ -451,8 +456,8 @@ def _offer(source: pa.DataType, kind: pa.DataType) -> str:
 
 
 def _with_room(values: Values, kind: pa.DataType) -> Values:
-    """Integers on their way into decimals by way of those that hold them all: Arrow refuses to look whether
-    they fit fewer digits."""
+    """Cast integers to a large decimal first: Arrow otherwise refuses to check whether they fit fewer
+    digits."""
     if pa.types.is_integer(values.type) and pa.types.is_decimal(kind):
         return values.cast(pa.decimal256(20, 0))
     return values
@@ -463,7 +468,8 @@ def _decoded(values: Values) -> Values:
 
 
 def _filled(source: pa.DataType, kind: pa.DataType) -> pa.DataType:
-    """The type given, with that of `kind` where it has none: there is no casting back to null."""
+    """The source type, with null types replaced by those of `kind`, because nothing can be cast back to
+    null."""
     if pa.types.is_null(source):
         return kind
     if pa.types.is_list(source) and pa.types.is_list(kind):
@@ -494,7 +500,7 @@ def _is_number(kind: pa.DataType) -> bool:
 
 
 def _same(a: Values, b: Values) -> bool:
-    """Whether two of one type are equal, null to null and NaN to NaN."""
+    """Whether two arrays of one type are equal, where null equals null and NaN equals NaN."""
     if a.equals(b):
         return True
     if not a.is_null().equals(b.is_null()):
@@ -516,11 +522,11 @@ def _same_floats(a: Values, b: Values) -> bool:
 
 
 Test = Callable[[pa.DataType], bool]
-"""A question about a type: `pa.types.is_decimal`."""
+"""A test of a type, such as `pa.types.is_decimal`."""
 
 
 def holds(kind: pa.DataType, test: Test) -> bool:
-    """Whether the type, or one inside it at any depth, is such a one."""
+    """Whether the type, or one nested in it at any depth, passes the test."""
     return test(kind) or any(holds(part, test) for part in parts_of(kind))
 
 

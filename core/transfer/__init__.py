@@ -1,1 +1,1 @@
-"""Formats out, and made data: schema and batches, atomically written."""
+"""Writes rows to files of many formats, saves edits into files, and generates data; writes are atomic."""

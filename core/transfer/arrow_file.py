@@ -1,4 +1,4 @@
-"""Arrow's own format: a file with a footer, also called Feather, or a stream."""
+"""Writes Arrow's own format: a file with a footer, also called Feather, or a stream."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _batches(rows: Rows, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
 
 
 def _without_categories(schema: pa.Schema) -> pa.Schema:
-    """A file has one dictionary for all batches, or additions to it that few readers know (Polars 2 does
-    not), and rows that are streamed bring one after the other."""
+    """The schema without dictionaries: a file has one dictionary for all batches, or additions to it that few
+    readers support (Polars 2 does not), while rows that are streamed bring one after another."""
     fields = [f.with_type(f.type.value_type) if pa.types.is_dictionary(f.type) else f for f in schema]
     return pa.schema(fields, schema.metadata)

@@ -1,4 +1,4 @@
-"""Delimited text: a line for each row, in the dialect that its reader expects."""
+"""Writes delimited text: a line for each row, in the requested dialect."""
 
 from __future__ import annotations
 
@@ -36,9 +36,10 @@ ENCODINGS = {
 MARKS = {"utf-8-bom": b"\xef\xbb\xbf", "utf-16": b"\xff\xfe"}
 FORMULA_SIGNS = "=+-@\t\r"
 UNQUOTED = frozenset("0123456789+-./: aefilnrstuDHMPSTYW")
-"""What values that are not text are written with, but for a decimal comma."""
+"""The characters of values that are not text, apart from a decimal comma."""
 CELLS_AT_ONCE, LEAST_ROWS, MOST_ROWS = 500_000, 1_000, 50_000
-"""Made into text at once: each column of a piece costs some calls of Arrow, however few rows it has."""
+"""The size of a piece converted to text at once: each column of a piece costs some Arrow calls, however few
+rows it has."""
 _SPACE = ord(" ")
 TEXTS = frozenset(("text", "category", "binary", "list", "struct", "map"))
 
@@ -55,20 +56,20 @@ class Dialect:
 
     @classmethod
     def of(cls, values: Values) -> Dialect:
-        """Raises `BadData` for signs that no reader could tell apart."""
+        """Make a dialect from options; raise `BadData` for characters that no reader could tell apart."""
         delimiter, quote, decimal = (values[name] for name in ("delimiter", "quote", "decimal_sign"))
         for name, sign in (("delimiter", delimiter), ("quote", quote)):
             if len(sign) != 1 or sign in "\r\n" or sign.isalnum():
                 raise BadData(
                     f"export: {name} cannot be {sign!r}",
-                    fix="Give one character: no letter, digit or line end",
+                    fix="Give one character that is not a letter, digit or line end",
                 )
         if delimiter == quote:
             raise BadData(f"export: delimiter and quote are both {quote!r}", fix="Give two that differ")
         null = values["null"]
         if any(sign in null for sign in (delimiter, quote, "\n", "\r")):
             raise BadData(
-                f"export: null cannot be {null!r}", "It holds a delimiter, quote or line end", "Give a word"
+                f"export: null cannot be {null!r}", "It has a delimiter, quote or line end", "Give a word"
             )
         newline = NEWLINES[values["line_ends"]]
         style = TextStyle(decimal, values["dates"])
@@ -79,8 +80,8 @@ class Dialect:
         return self.delimiter.join(column[0].as_py() for column in columns) + self.newline
 
     def lines(self, batch: pa.RecordBatch) -> pa.Buffer:
-        """The lines of its rows. The end of each stands before the next, and one at the end is written by
-        itself, so that Arrow has laid out the whole text already."""
+        """The lines of a batch. Each line end comes before the next line, and the last one is written
+        separately, so that Arrow lays out the whole text."""
         columns = []
         for name, values in zip(batch.schema.names, batch.columns, strict=True):
             with naming_column(name):
@@ -109,8 +110,8 @@ class Dialect:
         return pc.if_else(needs, self._quoted(texts), texts)
 
     def _may_need_quotes(self, texts: pa.Array) -> bool:
-        """Looks at all the bytes at once: most columns hold none of the signs, no space at an end of a text,
-        and no text that would be read as null."""
+        """Whether any text may need quotes, by a look at all bytes at once: most columns have none of the
+        special characters, no space at either end of a text, and no text that reads as null."""
         if not len(texts):
             return False
         offsets, data = np.frombuffer(texts.buffers()[1], np.int32), texts.buffers()[2]

@@ -1,4 +1,4 @@
-"""Delta Lake tables: a new one, or a new version of one that is there, which appears whole or not at all."""
+"""Writes Delta Lake tables: a new one, or a new version of an existing one, as a whole or not at all."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from deltalake import DeltaTable, WriterProperties
 
 MODES = {"new": "error", "append": "append", "replace": "overwrite"}
-"""What `mode` is called by the library."""
+"""The library's names for `mode`."""
 MOST_DIGITS = 38
 CODECS = ("zstd", "snappy", "gzip", "none")
 WRITER_FEATURES = frozenset(
@@ -46,10 +46,10 @@ WRITER_FEATURES = frozenset(
         "v2Checkpoint", "vacuumProtocolCheck",
     )
 )  # fmt: skip
-"""What a table may ask of its writers while rows are only added, or all of them replaced."""
+"""The features that a table may require of writers that only add rows, or replace all of them."""
 NEWEST_WRITER = 7
 RULES = ("delta.invariants", "delta.generationExpression", "delta.identity.start")
-"""Keys of columns whose values a writer has to check, or to make."""
+"""Metadata keys of columns whose values a writer has to check or generate."""
 _SIGNED = {pa.uint8(): pa.int16(), pa.uint16(): pa.int32(), pa.uint32(): pa.int64()}
 
 
@@ -58,19 +58,19 @@ def adds_version(values: Values) -> bool:
 
 
 def refuse_table(path: Path, values: Values) -> None:
-    """Raise `FileProblem` where a new table would take the place of one that is there with its versions."""
+    """Raise `FileProblem` if a new table would replace an existing one with its versions."""
     if is_delta_table(path) and not adds_version(values):
         raise FileProblem(
             path,
-            "is a Delta table already",
-            "A new one in its place would lose its versions",
-            "Add a version to it, by the mode append or replace, or choose another name",
+            "is already a Delta table",
+            "Replacing it by a new one would lose its versions",
+            "Add a version with the mode append or replace, or choose another name",
         )
 
 
 def write_delta(path: Path, rows: Rows, values: Values, job: Job) -> None:
-    """At a path where nothing is, a new table; else a version is committed to the table there, and its
-    folder is as it was where that fails."""
+    """Write a new table, or commit a version to an existing one, whose folder stays as it was if that
+    fails."""
     library = deltalake()
     names = unique_names(rows.schema.names)
     called = dict(zip(rows.schema.names, names, strict=True))
@@ -109,7 +109,7 @@ def write_delta(path: Path, rows: Rows, values: Values, job: Job) -> None:
 
 
 def delta_type(kind: pa.DataType, column: str) -> pa.DataType:
-    """The type of Delta Lake for values of a type. Raises `TypeConflict` where there is none."""
+    """The type in Delta Lake for an Arrow type. Raises `TypeConflict` if there is none."""
     if isinstance(kind, pa.BaseExtensionType):
         return delta_type(kind.storage_type, column)
     if is_.is_dictionary(kind) or is_.is_run_end_encoded(kind):
@@ -160,7 +160,8 @@ def _as(values: pa.Array, kind: pa.DataType) -> pa.Array:
 
 
 class _Passing:
-    """Rows as the library takes them; the error that ended them is kept, as it makes text of it."""
+    """Rows in the library's form. An error in their source is kept, because the library turns it into
+    text."""
 
     def __init__(self, rows: Rows, names: Sequence[str], schema: pa.Schema) -> None:
         self.error: BaseException | None = None
@@ -199,7 +200,7 @@ class _Passing:
 def write_draft(
     folder: Path, rows: Rows, partition_by: Sequence[str], values: Values, job: Job
 ) -> list[DraftFile]:
-    """Rows as a table of their own at a path where nothing is, on the disk: its data files, for a commit."""
+    """Write rows as a separate table at a new path, durably; return its data files, for a commit."""
     names = unique_names(rows.schema.names)
     schema = pa.schema(
         [pa.field(name, delta_type(one.type, one.name)) for name, one in zip(names, rows.schema, strict=True)]
@@ -211,7 +212,7 @@ def write_draft(
 
 
 def _write_table(path: Path, rows: _Passing, partition_by: Sequence[str], values: Values, job: Job) -> None:
-    """A whole table at a path where nothing is."""
+    """Write a complete table at a new path."""
     with _reported(path, rows, job):
         deltalake().write_deltalake(
             path,
@@ -235,8 +236,8 @@ def _properties(values: Values) -> WriterProperties:
 
 
 def configuration_of(schema: pa.Schema) -> dict[str, str] | None:
-    """The columns that the log has extremes of: these ignore NaN, so readers that skip files by them would
-    lose rows. Columns that are floats, or hold some, get none."""
+    """The table's configuration: which columns have statistics in the log. Delta's extremes ignore NaN, so
+    readers that skip files by them would lose rows; columns that are or contain floats get none."""
     others = [field.name for field in schema if not holds(field.type, is_.is_floating)]
     if len(others) == len(schema):
         return None
@@ -245,8 +246,8 @@ def configuration_of(schema: pa.Schema) -> dict[str, str] | None:
 
 @contextmanager
 def staged(path: Path) -> Iterator[Path]:
-    """A folder for files that are not part of the table yet: by its name no reader takes it for one. For a
-    table elsewhere it is a temporary one."""
+    """Provide a folder for files that are not part of the table yet, whose name readers ignore. For a remote
+    table it is a temporary folder."""
     name = f"_staging-{uuid.uuid4().hex[:8]}"
     draft = Path(tempfile.gettempdir(), name) if isinstance(path, RemotePath) else path / name
     try:
@@ -261,7 +262,7 @@ def staged(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def _reported(path: Path, rows: _Passing | None, job: Job) -> Iterator[None]:
-    """What the library raises, as what a person can act on."""
+    """Turn errors of the library into ones that users can act on."""
     library = deltalake()
     try:
         yield
@@ -288,7 +289,7 @@ def _refuse_partitions(schema: pa.Schema, names: Sequence[str]) -> None:
     for name in names:
         if is_.is_nested(schema.field(name).type):
             raise TypeConflict(
-                f"column '{name}' of type {schema.field(name).type} cannot part a table",
+                f"column '{name}' of type {schema.field(name).type} cannot partition a table",
                 fix="Partition by text, numbers, dates or times",
             )
     if names and len(set(names)) == len(schema):
@@ -296,7 +297,7 @@ def _refuse_partitions(schema: pa.Schema, names: Sequence[str]) -> None:
 
 
 def _refuse_rules(path: Path, table: DeltaTable, mode: str) -> None:
-    """Raise `FileProblem` for what a table asks of its writers that is not done here."""
+    """Raise `FileProblem` if a table requires something of its writers that Lamella does not support."""
     protocol, configuration = table.protocol(), table.metadata().configuration
     odd = sorted(set(protocol.writer_features or ()) - WRITER_FEATURES)
     if protocol.min_writer_version > NEWEST_WRITER:
@@ -311,15 +312,15 @@ def _refuse_rules(path: Path, table: DeltaTable, mode: str) -> None:
     if odd:
         raise FileProblem(
             path,
-            f"asks its writers for what is not done here: {', '.join(dict.fromkeys(odd))}",
+            f"requires what Lamella cannot write: {', '.join(dict.fromkeys(odd))}",
             fix="Export to a new table, or write with the program that made it",
         )
     if mode == "replace" and configuration.get("delta.appendOnly") == "true":
-        raise FileProblem(path, "only lets rows be added", "Its property delta.appendOnly is set", "Append")
+        raise FileProblem(path, "only allows rows to be added", "delta.appendOnly is set", "Append")
 
 
 def _partitions_of(path: Path, table: DeltaTable, names: Sequence[str], schema: pa.Schema) -> list[str]:
-    """The columns that a table is partitioned by; raises `BadData` where others are wanted, or missing."""
+    """The columns that partition a table; raises `BadData` if others are requested, or one is missing."""
     own = list(table.metadata().partition_columns)
     if names and list(names) != own:
         raise BadData(
@@ -329,12 +330,12 @@ def _partitions_of(path: Path, table: DeltaTable, names: Sequence[str], schema: 
         )
     for name in own:
         if name not in schema.names:
-            raise BadData(f"{path} is partitioned by column '{name}', which is not among those exported")
+            raise BadData(f"{path} is partitioned by column '{name}', which is not exported")
     return own
 
 
 def _columns_of(path: Path, table: pa.Schema, rows: pa.Schema) -> pa.Schema:
-    """The columns of a table, for rows that are added to it. Raises `TypeConflict`."""
+    """Check that rows can be added to a table; return its columns. Raises `TypeConflict`."""
     for name in rows.names:
         if name not in table.names:
             raise TypeConflict(
@@ -344,11 +345,11 @@ def _columns_of(path: Path, table: pa.Schema, rows: pa.Schema) -> pa.Schema:
             )
     for field in table:
         if field.name not in rows.names:
-            raise TypeConflict(f"{path} has a column '{field.name}', which is not among those exported")
+            raise TypeConflict(f"{path} has a column '{field.name}', which is not exported")
         kind = rows.field(field.name).type
         if common_type(field.type, kind) != field.type:
             raise TypeConflict(
-                f"column '{field.name}' is {field.type} in {path}, but {kind} among those exported",
+                f"column '{field.name}' is {field.type} in {path}, but {kind} in the export",
                 fix="Cast the column first",
             )
     return table

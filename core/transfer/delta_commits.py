@@ -1,4 +1,5 @@
-"""Commits to Delta tables, here and elsewhere: the data files first, then a log file where none is."""
+"""Commits to local and remote Delta tables: writes the data files first, then a log file that must not exist
+yet."""
 
 from __future__ import annotations
 
@@ -30,9 +31,9 @@ if TYPE_CHECKING:
     from deltalake import DeltaTable
 
 MOST_TRIES = 20
-"""Of a commit whose number other writers take again and again."""
+"""Attempts at a commit whose number other writers keep taking."""
 CHECKPOINT_INTERVAL = 100
-"""Commits from one checkpoint of the log to the next, where the table does not say."""
+"""Commits between checkpoints of the log, if the table does not say."""
 
 
 class CommitTaken(FileProblem):
@@ -50,8 +51,8 @@ class CommitTaken(FileProblem):
 
 @dataclass(frozen=True)
 class DraftFile:
-    """A data file that is written and not part of the table yet. `name` is where it belongs, relative to the
-    table; `add` the action of the log that adds it."""
+    """A data file that is written but not part of the table yet. `name` is its path relative to the table;
+    `add` is the action of the log that adds it."""
 
     source: Path
     name: str
@@ -63,8 +64,8 @@ def log_file(root: Path, version: int) -> Path:
 
 
 def put_commit(root: Path, version: int, content: bytes, job: Job) -> None:
-    """Make a version of the table, whole or not at all. Raises `CommitTaken` where that version is there
-    already, and `FileProblem` where the server lets two writers replace each other's files."""
+    """Make a version of the table, as a whole or not at all. Raises `CommitTaken` if that version already
+    exists, and `FileProblem` if the server lets two writers replace each other's files."""
     path = log_file(root, version)
     try:
         if isinstance(path, RemotePath):
@@ -74,18 +75,18 @@ def put_commit(root: Path, version: int, content: bytes, job: Job) -> None:
     except (AlreadyThere, FileExistsError):
         if isinstance(path, RemotePath):
             files.forget(path.address)
-        if path.read_bytes() != content:  # else the answer to the same request was lost
+        if path.read_bytes() != content:  # otherwise only the response to this request was lost
             raise CommitTaken(root, version) from None
 
 
 def _create(path: Path, content: bytes) -> None:
-    """On the disk, where nothing is."""
+    """Create a file durably, unless one exists."""
     draft = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.part")
     try:
         draft.write_bytes(content)
         put_on_disk(draft)
         try:
-            os.link(draft, path)  # which never replaces a file, as a rename does
+            os.link(draft, path)  # unlike a rename, this never replaces a file
         except FileExistsError:
             raise
         except OSError:  # a file system without links
@@ -99,7 +100,7 @@ def _create(path: Path, content: bytes) -> None:
 
 
 def drafts_in(draft: Path) -> Iterator[DraftFile]:
-    """The files of a table that was written as a draft."""
+    """Yield the data files of a table that was written as a draft."""
     for commit in sorted((draft / DELTA_LOG).glob("*.json")):
         for line in commit.read_text("utf-8").splitlines():
             if "add" in (action := json.loads(line)):
@@ -109,8 +110,8 @@ def drafts_in(draft: Path) -> Iterator[DraftFile]:
 
 @contextmanager
 def put_data_files(root: Path, drafts: Sequence[DraftFile], job: Job) -> Iterator[None]:
-    """The data files lie in the table for the block, which commits them; they are removed again where it
-    raises, unless they are part of the table by then."""
+    """Put the data files into the table's folder for the block, which commits them. If it raises, they are
+    removed again, unless they are part of the table by then."""
     targets = [root.joinpath(*draft.name.split("/")) for draft in drafts]
     try:
         for draft, target in zip(drafts, targets, strict=True):
@@ -121,13 +122,13 @@ def put_data_files(root: Path, drafts: Sequence[DraftFile], job: Job) -> Iterato
                 draft.source.replace(target)
         yield
     except BaseException:
-        if not _are_committed(root, targets):  # what comes after a commit may fail, such as its checkpoint
+        if not _are_committed(root, targets):  # something after the commit may fail, such as its checkpoint
             _remove(targets)
         raise
 
 
 def _are_committed(root: Path, targets: Sequence[Path]) -> bool:
-    """Whether the table may have these files. They stay where that cannot be read."""
+    """Whether the table may contain these files; True if that cannot be read, so that they stay."""
     try:
         return bool(set(targets) & DeltaDataset(root).files)
     except LamellaError:
@@ -136,7 +137,7 @@ def _are_committed(root: Path, targets: Sequence[Path]) -> bool:
 
 def _remove(targets: Sequence[Path]) -> None:
     there = [target for target in targets if isinstance(target, RemotePath)]
-    with suppress(RemoteProblem):  # the first problem is the one to tell
+    with suppress(RemoteProblem):  # the first problem is the one to report
         answers([partial(servers.server(path.address).delete, path.address) for path in there], Job())
     for target in targets:
         if not isinstance(target, RemotePath):
@@ -146,9 +147,9 @@ def _remove(targets: Sequence[Path]) -> None:
 def commit_elsewhere(
     root: RemotePath, drafts: Sequence[DraftFile], table: DeltaTable, mode: str, schema: Any, job: Job
 ) -> None:
-    """Add the files to a table on a server, or put them in the place of its own. `table` is the version that
-    was looked at. What others commit meanwhile stays: rows are added behind theirs, as long as the table has
-    the same columns and rules; to replace rows that nobody looked at is refused."""
+    """Add the files to a table on a server, or replace its own. `table` is the version that was read.
+    Concurrent commits are kept: rows are added after theirs, as long as the table has the same columns and
+    rules; replacing rows that were not read is refused."""
     with put_data_files(root, drafts, job):
         for _ in range(MOST_TRIES):
             log = Log.of(root)
@@ -164,7 +165,7 @@ def commit_elsewhere(
                     continue
                 interval = table.metadata().configuration.get("delta.checkpointInterval")
                 if not (version + 1) % max(1, int(interval or CHECKPOINT_INTERVAL)):
-                    with suppress(RemoteProblem):  # the commit is good without it
+                    with suppress(RemoteProblem):  # the commit is valid without it
                         put_checkpoint(root, now, version + 1, job)
                 return
     raise CommitTaken(root, version + 1)
@@ -179,7 +180,7 @@ def _rules(table: DeltaTable) -> tuple[object, ...]:
 
 
 def actions_of(drafts: Sequence[DraftFile]) -> list[Any]:
-    """As the library takes them. It escapes their paths by itself."""
+    """The actions in the library's form; it escapes their paths itself."""
     add_action = deltalake().transaction.AddAction
     return [
         add_action(
@@ -195,12 +196,12 @@ def actions_of(drafts: Sequence[DraftFile]) -> list[Any]:
 
 
 def _folder(table: DeltaTable) -> Path:
-    """Of the copy of the log."""
+    """The folder with the copy of the log."""
     return Path(unquote(table.table_uri.removeprefix("file://")))
 
 
 def _commit(table: DeltaTable, drafts: Sequence[DraftFile], mode: str, schema: Any) -> bytes:
-    """What the next commit says: made by the library, in its copy of the log."""
+    """The content of the next commit, which the library writes in its copy of the log."""
     following = log_file(_folder(table), table.version() + 1)
     hooks = deltalake().PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
     table.create_write_transaction(
@@ -214,8 +215,8 @@ def _commit(table: DeltaTable, drafts: Sequence[DraftFile], mode: str, schema: A
 
 
 def put_checkpoint(root: Path, table: DeltaTable, version: int, job: Job) -> None:
-    """Of a log that many commits were added to, so that readers need not read each of them. `table` is the
-    table here, or the copy of its log that has this version."""
+    """Write a checkpoint, so that readers need not read each commit. `table` is the local table, or the copy
+    of its log that has this version."""
     deltalake().DeltaTable(_folder(table), version=version).create_checkpoint()
     if not isinstance(root, RemotePath):
         return

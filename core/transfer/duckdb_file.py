@@ -1,4 +1,4 @@
-"""A table of a DuckDB database, a new one or one that is there; no extension is loaded."""
+"""Writes a table to a new or existing DuckDB database, without loading extensions."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _write(
     )
     if connection.execute(exists, [table]).fetchone():
         raise FileProblem(
-            path, f"has a table '{visible(table)}' already", fix="Give the new one another name: table_name"
+            path, f"already has a table '{visible(table)}'", fix="Give the new one another name: table_name"
         )
     connection.execute("BEGIN")
     connection.register("lamella_rows", source.reader)
@@ -71,7 +71,8 @@ def _write(
 
 
 class _Passing:
-    """Rows as DuckDB takes them; the error that ended them is kept, as DuckDB makes text of it."""
+    """Rows in the form that DuckDB takes. An error in their source is kept, because DuckDB turns it into
+    text."""
 
     def __init__(self, rows: Rows) -> None:
         self.rows = rows
@@ -94,7 +95,7 @@ class _Passing:
 
 
 def _type(kind: pa.DataType) -> pa.DataType:
-    """What DuckDB stores it as; types that it has no place for are text."""
+    """The type that DuckDB stores; types that it lacks become text."""
     if is_.is_dictionary(kind) or is_.is_run_end_encoded(kind):
         return _type(kind.value_type)
     name = kind_of(kind)
@@ -122,11 +123,11 @@ def _refusal(path: Path, error: Exception, source: _Passing, job: Job) -> Except
         return source.error
     if job.cancelled:
         return Cancelled()
-    if "constraint violation" in str(error):  # of the transaction, when it commits
+    if "constraint violation" in str(error):  # by the transaction, when it commits
         return BadData(
-            "the primary key would hold a value twice, or none", str(error), "Choose other columns as the key"
+            "the primary key would have duplicates or nulls", str(error), "Choose other columns as the key"
         )
     why = str(error).splitlines()[0]
     no_room = os.strerror(errno.ENOSPC) in why
-    fix = MAKE_ROOM if no_room else "Check that it is a database nobody else has open"
+    fix = MAKE_ROOM if no_room else "Check that it is a database that nobody else has open"
     return FileProblem(path, "could not be written", why, fix)

@@ -1,4 +1,4 @@
-"""Excel workbooks, written by a library in Rust that keeps a few rows in memory at a time."""
+"""Writes Excel workbooks with a Rust library that keeps only a few rows in memory."""
 
 from __future__ import annotations
 
@@ -21,15 +21,16 @@ from lamella.core.transfer.writer import Rows, Values, kind_of, pieces, unique_n
 MOST_ROWS, MOST_COLUMNS = 1_048_576, 16_384
 LONGEST_TEXT = 32_767
 MOST_DIGITS = 15
-"""Of a number; Excel makes zeros of those behind."""
+"""The digits that Excel keeps of a number; it turns further ones into zeros."""
 ROWS_A_SHEET = MOST_ROWS - 1
 LONGEST_NAME = 31
 FIRST_DAY, LAST_DAY = -25_508, 2_932_896
-"""Since 1970: 1 March 1900, before which Excel counts a day that never was, and the end of 9999."""
+"""In days since 1970: 1 March 1900, before which Excel counts a day that never existed, and the end of
+9999."""
 DAYS_BEFORE = 25_569
-"""From Excel's day 0 to 1970."""
+"""The days from Excel's day 0 to 1970."""
 LAST_TIME = 86_399_999 / 86_400_000
-"""The last millisecond of a day: Excel rounds to them, and would make midnight of what is later."""
+"""The last millisecond of a day: Excel rounds to milliseconds, and would turn a later time into midnight."""
 NUMBER_FORMATS = {
     "date": "yyyy-mm-dd",
     "time": "hh:mm:ss",
@@ -42,7 +43,8 @@ AS_TEXT = frozenset(("text", "category", "binary", "interval", "list", "struct",
 
 
 def needs_total(values: Values) -> bool:
-    """The library wants to know how many sheets there are before it writes the first."""
+    """Whether the rows must be counted first: the library needs the number of sheets before it writes the
+    first."""
     return bool(values["too_many_rows"] == "split")
 
 
@@ -82,7 +84,7 @@ def write_excel(path: Path, rows: Rows, values: Values, job: Job) -> None:
 
 
 def _sheet(cells: Iterator[dict[str, Any]], first: dict[str, Any] | None) -> Iterator[dict[str, Any]]:
-    """The rows of the next sheet; `first` was taken already, to see whether there is one."""
+    """Yield the rows of the next sheet; `first` has already been read, to see whether there are any."""
     if first is not None:
         yield first
     yield from islice(cells, ROWS_A_SHEET - (first is not None))
@@ -102,7 +104,7 @@ def _refuse_size(rows: Rows, values: Values) -> None:
 
 
 def _refuse_more(cells: Iterator[dict[str, Any]], name: str) -> None:
-    """Where nobody knew how many rows there are."""
+    """Raise `BadData` if more rows follow than a sheet holds, in case their number was unknown."""
     if next(cells, None) is not None:
         raise _too_many(name, f"more than {ROWS_A_SHEET:,}")
 
@@ -111,12 +113,13 @@ def _too_many(name: str, count: str) -> BadData:
     return BadData(
         f"{name} has {count} rows",
         f"A sheet of Excel has {MOST_ROWS:,}, one of them for the header",
-        "Filter the rows, choose another format, or have them on several sheets: too_many_rows=split",
+        "Filter the rows, choose another format, or use several sheets: too_many_rows=split",
     )
 
 
 def _sheet_name(text: str) -> str:
-    """Excel takes no longer ones, none of these signs, no apostrophe at an end, and keeps one for itself."""
+    """A valid name for a sheet: not too long, without forbidden characters or apostrophes at the ends, and
+    not the reserved one."""
     plain = "".join("_" if sign in "[]:*?/\\" or sign < " " else sign for sign in text)
     name = plain[:LONGEST_NAME].strip("' ")
     return "Sheet1" if not name or name.casefold() == "history" else name
@@ -128,7 +131,7 @@ def _numbered(name: str, number: int) -> str:
 
 
 def _formats(make: Any, schema: pa.Schema, names: list[str]) -> dict[str, Any]:
-    """Text stays text when somebody edits it, also 007 and =1+1."""
+    """The number formats of columns. Text stays text when it is edited, even 007 and =1+1."""
     formats = {}
     for name, field in zip(names, schema, strict=True):
         kind = _shown_kind(field.type)
@@ -138,7 +141,7 @@ def _formats(make: Any, schema: pa.Schema, names: list[str]) -> dict[str, Any]:
 
 
 def _widths(schema: pa.Schema, names: list[str]) -> dict[str, float]:
-    """Room for the name beside the filter's arrow, and for what the column holds."""
+    """The column widths: enough for the name beside the filter arrow, and for the values."""
     return {
         name: float(min(40, max(len(name) + 4, WIDTHS.get(_shown_kind(field.type), 10))))
         for name, field in zip(names, schema, strict=True)
@@ -159,7 +162,7 @@ def _rows_of_cells(rows: Rows, names: list[str], cut: bool) -> Iterator[dict[str
 
 
 def _cells(values: pa.Array, name: str, cut: bool) -> list[Any]:
-    """As the library takes them: numbers, truths, text, None. Times are numbers of days."""
+    """The values in the library's form: numbers, booleans, text, None. Times are numbers of days."""
     if isinstance(values, pa.ExtensionArray):
         return _cells(values.storage, name, cut)
     kind = kind_of(values.type)
@@ -180,7 +183,7 @@ def _integers(values: pa.Array) -> list[Any]:
 
 
 def _floats(values: pa.Array) -> list[Any]:
-    """A workbook has no NaN and no infinity."""
+    """Floats; NaN and infinities, which a workbook lacks, become text."""
     numbers = values.cast(pa.float64())
     finite = pc.is_finite(numbers)
     if pc.all(finite, min_count=0).as_py():
@@ -201,7 +204,7 @@ def _number(value: Decimal) -> float | str:
 
 
 def _stored(values: pa.Array) -> np.ndarray:
-    """Whatever stands there in place of nulls."""
+    """The stored values, including the arbitrary ones behind nulls."""
     return to_numpy(
         pa.Array.from_buffers(values.type, len(values), [None, values.buffers()[1]], 0, values.offset)
     )
@@ -214,7 +217,7 @@ def _days(values: pa.Array) -> list[Any]:
 
 
 def _timestamps(values: pa.Array) -> list[Any]:
-    """Where there is a zone, as its clocks show them."""
+    """Timestamps as serial numbers, in local time if there is a zone."""
     local = pc.local_timestamp(values) if values.type.tz else values
     per_day = PER_SECOND[values.type.unit] * 86_400
     counts = _stored(local.cast(pa.int64()))
@@ -223,7 +226,7 @@ def _timestamps(values: pa.Array) -> list[Any]:
 
 
 def _serials(values: pa.Array, days: np.ndarray, numbers: np.ndarray) -> list[Any]:
-    """Text for days that Excel has none for."""
+    """Serial numbers; days that Excel lacks become text."""
     inside = (days >= FIRST_DAY) & (days <= LAST_DAY)
     serials: list[Any] = numbers.tolist()
     if values.null_count or not inside.all():
@@ -241,7 +244,7 @@ def _times(values: pa.Array) -> list[Any]:
 
 
 def _durations(values: pa.Array) -> list[Any]:
-    """Excel shows none below zero."""
+    """Durations as numbers of days; negative ones, which Excel cannot show, become text."""
     per_day = PER_SECOND[values.type.unit] * 86_400
     counts = zip(values.cast(pa.int64()).to_pylist(), texts_of(values).to_pylist(), strict=True)
     return [text if count is None or count < 0 else count / per_day for count, text in counts]
@@ -250,7 +253,7 @@ def _durations(values: pa.Array) -> list[Any]:
 def _short_texts(texts: pa.Array, name: str, cut: bool) -> list[Any]:
     lengths = pc.utf8_length(texts)
     longest = pc.max(lengths).as_py() or 0
-    # Excel counts UTF-16; beyond the first 65,536 characters each is two.
+    # Excel counts UTF-16 units; characters beyond U+FFFF take two.
     if longest * 2 <= LONGEST_TEXT:
         return list(texts.to_pylist())
     return [None if text is None else _fitting(text, name, cut) for text in texts.to_pylist()]
@@ -263,7 +266,7 @@ def _fitting(text: str, name: str, cut: bool) -> str:
         raise BadData(
             f"column '{visible(name)}' holds a text of {len(text):,} characters",
             f"A cell of Excel has at most {LONGEST_TEXT:,}",
-            "Leave the column out, choose another format, or have long text cut: long_text=cut",
+            "Leave the column out, choose another format, or cut long text: long_text=cut",
         )
     return text.encode("utf-16-le")[: 2 * LONGEST_TEXT].decode("utf-16-le", errors="ignore")
 

@@ -1,4 +1,4 @@
-"""Rows of a table, of a query or of what is shown as a file or a folder of files, whole or not at all."""
+"""Exports rows of a table, a query or a view to a file or a folder of files, as a whole or not at all."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ OF_OTHER_COLUMNS = (b"pandas", TYPES)
 
 @dataclass(frozen=True)
 class Export:
-    """What was written. Of a history `rows` are those of its newest version, `versions` is how many were
-    written, and `expired` how many the table no longer has."""
+    """What was written. For a history, `rows` are those of its newest version, `versions` is how many were
+    written, and `expired` is how many the table no longer has."""
 
     path: Path
     rows: int
@@ -69,8 +69,9 @@ class Export:
 
 @dataclass(frozen=True)
 class ExportOptions:
-    """`format` is said where the suffix does not; `values` are options of the format by name. All columns but
-    `_id` where none are named. `sort` as in `Dataset.read`: "-name" descends."""
+    """The options of an export. `format` is needed if the suffix does not tell; `values` are options of the
+    format by name. Without `columns`, all but `_id` are written. `sort` as in `Dataset.read`: "-name"
+    descends."""
 
     format: str | None = None
     columns: Sequence[str] | None = None
@@ -87,10 +88,7 @@ class ExportOptions:
 
 
 def options_of(options: Mapping[str, Any]) -> ExportOptions:
-    """Those of `ExportOptions`, and of formats.
-
-    Raises `UnknownOption`, and `BadData` or `BadFilter` for values that do not fit theirs.
-    """
+    """Make `ExportOptions` from named options, including those of formats."""
     known = [field.name for field in fields(ExportOptions) if field.name != "values"]
     of_formats = all_options()
     for name in options:
@@ -123,8 +121,9 @@ class Destination:
         values: Mapping[str, Any] | None = None,
         overwrite: bool = False,
     ) -> Destination:
-        """Raises `FileProblem` where something is there already, unless `overwrite`, and where it cannot be
-        written; `UnknownFormat`, `UnknownOption` and `BadData` for what else does not fit."""
+        """Check and make a destination. Raises `FileProblem` if the target exists, unless `overwrite`, or
+        cannot be written; `UnknownFormat`, `UnknownOption` and `BadData` for anything else that does not
+        fit."""
         elsewhere = RemotePath(path) if isinstance(path, RemotePath) or is_file_address(path) else None
         target = elsewhere or path_of(path, "the export")
         named = dict(values or {})
@@ -138,13 +137,14 @@ class Destination:
         return cls(target, kind, read)
 
     def write(self, rows: Rows, job: Job) -> Export:
-        """It appears when it is whole; what was there stays where that fails or is cancelled."""
+        """Write rows. The target appears when it is complete; an existing one stays if that fails or is
+        cancelled."""
         if self.values.get("history"):
             raise BadData(f"{rows.name}: rows of a query have no history", fix="Export the table itself")
         self.format.refuse(rows.schema)
         for name in self.values.get("partition_by", ()):
             if name not in rows.schema.names:
-                raise BadData(f"{rows.name}: column '{name}' is not among those exported", fix="Name it, too")
+                raise BadData(f"{rows.name}: column '{name}' is not exported", fix="Add it to the columns")
         count = _Count(rows, job)
         if self.format.adds(self.values) and self.path.exists():  # in a transaction of its own
             before = _sizes(self.path).keys() - {self.path}
@@ -160,7 +160,7 @@ class Destination:
 
 
 def _sizes(path: Path) -> dict[Path, int]:
-    """Of all files of a folder, or of the file itself, in bytes."""
+    """The sizes in bytes of all files in a folder, or of the file itself."""
     if isinstance(path, RemotePath):
         entries = (entry for page in pages(path.address, recursive=True) for entry in page)
         return {RemotePath(str(address)): status.size for address, status in entries if status is not None}
@@ -178,14 +178,14 @@ def _refuse_elsewhere(target: RemotePath, kind: Format, values: Values, overwrit
             raise FileProblem(
                 target,
                 "cannot be added to",
-                "Files elsewhere are written as a whole",
+                "Remote files can only be written as a whole",
                 "Leave add out, or export to this machine",
             )
     refuse_target(target, overwrite, kind.id == "delta" or bool(values.get("partition_by")))
 
 
 class History(Protocol):
-    """The versions of a dataset, each of which is written as one of the file's."""
+    """The versions of a dataset, which are written as versions of a file."""
 
     def publish(self, destination: Destination, include_ids: bool, job: Job) -> Export: ...
 
@@ -199,7 +199,7 @@ class WithHistory(Protocol):
 
 
 class _Count:
-    """Rows on their way, counted and reported."""
+    """Counts rows as they pass, and reports progress."""
 
     def __init__(self, rows: Rows, job: Job) -> None:
         self.done = 0
@@ -220,11 +220,11 @@ def export(
     job: Job | None = None,
     **named: Any,
 ) -> Export:
-    """Write rows of a table, of files in place or of a query to a file of the format that its suffix names.
+    """Write rows of a table, of files in place or of a query to a file, in the format that its suffix names.
 
-    Options are given as one object or by their names, those of the format too: `export(orders, "orders.csv",
-    where="n > 1", delimiter=";")`. The file appears when it is whole. Raises `FileProblem` where something is
-    there already, unless `overwrite`.
+    Options, including those of the format, are given as one object or by name: `export(orders, "orders.csv",
+    where="n > 1", delimiter=";")`. The file appears when it is complete. Raises `FileProblem` if something
+    exists there, unless `overwrite`.
     """
     options, work = options_of(named) if named else options or ExportOptions(), job or Job()
     if isinstance(rows, Query):
@@ -235,8 +235,8 @@ def export(
     if destination.values.get("history"):
         if options.columns is not None or options.where is not None or options.sort:
             raise BadData(
-                "export: history is of whole tables",
-                "A choice of rows or columns, or an order, would differ from version to version",
+                "export: a history needs whole tables",
+                "A selection of rows or columns, or an order, may not fit every version",
                 "Leave columns, where and sort out",
             )
         if not isinstance(rows, WithHistory):
@@ -289,8 +289,8 @@ def export_query(
     total: int | None = None,
     **values: Any,
 ) -> Export:
-    """Write the answer of a query as `export` does a dataset: streamed, all of its columns, in its order.
-    `values` are options of the format; `total` is how many rows there are, where that is known."""
+    """Write the answer of a query as `export` does a dataset: streamed, with all of its columns, in its
+    order. `values` are options of the format; `total` is the number of rows, if known."""
     options = ExportOptions(format, overwrite=overwrite, values=values)
     return _export_query(query, path, options, job or Job(), total)
 
@@ -305,7 +305,7 @@ def export_view(
     overwrite: bool = False,
     **values: Any,
 ) -> Export:
-    """Write the rows of a view, in its order, with these columns or else its own: what a grid shows."""
+    """Write the rows of a view, such as a grid shows, in its order, with these columns or else its own."""
     destination = Destination.of(path, format, values, overwrite)
     shown = project(view.snapshot, view.query.columns if columns is None else columns)
     schema = pa.schema([column.field for column in shown])
@@ -315,7 +315,7 @@ def export_view(
 
 @dataclass(frozen=True)
 class Preview:
-    """What a file begins with, where that is text, and about how large it gets; None where nobody knows."""
+    """The beginning of a file, if it is text, and about how large it will be; None if unknown."""
 
     text: str | None
     bytes: int | None
@@ -324,7 +324,7 @@ class Preview:
 def preview(
     known: Format, values: Mapping[str, Any], sample: pa.Table, total: int | None, name: str = "rows"
 ) -> Preview:
-    """By the first rows, written to a temporary file. Raises as an export does for what does not fit."""
+    """Make a preview from the first rows, by writing them to a temporary file. Raises as an export does."""
     read = known.values(values)
     known.refuse(sample.schema)
     with tempfile.TemporaryDirectory(prefix="lamella-preview-") as folder:
@@ -353,7 +353,8 @@ def _pages(view: View, names: list[str]) -> Iterator[pa.Table]:
 
 
 def format_for(target: Path, named: str | None = None, partitioned: bool = False) -> Format:
-    """Raises `UnknownFormat`, or `FileProblem` where neither a name nor the suffix says it."""
+    """Choose the format; raise `UnknownFormat`, or `FileProblem` if neither a name nor the suffix gives
+    one."""
     form = format_named(named) if named else format_of_suffix(target.suffix)
     if partitioned:
         if named and form is not None and not form.is_partitioned:
@@ -371,7 +372,9 @@ def format_for(target: Path, named: str | None = None, partitioned: bool = False
 
 def _refuse_target(target: Path, overwrite: bool, add: bool) -> None:
     if not target.parent.is_dir():
-        raise FileProblem(target, "cannot be written", f"There is no folder {target.parent}", "Make it first")
+        raise FileProblem(
+            target, "cannot be written", f"There is no folder {target.parent}", "Create it first"
+        )
     refuse_special(target)
     if add and (target.is_file() or is_delta_table(target)):
         return
@@ -383,12 +386,12 @@ def _refuse_target(target: Path, overwrite: bool, add: bool) -> None:
         )
     if target.is_dir() and not _is_export(target):
         raise FileProblem(
-            target, "is a folder that holds other things than an export", fix="Choose another name"
+            target, "is a folder that holds other files than an export", fix="Choose another name"
         )
 
 
 def _is_export(folder: Path) -> bool:
-    """Whether every file in it says that it was written into folders here."""
+    """Whether every file in the folder is marked as written by a partitioned export."""
     files = [p for p in folder.rglob("*") if not p.is_dir()]
     try:
         return all(p.is_file() and TYPES in (footer_of(p).metadata.metadata or {}) for p in files)
@@ -405,7 +408,8 @@ def _columns(snapshot: Snapshot, columns: Sequence[str] | None, include_ids: boo
 
 
 def _schema(dataset: Dataset, snapshot: Snapshot, names: Sequence[str]) -> pa.Schema:
-    """With what is noted about the data; but not of other columns, as by pandas or an earlier export."""
+    """The schema with the metadata of the data, except metadata about other columns, such as by pandas or an
+    earlier export."""
     noted = {k: v for k, v in (dataset.schema.metadata or {}).items() if k not in OF_OTHER_COLUMNS}
     known = {field.name: field.metadata for field in dataset.schema}
     fields = [pa.field(c.name, c.type, metadata=known.get(c.name)) for c in project(snapshot, names)]
@@ -415,7 +419,7 @@ def _schema(dataset: Dataset, snapshot: Snapshot, names: Sequence[str]) -> pa.Sc
 def _rows(
     snapshot: Snapshot, names: list[str], where: Filter | None, job: Job
 ) -> tuple[int, Iterator[pa.Table]]:
-    """How many there are, and all of them in order."""
+    """The number of rows, and all rows in order."""
     columns = project(snapshot, names)
     if where is None:
         return snapshot.num_rows, tables(snapshot, columns, Unreported(job))
@@ -426,9 +430,9 @@ def _rows(
 
 @contextmanager
 def published(target: Path) -> Iterator[Path]:
-    """A path beside `target` to write a file or a folder at; it takes the target's place at the block's end.
+    """Provide a path beside `target` for a file or folder, which replaces the target at the block's end.
 
-    An error leaves the target as it was. Raises `FileProblem` where it cannot be written.
+    An error leaves the target as it was. Raises `FileProblem` if it cannot be written.
     """
     draft = target.with_name(f".{target.name}.{uuid.uuid4().hex[:8]}.part")
     try:
@@ -438,7 +442,7 @@ def published(target: Path) -> Iterator[Path]:
             _replace(draft, target)
             sync_folder(target.parent)
         finally:
-            _remove(draft)  # a read-only disk refuses even to remove what is not there
+            _remove(draft)  # on a read-only disk, even removing a missing file fails
     except FileProblem as problem:
         if problem.path != draft:
             raise
@@ -448,7 +452,8 @@ def published(target: Path) -> Iterator[Path]:
 
 
 def refuse_special(target: Path) -> None:
-    """Raise `FileProblem` for what is neither a file nor a folder: it would be a file afterwards."""
+    """Raise `FileProblem` for a target that is neither a file nor a folder, because the export would replace
+    it by a file."""
     if target.exists() and not (target.is_file() or target.is_dir()):
         raise FileProblem(
             target, "is not a file", "It is a device, a pipe or a socket", "Choose another name"

@@ -1,4 +1,4 @@
-"""Edits of a file that was opened in place: cells, rows that go and rows that come, as plain data."""
+"""Edits of a file that was opened in place, as plain data: changed cells, deleted rows and new rows."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ NONE = np.empty(0, np.int64)
 
 @dataclass(frozen=True, eq=False)
 class FileEdits:
-    """What changes in a file: rows are numbered from 0 in its order.
+    """The edits of a file; rows are numbered from 0 in its order.
 
-    `cells` has, for each column, ascending numbers of rows and the values that they get; `deleted` ascending
-    numbers; `rows` come behind the last, with null in the columns that they lack.
+    `cells` has, for each column, ascending row numbers and the new values; `deleted` has ascending row
+    numbers; `rows` are appended, with null in columns that they lack.
     """
 
     cells: Mapping[str, tuple[np.ndarray, pa.Array]] = field(default_factory=dict)
@@ -46,7 +46,7 @@ class FileEdits:
         return np.unique(np.concatenate([self.deleted, *(rows for rows, _ in self.cells.values())]))
 
     def applied(self, rows: pa.Table, first: int) -> pa.Table:
-        """Rows of the file from number `first` on, as they are after the edits, without the deleted ones."""
+        """Apply the edits to rows of the file from number `first` on, and drop the deleted ones."""
         stop, columns = first + rows.num_rows, []
         for name in rows.column_names:
             numbers, new = self.cells.get(name, (NONE, None))
@@ -65,7 +65,7 @@ class FileEdits:
 
 
 def filled(rows: pa.Table, snapshot: Snapshot) -> pa.Table:
-    """All columns of the file, null where the rows lack them."""
+    """Complete the rows to all columns of the file, with null in those that they lack."""
     known = set(rows.column_names)
     columns = [
         rows.column(c.name) if c.name in known else pa.nulls(rows.num_rows, c.type) for c in snapshot.columns
@@ -79,8 +79,8 @@ def file_edits(
     rows: pa.Table | Sequence[Mapping[str, Any]] | None = None,
     delete: Sequence[int] | np.ndarray | None = None,
 ) -> FileEdits:
-    """Edits as `save_edits` takes them, checked against the rows. Of a cell that is given twice, the last
-    counts."""
+    """Make edits from the arguments of `save_edits`, checked against the rows. If a cell is given twice, the
+    last one wins."""
     parts = _of_rows(snapshot, cells) if isinstance(cells, Mapping) else _of_tables(snapshot, cells)
     merged = {name: _merged(pieces) for name, pieces in parts.items()}
     deleted = np.unique(_numbers(snapshot, NONE if delete is None else delete))
@@ -89,7 +89,7 @@ def file_edits(
         both = numbers[np.isin(numbers, deleted)]
         if len(both):
             what = f"{snapshot.name}: row {both[0]} is both changed and deleted"
-            raise BadData(what, fix="Do one of the two")
+            raise BadData(what, fix="Do only one of the two")
     _refuse_unknown(snapshot, deleted)
     return FileEdits(merged, deleted, _new_rows(snapshot, rows))
 
@@ -167,7 +167,7 @@ def _refuse_type(snapshot: Snapshot, field: pa.Field) -> None:
         raise UnknownColumn(field.name, snapshot.name, [c.name for c in snapshot.columns])
     if own.type != field.type:
         raise TypeConflict(
-            f"{snapshot.name}: column '{field.name}' holds {own.type}, and is given {field.type}",
+            f"{snapshot.name}: column '{field.name}' holds {own.type}, but {field.type} was given",
             fix="Read the file again: its columns may have changed",
         )
 
@@ -196,7 +196,7 @@ def _unknown(snapshot: Snapshot, row: int) -> UnknownRow:
 
 
 def differing(snapshot: Snapshot, edits: FileEdits) -> FileEdits:
-    """Without the cells that hold their new value already: what is written for it stays."""
+    """The edits without cells whose value does not change, so that their bytes stay as they are."""
     cells = {}
     for name, (numbers, new) in edits.cells.items():
         old = in_one(take_rows(snapshot, numbers, [snapshot.column(name)]).column(0))

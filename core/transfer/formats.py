@@ -1,4 +1,4 @@
-"""ONE table of the formats that rows are exported to: their options, and what each of them loses."""
+"""The one table of export formats: their options, and what each of them loses."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ class UnknownFormat(UnknownName):
 
 @dataclass(frozen=True)
 class Format:
-    """`losses` says of kinds of types (`KINDS`) what does not come back, `always` of every export. `refused`
-    are kinds that it has no place for at all. `is_text`: its first lines can be shown as they are.
-    `needs_total`: whether the rows have to be counted first. `adds`: whether these options add to what is
-    there; `refuse_target` raises `FileProblem` for what only this format knows to be in the way."""
+    """An export format. `losses` says for kinds of types (`KINDS`) what does not survive, `always` for every
+    export. `refused` are kinds that it cannot store. `is_text`: its first lines can be shown as they are.
+    `needs_total`: whether the rows have to be counted first. `adds`: whether these options add to an existing
+    file; `refuse_target` raises `FileProblem` for obstacles that only this format knows."""
 
     id: str
     label: str
@@ -51,11 +51,12 @@ class Format:
 
     @property
     def is_partitioned(self) -> bool:
-        """Whether it can be written into folders by the values of some columns."""
+        """Whether the export can be partitioned into folders by the values of some columns."""
         return any(option.name == "partition_by" for option in self.options)
 
     def values(self, named: Mapping[str, Any]) -> Values:
-        """All of its options. Raises `UnknownOption`, and `BadData` for a value that does not fit."""
+        """Complete and parse the options. Raises `UnknownOption`, and `BadData` for a value that does not
+        fit."""
         known = {option.name: option for option in self.options}
         for name in named:
             if name not in known:
@@ -66,7 +67,7 @@ class Format:
         }
 
     def refuse(self, schema: pa.Schema) -> None:
-        """Raise `TypeConflict` where it has no place for a column of this type."""
+        """Raise `TypeConflict` if the format cannot store a column of this type."""
         for column in schema:
             odd = next((kind for kind in _kinds_within(column.type) if kind in self.refused), None)
             if odd is not None:
@@ -77,7 +78,7 @@ class Format:
                 )
 
     def losses_of(self, schema: pa.Schema) -> list[tuple[list[str], str]]:
-        """What does not come back of columns of these types, with their names."""
+        """What is lost of columns with these types, with the names of the columns."""
         columns: dict[str, list[str]] = {}
         for column in schema:
             for kind in kinds_of(column.type):
@@ -88,7 +89,7 @@ class Format:
 
 
 def _kinds_within(kind: pa.DataType) -> Iterator[str]:
-    """Of a type and of all that it is made of."""
+    """Yield the kinds of a type and of all types inside it."""
     yield kind_of(kind)
     if pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
         yield from _kinds_within(kind.value_type)
@@ -467,7 +468,7 @@ FORMATS = (
 
 
 def format_named(name: str) -> Format:
-    """By its id. Raises `UnknownFormat`."""
+    """Return the format with this id; raise `UnknownFormat`."""
     by_id = {known.id: known for known in FORMATS}
     if name not in by_id:
         raise UnknownFormat(name, "Export", by_id)
@@ -479,7 +480,7 @@ def format_of_suffix(suffix: str) -> Format | None:
 
 
 def all_options() -> dict[str, Sequence[tuple[Format, Option]]]:
-    """The options of all formats by name, with the formats that have each."""
+    """All options by name, with the formats that have each."""
     options: dict[str, list[tuple[Format, Option]]] = {}
     for known in FORMATS:
         for option in known.options:

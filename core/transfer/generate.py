@@ -1,4 +1,4 @@
-"""Made data: the same rows for the same seed, on any machine; more rows begin with the fewer."""
+"""Generates data: the same rows for the same seed on any machine, and fewer rows are a prefix of more."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ MIXED = pa.schema(
 
 
 def group_of(start: int, rows: int) -> pa.Table:
-    """Rows `start` … `start + rows` of the made data; `start` is a multiple of a row group's rows."""
+    """Rows `start` … `start + rows` of the generated data; `start` is a multiple of a row group's rows."""
     make = np.random.default_rng([SEED, start // GROUP_ROWS])
     columns = [column.slice(0, rows) for column in _columns(make, start)]
     return pa.Table.from_arrays(columns, schema=MIXED)
@@ -106,7 +106,7 @@ def _columns(make: np.random.Generator, start: int) -> list[pa.Array]:
 
 
 def _some(make: np.random.Generator, gaps: float) -> npt.NDArray[np.bool_]:
-    """Which rows have a value, when the share of `gaps` has none."""
+    """Which rows have a value, if a fraction `gaps` has none."""
     return make.random(GROUP_ROWS) >= gaps
 
 
@@ -144,9 +144,9 @@ KINDS = {"mixed": (MIXED, group_of)}
 
 
 def make(kind: str, rows: int, path: str | Path, job: Job | None = None) -> Path:
-    """Write a Parquet file of `rows` made rows, a row group at a time; memory stays flat.
+    """Write a Parquet file of `rows` generated rows, one row group at a time, in constant memory.
 
-    The file appears when it is whole. Raises `FileProblem` where it cannot be written, `Cancelled`.
+    The file appears when it is complete. Raises `FileProblem` if it cannot be written, `Cancelled`.
     """
     if kind not in KINDS:
         raise UnknownName(kind, "Made data", KINDS)
@@ -155,19 +155,19 @@ def make(kind: str, rows: int, path: str | Path, job: Job | None = None) -> Path
     _refuse_target(target)
     with published(target) as draft, pq.ParquetWriter(draft, schema, **_options(schema)) as writer:
         for start in range(0, rows, GROUP_ROWS):
-            job.report(start, rows, f"{start:,} of {rows:,} rows made")
+            job.report(start, rows, f"{start:,} of {rows:,} rows generated")
             writer.write_table(group(start, min(GROUP_ROWS, rows - start)))
-        job.report(rows, rows, f"{rows:,} rows made")
+        job.report(rows, rows, f"{rows:,} rows generated")
     return target
 
 
 def _refuse_target(target: Path) -> None:
-    """Only Parquet is written, and only what was Parquet is replaced."""
+    """Raise `FileProblem` unless the target is new, or a Parquet file to replace."""
     refuse_special(target)
     if target.suffix.casefold() not in SUFFIXES:
         raise FileProblem(target, "is not named like a Parquet file", fix=f"End the name with {SUFFIXES[0]}")
     if target.is_dir() or (target.exists() and not is_parquet(look_into(target))):
-        raise FileProblem(target, "is there already and no Parquet file", fix="Choose another name")
+        raise FileProblem(target, "already exists, and is not a Parquet file", fix="Choose another name")
 
 
 def _options(schema: pa.Schema) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""JSON: an object a line, or one array of them."""
+"""Writes JSON: one object per line, or one array of objects."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ def write_array(path: Path, rows: Rows, values: Values, job: Job) -> None:
 def _objects(
     schema: pa.Schema, before: str, after: str, nulls: bool
 ) -> Callable[[pa.RecordBatch], pa.Buffer]:
-    """Makes the objects of a batch. Without `nulls`, cells that hold nothing are left out."""
+    """Return a function that makes the objects of a batch. Without `nulls`, keys of cells without a value are
+    left out."""
     keys = [json.dumps(name, ensure_ascii=False) + ": " for name in schema.names]
 
     def make(batch: pa.RecordBatch) -> pa.Buffer:

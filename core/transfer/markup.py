@@ -1,4 +1,4 @@
-"""Tables in documents: Markdown, and HTML that can be pasted."""
+"""Writes tables for documents: Markdown, and HTML to paste."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _IN_MARKDOWN = str.maketrans(
         "\t": " ",
     }
 )
-"""What would be markup; also as HTML, which Markdown lets through."""
+"""Characters that would be markup, including HTML, which Markdown passes through."""
 _IN_HTML = str.maketrans(
     {
         **{chr(code): "\ufffd" for code in range(0x20) if chr(code) not in "\t\n"},
@@ -35,7 +35,7 @@ _IN_HTML = str.maketrans(
         "\n": "<br>",
     }
 )
-"""Control characters have no place in HTML."""
+"""Characters that would be markup, and control characters, which HTML does not allow."""
 PAGE = """<!DOCTYPE html>
 <html>
 <head>

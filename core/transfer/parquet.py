@@ -1,4 +1,4 @@
-"""Parquet: one file, or a folder of files for each value of some columns."""
+"""Writes Parquet: one file, or a folder of files partitioned by the values of some columns."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from lamella.core.transfer.writer import Rows, Values
 
 CODECS = ("zstd", "snappy", "gzip", "brotli", "lz4", "none")
 SAMPLE_ROWS, SAME_VALUES = 20_000, 4
-"""A dictionary pays where each value stands so often."""
+"""A dictionary is worthwhile if each value occurs at least this often."""
 MOST_FOLDERS = 10_000
 MOST_HELD_ROWS = 500_000
 MOST_OPEN_FILES = 100
@@ -43,7 +43,7 @@ def write_parquet(path: Path, rows: Rows, values: Values, job: Job) -> None:
 
 
 class ParquetFile:
-    """Row groups of equal size, whatever pieces the rows come in."""
+    """Writes row groups of equal size, whatever pieces the rows arrive in."""
 
     def __init__(self, path: Path, schema: pa.Schema, values: Values) -> None:
         floats = [f.name for f in schema if pa.types.is_floating(f.type)]
@@ -88,8 +88,9 @@ class ParquetFile:
 
 
 def _repeating(rows: pa.Table) -> list[str] | bool:
-    """The columns that a dictionary makes smaller, by the first rows. Others take half the time without one.
-    Items of nested columns go by names of their own, so with such columns all get one."""
+    """The columns that a dictionary makes smaller, judged by the first rows; others are written in half the
+    time without one. Leaves of nested columns have names of their own, so if there are such columns, all get
+    one."""
     if any(pa.types.is_nested(field.type) for field in rows.schema):
         return True
     first = rows.slice(0, SAMPLE_ROWS)
@@ -108,7 +109,8 @@ def _distinct(values: pa.ChunkedArray) -> int:
 
 
 class PartitionedFolder:
-    """`key=value/part-0.parquet`. A partition has more parts where too many files would be open at once."""
+    """Writes `key=value/part-0.parquet`. A partition has several parts if too many files would be open at
+    once."""
 
     def __init__(self, path: Path, schema: pa.Schema, values: Values) -> None:
         by = values["partition_by"]
@@ -147,7 +149,7 @@ class PartitionedFolder:
             self._open.popitem()[1].close()
 
     def _folders(self, rows: pa.Table) -> Iterator[tuple[str, np.ndarray]]:
-        """Each folder that some of the rows belong in, and their places."""
+        """Yield each folder that some of the rows belong to, and the indices of these rows."""
         codes, names = np.zeros(len(rows), np.int64), [""]
         for column in self._by:
             encoded = rows.column(column).combine_chunks().dictionary_encode()
@@ -181,19 +183,19 @@ class PartitionedFolder:
     def _too_many(self) -> BadData:
         return BadData(
             f"partitioning by {', '.join(self._by)} would make more than {MOST_FOLDERS:,} folders",
-            fix="Partition by columns of fewer values",
+            fix="Partition by columns with fewer values",
         )
 
 
 def _values(column: str, values: pa.Array) -> list[Any]:
-    """For the names of folders."""
+    """The values for the names of folders."""
     try:
         items: list[Any] = values.to_pylist()
     except UnicodeDecodeError as error:
         raise no_text(f"Text of column '{column}'", error) from error
     except OverflowError as error:
         raise BadData(
-            f"column '{column}' holds times that cannot name folders",
+            f"column '{column}' holds times that cannot be names of folders",
             f"They are not between the years 1 and 9999: {error}",
             "Leave these rows out, or partition by another column",
         ) from error
@@ -205,6 +207,6 @@ def _refuse_type(field: pa.Field) -> None:
     texts = pa.types.is_string(plain) or pa.types.is_large_string(plain) or pa.types.is_decimal(plain)
     if not (texts or pa.types.is_primitive(plain)) or pa.types.is_duration(plain):
         raise TypeConflict(
-            f"column '{field.name}' of type {field.type} cannot name folders",
+            f"column '{field.name}' of type {field.type} cannot be used for names of folders",
             fix="Partition by text, numbers, dates or times",
         )

@@ -1,4 +1,4 @@
-"""A Parquet file written anew with edits, row group by row group, with the settings that it had."""
+"""Rewrites a Parquet file with edits, row group by row group, with its original settings."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ UNKNOWN_CODECS = frozenset(("LZO",))
 def rewrite_parquet(
     path: Path, snapshot: Snapshot, edits: FileEdits, draft: Path, job: Job
 ) -> tuple[str, ...]:
-    """Write the file with its edits to another path; what could not be kept is said. Raises `FileProblem`
-    where the file cannot hold an edit, or would get another schema."""
+    """Write the file with its edits to another path; return remarks about what could not be kept. Raises
+    `FileProblem` if the file cannot hold an edit, or its schema would change."""
     rewrite = Rewrite(path, snapshot, edits, job)
     rewrite.refuse_changed()
     try:
@@ -74,11 +74,12 @@ class Rewrite:
         self._refuse_other_schema(draft)
 
     def _row_groups(self, file: pq.ParquetFile) -> Generator[pa.Table, None, None]:
-        """As they were, with the new rows behind: in the last one, as far as the others are as large."""
+        """Yield the row groups as they were, followed by the new rows: in the last group, up to the size of
+        the others."""
         starts, new = self.footer.row_group_starts.tolist(), self._new_rows(file.schema_arrow)
         sizes = np.diff(starts)
         largest = int(sizes.max(initial=0)) or max(1, new.num_rows)
-        groups = in_order(file.read_row_group, range(len(sizes)), workers=1)  # the next while one is written
+        groups = in_order(file.read_row_group, range(len(sizes)), workers=1)  # reads one ahead
         with closing(groups):
             for number, (start, group) in enumerate(zip(starts[:-1], groups, strict=True)):
                 self._job.report(start, starts[-1], f"{start:,} of {starts[-1]:,} rows written")
@@ -124,7 +125,7 @@ class Rewrite:
         return pa.Table.from_arrays(columns, schema=schema)
 
     def _stored(self, values: pa.Array, field: pa.Field) -> pa.Array:
-        """In the type that the file has, which may be another than the one that is shown."""
+        """Convert values to the type in the file, which may differ from the one shown."""
         if values.null_count and not field.nullable:
             raise FileProblem(
                 self._path,
@@ -156,7 +157,7 @@ class Rewrite:
         raise FileProblem(
             self._path,
             f"would get another schema: {', '.join(map(repr, others[:3])) or 'of its groups'}",
-            "What wrote it stores these types in a way that is not written here",
+            "The program that wrote it stores these types in a way that Lamella cannot write",
             COPY,
         )
 
@@ -170,14 +171,14 @@ def _replaced(values: pa.ChunkedArray, places: np.ndarray, new: pa.Array) -> pa.
 
 
 class Settings:
-    """How a file was written, as far as its footer says."""
+    """The settings with which a file was written, as far as its footer tells."""
 
     def __init__(self, footer: Footer) -> None:
         self._footer, self._metadata = footer, footer.metadata
 
     @cached_property
     def _chunks(self) -> list[Any]:
-        """Of the columns in the first row group, leaf by leaf."""
+        """The column chunks of the first row group, by leaf."""
         if not self._metadata.num_row_groups:
             return []
         group = self._metadata.row_group(0)
@@ -186,7 +187,7 @@ class Settings:
     @property
     def remarks(self) -> tuple[str, ...]:
         lost = [c.path_in_schema for c in self._chunks if c.compression in UNKNOWN_CODECS]
-        return (f"{', '.join(lost)}: LZO is not written here, so zstd took its place",) if lost else ()
+        return (f"{', '.join(lost)}: LZO cannot be written, so zstd replaces it",) if lost else ()
 
     @property
     def options(self) -> dict[str, Any]:
@@ -220,13 +221,14 @@ class Settings:
         }
 
     def more_metadata(self, schema: pa.Schema) -> dict[bytes, bytes]:
-        """Of the file, beside what pyarrow writes of the schema. A checksum of what was there is left out."""
+        """The file's metadata, in addition to what pyarrow writes for the schema, without a checksum of the
+        old content."""
         known = (schema.metadata or {}) if ARROW_SCHEMA in (self._metadata.metadata or {}) else {}
         every = self._metadata.metadata or {}
         return {key: value for key, value in every.items() if key not in {ARROW_SCHEMA, BODY, *known}}
 
     def sorting_columns(self, edits: FileEdits, names: dict[str, str]) -> list[Any] | None:
-        """By which the row groups say that they are sorted, unless edits may have changed that."""
+        """The declared sort order of the row groups, unless edits may have changed it."""
         groups = self._metadata.num_row_groups
         sorting = self._metadata.row_group(0).sorting_columns if groups else ()
         if edits.num_new or not sorting:

@@ -1,4 +1,4 @@
-"""Edits of a file that was opened in place, saved back into it whole or not at all."""
+"""Saves edits back into a file that was opened in place, as a whole or not at all."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from lamella.core.validation import path_of
 
 @dataclass(frozen=True)
 class SavedEdits:
-    """What was written. `remarks` are sentences about what people should know of it."""
+    """What was written. `remarks` are sentences that users should read."""
 
     path: Path
     cells: int
@@ -53,17 +53,16 @@ def save_edits(
     delete: Sequence[int] | np.ndarray | None = None,
     job: Job | None = None,
 ) -> SavedEdits:
-    """Change cells of a file that was opened in place, delete rows and add others behind the last.
+    """Change cells of a file that was opened in place, delete rows and append others.
 
-    Rows are numbered from 0 in the order of the file. `cells` are given by row and column, or as Arrow tables
-    as `Table.edit` takes them, with the numbers of rows in `_id`. The file is written anew beside itself and
-    takes its place when it is whole: rows that are not edited stay as they are written. `dataset` is what the
-    file was; open it again to see what it is now.
+    Rows are numbered from 0 in the order of the file. `cells` are given by row and column, or as Arrow
+    tables as in `Table.edit`, with row numbers in `_id`. The new file is written beside the old one and
+    replaces it when it is complete; rows that are not edited stay as they were. `dataset` shows the file as
+    it was; open it again to see the changes.
 
-        trips = open_dataset("trips.csv")
-        save_edits(trips, {3: {"fare": 12.5, "note": None}}, delete=[7])
+    trips = open_dataset("trips.csv") save_edits(trips, {3: {"fare": 12.5, "note": None}}, delete=[7])
 
-    Raises `FileProblem` where the file cannot be written, cannot hold a change, or changed since it was
+    Raises `FileProblem` if the file cannot be written, cannot hold a change, or has changed since it was
     opened; `UnknownColumn`, `UnknownRow`, `TypeConflict` and `BadData`. The file stays as it was then.
     """
     own = job or Job()
@@ -97,14 +96,14 @@ def _other_links(path: Path) -> list[str]:
     count = path.stat().st_nlink - 1
     if count < 1:
         return []
-    names = "Another name of the file, a hard link, leads" if count == 1 else f"{count} hard links lead"
-    return [f"{names} to what it held before"]
+    names = "Another hard link of the file leads" if count == 1 else f"{count} other hard links lead"
+    return [f"{names} to its old content"]
 
 
 @contextmanager
 def _replacement(path: Path) -> Iterator[Path]:
-    """A path to write the new file at. It takes the place of the old one, or of what a symbolic link leads
-    to, with its owner, permissions and extended attributes."""
+    """Provide a path for the new file. It replaces the old one, or the target of a symbolic link, and keeps
+    its owner, permissions and extended attributes."""
     real = Path(os.path.realpath(path))
     with published(real) as draft:
         yield draft
@@ -130,7 +129,7 @@ def _keep_rights(real: Path, draft: Path) -> None:
 def export_edited(
     dataset: Dataset, edits: FileEdits, path: str | Path, job: Job | None = None, **options: Any
 ) -> Export:
-    """Write the rows as they are with edits to another file, as `export` does."""
+    """Write the rows with edits applied to another file, as `export` does."""
     own = job or Job()
     overwrite, kind = bool(options.pop("overwrite", False)), options.pop("format", None)
     destination = Destination.of(path_of(path, "the copy"), kind, options, overwrite)

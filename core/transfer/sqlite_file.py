@@ -1,4 +1,4 @@
-"""A table of a SQLite database, a new one or one that is there, by Python's own sqlite3."""
+"""Writes a table to a new or existing SQLite database, with Python's own sqlite3."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from lamella.core.transfer.text_columns import floats_of, naming_column, texts_o
 from lamella.core.transfer.writer import MAKE_ROOM, Rows, Values, columns_among, kind_of, pieces, unique_names
 
 ROWS_A_STATEMENT = 10
-"""One statement for several rows takes two thirds of the time that one for each takes."""
+"""Rows inserted by one statement: this takes two thirds of the time of one statement per row."""
 MOST_COLUMNS = 2000
 MOST_PARAMETERS = 32_766
 MOST_DIGITS = 15
-"""Of a decimal number that a double keeps."""
+"""The digits of a decimal number that a double keeps."""
 LOCK_SECONDS = 5.0
-"""How long it waits for somebody else who is writing to the database."""
+"""How long to wait for another program that is writing to the database."""
 _TYPES = {
     "boolean": "BOOLEAN",
     "integer": "INTEGER",
     "int64": "INTEGER",
-    "uint64": "",  # any affinity would make floats of those beyond 64 bits with a sign
+    "uint64": "",  # any affinity would turn numbers beyond signed 64 bits into floats
     "float": "REAL",
     "binary": "BLOB",
     "date": "DATE",
@@ -74,7 +74,7 @@ def write_sqlite(path: Path, rows: Rows, values: Values, job: Job) -> None:
 def _connection(path: Path, is_new: bool) -> Iterator[sqlite3.Connection]:
     connection = sqlite3.connect(path, LOCK_SECONDS, isolation_level=None)
     try:
-        if is_new:  # nobody sees it before it is whole and synced
+        if is_new:  # nobody sees it before it is complete and synced
             for pragma in ("locking_mode=EXCLUSIVE", "journal_mode=MEMORY", "synchronous=OFF"):
                 connection.execute(f"PRAGMA {pragma}")
         yield connection
@@ -88,13 +88,13 @@ def _as_lamella_error(path: Path, job: Job) -> Iterator[None]:
         yield
     except sqlite3.IntegrityError as error:
         raise BadData(
-            "the primary key would hold a value twice, or none", str(error), "Choose other columns as the key"
+            "the primary key would have duplicates or nulls", str(error), "Choose other columns as the key"
         ) from error
     except sqlite3.Error as error:
         if job.cancelled:
             raise Cancelled from error
         no_room = getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL
-        fix = MAKE_ROOM if no_room else "Check that it is a database nobody else is writing to"
+        fix = MAKE_ROOM if no_room else "Check that it is a database that nobody else is writing to"
         raise FileProblem(path, "could not be written", str(error), fix) from error
 
 
@@ -106,14 +106,14 @@ def _refuse_taken(connection: sqlite3.Connection, path: Path, table: str) -> Non
         )
     if connection.execute(exists, [table]).fetchone():
         raise FileProblem(
-            path, f"has a table '{visible(table)}' already", fix="Give the new one another name: table_name"
+            path, f"already has a table '{visible(table)}'", fix="Give the new one another name: table_name"
         )
 
 
 def _definition(table: str, names: list[str], schema: pa.Schema, key: list[str]) -> str:
     for name in (*names, table):
         if "\0" in name:
-            raise BadData(f"SQLite has no name '{visible(name)}'", "It holds a NUL character", "Rename it")
+            raise BadData(f"SQLite cannot use the name '{visible(name)}'", "It has a NUL", "Rename it")
     columns = [f"{quoted(n)} {_declared_type(f.type)}".rstrip() for n, f in zip(names, schema, strict=True)]
     if key:
         columns.append(f"PRIMARY KEY ({', '.join(map(quoted, key))})")
@@ -149,7 +149,7 @@ def _insert(connection: sqlite3.Connection, table: str, rows: Rows) -> None:
 
 
 def cells_of(values: pa.Array) -> list[Any]:
-    """As sqlite3 takes them: integers, floats, text, bytes and None."""
+    """The values in sqlite3's form: integers, floats, text, bytes and None."""
     if isinstance(values, pa.ExtensionArray):
         return cells_of(values.storage)
     kind = kind_of(values.type)
@@ -167,6 +167,6 @@ def cells_of(values: pa.Array) -> list[Any]:
 
 
 def _numbers(values: pa.Array) -> list[Any]:
-    """NumPy is three times as fast where nothing is null."""
+    """Numbers as a list; without nulls by way of NumPy, which is three times as fast."""
     numbers: list[Any] = values.to_pylist() if values.null_count else to_numpy(values).tolist()
     return numbers

@@ -1,4 +1,4 @@
-"""Columns as text and as JSON, made by Arrow's kernels; what they do not know is made value by value."""
+"""Converts columns to text and JSON with Arrow's kernels, and value by value where these do not suffice."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ DATE_FORMATS = {
 NOT_FINITE = frozenset(("nan", "inf", "-inf"))
 PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _ESCAPED = '["\\\\\x00-\x1f]'
-"""Characters that JSON has escapes for."""
+"""Characters that JSON escapes."""
 
 
 @dataclass(frozen=True)
 class TextStyle:
-    """How values are written as text; what JSON and ISO 8601 agree on unless something else is said."""
+    """How values are written as text; the default is what JSON and ISO 8601 agree on."""
 
     decimal_sign: str = "."
     dates: str = "iso"
@@ -49,12 +49,12 @@ PLAIN = TextStyle()
 
 @lru_cache(1024)
 def scalar_text(text: str) -> pa.Scalar:
-    """pyarrow imports pandas to make one of Python's own text."""
+    """A text scalar, made without `pa.scalar`, which imports pandas."""
     return from_values([text], pa.string())[0]
 
 
 def joined(*parts: pa.Array | str, between: str = "") -> pa.Array:
-    """The texts of each row, one behind the other; null where one of them is."""
+    """Concatenate the texts of each row; null if one of them is."""
     columns = (scalar_text(part) if isinstance(part, str) else part for part in parts)
     return pc.binary_join_element_wise(*columns, scalar_text(between))
 
@@ -64,7 +64,8 @@ def without_nulls(texts: pa.Array, stand_in: str) -> pa.Array:
 
 
 def holds(texts: pa.Array, sign: str) -> bool:
-    """Whether any of the texts has it; or what stands in place of a null, so none may when this says yes."""
+    """Whether any of the texts contains the character. May also find it in bytes behind nulls, so True is not
+    certain."""
     ends, data = texts.buffers()[1:]
     if not len(texts) or data is None:
         return False
@@ -81,8 +82,8 @@ def texts_of(values: pa.Array, style: TextStyle = PLAIN) -> pa.Array:
     """Text for each value, null for null.
 
     Floats have a point or an exponent, times are in ISO form with a space, durations are hours, minutes and
-    seconds, bytes hexadecimal digits, nested values JSON. Raises `BadData` for text that is not UTF-8 and
-    `TypeConflict` for values that have no text.
+    seconds, bytes are hexadecimal digits, nested values JSON. Raises `BadData` for text that is not UTF-8,
+    and `TypeConflict` for values that have no text form.
     """
     kind = kind_of(values.type)
     if kind not in _MAKERS:
@@ -100,7 +101,7 @@ def texts_of(values: pa.Array, style: TextStyle = PLAIN) -> pa.Array:
 
 @contextmanager
 def naming_column(name: str) -> Iterator[None]:
-    """What is wrong with values says which column they are of."""
+    """Add the column's name to errors about values."""
     try:
         yield
     except BadData as problem:
@@ -109,8 +110,8 @@ def naming_column(name: str) -> Iterator[None]:
 
 
 def json_of(values: pa.Array) -> pa.Array:
-    """Each value as JSON, `null` for null: numbers and truths as such, decimals and everything else that
-    JSON has no word for as text."""
+    """Convert each value to JSON, `null` for null: numbers and booleans as such; decimals, and everything
+    else that JSON lacks, as text."""
     kind = kind_of(values.type)
     if isinstance(values, pa.ExtensionArray):
         return json_of(values.storage)
@@ -129,7 +130,8 @@ def json_of(values: pa.Array) -> pa.Array:
 
 
 def floats_of(values: pa.Array) -> pa.Array:
-    """Decimals as the nearest floats; Arrow's own cast is off by one in the last place (26.0)."""
+    """Convert to floats; decimals to the nearest ones, where Arrow's own cast is off by one in the last place
+    (26.0)."""
     return (
         values.cast(pa.string()).cast(pa.float64())
         if is_.is_decimal(values.type)
@@ -138,7 +140,7 @@ def floats_of(values: pa.Array) -> pa.Array:
 
 
 def json_text(value: Any) -> str:
-    """One value as JSON; times, bytes and numbers that JSON lacks as `texts_of` has them."""
+    """Convert one value to JSON; times, bytes and numbers that JSON lacks as in `texts_of`."""
     return json.dumps(_jsonable(value), ensure_ascii=False)
 
 
@@ -170,7 +172,7 @@ def _scalar_text(value: Any) -> str:
 
 
 def interval_text(value: pa.MonthDayNano) -> str:
-    """In ISO form: P3M, P1DT2.5S."""
+    """An interval in ISO form: P3M, P1DT2.5S."""
     seconds = Decimal(value.nanoseconds).scaleb(-9).normalize()
     parts = [f"{value.months}M" if value.months else "", f"{value.days}D" if value.days else ""]
     time = f"T{seconds:f}S" if seconds or not any(parts) else ""
@@ -210,7 +212,7 @@ def _cast(values: pa.Array, style: TextStyle) -> pa.Array:
 
 
 def _floats(values: pa.Array, style: TextStyle) -> pa.Array:
-    """Whole numbers have a point, so that they are read as floats again."""
+    """Floats as text. Whole numbers get a point, so that they are read as floats again."""
     texts = values.cast(pa.string())
     numbers = values.cast(pa.float32()) if is_.is_float16(values.type) else values
     is_whole = true_where(pc.equal(pc.trunc(numbers), numbers))
@@ -239,7 +241,7 @@ def _timestamps(values: pa.Array, style: TextStyle) -> pa.Array:
 
 
 def _in_style(values: pa.Array, style: TextStyle, clock: str) -> pa.Array:
-    """Far ones in ISO form."""
+    """Dates and times in the requested style; those too far away in ISO form."""
     if style.dates == "iso":
         return iso_texts(values)
     texts, far = pc.strftime(values, format=DATE_FORMATS[style.dates] + clock), far_texts(values)

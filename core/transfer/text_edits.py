@@ -1,4 +1,4 @@
-"""A text file written anew with edits: what is not edited is copied byte by byte."""
+"""Rewrites a text file with edits: everything else is copied byte by byte."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ PIECE_BYTES = 8 << 20
 def rewrite_text(
     file: TextFile, snapshot: Snapshot, edits: FileEdits, draft: Path, job: Job
 ) -> tuple[str, ...]:
-    """Write the file with its edits to another path. Raises `FileProblem` where the file cannot hold one."""
+    """Write the file with its edits to another path. Raises `FileProblem` if the file cannot hold one."""
     _refuse_without_rows(file, snapshot, edits)
     rewrite = Rewrite(file, snapshot, edits, job)
     rewrite.write(draft)
@@ -54,8 +54,8 @@ def rewrite_text(
 
 
 class Rewrite:
-    """Rows are looked for in the bytes of the file where these are ASCII with other characters between, and
-    else in UTF-8, from which the encoding of the file is made again."""
+    """Finds rows in the bytes of the file if its encoding is based on ASCII, and otherwise in UTF-8, which is
+    then converted back to the file's encoding."""
 
     def __init__(self, file: TextFile, snapshot: Snapshot, edits: FileEdits, job: Job) -> None:
         self._file, self._source, self._ends = file, file.source, file.text.ends
@@ -80,7 +80,7 @@ class Rewrite:
         return JsonObjects(text, block, schema, self._encode, self._encoding if self._is_plain else UTF8)
 
     def _first_line_end(self) -> bytes:
-        """That of the first row: others may stand in quotes, inside a value."""
+        """The line end of the first row; others may be in quotes, inside a value."""
         data = self._source.beginning(FIRST_BYTES)[0]
         starts, stops = self._lines.spans(data)
         rows = (data[start:stop] for start, stop in zip(starts[:1].tolist(), stops[:1].tolist(), strict=True))
@@ -146,7 +146,7 @@ class Rewrite:
                 return
 
     def _write_rows(self, data: bytes, first: int, out: TextOutput) -> int:
-        """Whole rows, of which the first has this number; how many they are."""
+        """Write whole rows, the first of which has number `first`; return how many there are."""
         count = self._lines.count(data)
         if count is not None and int(self._touched[self._at]) >= first + count:
             out.copy(data)
@@ -182,7 +182,7 @@ class Rewrite:
             raise self._cannot(problem, f"row {number + 1:,}") from problem
 
     def _encode(self, text: str, column: str) -> bytes:
-        """As it stands among the bytes that are looked at. Raises `Unwritable`."""
+        """Encode a text as the bytes that rows are searched in. Raises `Unwritable`."""
         try:
             data = text.encode(self._encoding)
         except UnicodeEncodeError as error:
@@ -195,15 +195,16 @@ class Rewrite:
         return data if self._is_plain else text.encode(UTF8)
 
     def _verify(self, numbers: np.ndarray, old: Sequence[bytes], new: Sequence[bytes]) -> None:
-        """That the rows found are those that were shown, and that what is written reads as it was edited."""
+        """Verify that the rows found are those that were shown, and that the new bytes read back as the
+        edited values."""
         if not len(numbers):
             return
         shown_rows = take_rows(self._snapshot, numbers, self._snapshot.columns)
         if self._differing(shown_rows, self._read(old)) is not None:
             raise FileProblem(
                 self._source.path,
-                f"reads otherwise around row {numbers[0] + 1:,} than when it was opened",
-                "The rows cannot be told apart for certain, so nothing was written",
+                f"reads differently around row {numbers[0] + 1:,} than when it was opened",
+                "The rows cannot be identified reliably, so nothing was written",
                 "Reload it, or import it and edit the copy",
             )
         edited = self._edits.cells
@@ -229,7 +230,7 @@ class Rewrite:
             raise self._cannot(Unwritable(name, "It would be read as another value"), row)
 
     def _differing(self, expected: pa.Table, rows: pa.Table | None) -> tuple[int, str] | None:
-        """Place and column of the first value that is another one."""
+        """The index and column of the first value that differs."""
         if rows is None or rows.num_rows != expected.num_rows:
             return 0, expected.column_names[0]
         for name in expected.column_names:
@@ -250,7 +251,7 @@ class Rewrite:
             return None
 
     def _finish(self, out: TextOutput, has_end: bool) -> None:
-        """The new rows, and the end of the file as it was: with a line end or without."""
+        """Write the new rows, and end the file as before, with or without a line end."""
         rows = self._edits.rows
         out.flush()
         if rows is not None:
@@ -265,7 +266,7 @@ class Rewrite:
             raise FileProblem(
                 self._source.path,
                 f"cannot be written in {self._encoding} as it was",
-                "Some characters are written there in a way that they are not read into",
+                "Some of its characters do not convert back to the same bytes",
                 "Export it in UTF-8, and edit the copy",
             )
 
@@ -282,7 +283,7 @@ class Rewrite:
             raise FileProblem(
                 self._source.path,
                 f"has {rows:,} rows, and row {self._touched[self._at] + 1:,} was edited",
-                "It reads otherwise than when it was opened",
+                "It reads differently than when it was opened",
                 "Reload it",
             )
 
@@ -306,7 +307,7 @@ def _by_row(lines: Lines, snapshot: Snapshot, edits: FileEdits) -> dict[int, lis
 
 
 def _target_encoding(source: TextSource, edits: FileEdits) -> str:
-    """Of new values: a file that is plain ASCII to its end is taken for UTF-8."""
+    """The encoding for new values: a file that is plain ASCII to its end is treated as UTF-8."""
     values = [values for _, values in edits.cells.values()]
     values += [] if edits.rows is None else list(edits.rows.columns)
     texts = [each for each in values if pa.types.is_string(each.type) or pa.types.is_nested(each.type)]
@@ -317,7 +318,7 @@ def _target_encoding(source: TextSource, edits: FileEdits) -> str:
 
 
 def is_ascii_based(encoding: str) -> bool:
-    """Whether each byte below 128 is that character and no part of another one."""
+    """Whether each byte below 128 is the ASCII character, and never part of another one."""
     if encoding == UTF8:
         return True
     characters = bytes(range(256)).decode(encoding, "replace")
@@ -333,7 +334,7 @@ def _refuse_without_rows(file: TextFile, snapshot: Snapshot, edits: FileEdits) -
 
 
 def _reading_schema(file: TextFile, snapshot: Snapshot, job: Job) -> pa.Schema:
-    """The types that the rows are read with: those that are shown, as the file spells their values."""
+    """The types to read the rows with: those that are shown, in the notation of the file."""
     if not isinstance(file.text, DelimitedText):
         return pa.schema([pa.field(c.name, c.type) for c in snapshot.columns])
     block, schema, _ = file.begin()
@@ -353,7 +354,7 @@ def _reading_schema(file: TextFile, snapshot: Snapshot, job: Job) -> pa.Schema:
 
 
 def _may_be_spelled(schema: pa.Schema, column: Column) -> bool:
-    """Whether the rows that were looked at do not tell how the values of the column are spelled."""
+    """Whether the rows read so far do not tell how the values of the column are written."""
     kind = schema.field(column.name).type if column.name in schema.names else pa.null()
     settled = solid(kind) == column.type and not is_undecided(kind)
     numeric = pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
@@ -361,7 +362,8 @@ def _may_be_spelled(schema: pa.Schema, column: Column) -> bool:
 
 
 def _refuse_other_spelling(file: TextFile, draft: TextFile) -> None:
-    """That no column would be read by other rules: whether 1.234 is a thousand shows in other values, too."""
+    """Raise `FileProblem` if a column would be read by other rules after the edits: whether 1.234 is a
+    thousand may depend on other values."""
     before, after = file.begin()[1], draft.begin()[1]
     for field in before:
         new = after.field(field.name).type if field.name in after.names else pa.null()
@@ -369,8 +371,8 @@ def _refuse_other_spelling(file: TextFile, draft: TextFile) -> None:
             raise FileProblem(
                 file.path,
                 f"cannot hold these edits: column '{field.name}' would be read in another way",
-                "Its values would not show any more how their numbers or dates are meant",
-                "Undo some edits, or say how they are written when you open it",
+                "Its values would no longer show how their numbers or dates are written",
+                "Undo some edits, or choose the notation when you open the file",
             )
 
 
@@ -388,7 +390,8 @@ def _is_spelled_alike(before: pa.DataType, after: pa.DataType) -> bool:
 
 
 def _refuse_read_otherwise(file: TextFile, draft: Path) -> None:
-    """That the new file is found to have the same format, encoding and dialect as before."""
+    """Raise `FileProblem` unless the new file is detected with the same format, encoding and dialect as
+    before."""
     before, is_delimited = file.source, isinstance(file.text, DelimitedText)
     try:
         known = recognise(draft).id
@@ -410,7 +413,7 @@ def _refuse_read_otherwise(file: TextFile, draft: Path) -> None:
         if old != new:
             raise FileProblem(
                 file.path,
-                f"cannot hold these edits: its {name} would be taken for another one",
+                f"cannot hold these edits: its {name} would be detected differently",
                 f"It would be read as {shown(new)} instead of {shown(old)}",
                 "Undo some edits, or export a copy",
             )
@@ -418,7 +421,8 @@ def _refuse_read_otherwise(file: TextFile, draft: Path) -> None:
 
 
 def _encodings(before: TextSource, after: TextSource) -> tuple[str, str]:
-    """Of two files, alike where each character of the later one is read as that of the earlier one."""
+    """The encodings of two files to compare; the same if every character of the later one reads as in the
+    earlier one."""
     if before.encoding == after.encoding:
         return before.encoding, after.encoding
     final = after.final_encoding()

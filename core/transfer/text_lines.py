@@ -1,4 +1,5 @@
-"""Rows of text files as bytes: found, edited field by field, and written anew in the style of the others."""
+"""Rows of text files as bytes: finds them, edits their fields, and writes new rows in the style of the
+others."""
 
 from __future__ import annotations
 
@@ -32,9 +33,9 @@ from lamella.core.transfer.text_columns import json_text, texts_of
 
 SAMPLE_ROWS = 1_000
 Cell = tuple[int, "str | None"]
-"""The place of a column, and the text of the value; None for null."""
+"""The index of a column, and the text of the value; None for null."""
 Encode = Callable[[str, str], bytes]
-"""Of a text, with the name of its column. Raises `Unwritable`."""
+"""Encodes a text, with the name of its column for errors. Raises `Unwritable`."""
 
 
 class Unwritable(Exception):
@@ -47,23 +48,23 @@ class Unwritable(Exception):
 
 class Lines(Protocol):
     def spans(self, data: bytes) -> tuple[np.ndarray, np.ndarray]:
-        """Where each row of whole rows begins, and where it ends with its line end."""
+        """Where each row begins and ends in a block of whole rows, including its line end."""
 
     def count(self, data: bytes) -> int | None:
-        """How many rows there are, where that is quickly told."""
+        """The number of rows, or None if they cannot be counted quickly."""
 
     def texts(self, place: int, values: pa.Array) -> list[str | None]:
-        """The values of a column as they are written."""
+        """The values of a column as text in the file's style."""
 
     def edited(self, body: bytes, cells: Sequence[Cell]) -> bytes:
-        """A row without its line end, with other cells. Raises `Unwritable`."""
+        """Return a row, without its line end, with some cells replaced. Raises `Unwritable`."""
 
     def new(self, rows: pa.Table) -> list[bytes]:
-        """Rows with all columns, without their line ends. Raises `Unwritable`."""
+        """Return new rows with all columns, without their line ends. Raises `Unwritable`."""
 
 
 class DelimitedLines:
-    """`first` are the first rows of the file, whose style new values follow."""
+    """Rows of delimited text. `first` has the first rows of the file, whose style new values follow."""
 
     def __init__(self, text: DelimitedText, first: TextBlock, schema: pa.Schema, encode: Encode) -> None:
         self._ends, self._schema, self._encode = text.ends, schema, encode
@@ -127,7 +128,7 @@ class DelimitedLines:
             place = end + len(self._delimiter)
 
     def _field(self, place: int, text: str | None, before: bytes) -> bytes:
-        """In quotes where it needs them, and where what stands there before has them."""
+        """Encode a field, in quotes if it needs them or the old field has them."""
         name = self._schema.field(place).name
         if text is None:
             return self._styles[place].null
@@ -147,13 +148,13 @@ def _body(data: bytes, start: int, stop: int) -> bytes:
 
 
 def without_line_end(row: bytes) -> tuple[bytes, bytes]:
-    """A row, and what ends it."""
+    """Split a row into its content and its line end."""
     size = 2 if row.endswith(b"\r\n") else int(row.endswith((b"\n", b"\r")))
     return row[: len(row) - size], row[len(row) - size :]
 
 
 class ValueStyle:
-    """How the values of a column are written, by some that are there. `kind` may be a spelled type."""
+    """How the values of a column are written, judged by a sample. `kind` may be a spelled type."""
 
     def __init__(self, kind: pa.DataType, sample: Sequence[str], has_empty: bool = True) -> None:
         self._spelled = kind if isinstance(kind, Spelled) else None
@@ -161,7 +162,7 @@ class ValueStyle:
         self.null = b"" if has_empty else self._marker()
 
     def _marker(self) -> bytes:
-        """What stands for null; nothing in columns of text, where such words are texts."""
+        """The marker for null; none in columns of text, where such words are texts."""
         if is_.is_string(self._kind):
             return b""
         words = Counter(text for text in self._sample if text in NULL_MARKERS)
@@ -210,7 +211,8 @@ class ValueStyle:
 
 
 def decimals(sample: Sequence[str]) -> Callable[[str], str]:
-    """With as many digits behind the point as all of them have, where that is the same number."""
+    """Return a function that writes numbers with as many decimal places as the sample, if they all have the
+    same and the value does not change."""
     plain = [text for text in sample if re.fullmatch(r"-?[0-9]*(\.[0-9]*)?", text)]
     places = {len(text.partition(".")[2]) if "." in text else -1 for text in plain}
     if len(places) == 1 and (digits := places.pop()) > 0:
@@ -231,14 +233,15 @@ def _without_point(text: str) -> str:
 
 
 def spelling_of(kind: Spelled, sample: Sequence[str]) -> Callable[[str], str]:
-    """Writes values as a region does, from numbers, dates and truths in their plain form."""
+    """Return a function that writes numbers, dates and booleans from their plain form in a regional
+    notation."""
     if is_.is_boolean(kind.storage_type):
         return _spelled_truths(kind.spelling, sample)
     return _spelled_numbers(kind.spelling, sample) if kind.is_number else _spelled_moments(kind, sample)
 
 
 def _spelled_truths(spelling: Spelling, sample: Sequence[str]) -> Callable[[str], str]:
-    """With the pair of words that the column holds, in its capitals."""
+    """Return a function that writes booleans with the pair of words that the column uses, in its capitals."""
     pairs = [(yes.lower(), no.lower()) for yes, no in spelling.booleans]
     there = {text.lower(): text for text in sample}
     pair = next((pair for pair in pairs if not there.keys().isdisjoint(pair)), pairs[0])
@@ -248,7 +251,7 @@ def _spelled_truths(spelling: Spelling, sample: Sequence[str]) -> Callable[[str]
 
 
 def capitals(example: str) -> Callable[[str], str]:
-    """What writes a word in the letters of another."""
+    """Return a function that writes a word with the capitalisation of the example."""
     return str.upper if example.isupper() else str.capitalize if example[:1].isupper() else str
 
 
@@ -269,7 +272,7 @@ def _spelled_numbers(spelling: Spelling, sample: Sequence[str]) -> Callable[[str
 
 
 def _in_full(text: str) -> str:
-    """A number without an exponent."""
+    """Write a number without an exponent."""
     return f"{Decimal(text):f}" if re.fullmatch(r"-?[0-9.]+e[+-]?[0-9]+", text) else text
 
 
@@ -348,12 +351,12 @@ _BLANKS = re.compile(r"[ \t\r\n]*")
 
 
 class JsonObjects:
-    """JSON lines. New members are written with the blanks of the first line."""
+    """Rows of JSON lines. New members are spaced as in the first line."""
 
     def __init__(
         self, text: JsonLines, first: TextBlock, schema: pa.Schema, encode: Encode, encoding: str
     ) -> None:
-        """`encoding` is that of the rows; the first ones are in UTF-8."""
+        """`encoding` is that of the rows; `first` is in UTF-8."""
         self._schema, self._encode, self._encoding, self._ends = schema, encode, encoding, text.ends
         lines = [line for line in first.data.split(b"\n")[:SAMPLE_ROWS] if line.strip()]
         rows = [json.loads(line) for line in lines]
@@ -428,8 +431,8 @@ class JsonObjects:
 
 
 def _members(body: bytes, encoding: str) -> tuple[list[tuple[str, int, int]], int]:
-    """Name, and first and last place of the value, of each member; and where a first one would stand."""
-    text = body.decode("latin-1")  # one character for each byte: places are those of the bytes
+    """The members: name, and start and end of the value; and the position for a first member."""
+    text = body.decode("latin-1")  # one character per byte, so positions are those of bytes
     inside = _skip(text, 0) + 1
     members, place = [], _skip(text, inside)
     while text[place : place + 1] == '"':
@@ -446,7 +449,7 @@ def _members(body: bytes, encoding: str) -> tuple[list[tuple[str, int, int]], in
 
 
 def _separators(line: str) -> tuple[str, str]:
-    """What stands between a name and its value, and between members."""
+    """The separators between a name and its value, and between members."""
     match = re.match(r'\s*\{\s*"(?:[^"\\]|\\.)*"(\s*:[ \t]*)', line)
     colon = match[1] if match else ": "
     return colon, ", " if colon.endswith(" ") else ","

@@ -1,4 +1,4 @@
-"""Where a text file is written anew: what stays is copied, by the system where it can."""
+"""Writes the new version of a text file: unchanged parts are copied, by the system if possible."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from lamella.core.transfer.text_lines import without_line_end
 from lamella.core.transfer.writer import Output
 
 HELD_BYTES = 2
-"""Of a line end, which may have to be taken back at the end of a file."""
+"""The bytes of a line end, which may have to be removed at the end of a file."""
 LEAST_COPIED, COPY_BYTES = 1 << 20, 32 << 20
 NOT_COPIED = (errno.EXDEV, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.EPERM)
-"""What systems say where they cannot copy between two files."""
+"""The errors of systems that cannot copy between two files."""
 
 
 class WriteFailed(Exception):
-    """Told apart from what goes wrong while the old file is read."""
+    """An error in writing, as opposed to reading the old file."""
 
     def __init__(self, error: OSError) -> None:
         super().__init__(str(error))
@@ -39,7 +39,7 @@ class _Stream(Protocol):
 
 @contextmanager
 def open_output(draft: Path, compression: str | None) -> Iterator[_Stream]:
-    """A new file, compressed as the old one is."""
+    """Open a new file, compressed like the old one."""
     if compression is None:
         with Output(draft) as output:
             yield output
@@ -52,11 +52,11 @@ def open_output(draft: Path, compression: str | None) -> Iterator[_Stream]:
 
 
 class TextOutput:
-    """Writes bytes as they are, or UTF-8 in the encoding of the file. The last bytes are held back, as a line
-    end may have to be taken back.
+    """Writes bytes as they are, or UTF-8 converted to the encoding of the file. The last bytes are held back,
+    because a line end may have to be removed.
 
-    What stays is copied by the system where that can be, a stretch at a time, once it is known where it ends:
-    `flush` before `line_end` is looked at.
+    Unchanged parts are copied by the system if possible, one stretch at a time, once its end is known: call
+    `flush` before reading `line_end`.
     """
 
     def __init__(self, output: _Stream, encoding: str) -> None:
@@ -71,12 +71,13 @@ class TextOutput:
         self._report: Callable[[int], None] = lambda done: None
 
     def copy_from(self, source: Any, start: int, report: Callable[[int], None]) -> None:
-        """Take what `copy` is given from a file, from `start` on; `report` hears how far it is."""
+        """Read the bytes that `copy` passes from a file instead, from `start` on; `report` is called with the
+        progress."""
         if hasattr(os, "copy_file_range") and isinstance(self._output, Output):
             self._source, self._start, self._stop, self._report = source.fileno(), start, start, report
 
     def copy(self, data: bytes) -> None:
-        """Bytes that follow in the source, and stay."""
+        """Copy the next bytes of the source."""
         if self._source is None:
             self.write(data)
         else:
@@ -84,14 +85,14 @@ class TextOutput:
             self.any = self.any or bool(data)
 
     def replace(self, size: int, data: bytes) -> None:
-        """Other bytes in place of so many of the source."""
+        """Replace the next `size` bytes of the source."""
         self.flush()
         self.write(data)
         self._start = self._stop = self._stop + size
 
     def copy_to_end(self, size: int) -> bytes | None:
-        """All that follows in the source, of so many bytes in all: its last bytes. None where it has to be
-        read."""
+        """Copy the rest of the source, which has `size` bytes; return its last bytes. Returns None if it has
+        to be read."""
         if self._source is None:
             return None
         self._stop, self.any = size, True
@@ -113,7 +114,7 @@ class TextOutput:
         self._start = self._stop
 
     def _copied(self, start: int, stop: int) -> int:
-        """How far the system copied the source."""
+        """Let the system copy a stretch; return how far it got."""
         assert self._source is not None and isinstance(self._output, Output)
         while start < stop:
             self._report(start)
@@ -142,7 +143,8 @@ class TextOutput:
         self.line_end = data[cut:]
 
     def expect(self, raw: bytes, text: bytes) -> None:
-        """That a stretch of the file, which reads as this text, is written as it was."""
+        """Record that a stretch of the file, decoded to this text, should be encoded to the same bytes
+        again."""
         assert self._again is not None
         again = self._again.encode(text.decode(UTF8, "surrogatepass"))
         self._sums = [zlib.crc32(raw, self._sums[0]), zlib.crc32(again, self._sums[1])]

@@ -1,4 +1,4 @@
-"""Exports to servers: written on this machine, and sent when they are whole."""
+"""Exports to servers: files are written locally, and uploaded once they are complete."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from lamella.core.remote.requests import answer
 from lamella.core.remote.servers import servers
 
 WHOLE_FOLDER = "_SUCCESS"
-"""An empty file, which readers of folders pass over."""
+"""An empty marker file, which readers of folders ignore."""
 ABORT_SECONDS = 0.3
-"""A server is given so long to forget a canceled upload before the cancel is passed on."""
+"""How long a server gets to discard a canceled upload before the cancellation is passed on."""
 _endings: WeakValueDictionary[str, threading.Event] = WeakValueDictionary()
-"""Of uploads that are under way, or canceled and not forgotten by the server yet."""
+"""Events that end uploads in progress, or canceled ones that the server has not discarded yet."""
 
 
 @contextmanager
 def uploaded(target: RemotePath, job: Job) -> Iterator[Path]:
-    """A path of this machine to write a file or folder at, which is sent at the block's end. A file appears
-    when it is whole; of a folder each file does, and none is left where that fails. Raises `FileProblem` and
-    `Cancelled`."""
+    """Provide a local path for a file or folder, which is uploaded at the block's end. A file appears when it
+    is complete; the files of a folder appear one by one, and are removed if one fails. Raises `FileProblem`
+    and `Cancelled`."""
     folder = Path(tempfile.mkdtemp(prefix="lamella-upload-"))
     draft = folder / target.name
     is_new = not target.exists()
@@ -45,16 +45,16 @@ def uploaded(target: RemotePath, job: Job) -> Iterator[Path]:
     except OSError as error:
         why = error.strerror or str(error)
         raise FileProblem(
-            draft, "could not be written", why, f"{target} is written here first: make room there"
+            draft, "could not be written", why, f"{target} is first written here: free some space"
         ) from error
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
 def send(draft: Path, address: Address, job: Job, is_new: bool) -> None:
-    """A file appears when it is whole. A cancel is heard at once, also while the server is silent: what
-    is left to do there goes on meanwhile, and the next upload to the same address waits for it. `is_new`:
-    nothing is there yet. Raises `FileProblem` and `Cancelled`."""
+    """Upload a file, which appears when it is complete. A cancellation takes effect at once, even while the
+    server is silent: its clean-up continues in the background, and the next upload to the same address waits
+    for it. `is_new`: nothing exists there yet. Raises `FileProblem` and `Cancelled`."""
     before = _endings.get(str(address))
     if before is not None:
         answer(before.wait, job)
@@ -63,7 +63,7 @@ def send(draft: Path, address: Address, job: Job, is_new: bool) -> None:
     def upload() -> None:
         try:
             server.upload(address, draft, job)
-            if job.cancelled and is_new:  # it came too late to keep the file from appearing
+            if job.cancelled and is_new:  # too late to prevent the file from appearing
                 server.delete(address)
         finally:
             ended.set()
@@ -79,7 +79,8 @@ def send(draft: Path, address: Address, job: Job, is_new: bool) -> None:
 
 
 def _send_folder(draft: Path, address: Address, job: Job) -> None:
-    """What says that all is there comes last: the log of a Delta table, or else a marker, as Spark has it."""
+    """Upload a folder. What marks it as complete comes last: the log of a Delta table, or else a marker file,
+    as in Spark."""
     sent: list[Address] = []
     last = draft / DELTA_LOG
     if not last.is_dir():
@@ -94,26 +95,26 @@ def _send_folder(draft: Path, address: Address, job: Job) -> None:
             send(file, part, job, is_new=True)
             sent.append(part)
     except BaseException:
-        with suppress(RemoteProblem):  # the first problem is the one to tell; who is gone is asked once
+        with suppress(RemoteProblem):  # report the first problem; a server that is gone is tried once
             for part in reversed(sent):
                 servers.server(part).delete(part)
         raise
 
 
 def refuse_target(target: RemotePath, overwrite: bool, is_folder: bool) -> None:
-    """Raise `FileProblem` where rows cannot be written: something is there already, or it is a web server."""
+    """Raise `FileProblem` if rows cannot be written, because something exists there or it is a web server."""
     address = target.address
     if address.kind.name == "http" or not address.key or address.is_pattern:
         raise FileProblem(
             target,
             "cannot be written",
-            "Web servers are read alone" if address.kind.name == "http" else "It names no file",
-            "Choose a file of this machine, or of s3://, gs://, az:// or webhdfs://",
+            "Web servers can only be read" if address.kind.name == "http" else "It names no file",
+            "Choose a file on this machine, or on s3://, gs://, az:// or webhdfs://",
         )
     files.forget(address)
     is_there = target.is_dir() if is_folder else target.exists()
     if is_there and (is_folder or target.is_dir()):
-        raise FileProblem(target, "is a folder that holds something already", fix="Choose another name")
+        raise FileProblem(target, "is a folder that is not empty", fix="Choose another name")
     if is_there and not overwrite:
         raise FileProblem(
             target,

@@ -1,4 +1,4 @@
-"""What every writer of a format works with: its options as data, the rows, and the kinds of types."""
+"""What all writers of formats use: options as data, the rows, and the kinds of types."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from lamella.core.validation import names_of
 PIECE_ROWS = 10_000
 PIECE_BYTES = 64 * 2**20
 SPELLED = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon": ";", "pipe": "|"}
-"""How characters that a shell or a form hides can be written."""
+"""Names for characters that are hard to type in a shell or a form."""
 TRUE, FALSE = frozenset(("true", "yes", "on", "1")), frozenset(("false", "no", "off", "0"))
 MOST_SYNCED = 100
-"""Files that are put on the disk one after the other; of more, one call for all of the disk is quicker."""
-MAKE_ROOM = "Choose another folder or make room"
+"""The most files to sync one by one; for more, one call that syncs the whole disk is faster."""
+MAKE_ROOM = "Choose another folder or free some space"
 Made = TypeVar("Made")
 
 
@@ -34,9 +34,9 @@ class UnknownOption(UnknownName):
 
 @dataclass(frozen=True)
 class Option:
-    """One of a format's options. `choices` of a text are proposals, of a choice all there are. `lasting`:
-    whether it is likely to be wanted again for other rows. `title` is its label where its name says too
-    little; `in_form`: whether the form of options has a field for it."""
+    """An option of a format. For a text, `choices` are suggestions; for a choice, they are all values.
+    `lasting`: whether it is likely to apply to later exports too. `title` is its label if its name is not
+    enough; `in_form`: whether the form of options has a field for it."""
 
     name: str
     kind: Literal["switch", "choice", "number", "text", "columns"]
@@ -58,7 +58,8 @@ class Option:
         return f"--{self.name.replace('_', '-')}"
 
     def read(self, value: Any) -> Any:
-        """The value that a person or a program gave, text too; raises `BadData` for one that does not fit."""
+        """Parse a value that a user or program gave, including text; raise `BadData` for one that does not
+        fit."""
         if self.kind == "columns":
             return tuple(names_of(value, f"export: {self.name}"))
         if self.kind == "switch":
@@ -91,13 +92,13 @@ class Option:
 
 
 Values = Mapping[str, Any]
-"""Of a format's options by name, all of them."""
+"""The values of all of a format's options, by name."""
 
 
 @dataclass(frozen=True)
 class Rows:
-    """What is written: in order, once. `total` is None while nobody has counted them; `name` is what they
-    are called, for formats whose tables have names."""
+    """The rows to write: in order, read once. `total` is None if they have not been counted; `name` is for
+    formats whose tables have names."""
 
     schema: pa.Schema
     tables: Iterable[pa.Table]
@@ -106,7 +107,7 @@ class Rows:
 
 
 Write = Callable[[Path, Rows, Values, Job], None]
-"""Writes rows to a path where nothing is yet, and leaves nothing open when it ends or raises."""
+"""Writes rows to a new path, and leaves nothing open when it ends or raises."""
 
 KINDS = {
     "null": "columns of nulls alone",
@@ -130,7 +131,7 @@ KINDS = {
     "map": "maps",
     "other": "other types",
 }
-"""Kinds of Arrow types, by what formats do with them."""
+"""Kinds of Arrow types, by how formats treat them."""
 FINER_KINDS = {
     "unsigned": "unsigned integers of 8 to 32 bits",
     "float16": "floating-point numbers of 16 bits",
@@ -147,7 +148,7 @@ FINER_KINDS = {
     "zoned_ns": "timestamps with a zone in nanoseconds",
     "duration_ns": "durations in nanoseconds",
 }
-"""Parts of these, where a format does something else with them than with the rest."""
+"""Subdivisions of these, for formats that treat some of the types differently."""
 _TESTS: tuple[tuple[str, Callable[[pa.DataType], bool]], ...] = (
     ("null", is_.is_null),
     ("boolean", is_.is_boolean),
@@ -176,7 +177,7 @@ _TESTS: tuple[tuple[str, Callable[[pa.DataType], bool]], ...] = (
 
 
 def kind_of(kind: pa.DataType) -> str:
-    """One of `KINDS`."""
+    """The kind of a type, one of `KINDS`."""
     if isinstance(kind, pa.BaseExtensionType):
         return kind_of(kind.storage_type)
     if is_.is_run_end_encoded(kind):
@@ -185,7 +186,8 @@ def kind_of(kind: pa.DataType) -> str:
 
 
 def kinds_of(kind: pa.DataType) -> list[str]:
-    """The kind, and those of `FINER_KINDS` that it is, too; of a dictionary those of its values as well."""
+    """The kind of a type, and its finer kinds in `FINER_KINDS`; for a dictionary, also those of its
+    values."""
     if isinstance(kind, pa.BaseExtensionType):
         return kinds_of(kind.storage_type)
     name = kind_of(kind)
@@ -206,7 +208,7 @@ def kinds_of(kind: pa.DataType) -> list[str]:
 
 
 def pieces(tables: Iterable[pa.Table], most_rows: int = PIECE_ROWS) -> Iterator[pa.RecordBatch]:
-    """Batches of few enough rows and bytes to be made into text at once; none is empty."""
+    """Yield batches with few enough rows and bytes to convert to text at once; none is empty."""
     for table in tables:
         for batch in table.to_batches(max_chunksize=most_rows):
             yield from _halved(batch)
@@ -224,13 +226,14 @@ def _halved(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
 def made_in_order(
     batches: Iterable[pa.RecordBatch], make: Callable[[pa.RecordBatch], Made]
 ) -> Iterator[Made]:
-    """What `make` makes of each batch, so many ahead that threads work on while the file is written."""
+    """Apply `make` to each batch, in order, some batches ahead, so that threads keep working while the file
+    is written."""
     return in_order(make, batches, ahead=WORKERS)
 
 
 def unique_names(names: Sequence[str]) -> list[str]:
-    """For formats where a name stands once: the second `city` is `city_2`. Letters alone do not differ by
-    their case there."""
+    """Make names unique, for formats that require it: the second `city` becomes `city_2`. Case does not
+    count."""
     used: set[str] = set()
     unique = []
     for name in names:
@@ -243,7 +246,8 @@ def unique_names(names: Sequence[str]) -> list[str]:
 
 
 def put_on_disk(draft: Path) -> None:
-    """On the disk, whatever wrote it: a name that survives a power cut must not lead to half a file."""
+    """Sync a file or folder to the disk, whatever wrote it: a name that survives a power failure must not
+    lead to half a file."""
     folders = [draft, *(path for path in draft.rglob("*") if path.is_dir())] if draft.is_dir() else []
     files = [path for path in draft.rglob("*") if path.is_file()] if folders else [draft]
     if len(files) > MOST_SYNCED and hasattr(os, "sync"):
@@ -257,7 +261,7 @@ def put_on_disk(draft: Path) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Windows has no such call, and keeps its folders in a journal."""
+    """Sync a folder. Windows has no such call, and journals its folders."""
     if os.name == "posix":
         number = os.open(folder, os.O_RDONLY)
         try:
@@ -267,13 +271,13 @@ def sync_folder(folder: Path) -> None:
 
 
 class Output(AbstractContextManager["Output"]):
-    """A new file of bytes that is on the disk when the block ends without an error."""
+    """A new binary file, which is synced to the disk when the block ends without an error."""
 
     def __init__(self, path: Path) -> None:
         self._file = path.open("wb", buffering=0)
 
     def write(self, data: Any) -> None:
-        """Bytes or a buffer, all of it: the system may take less at a time."""
+        """Write all of some bytes or a buffer; the system may take less at a time."""
         view = memoryview(data).cast("B") if len(data) else memoryview(b"")
         while view:
             view = view[self._file.write(view) :]
@@ -288,12 +292,12 @@ class Output(AbstractContextManager["Output"]):
 
 
 def columns_among(rows: Rows, names: Iterable[str], option: str) -> list[str]:
-    """The names, unless one is of none of the columns."""
+    """Check that the names are among the exported columns; return them."""
     chosen = list(names)
     for name in chosen:
         if name not in rows.schema.names:
             raise BadData(
-                f"{option}: column '{visible(name)}' is not among those exported",
+                f"{option}: column '{visible(name)}' is not exported",
                 fix=instead_of(name, rows.schema.names),
             )
     return chosen

@@ -118,7 +118,7 @@ def test_losses_are_said_and_nothing_is_written(run: Run, store: Path, tmp_path:
         (["o.csv", "--columns", "nn"], "has no column 'nn'"),
         (["o.csv", "--sort", "nn"], "has no column 'nn'"),
         (["o.csv", "--format", "cvs"], "Did you mean 'csv'"),
-        (["o.sqlite", "--primary-key", "nn"], "column 'nn' is not among those exported"),
+        (["o.sqlite", "--primary-key", "nn"], "column 'nn' is not exported"),
         (["nowhere/o.csv"], "There is no folder"),
         (["o.csv", "--as-of", "1"], "--as-of is for stores"),
     ],

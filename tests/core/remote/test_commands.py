@@ -39,7 +39,7 @@ def test_import_and_export(address: str, bucket: str, tmp_path: Path, capsys: py
     assert main(["export", store, "trips", target]) == 2
     assert "is there already" in capsys.readouterr().err
     assert main(["export", store, "trips", "https://example.org/trips.csv"]) == 2
-    assert "Web servers are read alone" in capsys.readouterr().err
+    assert "Web servers can only be read" in capsys.readouterr().err
 
 
 def test_connections_are_tried(address: str, bucket: str, capsys: pytest.CaptureFixture[str]):

@@ -223,7 +223,7 @@ def test_parameters_that_may_be_secret_are_hidden(name: str):
 def test_a_server_that_is_gone_is_an_error_and_writing_is_refused(web: WebServer, parquet: bytes):
     web.files["/trips.parquet"] = parquet
     dataset = open_dataset(f"{web.url}/trips.parquet")
-    with pytest.raises(FileProblem, match="Web servers are read alone"):
+    with pytest.raises(FileProblem, match="Web servers can only be read"):
         export(dataset, f"{web.url}/copy.csv")
     web.leave()
     with pytest.raises(Unreachable, match="could not be reached"):

@@ -228,7 +228,7 @@ def test_many_commits_get_a_checkpoint(
 
 def test_what_has_no_history_is_refused(store: Store, orders: Table, tmp_path: Path) -> None:
     path = tmp_path / "orders.delta"
-    with pytest.raises(BadData, match="history is of whole tables"):
+    with pytest.raises(BadData, match="a history needs whole tables"):
         export(orders, path, history=True, where="n > 1")
     with pytest.raises(BadData, match="rows of a query have no history"):
         export(orders.query().where("n > 1"), path, history=True)

@@ -93,7 +93,7 @@ def test_what_a_crash_left_in_the_log_is_read_on_a_read_only_medium(
 
 
 def test_a_store_cannot_be_made_on_a_read_only_medium(tmp_path: Path) -> None:
-    with seen_read_only(tmp_path) as place, pytest.raises(StoreProblem, match="cannot be made here"):
+    with seen_read_only(tmp_path) as place, pytest.raises(StoreProblem, match="cannot be created here"):
         Store.open(place / "s")
 
 
@@ -103,7 +103,7 @@ def test_a_store_of_somebody_else_is_read_only(elses: Path) -> None:
         elses_may_write = os.access(elses, os.W_OK, effective_ids=True)
         if elses_may_write:
             pytest.skip("the tester may write everywhere")
-        with pytest.raises(ReadOnlyStore, match="may not be written"):
+        with pytest.raises(ReadOnlyStore, match="is not writable"):
             Store.open(elses)
         with Store.open(elses, read_only=True) as store:
             assert store["t"].num_rows == 1

@@ -230,14 +230,14 @@ def test_a_transaction_is_not_undone_where_one_of_its_tables_moved_on(store: Sto
         sell(store)
     store["stock"].update([{"_id": 5, "left": 0}])
     before = contents(store)
-    with pytest.raises(StoreProblem, match=r"stock: it changed since.*Undo the later changes of stock"):
+    with pytest.raises(StoreProblem, match=r"stock: it has changed since.*Undo the later changes of stock"):
         store["orders"].history.undo()
     assert contents(store) == before
     store["stock"].history.undo()
     store["orders"].history.undo()
     assert store["stock"].get(0) == {"_id": 0, "left": 5}
     store["orders"].insert([{"total": 1}])
-    with pytest.raises(StoreProblem, match="orders: it changed since"):
+    with pytest.raises(StoreProblem, match="orders: it has changed since"):
         store["stock"].history.redo()
 
 

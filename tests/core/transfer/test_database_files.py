@@ -68,11 +68,9 @@ def test_keys_and_indexes_are_declared(tmp_path: Path, kind: str) -> None:
 
 @both
 def test_a_key_whose_values_stand_twice_is_refused(tmp_path: Path, kind: str) -> None:
-    with pytest.raises(BadData, match="primary key would hold a value twice"):
+    with pytest.raises(BadData, match="primary key would have duplicates"):
         export(tmp_path, kind, pa.table({"id": [1, 1]}), primary_key="id")
-    with pytest.raises(
-        BadData, match=r"primary_key: column 'idd' is not among those exported. Did you mean 'id'"
-    ):
+    with pytest.raises(BadData, match=r"primary_key: column 'idd' is not exported. Did you mean 'id'"):
         export(tmp_path, kind, primary_key="idd")
     assert list(tmp_path.iterdir()) == []
 
@@ -84,7 +82,7 @@ def test_a_table_is_added_to_a_database_only_when_that_is_wanted(tmp_path: Path,
         export(tmp_path, kind, table_name="more")
     export(tmp_path, kind, table_name="more", add=True)
     assert ask(path, "SELECT count(*) FROM places") == ask(path, "SELECT count(*) FROM more") == [(3,)]
-    with pytest.raises(FileProblem, match="has a table 'MORE' already"):
+    with pytest.raises(FileProblem, match="already has a table 'MORE'"):
         export(tmp_path, kind, table_name="MORE", add=True)
     assert ask(path, "SELECT count(*) FROM more") == [(3,)]
 
@@ -182,6 +180,6 @@ def test_a_full_disk_says_to_make_room(kind: str, tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(sqlite3, "connect", lambda *_, **__: Full(full))
     text = 'IO Error: Could not write file "out.duckdb": No space left on device'
     monkeypatch.setattr(duckdb_file.duckdb, "connect", lambda *_, **__: Full(duckdb.IOException(text)))
-    with pytest.raises(FileProblem, match="make room"):
+    with pytest.raises(FileProblem, match="free some space"):
         export(tmp_path, kind)
     assert not list(tmp_path.iterdir())

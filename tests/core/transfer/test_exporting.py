@@ -234,7 +234,7 @@ def test_devices_and_the_folders_of_others_are_never_replaced(table: Any, tmp_pa
     assert (tmp_path / "pipe.csv").is_fifo()
     (tmp_path / "theirs").mkdir()
     pq.write_table(pa.table({"a": [1]}), tmp_path / "theirs" / "a.parquet")
-    with pytest.raises(FileProblem, match="other things"):
+    with pytest.raises(FileProblem, match="other files"):
         table.export(tmp_path / "theirs", partition_by=["day"], overwrite=True)
     assert pq.ParquetFile(tmp_path / "theirs" / "a.parquet").read().to_pydict() == {"a": [1]}
 
@@ -253,7 +253,7 @@ def test_what_is_there_is_left_alone_unless_it_is_to_be_overwritten(table: Any, 
     table.export(folder, partition_by=["day"], overwrite=True)
     assert {p.name for p in folder.iterdir()} == {f"day=2013-01-0{i}" for i in (1, 2, 3)}
     (folder / "notes.txt").write_text("mine")
-    with pytest.raises(FileProblem, match="other things"):
+    with pytest.raises(FileProblem, match="other files"):
         table.export(folder, partition_by=["day"], overwrite=True)
     assert (folder / "notes.txt").read_text() == "mine"
 
@@ -289,9 +289,14 @@ def test_exports_that_cannot_be_meant_are_refused(table: Any, tmp_path: Path) ->
         ("out", {"format": "parket"}, UnknownFormat, "Did you mean 'parquet'"),
         ("out.csv", {"columns": ["carier"]}, UnknownColumn, "Did you mean 'carrier'"),
         ("out", {"partition_by": ["carier"]}, UnknownColumn, "Did you mean 'carrier'"),
-        ("out", {"partition_by": ["day"], "columns": ["n"]}, BadData, "not among those exported"),
+        ("out", {"partition_by": ["day"], "columns": ["n"]}, BadData, "is not exported"),
         ("out", {"partition_by": ["day"], "columns": ["day"]}, BadData, "no column is left"),
-        ("out", {"partition_by": ["raw"]}, TypeConflict, "column 'raw' of type binary cannot name folders"),
+        (
+            "out",
+            {"partition_by": ["raw"]},
+            TypeConflict,
+            "column 'raw' of type binary cannot be used for names of folders",
+        ),
         ("out", {"partition_by": ["day"], "format": "csv"}, BadData, "only Parquet"),
         ("nowhere/out.csv", {}, FileProblem, "There is no folder"),
     ]:
@@ -374,7 +379,7 @@ def test_a_field_that_others_called_like_the_rest_is_exported_as_it_is(tmp_path:
 def test_far_times_name_no_folders(tmp_path: Path, far: pa.Array) -> None:
     with Store.open(tmp_path / "s") as store:
         table = store.create_table("t", {"at": far, "n": list(range(len(far)))})
-        with pytest.raises(BadData, match="column 'at' holds times that cannot name folders"):
+        with pytest.raises(BadData, match="column 'at' holds times that cannot be names of folders"):
             table.export(tmp_path / "out", partition_by=["at"])
         assert not (tmp_path / "out").exists()
 

@@ -249,7 +249,7 @@ def test_an_empty_text_in_a_file_without_quotes_is_refused(tmp_path: Path) -> No
 def test_an_edit_after_which_the_file_would_be_read_otherwise_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_bytes(b"'n','s'\n'1','x'\n'2','y'\n")
-    assert "its quote would be taken for another one" in refused(open_dataset(path), {1: {"s": 'say "no"'}})
+    assert "its quote would be detected differently" in refused(open_dataset(path), {1: {"s": 'say "no"'}})
 
 
 def test_json_without_a_word_for_the_number_is_refused(tmp_path: Path) -> None:
@@ -354,7 +354,7 @@ def test_hard_links_are_said(tmp_path: Path, trips: Path) -> None:
     other = tmp_path / "other.csv"
     other.hardlink_to(trips)
     saved = save_edits(open_dataset(trips), {0: {"id": 7}})
-    assert saved.remarks == ("Another name of the file, a hard link, leads to what it held before",)
+    assert saved.remarks == ("Another hard link of the file leads to its old content",)
     assert other.read_bytes() == TRIPS
 
 

@@ -332,7 +332,7 @@ def test_a_delta_table_gets_a_version_and_is_never_replaced(
     path = written(qtbot, settle(qtbot, dialog), tmp_path / "t.delta")
     before = open_dataset(path).num_rows
     qtbot.mouseClick(dialog.export_button, Qt.MouseButton.LeftButton)
-    assert "t.delta is a Delta table already" in dialog.message.label.text()
+    assert "t.delta is already a Delta table" in dialog.message.label.text()
     assert "append or replace" in dialog.message.label.text()
     choose(dialog, mode="append")
     written(qtbot, settle(qtbot, dialog), path)
