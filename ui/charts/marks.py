@@ -34,6 +34,8 @@ CUT = 2.0
 """How many times as high as the others a bar of what is left over may be."""
 GAP = 0.08
 """Between bars, as a share of a place's width."""
+LEAST_SEPARATED = 6
+"""Pixels of a bar from which a line of one pixel sets it off from the next."""
 DASHES = (
     Qt.PenStyle.SolidLine, Qt.PenStyle.DashLine, Qt.PenStyle.DotLine, Qt.PenStyle.DashDotLine,
     Qt.PenStyle.DashDotDotLine,
@@ -128,8 +130,10 @@ class Shapes(pg.GraphicsObject):
     """Rectangles with brushes, markers and texts, drawn in pixels, so that these keep their size. pyqtgraph's
     own markers are bitmaps in a drawing."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, separated: bool = False) -> None:
+        """`separated`: outlines part the rectangles from each other; narrow ones go without."""
         super().__init__()
+        self._separated = separated
         self._rects: list[tuple[QRectF, QBrush, QPen]] = []
         self._texts: list[tuple[QRectF, str, QColor]] = []
         self._spots: list[tuple[str, QColor, float, np.ndarray, np.ndarray]] = []
@@ -162,8 +166,8 @@ class Shapes(pg.GraphicsObject):
                 draw_symbol(p, marker, transform.map(QPointF(x, y)), size)
         p.setRenderHint(QPainter.RenderHint.Antialiasing, on=False)
         for rect, brush, pen in self._rects:
-            p.setPen(pen)
             area = _on_pixels(transform.mapRect(rect))
+            p.setPen(Qt.PenStyle.NoPen if self._separated and area.width() < LEAST_SEPARATED else pen)
             if brush.style() not in (Qt.BrushStyle.SolidPattern, Qt.BrushStyle.NoBrush):
                 soft = QColor(brush.color())
                 soft.setAlpha(70)
@@ -336,7 +340,9 @@ class Marks:
         return math.floor(math.log10(min(positive)) - 0.05) if positive else 0.0
 
     def _bars(self, panel: PanelMarks, rows: Sequence[Row]) -> None:
-        shapes, base, stacks, whiskers = Shapes(), self._base(), self.stacks, list[tuple[float, float]]()
+        single = self._data.color is None
+        shapes, base, stacks = Shapes(separated=single), self._base(), self.stacks
+        whiskers = list[tuple[float, float]]()
         colors = [look.key for look in self._looks]
         tops: dict[int, float] = {}
         panel.reach(base)
@@ -356,7 +362,6 @@ class Marks:
                     begin = tops.get(place.key, base)
                     tops[place.key] = height = begin + height
                 area = QRectF(QPointF(left, begin), QPointF(left + width, height)).normalized()
-                single = self._data.color is None
                 outline = QPen(theme.current().color("surface")) if single else pen
                 outline.setCosmetic(True)
                 shapes.add(area, look.brush, outline)
