@@ -127,7 +127,7 @@ class DeltaDataset(Dataset):
     @property
     def files(self) -> set[Path]:
         """The data files with rows of this version."""
-        return {one.path for one in self._snapshot.segments if isinstance(one, FileSegment)}
+        return {file.path for file in self._snapshot.files}
 
     @property
     def watched(self) -> tuple[Path, ...]:

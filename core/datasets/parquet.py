@@ -184,8 +184,7 @@ class ParquetDataset(Dataset):
 
 def check_small(snapshot: Snapshot, is_verified: bool) -> None:
     """Raise `DamagedFile` where a file of the first few, as far as they are small, is damaged."""
-    files = [segment for segment in snapshot.segments if isinstance(segment, FileSegment)]
-    check_whole(list(_small(files)) if is_verified else [])
+    check_whole(list(_small(snapshot.files)) if is_verified else [])
 
 
 def _small(files: Sequence[FileSegment]) -> Iterator[FileSegment]:

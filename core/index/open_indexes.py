@@ -184,7 +184,7 @@ class OpenIndexes:
     def keep_up(self, snapshot: Snapshot, job: Job) -> None:
         """Make what indexes lack for the data files of the newest version. What fails is logged, and made
         when it is needed."""
-        files = tuple(s for s in snapshot.segments if isinstance(s, FileSegment))
+        files = snapshot.files
         if not self.listed or not self.place.writable or files == self._complete:
             return
         for index in self.listed:

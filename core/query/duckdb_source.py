@@ -29,7 +29,6 @@ from lamella.core.query.duckdb_types import (
     sql_type,
     to_duckdb,
 )
-from lamella.core.query.pruning import files_of
 from lamella.core.remote.duckdb_files import duckdb_name
 from lamella.core.scan import chunks as whole
 from lamella.core.scan.cache import row_numbers
@@ -247,7 +246,7 @@ def _read_exactly(snapshot: Snapshot, column: Column, typed_sql: bool) -> bool:
         return False
     if is_misread(snapshot, column):
         return False
-    files = [segment for segment in snapshot.segments if isinstance(segment, FileSegment)]
+    files = snapshot.files
     if holds(column.type, _is_list_of_single_fields) and any(_is_flattened(f, column) for f in files):
         return False
     inside = bool(column.path)  # DuckDB cannot read fields of a variant, and crashes when it tries
@@ -265,9 +264,10 @@ def is_misread(snapshot: Snapshot, column: Column) -> bool:
     """Whether DuckDB reads values from a file that differ from those that Arrow reads."""
     if not may_be_misread(column.type):
         return False
-    files = (segment for segment in snapshot.segments if isinstance(segment, FileSegment))
     return any(
-        misreads(unchanged(file), file.names[column.key]) for file in files if column.key in file.names
+        misreads(unchanged(file), file.names[column.key])
+        for file in snapshot.files
+        if column.key in file.names
     )
 
 
@@ -583,5 +583,5 @@ def without_statistics(snapshot: Snapshot, column: Column) -> exp.Expr:
 
 
 def _has_statistics(snapshot: Snapshot, column: Column) -> bool:
-    files = (file for file in files_of(snapshot) if column.key in file.names)
+    files = (file for file in snapshot.files if column.key in file.names)
     return any(unchanged(file).has_statistics(file.names[column.key]) for file in files)

@@ -31,7 +31,7 @@ from lamella.core.query.engine import (
 from lamella.core.query.explain import Explain
 from lamella.core.query.find import Method
 from lamella.core.query.plan import Node, QueryContext, select_answer, select_count
-from lamella.core.query.pruning import files_of, row_groups_of
+from lamella.core.query.pruning import row_groups_of
 
 T = TypeVar("T")
 
@@ -186,7 +186,7 @@ def explain(node: Node, job: Job) -> Explain:
     return Explain(
         time.perf_counter() - start, rows, read, skipped,
         min(_scanned(profile), row_groups), row_groups,
-        None, sum(len(files_of(s)) for s, _columns in context.read),
+        None, sum(len(s.files) for s, _columns in context.read),
         ", ".join(dict.fromkeys(s.reason for s in context.strategies if s.method is Method.INDEX)) or None,
         tuple(dict.fromkeys(context.strategies)),
     )  # fmt: skip

@@ -10,7 +10,7 @@ from lamella.core.filters.binding import bind
 from lamella.core.filters.expr import columns_read
 from lamella.core.jobs import Job
 from lamella.core.query.find import Reads, RowSearch, SearchResult, Strategy, own_order
-from lamella.core.query.pruning import files_of, may_meet
+from lamella.core.query.pruning import may_meet
 from lamella.core.query.scan_query import ScanQuery
 from lamella.core.scan.read import pieces
 from lamella.core.scan.snapshot import Snapshot, project
@@ -106,10 +106,10 @@ def _reads(snapshot: Snapshot, query: ScanQuery, result: SearchResult) -> Reads:
 def _files_read(snapshot: Snapshot, query: ScanQuery) -> int:
     """The number of files with row groups that statistics do not rule out."""
     if query.where is None:
-        return len(files_of(snapshot))
+        return len(snapshot.files)
     may_match = may_meet(snapshot, bind(query.where, snapshot.schema, snapshot.name))
     read = {id(piece.segment) for piece in pieces(snapshot, 0, snapshot.num_positions) if may_match(piece)}
-    return sum(id(file) in read for file in files_of(snapshot))
+    return sum(id(file) in read for file in snapshot.files)
 
 
 def _part(some: int, total: int) -> str:

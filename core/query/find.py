@@ -26,7 +26,7 @@ from lamella.core.libraries import duckdb, exp
 from lamella.core.query.duckdb_source import POSITION, identifier, relation
 from lamella.core.query.engine import cursor, stream_batches
 from lamella.core.query.number_sort import is_sorted_here, number_order, room_for
-from lamella.core.query.pruning import files_of, may_meet, row_groups_of
+from lamella.core.query.pruning import may_meet, row_groups_of
 from lamella.core.scan.cache import LruCache, cache
 from lamella.core.scan.chunks import are_decoded
 from lamella.core.scan.parquet_file import unchanged
@@ -208,7 +208,7 @@ class RowSearch:
             unchanged(file).repeats_texts(file.names[column.key])
             for column in texts
             if column.name in names and not column.path
-            for file in files_of(self.snapshot)
+            for file in self.snapshot.files
             if column.key in file.names
         )
 
@@ -456,7 +456,7 @@ def reads_in(snapshot: Snapshot, looked_at: Iterable[Piece]) -> Reads:
         sum(groups for _, groups in read),
         row_groups_of(snapshot),
         len({id(segment) for segment, _ in read}),
-        len(files_of(snapshot)),
+        len(snapshot.files),
     )
 
 
@@ -465,7 +465,7 @@ def _nothing_read(snapshot: Snapshot) -> Reads:
 
 
 def _reads_of_search(snapshot: Snapshot, row_groups: int) -> Reads:
-    return Reads(row_groups, row_groups_of(snapshot), None if row_groups else 0, len(files_of(snapshot)))
+    return Reads(row_groups, row_groups_of(snapshot), None if row_groups else 0, len(snapshot.files))
 
 
 ROWS_A_BATCH = 1 << 20

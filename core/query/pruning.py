@@ -319,10 +319,6 @@ def _is_number(value: Any) -> bool:
     return not isinstance(value, bool) and isinstance(value, _NUMBERS)
 
 
-def files_of(snapshot: Snapshot) -> list[FileSegment]:
-    return [segment for segment in snapshot.segments if isinstance(segment, FileSegment)]
-
-
 def row_groups_of(snapshot: Snapshot) -> int:
     """The number of row groups of the snapshot's files; parses footers that were not read before."""
-    return sum(unchanged(file).metadata.num_row_groups for file in files_of(snapshot))
+    return sum(unchanged(file).metadata.num_row_groups for file in snapshot.files)

@@ -15,7 +15,6 @@ from lamella.core.query.compile import compile_pipeline
 from lamella.core.query.duckdb_source import TEMPORARY
 from lamella.core.query.execute import Statement
 from lamella.core.query.expressions import Named
-from lamella.core.query.pruning import files_of
 from lamella.core.query.steps import Aggregate, Group, Limit, Pipeline, Select, Sort, Step, Where
 from lamella.core.scan.parquet_file import unchanged
 from lamella.core.scan.snapshot import Snapshot
@@ -37,7 +36,7 @@ def read(pipeline: Pipeline, snapshot: Snapshot, job: Job) -> pa.Table:
     """Read the answer of a pipeline that `can_be_cached`."""
     statement = _cached_statement(pipeline, snapshot)
     if statement is not None:
-        for file in files_of(snapshot):
+        for file in snapshot.files:
             unchanged(file)
         answer = answers.read_statement(statement, job)
         if answer is not None:

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from lamella.core.filters.binding import bind
 from lamella.core.filters.expr import Filter, columns_read
 from lamella.core.jobs import Job
-from lamella.core.query.pruning import files_of, may_meet
+from lamella.core.query.pruning import may_meet
 from lamella.core.scan.parquet_file import Footer, unchanged
 from lamella.core.scan.read import pieces
 from lamella.core.scan.snapshot import Column, FileSegment, Snapshot
@@ -111,7 +111,7 @@ class Storage:
 
 def read_storage(snapshot: Snapshot, where: Filter | None, job: Job) -> Storage:
     """Read the storage from the footers. Blocks. Raises `FileProblem` for a file that changed."""
-    segments = files_of(snapshot)
+    segments = snapshot.files
     in_files = sum(segment.num_rows for segment in segments)
     columns = {c.key: StoredColumn(c.name, str(c.type), note=c.note) for c in snapshot.columns}
     chunks, is_partial = 0, False

@@ -141,6 +141,11 @@ class Snapshot:
         sizes = [s.num_rows for s in self.segments]
         return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]).astype(np.int64)
 
+    @cached_property
+    def files(self) -> tuple[FileSegment, ...]:
+        """The segments that are files; the others are rows in memory."""
+        return tuple(segment for segment in self.segments if isinstance(segment, FileSegment))
+
     @property
     def num_positions(self) -> int:
         return int(self.segment_starts[-1])

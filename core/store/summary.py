@@ -72,18 +72,14 @@ def _files(catalog: Catalog, state: TableVersion, every: str | None) -> dict[str
     return {path: size for kind in footers for path, size in kind}
 
 
-def _segments(state: TableVersion) -> list[FileSegment]:
-    return [s for s in state.snapshot.segments if isinstance(s, FileSegment)]
-
-
 def _row_groups(state: TableVersion) -> int:
-    return sum(unchanged(segment).metadata.num_row_groups for segment in _segments(state))
+    return sum(unchanged(segment).metadata.num_row_groups for segment in state.snapshot.files)
 
 
 def stored_sizes(state: TableVersion) -> dict[int, StoredSizes]:
     """Measure the columns, by their keys. Reads the footers of the data files."""
     stored: dict[int, StoredSizes] = {}
-    for segment in _segments(state):
+    for segment in state.snapshot.files:
         _add(segment, unchanged(segment).metadata, stored)
     return stored
 

@@ -19,7 +19,7 @@ from lamella.core.datasets.locate import refuse_changed
 from lamella.core.errors import FileProblem, TypeConflict
 from lamella.core.jobs import Job
 from lamella.core.scan.parquet_file import BODY, REFUSALS, Footer, footer_of
-from lamella.core.scan.snapshot import FileSegment, Snapshot
+from lamella.core.scan.snapshot import Snapshot
 from lamella.core.transfer.file_edits import FileEdits
 
 ARROW_SCHEMA = b"ARROW:schema"
@@ -48,7 +48,7 @@ def rewrite_parquet(
 class Rewrite:
     def __init__(self, path: Path, snapshot: Snapshot, edits: FileEdits, job: Job) -> None:
         self._path, self._edits, self._job = path, edits, job
-        segment = next((one for one in snapshot.segments if isinstance(one, FileSegment)), None)
+        segment = next(iter(snapshot.files), None)
         self._stamps = [(str(path), *segment.fingerprint)] if segment and segment.fingerprint else []
         self.footer = footer_of(path)
         names = {c.key: c.name for c in snapshot.columns} if segment is None else segment.names

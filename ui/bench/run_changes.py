@@ -33,11 +33,17 @@ from lamella.core.bench.results.compare import (
     Comparison,
     comparison_table,
 )
-from lamella.core.bench.results.figures import EQUAL_WITHIN, in_order, shown_factor, shown_rows, shown_seconds
+from lamella.core.bench.results.figures import (
+    EQUAL_WITHIN,
+    in_order,
+    shown_factor,
+    shown_rows,
+    shown_seconds,
+    workload_or_none,
+)
 from lamella.core.bench.results.records import spread
 from lamella.core.bench.results.run import RunSummary, SavedRun
 from lamella.core.bench.results.store import SavedRuns, TrendPoint, trend
-from lamella.core.bench.workloads.model import Workload
 from lamella.core.errors import LamellaError
 from lamella.core.jobs import Job
 from lamella.ui import theme
@@ -331,14 +337,14 @@ class TrendView(QWidget):
         """Its workloads, those measured most often first."""
         runs = self._runs = [run for run in self._all if run.machine == self.machine.currentData()]
         names = list(chain.from_iterable(run.workloads for run in runs))
-        known = {name: workload for name in names if (workload := _workload_or_none(name)) is not None}
+        known = {name: workload for name in names if (workload := workload_or_none(name)) is not None}
         ordered = sorted(known, key=lambda name: -names.count(name))
         _fill(self.workload, {name: known[name].title for name in ordered})
         self._take_workload()
 
     def _take_workload(self) -> None:
         name = self.workload.currentData()
-        workload = _workload_or_none(name) if name else None
+        workload = workload_or_none(name) if name else None
         _fill(self.operation, {one.id: one.title for one in workload.operations} if workload else {})
         sizes = {rows for run in self._runs if name in run.workloads for rows in run.sizes}
         _fill(self.rows, {rows: shown_rows(rows) for rows in sorted(sizes, reverse=True)})
@@ -415,14 +421,6 @@ class TrendView(QWidget):
         self.workload.currentIndexChanged.connect(self._take_workload)
         for box in (self.operation, self.rows):
             box.currentIndexChanged.connect(lambda _: self._read())
-
-
-def _workload_or_none(name: str) -> Workload | None:
-    """None for one of another version, or whose file is gone."""
-    try:
-        return workload_named(name)
-    except LamellaError:
-        return None
 
 
 def _series(name: str, points: Sequence[TrendPoint], places: Mapping[int, int]) -> Series:

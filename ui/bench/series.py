@@ -20,7 +20,7 @@ from lamella.core.bench.results.records import STATISTICS, Summary, Tally, sprea
 from lamella.ui import theme
 from lamella.ui.bench.quantities import Frame, Quantity, Units, even_span, whole_decades
 from lamella.ui.style.sheet import Palette
-from lamella.ui.widgets.plotting import HATCHES, MARKERS
+from lamella.ui.widgets.plotting import HATCHES, MARKERS, cosmetic_pen
 
 FIRST = ("lamella", "sqlite", "sqlite-wal", "parquetdb", "pyarrow", "duckdb", "polars")
 """Who is measured most often: these never share a colour."""
@@ -136,24 +136,17 @@ class Look:
         fill = colors.color("surface") if series.published else color
         style = Qt.PenStyle.DashLine if series.published else Qt.PenStyle.SolidLine
         return cls(
-            line=_pen(color, PUBLISHED_WIDTH if series.published else LIVE_WIDTH, style),
-            outline=_pen(color, OUTLINE),
+            line=cosmetic_pen(color, PUBLISHED_WIDTH if series.published else LIVE_WIDTH, style),
+            outline=cosmetic_pen(color, OUTLINE),
             fill=QBrush(fill),
             marker=series.marker,
             size=PUBLISHED_SIZE if series.published else LIVE_SIZE,
         )
 
 
-def _pen(color: QColor, width: float, style: Qt.PenStyle = Qt.PenStyle.SolidLine) -> QPen:
-    """As wide on paper and on a sharper screen: pyqtgraph's pens are cosmetic, too."""
-    pen = QPen(color, width, style)
-    pen.setCosmetic(True)
-    return pen
-
-
 def cross_pen() -> QPen:
     """Of every system the same: what failed is red."""
-    pen = _pen(theme.current().color("danger"), CROSS_WIDTH)
+    pen = cosmetic_pen(theme.current().color("danger"), CROSS_WIDTH)
     pen.setCapStyle(Qt.PenCapStyle.RoundCap)
     return pen
 

@@ -27,7 +27,6 @@ from lamella.ui.charts.marks import (
     Marks,
     SeriesLook,
     Shapes,
-    cosmetic,
     looks_of,
 )
 from lamella.ui.charts.panels import (
@@ -40,6 +39,7 @@ from lamella.ui.charts.panels import (
     panels_across,
 )
 from lamella.ui.charts.words import brush_text, figure_title, hover_text, place_text, summary_of
+from lamella.ui.widgets.plotting import cosmetic_pen
 
 LEAST_TITLE = 80
 """Pixels of a panel that its title leaves to the axis, and has at least."""
@@ -200,7 +200,7 @@ class ChartCanvas(pg.GraphicsLayoutWidget):
             plot.addItem(item, ignoreBounds=True)
         has_zero = data.y is None and not data.spec.log_y and panel_marks.low < 0 < panel_marks.high
         if has_zero:
-            zero = pg.InfiniteLine(0, 0, pen=cosmetic(look.color("border_strong"), 1))
+            zero = pg.InfiniteLine(0, 0, pen=cosmetic_pen(look.color("border_strong"), 1))
             zero.setZValue(-10)
             plot.addItem(zero, ignoreBounds=True)
         self.panels.append(Panel(plot, panel_marks, rows, place, cell, named))
@@ -353,7 +353,7 @@ class ChartCanvas(pg.GraphicsLayoutWidget):
             self._ring = None
         if panel is None or mark is None:
             return
-        pen = cosmetic(theme.current().color("text"), 1.6)
+        pen = cosmetic_pen(theme.current().color("text"), 1.6)
         if mark.area is not None:
             rect = mark.area
             xs = [rect.left(), rect.right(), rect.right(), rect.left(), rect.left()]
@@ -419,7 +419,7 @@ class ChartCanvas(pg.GraphicsLayoutWidget):
         shade = look.color("accent")
         shade.setAlpha(BRUSH_ALPHA)
         brush = Shapes()
-        brush.add(rect, QBrush(shade), cosmetic(look.color("accent"), 1.2))
+        brush.add(rect, QBrush(shade), cosmetic_pen(look.color("accent"), 1.2))
         brush.setZValue(50)
         panel.plot.addItem(brush, ignoreBounds=True)
         self._brush = panel.plot, brush

@@ -17,6 +17,7 @@ from lamella.core.query.charts import ChartData
 from lamella.ui import theme
 from lamella.ui.cards.words import value_text
 from lamella.ui.charts.words import figure_text
+from lamella.ui.grid.columns import is_right_aligned
 
 if TYPE_CHECKING:
     from lamella.core.transfer.exporting import Export
@@ -46,7 +47,7 @@ class FiguresModel(QAbstractTableModel):
         if role == Qt.ItemDataRole.DisplayRole:
             return self._text(self._values[index.column()][index.row()], kind)
         if role == Qt.ItemDataRole.TextAlignmentRole:
-            side = Qt.AlignmentFlag.AlignRight if _is_number(kind) else Qt.AlignmentFlag.AlignLeft
+            side = Qt.AlignmentFlag.AlignRight if is_right_aligned(kind) else Qt.AlignmentFlag.AlignLeft
             return int(side | Qt.AlignmentFlag.AlignVCenter)
         return None
 
@@ -66,10 +67,6 @@ class FiguresModel(QAbstractTableModel):
         if value is not None and pa.types.is_floating(kind):
             return figure_text(value)
         return value_text(value, kind)
-
-
-def _is_number(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
 
 
 class FiguresTable(QTableView):

@@ -20,7 +20,7 @@ from lamella.core.query.charts.spec import AREA, BAR, BOX, HEAT_MAP, HISTOGRAM, 
 from lamella.ui import theme
 from lamella.ui.charts.ramps import ink_on, ramp_of
 from lamella.ui.charts.words import figure_text, rounded, short_text
-from lamella.ui.widgets.plotting import HATCHES, MARKERS
+from lamella.ui.widgets.plotting import HATCHES, MARKERS, cosmetic_pen
 
 Row = Mapping[str, Any]
 LINE_WIDTH, OUTLINE_WIDTH = 2.0, 1.2
@@ -67,17 +67,11 @@ class SeriesLook:
 
     @property
     def pen(self) -> QPen:
-        return cosmetic(self.color, LINE_WIDTH, self.dash)
+        return cosmetic_pen(self.color, LINE_WIDTH, self.dash)
 
     @property
     def brush(self) -> QBrush:
         return QBrush(self.color, self.hatch)
-
-
-def cosmetic(color: QColor, width: float, style: Qt.PenStyle = Qt.PenStyle.SolidLine) -> QPen:
-    pen = QPen(color, width, style)
-    pen.setCosmetic(True)
-    return pen
 
 
 def looks_of(dimension: Dimension | None) -> list[SeriesLook]:
@@ -347,7 +341,7 @@ class Marks:
         tops: dict[int, float] = {}
         panel.reach(base)
         for look, own in self._by_color(rows):
-            pen = cosmetic(look.color, OUTLINE_WIDTH)
+            pen = cosmetic_pen(look.color, OUTLINE_WIDTH)
             for row in own:
                 place, height = self._x(row), self.at(row["value"])
                 if not math.isfinite(height):
@@ -375,7 +369,7 @@ class Marks:
         self._cut_others(panel)
         panel.items.append(shapes)
         if whiskers:
-            panel.items.append(_pairs(whiskers, cosmetic(theme.current().color("text"), OUTLINE_WIDTH)))
+            panel.items.append(_pairs(whiskers, cosmetic_pen(theme.current().color("text"), OUTLINE_WIDTH)))
 
     def _cut_others(self, panel: PanelMarks) -> None:
         """What is left over of very many values is often more than all that is shown: its bar is cut, and
@@ -488,7 +482,7 @@ class Marks:
         shapes, look = Shapes(), self._looks[0]
         fill = QColor(look.color)
         fill.setAlpha(70)
-        pen, thick = cosmetic(look.color, OUTLINE_WIDTH), cosmetic(look.color, 2.4)
+        pen, thick = cosmetic_pen(look.color, OUTLINE_WIDTH), cosmetic_pen(look.color, 2.4)
         thin, bold = list[tuple[float, float]](), list[tuple[float, float]]()
         for row in rows:
             place = self._x(row)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 
 from PySide6.QtCore import QBuffer, QPoint, QRect, QSize, Qt
-from PySide6.QtGui import QGuiApplication, QImage, QPainter
+from PySide6.QtGui import QColor, QGuiApplication, QImage, QPainter, QPen
 from PySide6.QtSvg import QSvgGenerator
 
 from lamella.ui import theme
@@ -27,6 +27,13 @@ HATCHES = (
 
 DOTS_PER_POINT = 2
 """Of a PNG, so that it is sharp in print."""
+
+
+def cosmetic_pen(color: QColor, width: float, style: Qt.PenStyle = Qt.PenStyle.SolidLine) -> QPen:
+    """A pen whose width is in pixels of the screen, whatever the scale of the plot."""
+    pen = QPen(color, width, style)
+    pen.setCosmetic(True)
+    return pen
 
 
 def pixels_of(size: QSize, paint: Callable[[QPainter], object]) -> QImage:

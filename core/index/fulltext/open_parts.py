@@ -297,7 +297,7 @@ def language_of(index: Index) -> str | None:
 
 def source_of(place: IndexFolder, index: Index, segment: FileSegment, snapshot: Snapshot) -> Source:
     """What a data file's index is made of, and of the snapshot's other files as far as they are indexed."""
-    others = [s for s in snapshot.segments if isinstance(s, FileSegment) and s is not segment]
+    others = [file for file in snapshot.files if file is not segment]
     lengths = (known for other in others for known in files.part_lengths(files.path_of(place, other, index)))
     return Source(segment, index.keys, language_of(index), _usual(lengths))
 
@@ -334,7 +334,7 @@ class FulltextKind:
         }
 
     def make(self, place: IndexFolder, index: Index, snapshot: Snapshot, job: Job) -> None:
-        segments = _segments(snapshot)
+        segments = snapshot.files
         for done, segment in enumerate(segments):
             job.report(done, len(segments), f"{snapshot.name}: {done:,} of {len(segments):,} files indexed")
             path = files.path_of(place, segment, index)
@@ -351,7 +351,7 @@ class FulltextKind:
                 files.remove(path)
 
     def problems(self, place: IndexFolder, index: Index, snapshot: Snapshot, quick: bool) -> Iterator[str]:
-        for segment in _segments(snapshot):
+        for segment in snapshot.files:
             path = files.path_of(place, segment, index)
             try:
                 if path.exists():
@@ -371,10 +371,6 @@ def is_text(kind: pa.DataType) -> bool:
     if is_.is_dictionary(kind):
         kind = kind.value_type
     return bool(is_.is_string(kind) or is_.is_large_string(kind) or is_.is_string_view(kind))
-
-
-def _segments(snapshot: Snapshot) -> list[FileSegment]:
-    return [segment for segment in snapshot.segments if isinstance(segment, FileSegment)]
 
 
 def _refuse_other_than_text(table: str, column: Column) -> None:

@@ -11,7 +11,6 @@ from typing import Any
 import duckdb
 
 from lamella.core.query.duckdb_source import POSITION
-from lamella.core.query.pruning import files_of
 from lamella.core.scan.snapshot import Snapshot
 
 PROFILING = "SET enable_profiling = 'no_output'"
@@ -49,7 +48,7 @@ class TableFiles:
         """By the name of each file, as far as no two tables have files of one name."""
         files_by_name: dict[str, TableFiles] = {}
         for snapshot in tables.values():
-            files = files_of(snapshot)
+            files = snapshot.files
             whole = cls(sum(file.num_rows for file in files), len(files))
             files_by_name.update((file.path.name, whole) for file in files)
         return files_by_name

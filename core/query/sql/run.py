@@ -30,7 +30,6 @@ from lamella.core.query.engine import (
 )
 from lamella.core.query.execute import PreparedCursor, prepared_cursor
 from lamella.core.query.functions.types import text_compared_as_number
-from lamella.core.query.pruning import files_of
 from lamella.core.query.source import When
 from lamella.core.query.sql.problems import place_of, place_of_name
 from lamella.core.query.sql.rows_read import PROFILING, RowsRead, rows_read_by
@@ -403,7 +402,7 @@ def _confined(request: SqlRequest, sources: Sources, tables: Mapping[str, Snapsh
         )
     if request.files:
         return Confined(None, (), request.memory)
-    paths = {duckdb_name(file.path) for snapshot in tables.values() for file in files_of(snapshot)}
+    paths = {duckdb_name(file.path) for snapshot in tables.values() for file in snapshot.files}
     outside = sorted(path for path in paths if not path.startswith(sources.folders))
     return Confined(sources.folders, tuple(outside), request.memory)
 

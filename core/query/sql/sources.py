@@ -17,7 +17,6 @@ from lamella.core.query.duckdb_source import TEMPORARY, DecodedRows, Decodings, 
 from lamella.core.query.engine import CountedCache
 from lamella.core.query.execute import PreparedCursor
 from lamella.core.query.find import is_cacheable
-from lamella.core.query.pruning import files_of
 from lamella.core.query.source import Source, When, whole_snapshot
 from lamella.core.query.sql.statement import Statement, TableName
 from lamella.core.scan.parquet_file import unchanged
@@ -137,7 +136,7 @@ def make_view(
     decodings = Decodings() if columns and _is_served_from_memory(snapshot, statement) else None
     if decodings is not None and _is_of_files_alone(snapshot):  # in memory, rows are what the view would be
         called = tuple(column.name for column in columns)
-        if decodings.hand(DecodedRows(view, tuple(files_of(snapshot)), columns, called), prepared, job):
+        if decodings.hand(DecodedRows(view, snapshot.files, columns, called), prepared, job):
             return decodings
         decodings = None
     own = prepared.cursor
@@ -152,7 +151,7 @@ def _is_served_from_memory(snapshot: Snapshot, statement: Statement) -> bool:
 
 
 def _is_of_files_alone(snapshot: Snapshot) -> bool:
-    pending = snapshot.overlay is not None or len(files_of(snapshot)) < len(snapshot.segments)
+    pending = snapshot.overlay is not None or len(snapshot.files) < len(snapshot.segments)
     return not pending and not len(snapshot.deleted)
 
 
@@ -175,7 +174,7 @@ def _statement(
     names = tuple(column.name for column in columns)
     made = (view, snapshot.name, snapshot.token, names, decodings is None)
     text, used = _statements.get(made) or ("", None)
-    for file in files_of(snapshot) if text else ():
+    for file in snapshot.files if text else ():
         unchanged(file)
     if text and (used is None or used.hand_again(own)):
         return text
