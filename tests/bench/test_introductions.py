@@ -34,7 +34,6 @@ def test_a_system_whose_server_does_not_answer_says_so(monkeypatch: pytest.Monke
     assert f"No server answers at {place}" in told[-1].problem
 
 
-@pytest.mark.slow
 def test_asking_ends_at_once_when_it_is_told_to() -> None:
     job, told = Job(), list[Introduction]()
 
