@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import gc
 import itertools
@@ -45,6 +46,20 @@ PATIENCE_SECONDS = 30
 """For what comes at once, later on a machine with much else to do, or never: only failures take that long."""
 
 gc.disable()  # what is collected stays; looking through it again and again took a third of the time
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session: pytest.Session) -> None:
+    """Import this worker's share of the modules before all of them are collected. Each worker compiles what
+    it imports first and finds the rest compiled by the others."""
+    worker = getattr(session.config, "workerinput", None)
+    if worker is None:
+        return
+    folders = [folder for each in session.config.args if (folder := session.config.rootpath / each).is_dir()]
+    modules = sorted({path for folder in folders for path in folder.rglob("test_*.py")})
+    for path in modules[int(worker["workerid"].removeprefix("gw")) :: worker["workercount"]]:
+        with contextlib.suppress(Exception, pytest.skip.Exception):  # the collection reports it
+            _ = pytest.Module.from_parent(session, path=path).obj
 
 
 def pytest_collection_finish() -> None:
