@@ -37,10 +37,17 @@ ASKED_OF_SERVERS = (
     "list_10",
 )
 """The other sizes are the same to a server, and take longer than to a disk."""
+QUICK = ("lamella", "sqlite")
+"""The systems that the suite runs; `--all` runs every one."""
 Ran = tuple[str, dict[str, Sample]]
 
 
-@pytest.fixture(scope="module", params=FAMILIES["catalog"].places)
+def params() -> list[object]:
+    names = FAMILIES["catalog"].places
+    return [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in names]
+
+
+@pytest.fixture(scope="module", params=params())
 def ran(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ran]:
     """Each step on an instance of its own, as processes of their own have them. Each collects garbage before
     it is timed, which need not look at what other tests left."""
@@ -67,7 +74,6 @@ def _ran(name: str, folder: Path) -> Ran:
     return name, found
 
 
-@pytest.mark.slow
 def test_what_is_read_back_is_what_was_put(ran: Ran) -> None:
     _, found = ran
     assert {name: sample.checksum for name, sample in found.items()} == {
@@ -80,7 +86,6 @@ def test_the_page_of_objects_is_made_of_its_results_file() -> None:
     assert objects_page.PAGE.read_text(encoding="utf-8") == objects_page.page_text(run)
 
 
-@pytest.mark.slow(after=1)
 def test_every_step_is_done_or_has_a_reason(ran: Ran) -> None:
     name, found = ran
     cannot = registry.load(name, "catalog").cannot

@@ -55,7 +55,7 @@ def system_class(request: pytest.FixtureRequest) -> Iterator[type[System]]:
     yield registry.load(request.param)
 
 
-@pytest.mark.slow(after=44)  # two workloads on every system
+@pytest.mark.slow(after=22)  # one workload on every system
 @pytest.mark.parametrize(
     ("name", "workload"),
     [

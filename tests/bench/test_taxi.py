@@ -93,7 +93,7 @@ def test_an_import_that_spoils_a_column_no_query_asks_about_is_noticed(benchmark
     assert sample.checksum.split(":")[1] != digest_
 
 
-@pytest.mark.slow(except_every=5)
+@pytest.mark.slow(after=2)
 def test_the_fourth_query_comes_in_order_of_year_and_count(imported: Imported) -> None:
     system, _ = imported
     system.open(writing=False)
