@@ -1,5 +1,5 @@
-"""The settings, by groups and searchable: each with an editor of its type, where its value comes from, and a
-way back to its default."""
+"""The settings by group, with a search: each has an editor for its type, the source of its value, and a way
+back to its default."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ Change = Callable[[str, Value], object]
 
 
 class SettingsPage(QWidget):
-    """`change` saves a setting and applies it. A value that cannot be is said beside its editor, and nothing
-    is changed."""
+    """`change` saves and applies a setting. An invalid value is explained beside its editor, and nothing is
+    changed."""
 
     state_changed = Signal()
     workspace_kind = "settings"
@@ -57,7 +57,7 @@ class SettingsPage(QWidget):
         return {"search": self.search.text()}
 
     def refresh(self) -> None:
-        """Show the values in force: a setting may have been changed elsewhere."""
+        """Show the current values: a setting may have been changed elsewhere."""
         for row in self.rows.values():
             row.refresh()
 
@@ -106,14 +106,14 @@ class SettingsPage(QWidget):
         self._restyle()
 
     def _restyle(self) -> None:
-        """As wide as text of this size needs, or the window has."""
+        """Resize to the width that text of this size needs, within the window."""
         for widget in (self._column, self.search):
             widget.setMaximumWidth(theme.current().px(WIDTH))
         self.refresh()
 
 
 def _centred(widget: QWidget) -> QWidget:
-    """In the middle of a wide window; in a narrow one it gives way."""
+    """Centre a widget in a wide window; in a narrow one it shrinks."""
     body = QWidget()
     layout = QHBoxLayout(body)
     layout.setContentsMargins(theme.L, 0, theme.L, 0)
@@ -124,7 +124,7 @@ def _centred(widget: QWidget) -> QWidget:
 
 
 class SettingRow(QWidget):
-    """A setting's name, what it is for, where its value comes from, its editor, and the way back."""
+    """A setting: its name, its purpose, the source of its value, its editor, and a reset button."""
 
     def __init__(self, setting: Setting, settings: Settings, change: Change) -> None:
         super().__init__()
@@ -143,11 +143,11 @@ class SettingRow(QWidget):
 
     @property
     def words(self) -> str:
-        """What a search looks through."""
+        """The text that the search looks in."""
         return f"{self.title.text()} {self.setting.name} {self.about.text()} {self.setting.group}".casefold()
 
     def refresh(self) -> None:
-        """As the value is now, in text of the size that it has now."""
+        """Show the current value, in the current text size."""
         name, setting = self.setting.name, self.setting
         self._right.setFixedWidth(theme.current().px(EDITOR_WIDTH))
         self.title.setFont(theme.current().font("body", bold=True))
@@ -211,14 +211,14 @@ Say = Callable[[str], object]
 
 
 class Editor(QWidget):
-    """Shows a value; a subclass takes others."""
+    """Shows a value; subclasses edit it."""
 
     def show_value(self, value: Value) -> None:
         raise NotImplementedError
 
 
 def editor_of(setting: Setting, take: Take, say: Say) -> Editor:
-    """The one for the type of a setting."""
+    """The editor for the type of a setting."""
     if setting.choices:
         return ChoiceEditor(setting, take)
     if isinstance(setting.default, bool):
@@ -254,7 +254,7 @@ class SwitchEditor(Editor):
 
 
 class NumberEditor(Editor):
-    """Takes a number once it was typed or stepped to."""
+    """Edits a number, which is taken once it is typed or stepped to."""
 
     def __init__(self, setting: Setting, take: Take) -> None:
         super().__init__()
@@ -281,7 +281,7 @@ class NumberEditor(Editor):
 
 
 class TextEditor(Editor):
-    """Says at every key what is wrong with a text, and takes it once it is finished."""
+    """Edits a text. Problems are shown at every key; the text is taken once it is finished."""
 
     def __init__(self, setting: Setting, take: Take, say: Say) -> None:
         super().__init__()
@@ -313,7 +313,7 @@ class TextEditor(Editor):
         return True
 
     def _finish(self) -> None:
-        """What cannot be stays in sight, and the value what it was."""
+        """Take the text. An invalid text stays visible, and the value does not change."""
         text = self.box.text()
         if text != self._shown and self._check(text):
             self._take(text)

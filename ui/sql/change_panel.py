@@ -1,4 +1,5 @@
-"""A change in SQL before it is made: how many rows, the first of them before and after, and one verb."""
+"""The preview of a change in SQL: how many rows, the first of them before and after, and a button to apply
+it."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ VERBS = {"insert": "Insert", "update": "Update", "delete": "Delete", "create": "
 
 
 class ChangePanel(QWidget):
-    """`accepted` when the change is to be made, `given_up` when not."""
+    """`accepted` is emitted to make the change, `given_up` to discard it."""
 
     accepted = Signal()
     given_up = Signal()
@@ -43,10 +44,10 @@ class ChangePanel(QWidget):
 
     @property
     def status(self) -> str:
-        return "Nothing is changed yet"
+        return "Nothing has changed yet"
 
     def lock(self) -> None:
-        """While the change is made."""
+        """Disable the panel while the change is made."""
         self.apply.setEnabled(False)
         self.cancel.setEnabled(False)
 
@@ -65,7 +66,7 @@ class ChangePanel(QWidget):
         if kind == "update":
             same = effect.matching - effect.changed
             sentence = f"{quantity(effect.matching, 'row')} {_are(effect.matching)} set {store}"
-            sentence += f"; {same:,} of them hold these values already." if same else "."
+            sentence += f"; {same:,} of them already have these values." if same else "."
         elif kind == "delete":
             sentence = f"{quantity(effect.deleted, 'row')} {_are(effect.deleted)} deleted {store}."
         else:

@@ -1,4 +1,4 @@
-"""The list of proposals below the cursor of an editor."""
+"""The list of completions below the cursor of an editor."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ICONS = {"column": "columns", "table": "table", "store": "database", "function":
 MOST_LINES = 10
 WIDTH = 420
 BEFORE, BEHIND = 20_000, 5_000
-"""Characters around the cursor that proposals look at: those of a longer text are no statement of it."""
+"""How many characters around the cursor are considered for completions: statements are rarely longer."""
 
 
 class ProposalModel(QAbstractListModel):
@@ -55,7 +55,7 @@ class ProposalModel(QAbstractListModel):
 
 
 class ProposalPainter(QStyledItemDelegate):
-    """An icon for its kind, the name, and at the right its type or arguments."""
+    """Paints a proposal: an icon for its kind, the name, and at the right its type or arguments."""
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
         return QSize(theme.current().px(WIDTH) // 2, theme.current().line_height() + theme.S)
@@ -87,7 +87,7 @@ class ProposalPainter(QStyledItemDelegate):
 
 
 class Completer(QCompleter):
-    """Opens after a letter or a dot, and on Ctrl+Space. `propose` says what may stand at a place."""
+    """Opens after a letter or a dot, and on Ctrl+Space. `propose` returns the proposals for a position."""
 
     def __init__(self, editor: QPlainTextEdit) -> None:
         super().__init__(editor)
@@ -103,7 +103,7 @@ class Completer(QCompleter):
         popup.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setModel(self._model)
         self.setPopup(popup)
-        popup.setItemDelegate(ProposalPainter(popup))  # setPopup() puts its own in
+        popup.setItemDelegate(ProposalPainter(popup))  # setPopup() replaces it by its own
         self.setWidget(editor)
         self.setCompletionMode(QCompleter.CompletionMode.UnfilteredPopupCompletion)
         self.setMaxVisibleItems(MOST_LINES)
@@ -114,13 +114,13 @@ class Completer(QCompleter):
         return self.popup().isVisible()
 
     def takes(self, event: QKeyEvent) -> bool:
-        """Whether a key is the list's while it is open."""
+        """Whether the open list handles a key."""
         keys = (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Escape, Qt.Key.Key_Tab, Qt.Key.Key_Backtab)
         plain = not event.modifiers() & Qt.KeyboardModifier.ControlModifier
         return self.is_open and event.key() in keys and plain
 
     def follow(self, event: QKeyEvent) -> None:
-        """A key that the editor has dealt with: letters open the list or narrow it down."""
+        """React to a key that the editor has handled: letters open the list or narrow it down."""
         typed = event.text()
         erased = event.key() in (Qt.Key.Key_Backspace, Qt.Key.Key_Delete)
         letter = typed.isprintable() and typed != "" and (typed.isalnum() or typed in '_."')
@@ -131,11 +131,11 @@ class Completer(QCompleter):
             self._awaits_columns = False
 
     def open(self) -> None:
-        """Whatever stands before the cursor."""
+        """Open the list, whatever precedes the cursor."""
         self._show(on_request=True)
 
     def refresh(self) -> None:
-        """Show what is known by now, if the list is open or would have been."""
+        """Show the proposals known by now, if the list is open, or would be if there had been any."""
         if self.is_open or self._awaits_columns:
             self._show(on_request=False)
 
@@ -183,7 +183,7 @@ class Completer(QCompleter):
 
 
 def _around(editor: QPlainTextEdit, first: int, place: int) -> tuple[str, int]:
-    """The text from `first` to a while behind the place, and where the place is in it."""
+    """The text from `first` to some characters after `place`, and the position of `place` in it."""
     document = editor.document()
     cursor = QTextCursor(document)
     cursor.setPosition(first)

@@ -1,4 +1,4 @@
-"""A console: statements in an editor over what is open, and their results below it."""
+"""The SQL console: statements over open data in an editor, and their results below it."""
 
 from __future__ import annotations
 
@@ -48,18 +48,19 @@ from lamella.ui.window.failures import sentence
 log = logging.getLogger(__name__)
 FOLLOW_MS = 250
 SPLIT = [300, 460]
-"""Of the editor and what is below it, as they are at first."""
+"""The initial heights of the editor and the results below it."""
 TICK_MS = 100
 SPLIT_AT_ONCE = 100_000
-"""Characters of a text that is split on the GUI thread: that takes some milliseconds."""
+"""The maximum number of characters of a text that is split on the GUI thread, which takes some
+milliseconds."""
 COUNTS = ("limit", "offset")
 SAVED = "statements.json"
 
 
 class SqlConsole(QWidget):
-    """`changed` when what the window shows of it may be different; `title_changed` has what it is called,
-    `table_requested` a result whose rows are wanted in a table, `steps_requested` a statement as steps, and
-    `tables_changed` a table that is new."""
+    """`changed` is emitted when what the window shows of it may have changed; `title_changed` has its title,
+    `table_requested` a result to save as a table, `steps_requested` a statement as steps, and
+    `tables_changed` a new table."""
 
     changed = Signal()
     title_changed = Signal(str)
@@ -97,7 +98,7 @@ class SqlConsole(QWidget):
         self._follow.timeout.connect(self._follow_text)
         self._ran: set[str] = set()
         self.words: Words | None = None
-        """Those of the engine, once they are read."""
+        """The keywords and functions of the engine, once they are read."""
         self._lay_out()
         self._connect()
         self.show_stores()
@@ -111,7 +112,7 @@ class SqlConsole(QWidget):
 
     @property
     def front_tab(self) -> ResultTab | None:
-        """The result that the window's actions are for."""
+        """The result that the window's actions apply to."""
         return self.results.result
 
     @property
@@ -123,12 +124,12 @@ class SqlConsole(QWidget):
 
     @property
     def place(self) -> str:
-        """Of the cursor, for the status bar."""
+        """The position of the cursor, for the status bar."""
         cursor = self.editor.textCursor()
         return f"Ln {cursor.blockNumber() + 1:,}, Col {cursor.positionInBlock() + 1:,}"
 
     def state(self) -> dict[str, Any]:
-        """What `restore` brings back, as JSON."""
+        """The state for `restore`, as JSON."""
         return {
             "title": self.title,
             "text": self.text,
@@ -139,7 +140,7 @@ class SqlConsole(QWidget):
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """What cannot be read of it is left out."""
+        """Restore a state; unreadable parts are left out."""
         if isinstance(state.get("text"), str):
             self.editor.setPlainText(state["text"])
         if isinstance(state.get("store"), str):
@@ -157,30 +158,30 @@ class SqlConsole(QWidget):
 
     @property
     def closed_key(self) -> tuple[str, str]:
-        """What opens it again once it is closed."""
+        """The key that reopens it once it is closed."""
         return "sql", json.dumps(self.state())
 
     def stop(self) -> None:
-        """Let go of everything, before it is closed; a text that never ran goes to the history."""
+        """Release everything before it is closed; a text that never ran is saved in the history."""
         self.runner.cancel()
         self._tick.stop()
         self.keep_draft()
         self.results.clear()
 
     def keep_draft(self) -> None:
-        """Blocks for some milliseconds."""
+        """Save a text that never ran in the history. Blocks for some milliseconds."""
         text = self.text.strip()
         if not text or text in self._ran:
             return
         try:
             self.saved.remember([Entry(text, now(), self.names.store, outcome="draft")])
         except LamellaError as error:
-            log.warning("The text of a console was not kept: %s", error)
+            log.warning("The text of a console was not saved: %s", error)
 
     # ------------------------------------------------------------------- running
 
     def run(self, every: bool = False, kind: str = "run") -> None:
-        """What is selected, the statement at the cursor, or `every` statement."""
+        """Run the selection, the statement at the cursor, or `every` statement."""
         text = self.text
         span, place = self.editor.selected_span, self.editor.textCursor().position()
         start, stop = (0, len(text)) if every or span is None else span
@@ -371,17 +372,17 @@ class SqlConsole(QWidget):
     # ------------------------------------------------------------------- text
 
     def insert(self, text: str) -> None:
-        """A statement from the history, or a snippet."""
+        """Insert a statement from the history, or a snippet."""
         self.bar.popover.close()
         self.texts.insert(text)
         self._follow_text()
 
     def ask_snippet(self) -> None:
-        """What the text is to be called."""
+        """Ask for the name of the text."""
         self.bar.ask_snippet()
 
     def as_steps(self) -> None:
-        """The statement at the cursor as steps of a tab."""
+        """Show the statement at the cursor as steps of a tab."""
         text = self.text
         part = statement_at(text, statements_of(text), self.editor.textCursor().position())
         if part is None:
@@ -404,7 +405,7 @@ class SqlConsole(QWidget):
     # ------------------------------------------------------------------- names
 
     def show_stores(self) -> None:
-        """As they are open now."""
+        """Show the open stores."""
         self.names.forget()
         current = self.names.current
         self.bar.show_stores(
@@ -428,7 +429,7 @@ class SqlConsole(QWidget):
         return proposals
 
     def _follow_text(self) -> None:
-        """The parameters of the text as it is now."""
+        """Show the parameters of the current text."""
         text = self.text
         if len(text) > SPLIT_AT_ONCE:
             return
@@ -439,7 +440,7 @@ class SqlConsole(QWidget):
             self._propose_types(placeholders_now)
 
     def _propose_types(self, typed: Sequence[Placeholder]) -> None:
-        """Those of the columns that parameters are compared with."""
+        """Propose the types of the columns that parameters are compared with."""
         tables = [table for table in self.names.names().tables.values() if table is not None]
         types = {name.casefold(): kind for table in reversed(tables) for name, kind in table.columns}
         for one in typed:

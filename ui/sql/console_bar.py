@@ -1,4 +1,4 @@
-"""The bar over a console: run and stop, the store, history, plan, layout of the text, and what is saved."""
+"""The bar above a console: run and stop, the store, history, plan, formatting, and saved texts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from lamella.ui.widgets.controls import ICON_GAP, without_mnemonic
 from lamella.ui.widgets.popover import Popover
 
 NARROW = 720
-"""Pixels below which the keys beside the button are left out."""
+"""The width in pixels below which the shortcuts beside the button are hidden."""
 
 
 class SnippetForm(QWidget):
@@ -62,8 +62,8 @@ class SnippetForm(QWidget):
 
 
 class ConsoleBar(QFrame):
-    """`run_requested` has whether all statements are meant, `explain_requested` whether times are,
-    `insert_requested` a text of the history or a snippet."""
+    """`run_requested` says whether to run all statements, `explain_requested` whether to measure times, and
+    `insert_requested` has a text from the history or a snippet."""
 
     run_requested = Signal(bool)
     stop_requested = Signal()
@@ -96,7 +96,7 @@ class ConsoleBar(QFrame):
         self._build()
 
     def show_running(self, text: str) -> None:
-        """How long by now; empty when nothing runs."""
+        """Show the time of the running statement; empty if nothing runs."""
         running = bool(text)
         if running != self.stop.isVisibleTo(self):
             had_focus = self.run.hasFocus() or self.stop.hasFocus()
@@ -109,7 +109,7 @@ class ConsoleBar(QFrame):
         self.elapsed.setText(text)
 
     def show_stores(self, stores: Sequence[tuple[str, str]], current: str) -> None:
-        """By key and name."""
+        """Show the stores, given by key and name."""
         name = next((name for key, name in stores if key == current), "")
         self.store.setText(f"on {visible(name)} ▾" if name else "no store")
         self.store.setEnabled(bool(stores))
@@ -180,7 +180,7 @@ class ConsoleBar(QFrame):
         self.elapsed.setFont(theme.current().tabular_font())
         self.elapsed.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Preferred)
         self.run.setToolTip("Run the statement at the cursor, or what is selected (Ctrl+Enter)")
-        self.stop.setToolTip("Stop the statement; rows that are there stay (Ctrl+.)")
+        self.stop.setToolTip("Stop the statement; rows received so far stay (Ctrl+.)")
         self.stop.hide()
         self.elapsed.hide()
         self.store.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)

@@ -1,4 +1,4 @@
-"""What is done with the text of a console: laid out, kept as a snippet or a file, and put in from there."""
+"""Operations on the text of a console: format it, save it as a snippet or file, and insert one."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SQL_FILES = "SQL (*.sql);;All files (*)"
 
 
 class ConsoleText(QObject):
-    """`named` has what the text is called from now on; `replacing` comes before all of it is replaced."""
+    """`named` has the new name of the text; `replacing` is emitted before the whole text is replaced."""
 
     named = Signal(str)
     replacing = Signal()
@@ -34,7 +34,7 @@ class ConsoleText(QObject):
         self._editor, self._messages, self._saved, self._tasks = editor, messages, saved, tasks
 
     def lay_out(self) -> None:
-        """The selection, or all of the text, in lines as people like them."""
+        """Format the selection, or the whole text."""
         text, span = self._editor.toPlainText(), self._editor.selected_span
         start, stop = span or (0, len(text))
 
@@ -45,7 +45,7 @@ class ConsoleText(QObject):
         self._tasks.read(lambda job: laid_out(text[start:stop]), show, self._fail, owner=self, quiet=True)
 
     def insert(self, text: str) -> None:
-        """In an empty console it is all of the text; else it comes below what there is."""
+        """Insert a text below the existing one, if there is any."""
         now = self._editor.toPlainText()
         before = now.rstrip()
         lead = f"{before}{'' if before.endswith(';') else ';'}\n\n" if before else ""
@@ -53,7 +53,7 @@ class ConsoleText(QObject):
         self._editor.show_place(len(lead))
 
     def save_snippet(self, name: str, replace: bool = False) -> None:
-        """What is selected, or all of the text."""
+        """Save the selection, or the whole text, as a snippet."""
         span, text = self._editor.selected_span, self._editor.toPlainText()
         snippet = text if span is None else text[slice(*span)]
 
@@ -72,7 +72,7 @@ class ConsoleText(QObject):
         )
 
     def open_file(self) -> None:
-        """In place of the text, which undo brings back."""
+        """Replace the text by that of a file; undo brings it back."""
         chosen, _ = QFileDialog.getOpenFileName(self._editor.window(), "Open a file of SQL", "", SQL_FILES)
         if not chosen:
             return

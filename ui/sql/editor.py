@@ -1,4 +1,4 @@
-"""The editor of a console: line numbers, the current line, what is wrong and where, names as one types."""
+"""The editor of a console: line numbers, the current line, errors where they are, completions as you type."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from lamella.ui.sql.highlighter import SqlHighlighter
 
 INDENT = "  "
 LEADING = 6
-"""Pixels between lines at the normal text size."""
+"""Pixels between lines at the usual text size."""
 COMMENT = "-- "
 _LEADING = re.compile(r"\s*")
 _OWN_KEYS = tuple(
@@ -40,11 +40,11 @@ _OWN_KEYS = tuple(
 _PAIRS = {"(": ")", "[": "]", "{": "}"}
 _CLOSING = {close: opening for opening, close in _PAIRS.items()}
 _FARTHEST = 20_000
-"""Characters in which the other bracket is looked for."""
+"""The number of characters in which the matching bracket is looked for."""
 
 
 class SpacedLayout(QPlainTextDocumentLayout):
-    """Lines with room below them, which a plain text has no format for."""
+    """A layout with space below lines, for which plain text has no format."""
 
     def __init__(self, document: QTextDocument) -> None:
         super().__init__(document)
@@ -58,7 +58,7 @@ class SpacedLayout(QPlainTextDocumentLayout):
 
 
 class Gutter(QWidget):
-    """The numbers of the lines, with a mark at the one that is wrong."""
+    """The line numbers, with a mark at the line that has an error."""
 
     def __init__(self, editor: SqlEditor) -> None:
         super().__init__(editor)
@@ -72,8 +72,8 @@ class Gutter(QWidget):
 
 
 class SqlEditor(QPlainTextEdit):
-    """`run_requested` has whether all statements are meant, `format_requested` nothing. A problem is shown at
-    its place until the text there changes."""
+    """`run_requested` says whether to run all statements; `format_requested` has no value. A problem is
+    marked until the text there changes."""
 
     run_requested = Signal(bool)
     format_requested = Signal()
@@ -108,12 +108,12 @@ class SqlEditor(QPlainTextEdit):
 
     @property
     def selected_span(self) -> tuple[int, int] | None:
-        """What is selected, in characters; None for nothing."""
+        """Start and end of the selection in characters; None if it is empty."""
         cursor = self.textCursor()
         return (cursor.selectionStart(), cursor.selectionEnd()) if cursor.hasSelection() else None
 
     def replace_span(self, start: int, stop: int, text: str) -> None:
-        """As one step of undo; the cursor stays near where it was."""
+        """Replace a part of the text as one undo step; the cursor stays near its position."""
         place = min(self.textCursor().position(), start + len(text))
         cursor = self._cursor(start, stop)
         cursor.beginEditBlock()
@@ -128,7 +128,7 @@ class SqlEditor(QPlainTextEdit):
         self.ensureCursorVisible()
 
     def show_place(self, place: int) -> None:
-        """Go there with the keyboard."""
+        """Move the cursor and the focus to a position."""
         self.go_to(place)
         self.setFocus()
 
@@ -142,7 +142,7 @@ class SqlEditor(QPlainTextEdit):
     # ------------------------------------------------------------------ problems
 
     def show_problem(self, start: int, stop: int, text: str) -> None:
-        """Underline what is wrong; the text is its tooltip."""
+        """Underline an error, with `text` as its tooltip."""
         self._problem, self._problem_text = self._cursor(start, max(stop, start + 1)), text
         self.setAccessibleDescription(text)
         if not self._problem.hasSelection() and start:
@@ -201,7 +201,7 @@ class SqlEditor(QPlainTextEdit):
         super().paintEvent(event)
 
     def _brackets(self) -> list[int]:
-        """Where the bracket beside the cursor is, and its other."""
+        """The positions of the bracket beside the cursor and of the matching one."""
         place, document = self.textCursor().position(), self.document()
         for start in (place - 1, place):
             sign = document.characterAt(start) if start >= 0 else ""
@@ -263,7 +263,7 @@ class SqlEditor(QPlainTextEdit):
         painter.end()
 
     def _area(self, block: QTextBlock) -> QRect:
-        """Of a line, with half of the room around its text above it."""
+        """The area of a line, with half of its spacing above the text."""
         area = self.blockBoundingGeometry(block).translated(self.contentOffset())
         top = round(area.top()) - self._spacing.leading // 2
         height = round(block.layout().boundingRect().height()) + self._spacing.leading
@@ -335,7 +335,7 @@ class SqlEditor(QPlainTextEdit):
             (Qt.Key.Key_Return, plain): self._break_line,
             (Qt.Key.Key_Space, control): self.completer.open,
             (Qt.Key.Key_Slash, control): self.toggle_comment,
-            (Qt.Key.Key_Slash, control | shift): self.toggle_comment,  # where the sign needs it
+            (Qt.Key.Key_Slash, control | shift): self.toggle_comment,  # on layouts where / needs Shift
             (Qt.Key.Key_F, alt | shift): self.format_requested.emit,
             (Qt.Key.Key_Tab, plain): lambda: self._indent(1),
             (Qt.Key.Key_Backtab, shift): lambda: self._indent(-1),
@@ -345,7 +345,7 @@ class SqlEditor(QPlainTextEdit):
         return acts.get((key, keys))
 
     def _go_to_begin(self, select: bool) -> None:
-        """Of what the line says, and from there of the line."""
+        """Go to the first character of the line's text, or from there to the start of the line."""
         cursor = self.textCursor()
         block = cursor.block()
         leading = _LEADING.match(block.text())
@@ -356,7 +356,7 @@ class SqlEditor(QPlainTextEdit):
         self.setTextCursor(cursor)
 
     def _break_line(self) -> None:
-        """With the indent of the line above, and one more after an opening bracket."""
+        """Break the line with the indent of the line above, and one more after an opening bracket."""
         cursor = self.textCursor()
         before = cursor.block().text()[: cursor.positionInBlock()]
         leading = _LEADING.match(before)
@@ -368,7 +368,7 @@ class SqlEditor(QPlainTextEdit):
         self.ensureCursorVisible()
 
     def _lines(self) -> list[QTextBlock]:
-        """Those of the selection, or the current one."""
+        """The lines of the selection, or the current one."""
         cursor, document = self.textCursor(), self.document()
         block, last = document.findBlock(cursor.selectionStart()), cursor.selectionEnd()
         lines = [block]
@@ -378,7 +378,7 @@ class SqlEditor(QPlainTextEdit):
         return lines
 
     def _indent(self, by: int) -> None:
-        """The lines of a selection in or out; else as far as the next stop."""
+        """Indent or outdent the lines of the selection; without one, move to the next tab stop."""
         cursor = self.textCursor()
         if by > 0 and not cursor.hasSelection():
             cursor.insertText(INDENT[: len(INDENT) - cursor.positionInBlock() % len(INDENT)])
@@ -388,7 +388,7 @@ class SqlEditor(QPlainTextEdit):
         )
 
     def toggle_comment(self) -> None:
-        """Make comments of the lines, or what they were before."""
+        """Comment the lines out, or uncomment them."""
         filled = [block.text() for block in self._lines() if block.text().strip()]
         off = bool(filled) and all(text.lstrip().startswith("--") for text in filled)
 

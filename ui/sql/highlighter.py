@@ -1,4 +1,5 @@
-"""SQL in colours: keywords, texts, numbers, names in quotes, parameters and comments, line by line."""
+"""Syntax highlighting of SQL: keywords, texts, numbers, quoted names, parameters and comments, line by
+line."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from lamella.core.query.sql.script import Lexeme, lexemes
 from lamella.ui import theme
 
 LONGEST_TEXT = 200_000
-"""Characters of a text that is coloured."""
+"""The maximum number of characters of a text that is highlighted."""
 LONGEST_LINE = 5_000
 _UNRESERVED = frozenset(
     [
@@ -19,12 +20,12 @@ _UNRESERVED = frozenset(
         "over", "interval", "begin", "commit", "within", "materialized",
     ]
 )  # fmt: skip
-"""Words that may be names, and seldom are."""
+"""Words that can be names, but rarely are."""
 
 
 class SqlHighlighter(QSyntaxHighlighter):
-    """What is still open at the end of a line is in its state: nothing, a text, a name in quotes, a comment
-    and how deep it lies in others, or a text between dollars by its mark."""
+    """Highlights SQL. The state of a line is what is still open at its end: nothing, a text, a quoted name, a
+    comment with its nesting depth, or a dollar-quoted text with its tag."""
 
     def __init__(self, document: QTextDocument) -> None:
         super().__init__(document)
@@ -35,7 +36,7 @@ class SqlHighlighter(QSyntaxHighlighter):
         self._restyle()
 
     def use(self, reserved: frozenset[str]) -> None:
-        """The words that are no names."""
+        """Use these words as keywords: they cannot be names."""
         self._keywords = reserved | _UNRESERVED
         self.rehighlight()
 

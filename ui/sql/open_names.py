@@ -1,4 +1,4 @@
-"""What a console may name: the tables of the open stores and the files that are open, with their columns."""
+"""The names that a console can use: the tables of open stores and the open files, with their columns."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ class OpenStore:
 
 @dataclass(frozen=True)
 class OpenData:
-    """`files` are what their tabs are called, with what they show."""
+    """The open stores and files. `files` maps the titles of tabs to what they show."""
 
     stores: tuple[OpenStore, ...] = ()
     files: tuple[tuple[str, Dataset], ...] = ()
 
 
 def short_name(title: str) -> str:
-    """A file's name as a word of SQL: `trips 2024.csv` is `trips_2024`."""
+    """A file's name as a SQL identifier: `trips 2024.csv` becomes `trips_2024`."""
     word = _NO_NAME.sub("_", Path(title).stem).strip("_")
     return f"_{word}" if word[:1].isdigit() else word
 
@@ -53,8 +53,8 @@ Find = Callable[[], Dataset]
 
 
 class OpenNames(QObject):
-    """Of one console, whose `store` its tables are named without: its key, empty for the first. `learned`
-    follows columns that were not known before."""
+    """The names of one console. The tables of its `store` need no prefix: `store` is its key, or empty for
+    the first one. `learned` is emitted when more columns are known."""
 
     learned = Signal()
 
@@ -74,7 +74,7 @@ class OpenNames(QObject):
         return next((one for one in stores if one.key == self.store), stores[0] if stores else None)
 
     def datasets(self) -> dict[str, Find]:
-        """By every name that a statement may use."""
+        """The datasets by every name that a statement can use."""
         data, current = self._find(), self.current
         datasets: dict[str, Find] = {}
         if current is not None:
@@ -89,7 +89,7 @@ class OpenNames(QObject):
         return datasets
 
     def sources(self) -> Sources:
-        """For a statement: what is open now, and nothing else."""
+        """The sources of a statement: what is open now, and nothing else."""
         datasets = self.datasets()
 
         def find(name: str, when: When | None) -> Source:
@@ -105,7 +105,8 @@ class OpenNames(QObject):
         return Sources(PLACE, list(datasets), find)
 
     def names(self) -> Names:
-        """For proposals, with the columns that are known by now. A file is proposed by its short name."""
+        """The names for completions, with the columns known by now. Files are proposed by their short
+        names."""
         data, current = self._find(), self.current
         tables: list[str] = list(current.tables) if current is not None else []
         tables += [short_name(title) or title for title, _dataset in data.files]
@@ -114,7 +115,7 @@ class OpenNames(QObject):
         return Names({name: self._columns.get(name) for name in tables}, stores)
 
     def learn(self, names: Sequence[str]) -> None:
-        """Read the columns of tables, unless that has failed before."""
+        """Read the columns of tables, except those that could not be read before."""
         unknown = [name for name in names if name not in self._columns]
         if not unknown:
             return
@@ -131,7 +132,7 @@ class OpenNames(QObject):
         self._tasks.read(read, show, lambda _error: None, owner=self, quiet=True)
 
     def forget(self) -> None:
-        """Tables have changed: their columns are read again when they are needed."""
+        """Forget all columns, because tables have changed; they are read again when needed."""
         self._columns.clear()
 
 
@@ -140,7 +141,8 @@ def _same(dataset: Dataset) -> Dataset:
 
 
 def _columns_of(find: Find) -> TableColumns:
-    """With `_id` last. A table that cannot be read says so when it is asked, not while somebody types."""
+    """The columns of a table, `_id` last. A table that cannot be read has none here; querying it gives the
+    error."""
     try:
         columns = [(field.name, str(field.type)) for field in find().schema]
         return TableColumns(tuple(sorted(columns, key=lambda column: column[0] == ID)))

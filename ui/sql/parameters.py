@@ -1,4 +1,4 @@
-"""The parameters of a text of SQL as fields: each with its type and its value."""
+"""The parameters of a SQL text as fields, each with a type and a value."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ EXAMPLES = {"Integer": "100", "Decimal": "0.5", "Date": "2024-05-01", "Time": "2
 
 
 def type_word(kind: str) -> str:
-    """Of `TYPES`, for a column's type in words."""
+    """The word of `TYPES` for the name of a column's type."""
     for begin, word in _WORDS:
         if kind.startswith(begin):
             return word
@@ -65,7 +65,7 @@ class ParameterField(QWidget):
         self._follow_kind(self.kind.currentText())
 
     def value(self) -> Any:
-        """Raises `BadSql` for a text that is not a value of the type."""
+        """The value. Raises `BadSql` if the text is not a value of the type."""
         kind = TYPES[self.kind.currentText()]
         if kind is None or self.is_empty:
             return None
@@ -82,12 +82,13 @@ class ParameterField(QWidget):
 
     @property
     def is_empty(self) -> bool:
-        """Whether no value was given, so that it is NULL. An empty text is one where somebody chose text."""
+        """Whether there is no value, so that it is NULL. With the type text chosen, empty is an empty
+        text."""
         kind = self.kind.currentText()
         return not self.edit.text() and kind != NULL and not (self._touched and TYPES[kind] == pa.string())
 
     def propose_type(self, word: str) -> None:
-        """Unless somebody has written or chosen something."""
+        """Set the type, unless the user has entered or chosen something."""
         if not self._touched and not self.edit.text():
             self.kind.setCurrentText(word)
 
@@ -112,7 +113,7 @@ class ParameterField(QWidget):
 
 
 class ParametersBar(QWidget):
-    """A field for each name, kept while its name is; hidden where there is none."""
+    """A field for each name, which stays as long as its name; hidden if there are none."""
 
     changed = Signal()
 
@@ -146,7 +147,7 @@ class ParametersBar(QWidget):
         self.updateGeometry()
 
     def values(self, names: Sequence[str]) -> dict[str, Any]:
-        """Of these parameters. Raises `BadSql`."""
+        """The values of these parameters. Raises `BadSql`."""
         return {name: self.fields[name].value() for name in names if name in self.fields}
 
     def state(self) -> dict[str, dict[str, str]]:

@@ -1,4 +1,5 @@
-"""The plan of a statement as a tree: what each operator did, how many rows it gave, and how long it took."""
+"""The plan of a statement as a tree: what each operator did, how many rows it returned, and how long it
+took."""
 
 from __future__ import annotations
 
@@ -28,12 +29,12 @@ RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 _EXPECTED_COLUMN, _SHARE_COLUMN = 2, 5
 _WIDTHS = (260, 96, 96, 96, 88, 120)
 _OFF = 10
-"""Times by which an estimate is off that is marked."""
+"""The factor from which a wrong estimate is marked."""
 Index = QModelIndex | QPersistentModelIndex
 
 
 class SharePainter(QStyledItemDelegate):
-    """A bar for the part of the time, with its figure beside it."""
+    """Paints a bar for the share of the time, with the figure beside it."""
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         super().paint(painter, option, index)
@@ -58,7 +59,7 @@ class PlanView(QWidget):
         super().__init__(parent)
         self.plan = plan
         self._off: list[QTreeWidgetItem] = []
-        """Whose estimates are far off."""
+        """The operators whose estimates are far off."""
         self.about = ElidedLabel(self._about())
         self.about.setContentsMargins(theme.L, theme.S, theme.L, theme.S)
         theme.variant(self.about, "muted")
@@ -101,7 +102,7 @@ class PlanView(QWidget):
             return "Not run: the engine's estimates. Explain › With times runs the statement and measures."
         seconds, read = self.plan.seconds or 0.0, self.plan.rows_read
         return (
-            f"{duration_text(seconds)} in all, {duration_text(self.plan.operator_seconds)} of work"
+            f"{duration_text(seconds)} in total, {duration_text(self.plan.operator_seconds)} of work"
             f" on all threads, {read} rows read{row_groups_text(read)}."
             " Times are those of each operator alone."
         )
@@ -126,7 +127,7 @@ class PlanView(QWidget):
                 self._off.append(item)
                 item.setToolTip(
                     _EXPECTED_COLUMN,
-                    "The engine expected another number of rows: it may have chosen a slower plan",
+                    "The engine expected a different number of rows: it may have chosen a slower plan",
                 )
         for column in self._numbers:
             item.setTextAlignment(column, RIGHT)

@@ -1,4 +1,4 @@
-"""What went wrong with a statement, at its place and as a message, with what can be done about it."""
+"""Shows errors of statements: where they are, as a message, and with what can be done about them."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ _QUOTED = re.compile(r"'([^']+)'")
 _LAST_WORD = re.compile(r'(?:[\w"]+\s*\.\s*)*("?[\w$]+"?)')
 _MOST_FIXES = 2
 OF_PYTHON = ", or allow it: files=True"
-"""What callers can do about files, and nobody in the window."""
+"""The advice about files that only applies to Python callers."""
 CHECK_MS = 600
 LONGEST_CHECKED = 100_000
-"""Characters: of more, errors are found as a statement runs."""
+"""The maximum number of characters that are checked while typing; longer texts are checked when they run."""
 
 
 def not_run(left: int) -> str:
-    """Of the statements after one that failed or was stopped."""
+    """A sentence about the statements after one that failed or was stopped."""
     if not left:
         return ""
     return f" {quantity(left, 'statement')} after it did not run."
@@ -49,7 +49,7 @@ class ProblemMessages(QObject):
         self._editor, self._messages, self._names, self._tasks = editor, messages, names, tasks
 
     def show(self, statement: Statement, error: Exception, left: int) -> None:
-        """`left` are the statements that were to run after it."""
+        """Show an error. `left` is the number of statements after it."""
         if not isinstance(error, LamellaError):
             log.error("Unexpected error in a statement", exc_info=error)
             details = ("Details", lambda: ErrorDialog(error, self._editor.window()).open())
@@ -73,7 +73,7 @@ class ProblemMessages(QObject):
         self._look_for_dialect(statement, message, choices)
 
     def _use(self, first: int, last: int, before: str, name: str) -> None:
-        """A name in place of one that is not there; an alias before it, or arguments behind it, stay."""
+        """Replace an unknown name; an alias before it, or arguments after it, stay."""
         if self._editor.toPlainText()[first:last] != before:
             return
         word = _LAST_WORD.match(before)
@@ -83,7 +83,7 @@ class ProblemMessages(QObject):
         self._editor.show_place(start + len(quoted))
 
     def _look_for_dialect(self, statement: Statement, message: str, choices: Sequence[Choice]) -> None:
-        """Whether another database would have taken it."""
+        """Find out whether the statement is valid in another database."""
         sources = self._names.sources()
 
         def show(translation: Translation | None) -> None:
@@ -93,7 +93,7 @@ class ProblemMessages(QObject):
             if translation is None or with_dollars(here) != statement.text or not is_shown:
                 return
             use = ("Use DuckDB's form", partial(self._translate, statement, translation))
-            reads_as = f"{message} It reads as {translation.dialect}'s SQL."
+            reads_as = f"{message} It looks like {translation.dialect}'s SQL."
             self._messages.say(reads_as, use, *choices[:1], kind=DANGER, stays=True)
 
         self._tasks.read(
@@ -101,20 +101,20 @@ class ProblemMessages(QObject):
         )
 
     def _translate(self, statement: Statement, translation: Translation) -> None:
-        """The statement anew, which undo takes back."""
+        """Replace the statement by its translation, which undo reverts."""
         self._editor.replace_span(statement.start, statement.start + len(statement.text), translation.text)
         self._editor.show_place(statement.start)
 
 
 class SyntaxCheck(QObject):
-    """Underlines what cannot be read while a text is typed: after a pause, off the GUI thread, without a
-    message. What a run found wrong is left alone."""
+    """Underlines syntax errors while a text is typed: after a pause, off the GUI thread, without a message.
+    Errors of a run stay marked."""
 
     def __init__(self, editor: SqlEditor, tasks: Tasks, parent: QObject) -> None:
         super().__init__(parent)
         self._editor, self._tasks = editor, tasks
         self._marked: str | None = None
-        """What it has underlined, by its reason."""
+        """The reason of the problem that it has underlined."""
         self._pause = QTimer(self, singleShot=True, interval=CHECK_MS)
         self._pause.timeout.connect(self._begin)
         editor.textChanged.connect(self._pause.start)
@@ -139,7 +139,7 @@ class SyntaxCheck(QObject):
         if editor.problem and editor.problem != self._marked:
             return
         is_typed = problem is not None and problem.span[0] < place <= problem.span[1]
-        if problem is None or is_typed:  # a word that is not finished
+        if problem is None or is_typed:  # an unfinished word
             editor.clear_problem()
             self._marked = None
             return

@@ -1,4 +1,4 @@
-"""One result of a console: a grid like any other, with its own line of steps."""
+"""A result of a console: a grid like any other, with its own line of steps."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ MOST_TABLES = 3
 
 
 class ResultTab(DatasetTab):
-    """`table_requested` wants its rows in a table of a store. `statement` is what gave them."""
+    """`table_requested` is emitted to save its rows as a table of a store. `statement` is the one it results
+    from."""
 
     table_requested = Signal()
 
@@ -39,14 +40,14 @@ class ResultTab(DatasetTab):
         bar = self.steps.bar
         bar.show_icon("sql")
         bar.save_look = ("Make a table", "table")
-        bar.save.setToolTip("Keep the rows and columns that are shown as a table of a store")
+        bar.save.setToolTip("Save the rows and columns that are shown as a table of a store")
         bar.save.setText("Make a table")
         bar.save_requested.disconnect(self.line_actions.ask_name)
         bar.save_requested.connect(self.table_requested)
 
     @property
     def status(self) -> str:
-        """With what the statement took, and read."""
+        """The status, with the time that the statement took and what it read."""
         status = super().status
         if not self.result.snapshot().complete or self.line.active or self.charting.shown:
             return status
@@ -59,7 +60,7 @@ class ResultTab(DatasetTab):
 
 
 def reads_text(result: SqlResult) -> list[str]:
-    """Such as `reads 4 of 19 columns of flights, 2 of 2 of airlines`, and how many of their rows."""
+    """A text such as `reads 4 of 19 columns of flights, 2 of 2 of airlines`, and how many of their rows."""
     if not result.reads:
         return []
     first, *others = result.reads
@@ -71,7 +72,8 @@ def reads_text(result: SqlResult) -> list[str]:
 
 
 def rows_text(result: SqlResult) -> str:
-    """Such as ` (≈100,000 of 1,000,000 rows, 1 of 10 row groups)`; empty for a statement that was stopped."""
+    """A text such as ` (≈100,000 of 1,000,000 rows, 1 of 10 row groups)`; empty for a statement that was
+    stopped."""
     read, total = result.rows_read, sum(one.num_rows for one in result.reads)
     if read is None:
         return ""

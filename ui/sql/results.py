@@ -1,4 +1,4 @@
-"""What a console shows below its editor: results, plans and changes as tabs, and what went wrong."""
+"""The part of a console below its editor: results, plans and changes as tabs, and errors."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from lamella.ui.widgets.message_bar import MessageBar
 from lamella.ui.widgets.popover import close_popups
 
 Page = ResultTab | PlanView | ChangePanel
-HINT = "Ctrl+Enter runs the statement at the cursor, or what is selected. Ctrl+Shift+Enter runs all."
+HINT = "Ctrl+Enter runs the statement at the cursor, or the selection. Ctrl+Shift+Enter runs all."
 
 
 class ResultPages(QWidget):
-    """`current_changed` follows another page in front."""
+    """`current_changed` is emitted when another page comes to the front."""
 
     current_changed = Signal()
 
@@ -56,12 +56,12 @@ class ResultPages(QWidget):
 
     @property
     def result(self) -> ResultTab | None:
-        """The one in front, if it has rows."""
+        """The page in front, if it has rows."""
         current = self.current
         return current if isinstance(current, ResultTab) else None
 
     def add(self, page: Page, title: str, tip: str = "") -> None:
-        """In front of the others."""
+        """Add a page in front of the others."""
         self.hint.hide()
         self.stack.show()
         self.stack.addWidget(page)

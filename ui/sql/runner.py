@@ -1,4 +1,4 @@
-"""Statements that run one after the other off the GUI thread; a change waits until somebody has agreed."""
+"""Runs statements one after the other, off the GUI thread; changes wait until the user agrees."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from lamella.core.store.store import Store
 from lamella.ui.tasks import Handle, Tasks
 
 LONGEST = 1_000_000
-"""Characters of one statement."""
+"""The maximum number of characters of one statement."""
 TOO_LONG = BadSql(
     f"a statement of more than {LONGEST:,} characters does not run here",
     fix="Save its rows as a file and open that, or run it in parts",
@@ -33,19 +33,21 @@ _EXPLAIN = re.compile(r"\s*explain\b\s*(?P<analyze>analyze\b|\(\s*analyze\s*\))?
 
 @dataclass(frozen=True)
 class Statement:
-    """One of the editor's: `start` is where it stands there, `parameters` the values of its `$names`."""
+    """A statement of the editor: `start` is its position there, `parameters` are the values of its
+    `$names`."""
 
     text: str
     start: int
     line: int
     parameters: Mapping[str, Any]
     kind: str = "run"
-    """"run", "explain" for its plan, "measure" for that with times."""
+    """"run", "explain" for its plan, or "measure" for its plan with times."""
 
 
 @dataclass(frozen=True)
 class PendingChange:
-    """A change that was counted and waits; `version` is the table's that the counts are true of."""
+    """A change that has been counted and waits for the user; `version` is the table's version at that
+    time."""
 
     statement: Statement
     change: ChangeStatement
@@ -55,15 +57,16 @@ class PendingChange:
     sources: Sources
 
     def answer(self, job: Job) -> Callable[[str], Any]:
-        """What gives the rows of a question."""
+        """A function that returns the rows of a query."""
         request = SqlRequest(self.statement.parameters or None)
         return lambda question: run_sql(question, self.sources, request, job)
 
 
 class Runner(QObject):
-    """`begun` has a statement; then comes one of `answered` (a result, whose rows may still come in),
-    `planned`, `counted` (a change that waits for `go_on`), `failed` or `stopped`. `completed` follows
-    `answered` once all rows are there, with the seconds. `ended` follows the last statement."""
+    """Runs statements. `begun` has a statement; it is followed by `answered` (with a result, whose rows may
+    still arrive), `planned`, `counted` (with a change that waits for `go_on`), `failed` or `stopped`.
+    `completed` follows `answered` once all rows have arrived, with the seconds. `ended` follows the last
+    statement."""
 
     begun = Signal(object)
     answered = Signal(object, object)
@@ -77,7 +80,7 @@ class Runner(QObject):
     _first_rows = Signal(int, object, object)
 
     def __init__(self, tasks: Tasks, console: QWidget) -> None:
-        """`console` shows how long it takes, and a button to stop it."""
+        """`console` shows the elapsed time and a Stop button."""
         super().__init__(console)
         self._tasks, self._console = tasks, console
         self._waiting: list[Statement] = []
@@ -94,17 +97,17 @@ class Runner(QObject):
 
     @property
     def left(self) -> int:
-        """Statements that have not begun."""
+        """The number of statements that have not begun."""
         return len(self._waiting)
 
     def run(self, statements: Sequence[Statement], sources: Sources, store: Store | None) -> None:
-        """Instead of what still runs. `store` is the one whose tables may be changed."""
+        """Run statements, cancelling those that still run. Only tables of `store` can be changed."""
         self.cancel()
         self._waiting, self._sources, self._store = list(statements), sources, store
         self.go_on()
 
     def go_on(self) -> None:
-        """With the next statement."""
+        """Continue with the next statement."""
         self._handle = None
         if not self._waiting:
             self.ended.emit()
@@ -112,7 +115,7 @@ class Runner(QObject):
         self._begin(self._waiting.pop(0))
 
     def cancel(self) -> None:
-        """What runs, and what waits; the rows that came are let go of."""
+        """Cancel running and waiting statements, and discard the rows received so far."""
         self._waiting, self._shown = [], None
         if self._handle is not None:
             self._handle.cancel()
@@ -120,7 +123,7 @@ class Runner(QObject):
             self._run += 1
 
     def stop(self) -> None:
-        """As the user's Stop: rows that are there stay."""
+        """Stop as the user does: the rows received so far stay."""
         if self._handle is not None:
             self._handle.cancel()
 
@@ -194,7 +197,7 @@ def _run(
     job: Job,
     started: Callable[[SqlResult], None],
 ) -> object:
-    """A `SqlResult`, a `SqlPlan` or a `PendingChange`."""
+    """Run a statement and return a `SqlResult`, a `SqlPlan` or a `PendingChange`."""
     text = statement.text
     if len(text) > LONGEST:
         raise TOO_LONG
@@ -210,7 +213,7 @@ def _run(
     if store is None:
         raise BadSql("there is no store to change", fix="Open a store first")
     if store.read_only:
-        raise BadSql(f"store {store.name} is open for reading alone", fix="Choose another store to change")
+        raise BadSql(f"store {store.name} is open read-only", fix="Choose another store to change")
     return _counted(statement, change, store, sources, job)
 
 
@@ -226,7 +229,7 @@ def _counted(
                 store, change, lambda question: run_sql(question, sources, request, job), job
             )
         except VersionConflict:
-            continue  # somebody changed the table while it was counted
+            continue  # the table changed while the rows were counted
         return PendingChange(statement, change, effect, version, store, sources)
     raise Cancelled
 

@@ -1,4 +1,4 @@
-"""The history and the snippets as a list to search, in a form below a button."""
+"""The history and the snippets as a searchable list, in a form below a button."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from lamella.ui.sql.saved_statements import Entry, Snippet
 WIDTH, HEIGHT = 560, 320
 Index = QModelIndex | QPersistentModelIndex
 _STARTS = 110
-"""Characters of a statement that are shown."""
+"""How many characters of a statement are shown."""
 _LONGEST_TIP = 2_000
 
 
 @dataclass(frozen=True)
 class SavedText:
-    """A row of the list: what is shown, and below it in small type."""
+    """A row of the list: its title, and a line in small type below it."""
 
     title: str
     about: str
@@ -76,7 +76,7 @@ def _when(time: str) -> str:
 
 
 class SavedTextPainter(QStyledItemDelegate):
-    """The title, and below it in small type what is known of it."""
+    """Paints the title, and a line in small type below it."""
 
     def initStyleOption(self, option: QStyleOptionViewItem, index: Index) -> None:
         super().initStyleOption(option, index)
@@ -104,8 +104,8 @@ class SavedTextPainter(QStyledItemDelegate):
 
 
 class SavedList(QWidget):
-    """`chosen` has the text of a row, by Enter or a double click; `deleted` the name of a snippet, `cleared`
-    nothing."""
+    """`chosen` has the text of a row, on Enter or a double click; `deleted` has the name of a snippet,
+    `cleared` has no value."""
 
     chosen = Signal(str)
     deleted = Signal(str)
@@ -132,7 +132,7 @@ class SavedList(QWidget):
         self._lay_out()
 
     def show_rows(self, rows: Sequence[SavedText], name: str, deletes: bool) -> None:
-        """`name` is what they are; `deletes` says that one is deleted at a time, else all of them."""
+        """Show rows of the kind `name`; `deletes` says whether one is deleted at a time instead of all."""
         self._rows, self._deletes = list(rows), deletes
         self.field.clear()
         self.field.setPlaceholderText(f"Search the {name}")

@@ -1,4 +1,4 @@
-"""The history of statements and the snippets of one person, in a JSON file of theirs."""
+"""The user's history of statements and snippets, in a JSON file."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ MOST_ENTRIES = 500
 MOST_SNIPPETS = 1_000
 LOCK_SECONDS = 5.0
 LONGEST = 64 << 10
-"""Characters of a statement that is remembered whole; of a longer one only its beginning is."""
-CUT = "\n-- … cut: only the beginning of a long text is remembered"
+"""The maximum number of characters of a statement that is saved whole; longer ones are cut."""
+CUT = "\n-- … cut: only the beginning of a long text is saved"
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A statement as it was run, or a draft that never was. `seconds` is None where it failed or was
-    stopped; `rows` are those of its answer, or those that it changed."""
+    """A statement that was run, or a draft that was not. `seconds` is None if it failed or was stopped;
+    `rows` counts the rows that it returned or changed."""
 
     text: str
     time: str = ""
@@ -32,7 +32,7 @@ class Entry:
     seconds: float | None = None
     rows: int | None = None
     outcome: str = ""
-    """Empty for an answer; "failed", "stopped" or "draft"."""
+    """Empty for a success; otherwise "failed", "stopped" or "draft"."""
 
 
 @dataclass(frozen=True)
@@ -50,21 +50,23 @@ class UnknownSnippet(UnknownName):
 
 
 class SavedStatements:
-    """Any thread, and several programs at once. Parameters' values are never written."""
+    """Reads and writes the file, on any thread, also while other programs do. The values of parameters are
+    never written."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     def history(self) -> list[Entry]:
-        """The newest first."""
+        """The statements, newest first."""
         return [_entry(one) for one in self._all()[0]]
 
     def snippets(self) -> list[Snippet]:
-        """By their names."""
+        """The snippets, ordered by name."""
         return sorted((Snippet(*one) for one in self._all()[1].items()), key=lambda one: one.name.casefold())
 
     def remember(self, entries: Sequence[Entry]) -> None:
-        """Put statements first; one that was run before moves there. Oldest ones go beyond `MOST_ENTRIES`."""
+        """Add statements at the beginning; one that was run before moves there. Beyond `MOST_ENTRIES`, the
+        oldest are dropped."""
         if not entries:
             return
         with self._locked():
@@ -79,16 +81,16 @@ class SavedStatements:
             self._write([], self._all()[1])
 
     def save(self, name: str, text: str, replace: bool = False) -> None:
-        """Raises `BadData` for a name that is taken, unless it may `replace` what is there."""
+        """Save a snippet. Raises `BadData` if the name exists, unless `replace` is set."""
         name = name.strip()
         if not name or not text.strip():
             raise BadData("a snippet needs a name and a text")
         with self._locked():
             history, snippets = self._all()
             if name in snippets and not replace:
-                raise BadData(f"there is a snippet '{name}' already", fix="Choose another name")
+                raise BadData(f"there is already a snippet '{name}'", fix="Choose another name")
             if len(snippets) >= MOST_SNIPPETS and name not in snippets:
-                raise BadData(f"there are {MOST_SNIPPETS:,} snippets already", fix="Delete one first")
+                raise BadData(f"there are already {MOST_SNIPPETS:,} snippets", fix="Delete one first")
             self._write(history, {**snippets, name: text})
 
     def delete(self, name: str) -> None:
@@ -100,7 +102,7 @@ class SavedStatements:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        """Against another program that writes at the same moment."""
+        """Lock the file against other programs that write at the same time."""
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             lock = FileLock(self._path.with_name(f"{self._path.name}.lock"))

@@ -1,4 +1,4 @@
-"""The line of chips: what is shown, step by step, from the dataset to the grid."""
+"""The line of chips that shows the steps from the dataset to the grid."""
 
 from __future__ import annotations
 
@@ -50,17 +50,18 @@ from lamella.ui.widgets.popover import Popover
 
 ICON = 14
 LEAST_WIDTH, MOST_WIDTH = 96, 420
-"""Of a chip: the longest give way first, and then the line scrolls."""
+"""The width of a chip. The longest ones shrink first, and then the line scrolls."""
 
 ARROW = 16
-"""Between two chips."""
+"""The width of an arrow between two chips."""
 
 WORDS_BESIDE_BUTTONS = 60
-"""Of a short text, that stay while the eye and the cross stand beside it."""
+"""The width of a short text that stays visible beside the eye and the cross."""
 
 TIGHT = "QToolButton#inside-chip { padding: 3px; border: none; }"
 NARROW = 900
-"""Pixels at the usual text size, below which the line has icons for the names of its buttons."""
+"""The width, in pixels at the usual text size, below which the buttons of the line show icons instead of
+names."""
 
 STEP_MIME = "application/x-lamella-step"
 COPIES = {"sql": "SQL", "python": "Python", "command": "Command line", "json": "JSON"}
@@ -68,7 +69,7 @@ COPIES = {"sql": "SQL", "python": "Python", "command": "Command line", "json": "
 
 @dataclass(frozen=True)
 class ChipState:
-    """What a chip shows. `problem` is why its step cannot run."""
+    """What a chip shows. `problem` says why its step cannot run."""
 
     kind: type[Step]
     text: str
@@ -78,9 +79,9 @@ class ChipState:
 
 
 class StepChip(QAbstractButton):
-    """A click or Enter edits. Space switches, Delete removes, Ctrl+Left and Ctrl+Right move, and so do the
-    eye, the cross and dragging; both stand at its end while it is hovered or focused, where the text ends
-    before them."""
+    """A step. A click or Enter edits it. Space or the eye switches it on or off, Delete or the cross removes
+    it, Ctrl+Left, Ctrl+Right or dragging moves it. Eye and cross appear at its end, and shorten the text,
+    while it is hovered or focused."""
 
     switch_requested = Signal()
     remove_requested = Signal()
@@ -115,7 +116,7 @@ class StepChip(QAbstractButton):
         look = theme.current()
         metrics = QFontMetrics(look.font())
         words, height = metrics.horizontalAdvance(self.state.text), metrics.height() + 12
-        beside = min(words, look.px(WORDS_BESIDE_BUTTONS)) + theme.XS + 2 * height  # the buttons are square
+        beside = min(words, look.px(WORDS_BESIDE_BUTTONS)) + theme.XS + 2 * height  # both buttons are square
         width = theme.S + look.px(ICON) + theme.S + max(words + theme.M, beside)
         return QSize(min(MOST_WIDTH, width), height)
 
@@ -222,7 +223,7 @@ class StepChip(QAbstractButton):
 
 
 class StepMenu(QWidget):
-    """The kinds of steps that can be added, found by a part of their name."""
+    """The kinds of steps that can be added, with a search by part of their name."""
 
     chosen = Signal(object)
 
@@ -256,7 +257,7 @@ class StepMenu(QWidget):
             self.list.item(place).setIcon(theme.current().icon(kind.icon, "accent"))
 
     def fit(self) -> None:
-        """As high as its rows are in the present look."""
+        """Resize to the height of its rows in the current theme."""
         self.list.ensurePolished()
         self.list.setFixedHeight(len(KINDS) * max(1, self.list.sizeHintForRow(0)) + theme.XS)
 
@@ -272,7 +273,7 @@ class StepMenu(QWidget):
             super().keyPressEvent(event)
 
     def _step(self, by: int) -> None:
-        """To the next of those that match."""
+        """Go to the next or previous match."""
         shown = [item for place in range(self.list.count()) if not (item := self.list.item(place)).isHidden()]
         now = self.list.currentItem()
         if now in shown:
@@ -286,7 +287,7 @@ class StepMenu(QWidget):
             self.chosen.emit(item.data(Qt.ItemDataRole.UserRole))
 
     def _show_matches(self) -> None:
-        """Those that are called so come before those that are described so."""
+        """Show the matches: matches in names come before matches in descriptions."""
         words = self.find.text().strip().casefold()
         items = [self.list.item(place) for place in range(self.list.count())]
         for item in items:
@@ -297,7 +298,7 @@ class StepMenu(QWidget):
 
 
 class ChipStrip(QWidget):
-    """Lays the chips beside each other, with arrows between them; of too long a line the longest are cut."""
+    """Lays the chips out in a row, with arrows between them; if there is no room, the longest are cut."""
 
     drop_requested = Signal(int, int)
 
@@ -323,7 +324,7 @@ class ChipStrip(QWidget):
         self.arrange(self.width())
 
     def arrange(self, room: int) -> None:
-        """Into so many pixels, or as few more as it takes."""
+        """Arrange the chips within `room` pixels, or in as few more as necessary."""
         height = max([chip.sizeHint().height() for chip in self.chips] + [self.add.sizeHint().height()])
         full_widths = [chip.sizeHint().width() for chip in self.chips]
         around = len(self.chips) * ARROW + self.add.sizeHint().width() + theme.XS
@@ -371,7 +372,7 @@ class ChipStrip(QWidget):
 
 
 def _cap(widths: Sequence[int], room: int) -> int:
-    """The width at which the longest are cut, so that all fit; never below the least."""
+    """The maximum width with which all fit, but at least `LEAST_WIDTH`."""
     cap, rest = MOST_WIDTH, sorted(widths)
     for place, width in enumerate(rest):
         share = (room - sum(rest[:place])) // (len(rest) - place)
@@ -381,8 +382,8 @@ def _cap(widths: Sequence[int], room: int) -> int:
 
 
 class StepsBar(QFrame):
-    """Signals name the place of a step. `add_requested` has a kind and where it goes, None for the usual
-    place."""
+    """The bar of steps. Signals have the position of a step. `add_requested` has a kind and a position, or
+    None for the usual one."""
 
     edit_requested = Signal(int)
     switch_requested = Signal(int)
@@ -405,23 +406,23 @@ class StepsBar(QFrame):
         self.copy, self.save = QToolButton(text="Copy as ▾"), QToolButton(text="Save…")
         self.chart, self._chart_icon = QToolButton(visible=False), "chart-line"
         self.save_look = ("Save…", "bookmark")
-        """Its name, and the icon that stands for it where there is no room."""
+        """The name of the button, and the icon that replaces it if there is no room."""
         self._place: int | None = None
         self._build()
 
     def show_chart(self, title: str, icon: str) -> None:
-        """What is drawn of the steps."""
+        """Show the kind of chart that is drawn from the steps."""
         self.chart.setText(ICON_GAP + title)
         self._chart_icon = icon
         self.chart.setIcon(theme.current().icon(icon))
 
     def show_icon(self, name: str) -> None:
-        """Of what the steps begin with."""
+        """Show the icon of the dataset that the steps begin with."""
         self._icon_name = name
         self._restyle()
 
     def show_steps(self, states: Sequence[ChipState]) -> None:
-        """Chips that stay as they are keep the focus."""
+        """Show the steps. Chips that do not change keep the focus."""
         chips = self.strip.chips
         if [chip.state for chip in chips] == list(states):
             return
@@ -446,7 +447,7 @@ class StepsBar(QFrame):
 
     @cached_property
     def menu(self) -> StepMenu:
-        """Made when it is first opened."""
+        """The menu, created when it is first opened."""
         menu = StepMenu()
         menu.chosen.connect(self._take_kind)
         return menu
@@ -456,9 +457,9 @@ class StepsBar(QFrame):
         return Popover(self.menu, self)
 
     def open_menu(self, place: int | None = None) -> None:
-        """To choose what is added; at the usual place, or before a step."""
+        """Choose a step to add, at the usual position or before a step."""
         self._place = place
-        popover = self.popover  # what has a parent has the look
+        popover = self.popover  # a widget with a parent has its style
         self.menu.fit()
         popover.open_below(self.strip.add)
         self.menu.begin()
@@ -473,7 +474,7 @@ class StepsBar(QFrame):
         self.strip.arrange(self._scroll.viewport().width())
 
     def _name_buttons(self) -> None:
-        """Names give way to icons where the chips need the room."""
+        """Show names on the buttons, or icons if the chips need the room."""
         narrow = self.width() < NARROW * theme.current().text_scale
         for button, name, icon in ((self.copy, "Copy as ▾", "copy"), (self.save, *self.save_look)):
             button.setText("" if narrow else name)
@@ -526,7 +527,7 @@ class StepsBar(QFrame):
         menu.addSeparator()
         menu.addAction("Paste SQL or JSON as steps", self.paste_requested.emit)
         theme.variant(self.chart, "chip")
-        self.chart.setAccessibleName("Show the table in place of the chart")
+        self.chart.setAccessibleName("Show the table instead of the chart")
         self.chart.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self.chart.setToolTip("The steps are drawn as a chart. Click to show the table")
         self.copy.setMenu(menu)

@@ -1,4 +1,4 @@
-"""The forms in which steps are edited: each makes one step of what is chosen in it."""
+"""The forms that edit steps: each makes one step of the choices in it."""
 
 from __future__ import annotations
 
@@ -54,7 +54,8 @@ UNWRITTEN = "…"
 
 @dataclass(frozen=True)
 class StepContext:
-    """What an editor may need: the columns and the steps before its own, and what can be joined, by name."""
+    """What an editor may need: the columns and steps before its own step, and the datasets to join, by
+    name."""
 
     schema: pa.Schema
     tasks: Tasks
@@ -66,14 +67,14 @@ class StepContext:
 
     @property
     def rows(self) -> Query:
-        """Those that the step is given."""
+        """The rows that the step gets."""
         pipeline = Pipeline(self.source.name, self.before)
         return Query({**self.sources, self.source.name: self.source}, pipeline)
 
 
 class StepEditor(QWidget):
-    """`changed` follows every edit, `done` is Enter, `import_requested` wants a file in a table of a store.
-    What cannot be made into a step yet says why."""
+    """`changed` is emitted on every edit, `done` on Enter, and `import_requested` to import the file into a
+    table of a store. If the choices do not make a step yet, the form says why."""
 
     changed = Signal()
     done = Signal()
@@ -86,15 +87,15 @@ class StepEditor(QWidget):
         self.reason = Reason()
 
     def step(self) -> Step | None:
-        """None while something is missing or wrong."""
+        """The step, or None while something is missing or wrong."""
         raise NotImplementedError
 
     def draft(self) -> Any:
-        """What the step does not say; JSON."""
+        """The state that the step does not include, as JSON."""
         return None
 
     def sources(self) -> Mapping[str, Source]:
-        """Further datasets that the step names."""
+        """The other datasets that the step names."""
         return {}
 
     def focus_first(self) -> None:
@@ -105,7 +106,7 @@ class StepEditor(QWidget):
         return dict(zip(self.context.schema.names, self.context.schema.types, strict=True))
 
     def say(self, reason: str) -> None:
-        """Why there is no step; empty where there is one."""
+        """Show why there is no step; empty if there is one."""
         self.reason.say(reason)
 
     def tell(self) -> None:
@@ -126,7 +127,7 @@ def column(inside: QWidget, *, margins: tuple[int, int, int, int] = (0, 0, 0, 0)
 
 
 def line_of(*widgets: QWidget | None, stretch: bool = True, fields: Sequence[QWidget] = ()) -> QHBoxLayout:
-    """Widgets beside each other; `fields` are those that may be narrower than they ask for."""
+    """Widgets in a row; those in `fields` can be narrower than their size hints."""
     layout = QHBoxLayout()
     layout.setSpacing(theme.S)
     for widget in widgets:
@@ -141,8 +142,8 @@ LEAST_EMS = 5
 
 
 def yielding(widget: QLineEdit | QComboBox, most: int = 0) -> None:
-    """Let a field be as wide as it asks for, or `most` pixels, and narrower where there is less room; its
-    layout gives it what there is by `YIELDING`."""
+    """Let a field shrink below its size hint, or below `most` pixels, if there is less room. Its layout has
+    the stretch `YIELDING`."""
     if isinstance(widget, QComboBox):
         most = most or widget.sizeHint().width()
         widget.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
@@ -167,7 +168,7 @@ def word(text: str) -> QLabel:
 
 
 class ColumnChips(QWidget):
-    """Several columns in an order: each with a cross, and a field for one more."""
+    """Columns in an order, each with a cross, and a field to add one."""
 
     changed = Signal()
 
@@ -215,11 +216,11 @@ class ColumnChips(QWidget):
 
 
 LEAST_LISTED, MOST_LISTED = 3, 7
-"""Columns of a list that are seen at once."""
+"""The minimum and maximum number of visible rows of a list of columns."""
 
 
 class ColumnList(QWidget):
-    """Columns to tick, found by a part of their name, put in order by dragging."""
+    """Columns to tick, with a search by part of their name; dragging changes their order."""
 
     changed = Signal()
 
@@ -275,7 +276,7 @@ class ColumnList(QWidget):
 
 
 def expression_words(value: Expression) -> str:
-    """The text of a computed value; "…" for one that has none, which no dataset can compute."""
+    """The text of a computed value; "…" if it has none."""
     from lamella.core.query.expression_text import expression_text
 
     try:
@@ -429,7 +430,7 @@ class LimitEditor(StepEditor):
 
 
 class SqlEditor(StepEditor):
-    """One SELECT that reads the rows before it by the dataset's name."""
+    """A SELECT that reads the rows before it, under the dataset's name."""
 
     def __init__(self, context: StepContext, step: Sql | None, parent: QWidget | None = None) -> None:
         super().__init__(context, parent)
@@ -508,14 +509,14 @@ class UnwindEditor(StepEditor):
         self.keep = QCheckBox("Keep rows without items")
         self.keep.setChecked(bool(step and step.keep_empty))
         layout = column(self)
-        layout.addLayout(line_of(word("A row for each item of"), self.column, self.keep))
+        layout.addLayout(line_of(word("One row for each item of"), self.column, self.keep))
         layout.addWidget(self.reason)
         self.column.activated.connect(self.tell)
         self.keep.toggled.connect(self.tell)
 
     def step(self) -> Unwind | None:
         name = self.column.currentText()
-        self.say("" if name else "No column here holds lists.")
+        self.say("" if name else "There is no column of lists.")
         return Unwind(name, self.keep.isChecked()) if name else None
 
     def focus_first(self) -> None:

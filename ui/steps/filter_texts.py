@@ -1,4 +1,4 @@
-"""A filter beside its builder: in plain words, as text and as SQL. Text and SQL can be edited."""
+"""The filter of a builder in plain words, as text and as SQL. Text and SQL can be edited."""
 
 from __future__ import annotations
 
@@ -33,20 +33,20 @@ from lamella.ui.widgets.controls import IconButton, breakable
 
 READ_MS = 200
 LONGEST = 100_000
-"""Characters of a filter that are shown to be edited."""
+"""The maximum number of characters of a filter that can be edited as text."""
 LINES = 5
 WORDS, TEXT, SQL = "In words", "Text", "SQL"
-NOT_A_FILTER = "This is no SQL condition that a filter says"
+NOT_A_FILTER = "This SQL cannot be turned into a filter"
 ROWS = "rows"
 
 
 def read_text(text: str, schema: pa.Schema) -> Filter | None:
-    """Raises `BadFilter` or `UnknownColumn`."""
+    """Read a filter from text. Raises `BadFilter` or `UnknownColumn`."""
     return parse(text, schema, "this table") if text.strip() else None
 
 
 def write_sql(filter: Filter, schema: pa.Schema) -> str:
-    """The condition alone, as it stands behind WHERE. Blocks."""
+    """The condition as SQL, as it is written after WHERE. Blocks."""
     from lamella.core.query.pipeline_sql import bare_statement
 
     rows = SnapshotSource(snapshot_of_rows(schema.empty_table(), ROWS))
@@ -55,7 +55,7 @@ def write_sql(filter: Filter, schema: pa.Schema) -> str:
 
 
 def read_sql(text: str, schema: pa.Schema) -> Filter | None:
-    """What a condition asks for, as far as filters say it; nothing of it runs. Blocks. Raises `BadFilter`."""
+    """Read a filter from a SQL condition; the SQL is not run. Blocks. Raises `BadFilter`."""
     from lamella.core.query.sql_clauses import steps_of
 
     if not text.strip():
@@ -71,8 +71,8 @@ def read_sql(text: str, schema: pa.Schema) -> Filter | None:
 
 
 class WrittenFilter(QWidget):
-    """A filter in a language, to be edited. `read` has another filter, None for none, once what was typed can
-    be read; until then what is wrong stands below, and its place is marked."""
+    """Edits a filter as text in a language. `read` has the new filter, or None for none, once the text can be
+    read; until then the error is marked, and explained below."""
 
     read = Signal(object)
 
@@ -95,7 +95,7 @@ class WrittenFilter(QWidget):
         self._build(name)
 
     def show_filter(self, filter: Filter | None) -> None:
-        """What was typed stays as it is while it means this."""
+        """Show a filter. The text stays unchanged if it already has this meaning."""
         if filter == self._filter and not self._wait.isActive():
             return
         self._stop()
@@ -109,7 +109,7 @@ class WrittenFilter(QWidget):
         )
 
     def _leave_empty(self, error: Exception) -> None:
-        """What it cannot write: not what stood there before."""
+        """Clear the text, because the filter cannot be written in this language."""
         self._show("")
         self._refuse(error)
 
@@ -152,7 +152,7 @@ class WrittenFilter(QWidget):
         self._mark(error)
 
     def _mark(self, error: Exception | None) -> None:
-        """Underline the place of an error, and say it."""
+        """Underline an error and explain it."""
         marks = []
         span = error.span if isinstance(error, LamellaError) else None
         if span is not None:
@@ -168,7 +168,7 @@ class WrittenFilter(QWidget):
         self.reason.setVisible(error is not None)
 
     def _place(self, start: int, stop: int) -> QTextCursor:
-        """Qt counts in units of UTF-16. At the end of the text, the last letter is marked."""
+        """The position in Qt's UTF-16 units. At the end of the text, it covers the last letter."""
         text = self.edit.toPlainText()
         start, stop = min(start, max(0, len(text) - 1)), max(stop, start + 1)
         cursor = self.edit.textCursor()
@@ -204,7 +204,7 @@ class WrittenFilter(QWidget):
 
 
 def _without_place(error: Exception) -> str:
-    """The place is marked in the text itself."""
+    """The message without its position, which is marked in the text itself."""
     if not isinstance(error, LamellaError):
         return str(error)
     parts = (error.what, error.why, error.fix) if error.span is None else (error.why or error.what, error.fix)
@@ -212,7 +212,7 @@ def _without_place(error: Exception) -> str:
 
 
 class FilterTexts(QWidget):
-    """Small tabs with one way to read a filter each. `read` has another filter that was typed in one."""
+    """Tabs that show the filter, each in its own form. `read` has a new filter that was typed in one."""
 
     read = Signal(object)
 
@@ -262,7 +262,7 @@ class FilterTexts(QWidget):
         self._write()
 
     def _write(self) -> None:
-        """Only what is looked at."""
+        """Update the visible tab only."""
         page = self._pages.currentWidget()
         if isinstance(page, WrittenFilter):
             page.show_filter(self._filter)

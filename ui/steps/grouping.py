@@ -1,4 +1,4 @@
-"""The forms of steps that make one row of many: groups, pivots and ranges."""
+"""The forms of steps that combine many rows into one: groups, pivots and ranges."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ from lamella.ui.widgets.controls import FieldRow, FieldRows
 
 COUNT = "count"
 FUNCTIONS = ("count", "sum", "avg", "median", "min", "max", "count_distinct")
-"""The usual ones first; the others follow."""
+"""The common functions, which come first; the others follow."""
 
 RANGES = 20
 Figures = Aggregates
 
 
 def aggregate_name(aggregate: Aggregate) -> str:
-    """ "n", "mean(dep_delay)"."""
+    """The default name of an aggregate: "n", "mean(dep_delay)"."""
     if aggregate.value is None:
         return "n"
     function = {"avg": "mean", "count_distinct": "distinct"}.get(aggregate.function, aggregate.function)
@@ -47,7 +47,7 @@ def aggregate_name(aggregate: Aggregate) -> str:
 
 
 class FigureRow(FieldRow):
-    """One aggregate: its function, of which column, and its name."""
+    """One aggregate: its function, its column and its name."""
 
     def __init__(
         self, editor: StepEditor, name: str, aggregate: Aggregate, parent: QWidget | None = None
@@ -103,7 +103,7 @@ class FigureRow(FieldRow):
         return "" if self.name.text().strip() else "Give the figure a name."
 
     def _take_function(self) -> None:
-        """A function that needs a column begins with one that fits, to be typed over."""
+        """Preselect a column that fits, if the function needs one; typing replaces it."""
         function = AGGREGATES[self.function.currentData()]
         if function.needs_value and not self.column.text():
             fitting = (name for name, kind in self._types.items() if name != ID and function.fits(kind))
@@ -122,7 +122,7 @@ class FigureRow(FieldRow):
 
 
 class FigureRows(QWidget):
-    """Several aggregates, one under the other."""
+    """A list of aggregates."""
 
     changed = Signal()
 
@@ -151,10 +151,10 @@ class FigureRows(QWidget):
         problem = next((row.problem for row in self.rows if row.problem), "")
         names = [row.name.text().strip() for row in self.rows]
         twice = next((name for name in names if names.count(name) > 1), "")
-        return problem or (f"Two figures are called “{visible(twice)}”." if twice else "")
+        return problem or (f"Two figures have the name “{visible(twice)}”." if twice else "")
 
     def _new(self) -> FigureRow:
-        """Of a column of numbers that no figure is of yet."""
+        """A new aggregate, of the first column of numbers that has none yet."""
         types, used = self._editor.types, {row.column.text() for row in self.rows}
         numbers = [
             name
@@ -169,7 +169,7 @@ COUNT_ROWS: Figures = (("n", Aggregate(COUNT)),)
 
 
 def count_beside(keys: Sequence[str]) -> Figures:
-    """The number of rows, under a name that none of these columns has, in upper or lower case."""
+    """The number of rows, under a name that differs from these columns, ignoring case."""
     used, numbers = {key.casefold() for key in keys}, (f"n_{number}" for number in itertools.count(2))
     name = next(name for name in itertools.chain(["n", "count"], numbers) if name not in used)
     return ((name, Aggregate(COUNT)),)
@@ -199,7 +199,7 @@ class GroupEditor(StepEditor):
             box.clicked.connect(self.tell)
 
     def _take_keys(self) -> None:
-        """The number of rows gives way to a column that is called as it is."""
+        """Rename the row count if a key column has the same name."""
         if self.figures.figures == COUNT_ROWS:
             self.figures.rows[0].name.setText(count_beside(self.keys.columns)[0][0])
         self._take_figures()
@@ -209,7 +209,7 @@ class GroupEditor(StepEditor):
         self.tell()
 
     def _offer(self) -> None:
-        """Totals of one key and a figure at least, a tree of one key."""
+        """Offer totals if there are a key and an aggregate, and a tree if there is a key."""
         self.totals.setEnabled(bool(self.keys.columns and self.figures.rows))
         self.subtotals.setEnabled(bool(self.keys.columns))
         self.subtotals.setToolTip("Groups expand in place into subgroups, and subgroups into rows")
@@ -239,7 +239,7 @@ class PivotEditor(StepEditor):
         self.across.setFixedWidth(12 * theme.current().line_height())
         self.figures = FigureRows(self, step.aggregates if step else COUNT_ROWS)
         layout = column(self)
-        for widget in (heading("A row for each"), self.keys, heading("A column for each value of")):
+        for widget in (heading("One row for each"), self.keys, heading("One column for each value of")):
             layout.addWidget(widget)
         layout.addWidget(self.across, 0, Qt.AlignmentFlag.AlignLeft)
         for widget in (heading("Calculate"), self.figures, self.reason):

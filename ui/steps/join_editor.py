@@ -1,4 +1,4 @@
-"""The form of a join: with which dataset, by which columns, and which rows stay."""
+"""The form of a join: the other dataset, the columns, and which rows stay."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from lamella.ui.steps.editors import StepContext, StepEditor, column, heading, l
 from lamella.ui.widgets.controls import FieldRow, FieldRows, FlowLayout
 
 MOST_RELATED = 12
-"""Relations that are offered."""
+"""The maximum number of relations that are offered."""
 HOW = {
     "inner": "rows that have a partner",
     "left": "all rows of this side",
     "right": "all rows of the other side",
     "full": "all rows of both sides",
     "semi": "rows that have a partner, without its columns",
-    "anti": "rows that have none",
+    "anti": "rows that have no partner",
 }
 
 
 class PairRow(FieldRow):
-    """A column of this side, and the one of the other side that equals it."""
+    """A column of this side, and the column of the other side that must be equal."""
 
     def __init__(
         self,
@@ -57,8 +57,8 @@ class PairRow(FieldRow):
 
 
 class JoinEditor(StepEditor):
-    """The other dataset is opened off the GUI thread once it is chosen; its keys are those of a relation, or
-    columns that are called the same."""
+    """The form of a join. The other dataset is opened off the GUI thread once it is chosen. The proposed keys
+    are those of a relation, or columns of the same name."""
 
     def __init__(self, context: StepContext, step: Join | None, parent: QWidget | None = None) -> None:
         super().__init__(context, parent)
@@ -106,7 +106,7 @@ class JoinEditor(StepEditor):
         self._offer_related()
 
     def _offer_related(self) -> None:
-        """A button for each relation that leads on from the table."""
+        """Show a button for each relation of the table."""
         source = self.context.source
         if isinstance(source, StoreTable):
             self.context.tasks.read(
@@ -127,7 +127,7 @@ class JoinEditor(StepEditor):
         self.related.setVisible(bool(usable))
 
     def _take_related(self, link: Link) -> None:
-        """Join with what a relation leads to, by its keys."""
+        """Join with the other table of a relation, by its keys."""
         source = self.context.source
         assert isinstance(source, StoreTable)
 
@@ -172,14 +172,14 @@ class JoinEditor(StepEditor):
         )
 
     def _usual_suffix(self, other: Source) -> str:
-        """The other's name, with a number where a join before has brought columns with that."""
+        """The name of the other dataset, with a number if an earlier join already uses that suffix."""
         suffix, number = f"_{other.name}", 2
         while any(name + suffix in self.types for name in other.schema.names):
             suffix, number = f"_{other.name}_{number}", number + 1
         return suffix
 
     def _columns(self, keys: Sequence[str]) -> tuple[Select, ...]:
-        """Of a table of a store all but its ids, unless these are the key."""
+        """The columns to take: all of a store's table but its ids, unless these are the key."""
         assert self._other is not None
         names = self._other.schema.names
         if ID not in names or ID in keys:
@@ -194,7 +194,7 @@ class JoinEditor(StepEditor):
 
     @property
     def _name(self) -> str:
-        """What the other dataset is called in the step: another name where it is called as this one."""
+        """The name of the other dataset in the step, which must differ from this one's."""
         assert self._other is not None
         own = self.context.source
         return self._other.name if self._other is own or self._other.name != own.name else f"{own.name}#2"
@@ -221,7 +221,7 @@ class JoinEditor(StepEditor):
 
         def opened(source: Source) -> None:
             if place != self.other.currentIndex():
-                return  # another was chosen meanwhile
+                return  # another dataset was chosen meanwhile
             self._take_other(source)
             self.pairs.clear()
             for left, right in self._keys(source) or [("", "")]:
@@ -256,7 +256,7 @@ class JoinEditor(StepEditor):
 
 
 def _opened(source: Source, job: Job) -> Source:
-    """With its columns known."""
+    """The source, with its columns loaded."""
     assert source.schema is not None
     job.check()
     return source

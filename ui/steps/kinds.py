@@ -1,4 +1,4 @@
-"""ONE table of the kinds of steps: what each is called, its icon, what its chip says, and its editor."""
+"""The one table of kinds of steps: the title of each, its icon, the text of its chip, and its editor."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ from lamella.ui.steps.join_editor import JoinEditor
 from lamella.ui.steps.where_editor import WhereEditor, spoken
 
 NAMED_COLUMNS = 4
-"""So many are named on a chip; more are counted."""
+"""The maximum number of columns that a chip names; more are counted."""
 
 
 @dataclass(frozen=True)
 class StepKind:
-    """`words` says a step on its chip, of the columns before it."""
+    """A kind of step. `words` makes the text of a chip from a step and the columns before it."""
 
     step: type[Step]
     title: str
@@ -112,7 +112,7 @@ def _join(step: Join, schema: pa.Schema) -> str:
 
 
 def _group_editor(context: StepContext, step: Group | None) -> StepEditor:
-    """Imported late, as the table of aggregates needs a parser of SQL that takes a tenth of a second."""
+    """The editor, imported late: the table of aggregates needs sqlglot, which takes a tenth of a second."""
     from lamella.ui.steps.grouping import GroupEditor
 
     return GroupEditor(context, step)
@@ -171,7 +171,7 @@ KINDS: Mapping[type[Step], StepKind] = {
 
 
 def step_words(kind: type[Step], step: Step | None, schema: pa.Schema) -> str:
-    """What the chip of a step says; its title while it is unfinished."""
+    """The text of a step's chip; its title while it is unfinished."""
     entry = KINDS.get(kind)
     if entry is None:
         return kind.__name__

@@ -1,4 +1,4 @@
-"""The line of steps of a tab, with the editor of one of them under it."""
+"""The line of steps of a tab, with the editor of one of them below it."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from lamella.ui.widgets.popover import close_popups
 
 DEBOUNCE_MS = 200
 MOST_SHARE = 0.4
-"""Of the tab's height that an editor takes; more of it is scrolled to."""
+"""The maximum share of the tab's height for an editor, which scrolls if it needs more."""
 
 Others = Callable[[], Mapping[str, Callable[[], Source]]]
 
 
 class StepLine(QWidget):
-    """Shows a line and lets it be changed. `changed` has another line, 200 ms after the last edit in a form;
-    edits of one step in one go have the same number, which is greater than 0. `editing` follows another
-    editor, None for none. `import_requested` wants the file in a table of a store."""
+    """Shows and edits a line. `changed` has the new line, 200 ms after the last edit in a form, with a number
+    greater than 0 that is the same for consecutive edits of one step. `editing` has the current editor, or
+    None. `import_requested` is emitted to import the file into a table of a store."""
 
     changed = Signal(object, int)
     editing = Signal(object)
@@ -55,8 +55,8 @@ class StepLine(QWidget):
     # ------------------------------------------------------------------- showing
 
     def show_line(self, line: Line, checked: RunnableLine | None = None) -> None:
-        """`checked` is what is known of it; an editor stays while its step is what it made, and one that has
-        made none yet while the other steps are the same."""
+        """Show a line; `checked` has the results of checking it. The editor stays open if the line still has
+        the step that it made, or, if it has made none yet, the same other steps."""
         before, new = self.line, self._unfinished
         if new is not None and before.remove(new) == line:
             line = line.insert(new, before.steps[new].kind, None, before.steps[new].draft)
@@ -92,7 +92,7 @@ class StepLine(QWidget):
     # ------------------------------------------------------------------- editing
 
     def add(self, kind: type[Step], place: int | None = None) -> None:
-        """Begin a step of a kind, which is part of the line once its form makes one."""
+        """Begin a step of a kind. It becomes part of the line once its form makes a step."""
         gone = self.close_editor()
         if place is None:
             place = self.line.place_of_new(kind)
@@ -144,7 +144,7 @@ class StepLine(QWidget):
         return tuple(one.step for one in can_run if one.step is not None)
 
     def edit_filter(self) -> None:
-        """The last filter of what is shown, or a new one."""
+        """Edit the last filter of the line, or a new one."""
         place = self.line.filter_place
         self.edit(place) if place is not None else self.add(Where)
 
@@ -153,7 +153,7 @@ class StepLine(QWidget):
         return isinstance(self.editor, WhereEditor)
 
     def close_editor(self) -> int | None:
-        """What was begun and not made goes; where it stood is returned."""
+        """Close the form. A step that was begun but not made is removed. Return the position of the form."""
         if self.editor is not None:
             close_popups(self.editor)
         self.flush()
@@ -169,7 +169,7 @@ class StepLine(QWidget):
         return place if is_gone else None
 
     def _place_after_closing(self, place: int) -> int | None:
-        """Where a step stands once the form is closed; None when it went with the form."""
+        """The position of a step once the form is closed; None if closing the form removes it."""
         gone = self.close_editor()
         if gone == place:
             return None
@@ -177,7 +177,7 @@ class StepLine(QWidget):
         return place if place < len(self.line.steps) else None
 
     def flush(self) -> None:
-        """Take what was typed now rather than after the pause."""
+        """Apply pending edits now instead of after the delay."""
         if self._wait.isActive():
             self._wait.stop()
             self._take()
@@ -189,7 +189,7 @@ class StepLine(QWidget):
         if self.editor is not None:
             self.editor.removeEventFilter(self)
             self._scroll.takeWidget()
-            self.editor.setParent(self)  # without a parent Python owns it, and may collect it on any thread
+            self.editor.setParent(self)  # without a parent, Python owns it and may collect it on any thread
             self.editor.deleteLater()
         self.editor, self.place, self._unfinished = None, None, None
         self._panel.hide()
@@ -201,17 +201,17 @@ class StepLine(QWidget):
             return
         step, draft, now = editor.step(), editor.draft(), self.line.steps[place]
         if step is None and not isinstance(editor, WhereEditor):
-            return  # the last one that was whole stays
+            return  # the last complete step stays
         line = self.line.edit(place, step, draft).with_sources(editor.sources())
         self._unfinished = self._unfinished if step is None else None
-        changed = (now.step, repr(now.step)) != (step, repr(step))  # to Python 1, 1.0 and True are equal
+        changed = (now.step, repr(now.step)) != (step, repr(step))  # 1, 1.0 and True are equal in Python
         self.line = line
         self._show_chips()
         if changed:
             self.changed.emit(line, self._session)
 
     def _show(self, line: Line) -> None:
-        """Without a word to anybody: nothing that runs is different."""
+        """Show a line without emitting `changed`, because nothing that runs has changed."""
         self.line = line
         self._show_chips()
 
@@ -239,7 +239,7 @@ class StepLine(QWidget):
         self._change(self.line.move(place, before))
 
     def _show_up_to(self, place: int) -> None:
-        """Switch off what comes behind a step."""
+        """Switch off all steps after a step."""
         now = self._place_after_closing(place)
         if now is None:
             return
@@ -255,7 +255,7 @@ class StepLine(QWidget):
             super().keyPressEvent(event)
 
     def _leave_editor(self) -> None:
-        """For its chip."""
+        """Move the focus from the form to its chip."""
         place = self.place
         self.close_editor()
         if place is not None:
@@ -269,12 +269,12 @@ class StepLine(QWidget):
         return super().eventFilter(watched, event)
 
     def _fit(self) -> None:
-        """As high as the form, up to a share of the tab."""
+        """Resize to the height of the form, up to a share of the tab."""
         if self.editor is None:
             return
         around = self.parentWidget().height() if self.parentWidget() else 600
         width = self._scroll.viewport().width()
-        hint = self.editor.sizeHint().height()  # of what flows in lines, that of a narrow form
+        hint = self.editor.sizeHint().height()  # for wrapping layouts, that of a narrow form
         height = self.editor.heightForWidth(width) if self.editor.hasHeightForWidth() else hint
         most = round(MOST_SHARE * around)
         wide = self.editor.minimumSizeHint().width() > width
@@ -307,7 +307,7 @@ class StepLine(QWidget):
         self.bar.up_to_requested.connect(self._show_up_to)
 
     def _toggle(self, place: int) -> None:
-        """A second click on a chip closes its form."""
+        """Open the form of a chip, or close it if it is open."""
         if place == self.place:
             self.close_editor()
         else:

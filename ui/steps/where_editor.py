@@ -1,4 +1,4 @@
-"""The form of a filter: the builder with live counts, and the same in plain words."""
+"""The form of a filter: the builder with live counts, and the filter in plain words."""
 
 from __future__ import annotations
 
@@ -25,20 +25,22 @@ from lamella.ui.widgets.controls import breakable
 LONGEST_SENTENCE = 400
 NOTHING = "Shows every row."
 WIDE, BESIDE = 900, 264
-"""Where the texts stand beside the builder, and how wide they are there; pixels at the normal text size."""
+"""The width of the form from which the texts are beside the builder, and their width there; in pixels at the
+usual text size."""
 MOST_WIDTH = 16_777_215
-"""What Qt takes for no limit."""
+"""Qt's value for no maximum width."""
 
 
 def spoken(filter: Filter, types: Mapping[str, pa.DataType]) -> str:
-    """The sentence of a filter whose conditions all fit these types."""
+    """A filter as a sentence; its conditions must fit these types."""
     places = (place_of(name, types) for name in columns_read(filter))
     columns = {place.column: place.whole for place in places if place is not None}
     return sentence(bind(filter, pa.schema(list(columns.items())), "this table"))
 
 
 class WhereEditor(StepEditor):
-    """`wants_counts` comes when conditions should be counted: at first, and after every edit."""
+    """The form of a filter. `wants_counts` is emitted when conditions should be counted: at first, and after
+    every edit."""
 
     wants_counts = Signal()
 
@@ -68,18 +70,18 @@ class WhereEditor(StepEditor):
         self.show_filter(step.condition if step else None, context.draft)
 
     def show_filter(self, condition: Filter | None, draft: Any = None) -> None:
-        """`draft` has what is off and unfinished besides."""
+        """Show a filter; `draft` adds conditions that are off or unfinished."""
         tree = from_json(draft) if draft is not None else from_filter(condition)
         self.builder.show_tree(tree)
         self._say()
 
     def step(self) -> Where | None:
-        """None while the finished conditions that are on ask nothing."""
+        """The step, or None while there are no finished conditions that are on."""
         filter = self.filter()
         return None if filter is None else Where(filter)
 
     def draft(self) -> Any:
-        """None while nobody has chosen anything."""
+        """The state of the form as JSON; None while nothing has been chosen."""
         tree = self.builder.tree
         return to_json(tree) if self.filter() is not None or _has_values(tree) else None
 
@@ -102,7 +104,7 @@ class WhereEditor(StepEditor):
             self.add_condition()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """The texts stand beside the builder where there is room for both."""
+        """Place the texts beside the builder if there is room for both."""
         super().resizeEvent(event)
         beside = event.size().width() >= theme.current().px(WIDE)
         ways = QBoxLayout.Direction
@@ -114,7 +116,7 @@ class WhereEditor(StepEditor):
             self._layout.setStretchFactor(self.texts, 1 if beside else 0)
 
     def _take_read(self, filter: Filter | None) -> None:
-        """What was typed as text; conditions that are off or unfinished stay."""
+        """Take a filter that was typed as text; conditions that are off or unfinished stay."""
         waiting = [one for one in self.builder.tree.children if one.filter(self.types) is None]
         tree = from_filter(filter)
         tree = all_met(tree) if waiting else tree
@@ -141,8 +143,7 @@ class WhereEditor(StepEditor):
 
 
 def _has_values(node: Node) -> bool:
-    """Whether any condition, on or off, says what it asks for; the empty one that a new form begins with
-    does not."""
+    """Whether any condition, on or off, has a value, unlike the empty one of a new form."""
     if isinstance(node, Condition):
         return (bool(node.column) and node.values() not in (None, ())) or any(node.texts)
     return any(_has_values(child) for child in node.children)
@@ -151,8 +152,8 @@ def _has_values(node: Node) -> bool:
 def with_change(
     step: Where | None, draft: Any, types: Mapping[str, pa.DataType], change: Callable[[Group], None]
 ) -> tuple[Where | None, Any]:
-    """The filter after a change of the conditions that all have to be met, and its draft; no step where none
-    asks anything. What does not fit the columns stays in the draft."""
+    """Change the group of conditions that must all be met, and return the filter and its draft; no step if no
+    condition is left. Conditions that do not fit the columns stay in the draft."""
     tree = from_json(draft) if draft is not None else from_filter(step.condition if step else None)
     root = all_met(tree)
     change(root)
@@ -163,7 +164,7 @@ def with_change(
 
 
 def with_condition(step: Where | None, draft: Any, condition: Filter) -> tuple[Where, Any]:
-    """The filter with one more condition that rows have to meet; what is off in its draft stays there."""
+    """The filter with one more condition that rows must meet. Conditions that are off stay in the draft."""
     tree = from_json(draft) if draft is not None else from_filter(step.condition if step else None)
     added = from_filter(condition)
     root = all_met(tree)

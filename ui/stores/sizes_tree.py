@@ -1,4 +1,4 @@
-"""What the tables of a store take, as bars: open a table for its columns and its versions."""
+"""The sizes of a store's tables, as bars: expand a table to see its columns and versions."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ TABLE, SHARES = Qt.ItemDataRole.UserRole, Qt.ItemDataRole.UserRole + 1
 NAME, ROWS, BAR, NOW, HISTORY, INDEXES = range(6)
 HEADS = ("Table", "Rows", "", "Now", "Earlier versions", "Indexes")
 PARTS = ("card_met", "card", "border_strong")
-"""The colours of a bar: what is there now, what earlier versions have, and indexes."""
+"""The colours of a bar's parts: current data, earlier versions, and indexes."""
 MOST_LISTED, NOTHING = 200, "–"
 RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 NAME_WIDTHS = (220, 420)
-"""The least and the greatest at which names are shown to begin with."""
+"""The minimum and maximum initial width of the column of names."""
 Index = QModelIndex | QPersistentModelIndex
 
 
 class Bars(QStyledItemDelegate):
-    """A bar of up to three parts, each a share of the largest line's."""
+    """Paints a bar of up to three parts, relative to the largest line."""
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         super().paint(painter, option, index)
@@ -52,7 +52,8 @@ class Bars(QStyledItemDelegate):
 
 
 class SizesTree(QTreeWidget):
-    """`opened` has the name of a table, by a double click or Enter; `menu_requested` as well, and where."""
+    """`opened` has the name of a table, on a double click or Enter; `menu_requested` has it with the position
+    of the menu."""
 
     opened = Signal(str)
     menu_requested = Signal(str, QPoint)
@@ -60,7 +61,7 @@ class SizesTree(QTreeWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         theme.variant(self, "table")
-        self.setAccessibleName("What the tables take")
+        self.setAccessibleName("Sizes of the tables")
         self.setColumnCount(len(HEADS))
         self.setHeaderLabels(HEADS)
         self.setItemDelegate(Bars(self))
@@ -81,14 +82,14 @@ class SizesTree(QTreeWidget):
 
     @property
     def current_table(self) -> str:
-        """That of the current line, whichever part of it that is."""
+        """The table of the current line, also if that is one of its columns or versions."""
         item = self.currentItem()
         while item is not None and item.parent() is not None:
             item = item.parent()
         return str(item.data(NAME, TABLE)) if item is not None else ""
 
     def show_sizes(self, sizes: StoreSizes) -> None:
-        """The largest table first. What was open stays open."""
+        """Show the sizes, the largest table first. Expanded tables stay expanded."""
         before, current = self._open_tables(), self.current_table
         self._sizes = sizes
         self.clear()
@@ -104,7 +105,7 @@ class SizesTree(QTreeWidget):
             self.setCurrentItem(self.topLevelItem(0))
 
     def _fit_names(self) -> None:
-        """Wide enough for the names that are shown, within limits; never narrower than it is."""
+        """Widen the column to the names that are shown, within limits; never make it narrower."""
         least, greatest = (theme.current().px(width) for width in NAME_WIDTHS)
         self.setColumnWidth(
             NAME, max(least, self.columnWidth(NAME), min(greatest, self.sizeHintForColumn(NAME)))

@@ -1,4 +1,4 @@
-"""Dialogs about the folder of a store: back it up, restore a backup, move it or give it another name."""
+"""Dialogs about the folder of a store: back it up, restore a backup, move or rename it."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ WIDTH = 520
 
 
 class StoreDialog(WorkDialog):
-    """Says what will happen, does it, and says what happened. `finished_work` has the result. A subclass
-    fills `form`, gives `work`, and tells by `outcome_of` what came of it."""
+    """A dialog that says what will happen, does it, and says what happened. `finished_work` has the result. A
+    subclass fills `form`, implements `work`, and describes the result in `outcome_of`."""
 
     finished_work = Signal(object)
     stopped_text = "Stopped; nothing was changed."
@@ -62,7 +62,7 @@ class StoreDialog(WorkDialog):
         self.accept_button.setDefault(True)
         self.accept_button.clicked.connect(self.start)
         self.others = QHBoxLayout(spacing=theme.S)
-        """Buttons beside the others, of what can be done then."""
+        """Further buttons, for what can be done afterwards."""
         buttons = QHBoxLayout(spacing=theme.S)
         buttons.addWidget(self.status, 1)
         buttons.addLayout(self.others)
@@ -82,20 +82,20 @@ class StoreDialog(WorkDialog):
         self.setMinimumWidth(theme.current().px(WIDTH))
 
     def say(self, text: str) -> None:
-        """What will be done."""
+        """Show what will be done."""
         self.about.setText(breakable(visible(text)))
         self.about.setVisible(bool(text))
         self._fit()
 
     def offer_nothing(self, text: str) -> None:
-        """Say why there is nothing to do; the dialog can be closed alone."""
+        """Say why there is nothing to do; the dialog can only be closed."""
         self._lock(True)
         self.accept_button.hide()
         self.cancel_button.setText("Close")
         self.say(text)
 
     def work(self) -> Callable[[Job], Any]:
-        """Blocks when it is called."""
+        """The function that does the work. Calling it blocks."""
         raise NotImplementedError
 
     def outcome_of(self, result: Any) -> str:
@@ -116,7 +116,7 @@ class StoreDialog(WorkDialog):
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
-        self._fit()  # the fields of a subclass have come since
+        self._fit()  # subclasses have added their fields by now
 
     def _fit(self) -> None:
         self.resize(self.width(), self.layout().totalHeightForWidth(self.width()))
@@ -175,7 +175,7 @@ class FolderField(QWidget):
 
 
 def free_bytes(folder: Path) -> int | None:
-    """Of the disk that a folder is on, or will be; None where nobody can tell."""
+    """The free space on the disk of a folder that exists or will be created; None if it is unknown."""
     while not folder.exists() and folder != folder.parent:
         folder = folder.parent
     try:
@@ -185,7 +185,7 @@ def free_bytes(folder: Path) -> int | None:
 
 
 def same_disk(one: Path, other: Path) -> bool:
-    """Whether a folder that may not be there yet is on the disk of another."""
+    """Whether two folders, which may not exist yet, are on the same disk."""
     while not other.exists() and other != other.parent:
         other = other.parent
     try:
@@ -195,13 +195,13 @@ def same_disk(one: Path, other: Path) -> bool:
 
 
 class BackupDialog(StoreDialog):
-    """A copy of the store, made while it is in use."""
+    """Copies the store while it is in use."""
 
     def __init__(self, store: Store, tasks: Tasks, parent: QWidget | None = None) -> None:
         super().__init__(f"Back up {store.name}", "Back up", tasks, parent)
         self._store, self._bytes = store, 0
         self.folder = FolderField("Folder of the backup", str(Path.home() / f"{store.name} backup"))
-        self.link = QCheckBox("Hard links instead of copies: no room taken, but the same disk")
+        self.link = QCheckBox("Hard links instead of copies: takes no space, but stays on the same disk")
         self.form.addRow("Folder", self.folder)
         self.form.addRow("", self.link)
         self.folder.changed.connect(self._follow)
@@ -218,7 +218,7 @@ class BackupDialog(StoreDialog):
         folder = self.folder.path
         parts = ["The store is copied as it is now; you can go on working."]
         if folder is not None and is_store(folder):
-            parts.append("There is a backup already: only what is new is copied.")
+            parts.append("There is already a backup: only new files are copied.")
         elif self._bytes and not self.link.isChecked():
             parts.append(f"It takes up to {size_text(self._bytes)}.")
         free = free_bytes(folder) if folder is not None else None
@@ -226,7 +226,7 @@ class BackupDialog(StoreDialog):
             parts.append(f"{size_text(free)} are free there.")
         self.say(" ".join(parts))
         lacks = free is not None and self._bytes > free and not self.link.isChecked()
-        self.reason.say("The disk may have too little room for it." if lacks else "")
+        self.reason.say("The disk may not have enough space for it." if lacks else "")
         self.accept_button.setEnabled(folder is not None)
 
     def work(self) -> Callable[[Job], Backup]:
@@ -240,7 +240,7 @@ class BackupDialog(StoreDialog):
 
 
 class RestoreDialog(StoreDialog):
-    """A backup as a new store, opened then."""
+    """Restores a backup as a new store and opens it."""
 
     def __init__(
         self,
@@ -275,7 +275,8 @@ class RestoreDialog(StoreDialog):
 
 
 class MoveDialog(StoreDialog):
-    """Asks where a store goes; who opens it does the work, for its tabs have to follow: `work_given`."""
+    """Asks where to move a store or for its new name. The opener of the dialog does the work (`work_given`),
+    because the tabs of the store have to follow."""
 
     def __init__(
         self,
@@ -312,19 +313,19 @@ class MoveDialog(StoreDialog):
         target = self.target
         is_taken = target is not None and target != self._store.path and os.path.lexists(target)
         if target is None:
-            self.reason.say("A name has to be the name of a folder." if self._renames else "")
+            self.reason.say("This cannot be the name of a folder." if self._renames else "")
         else:
-            self.reason.say("There is something with this name already." if is_taken else "")
+            self.reason.say("This name already exists." if is_taken else "")
         if target == self._store.path:
-            verb = "Give the folder of the store another name." if self._renames else "Choose another folder."
+            verb = "Choose a new name for the store's folder." if self._renames else "Choose another folder."
             self.say(f"{self._store.path}\n{verb} Open tabs follow.")
         elif target is not None and not is_taken:
             one_step = same_disk(self._store.path, target)
             how = (
-                "That is one step: no data is copied."
+                "No data is copied: this is a single step."
                 if one_step
-                else "It is another disk: the files are copied and compared with their checksums, and removed"
-                " here when all are there."
+                else "This is another disk: the files are copied, compared with their checksums, and then"
+                " removed here."
             )
             self.say(f"{self._store.path}\n→ {target}\n{how} Open tabs follow.")
         self.accept_button.setEnabled(target is not None and target != self._store.path and not is_taken)

@@ -1,4 +1,4 @@
-"""The page of a store: where it is, what it takes and why, and what can be done with it as a whole."""
+"""The page of a store: its place, its size and what takes it, and the actions on the whole store."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ from lamella.ui.widgets.controls import FlowLayout
 from lamella.ui.widgets.message_bar import MessageBar
 
 ACTS = {
-    "relations": ("Relations diagram", "What points at what in the tables"),
+    "relations": ("Relations diagram", "The tables and the relations between them"),
     "verify": ("Verify…", "Compare every file with its checksum; nothing is changed"),
     "backup": ("Back up…", "Copy the store to another folder while it is in use"),
     "compact": ("Compact…", "Merge small files and write pending changes to files"),
     "vacuum": ("Vacuum…", "Remove files that no version needs"),
-    "rename": ("Rename…", "Give the folder of the store another name"),
+    "rename": ("Rename…", "Rename the folder of the store"),
     "move": ("Move…", "Move the folder of the store to another place"),
 }
-"""What can be done with a store: the text of its button, and its tooltip."""
+"""The actions on a store: the text of the button, and its tooltip."""
 
 
 class Records(Protocol):
-    """Where the last verification is remembered."""
+    """Remembers the last verification."""
 
     def layout(self, key: tuple[str, ...]) -> dict[str, Any]: ...
 
 
 class StorePage(QWidget):
-    """`act_requested` has what is wanted of the store, one of `ACTS`, "expire" or "compact" of a table as
-    well. `table_requested` has one that is to be opened."""
+    """`act_requested` has the action on the store: one of `ACTS`, or "expire" or "compact" with a table.
+    `table_requested` has the table to open."""
 
     act_requested = Signal(str, str)
     table_requested = Signal(str)
@@ -103,7 +103,7 @@ class StorePage(QWidget):
         )
 
     def use_store(self, store: Store) -> None:
-        """The same store, opened again or in another place."""
+        """Show the same store, which has been opened again or moved."""
         self.store = store
         self.state_changed.emit()
         self.messages.clear()
@@ -145,7 +145,7 @@ class StorePage(QWidget):
         self.say_facts()
 
     def say_facts(self) -> None:
-        """What is known without measuring."""
+        """Show what is known without measuring."""
         self.name.setText(visible(self.store.name))
         self.path.setText(visible(str(self.store.path)))
         tabs = self._open_tabs(self.store.path)
@@ -185,7 +185,7 @@ class StorePage(QWidget):
             button.clicked.connect(lambda _=False, act=act: self.act_requested.emit(act, ""))
             flow.addWidget(button)
         self.expire = QPushButton("Expire versions…")
-        self.expire.setToolTip("Of the table that is chosen below: earlier versions go, and free their files")
+        self.expire.setToolTip("Drop earlier versions of the table selected below, and free their files")
         self.expire.clicked.connect(lambda: self.act_requested.emit("expire", self.tree.current_table))
         flow.addWidget(self.expire)
         head = QVBoxLayout()
@@ -208,31 +208,31 @@ class StorePage(QWidget):
 
 
 def record_of(report: Report) -> dict[str, Any]:
-    """When a store was verified, and what came of it, to be remembered."""
+    """The record of a verification: its time and result."""
     now = dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
     return {"verified": now, "problems": len(report.problems), "checksums": report.checksums}
 
 
 def _size_of(sizes: StoreSizes) -> str:
-    """With what is not a table's, where it is most of it."""
+    """The size of the store, with that of the catalog if most of it belongs to no table."""
     beside = sizes.catalog_bytes + sizes.reserve_bytes
     own = f" ({size_text(beside)} of it the catalog)" if 2 * beside > sizes.total else ""
     return f"{size_text(sizes.total)}{own}"
 
 
 def _freeable(sizes: StoreSizes) -> str:
-    """What could be freed, and by what."""
+    """What can be freed, and how."""
     plan = sizes.vacuum
     needed = [t.compaction for t in sizes.tables if t.compaction is not None and t.compaction.files > 1]
     history = sum(table.history_bytes for table in sizes.tables)
     now = plan.bytes + plan.catalog_bytes
     parts = [f"Vacuum frees {size_text(now)}."] if now else []
     if plan.waiting:
-        parts.append(f"{size_text(plan.waiting)} are free for vacuum once nobody reads them.")
+        parts.append(f"{size_text(plan.waiting)} more can be vacuumed once they are no longer being read.")
     if needed:
         count, freed = len(needed), sum(each.freed for each in needed)
         then = f", and vacuum then frees {size_text(freed)}" if freed else ""
         parts.append(f"{count:,} table{' is' if count == 1 else 's are'} worth compacting{then}.")
     if history:
-        parts.append(f"Earlier versions hold {size_text(history)}, which their expiry frees.")
+        parts.append(f"Earlier versions take {size_text(history)}; expiring them frees it.")
     return " ".join(parts) or "There is nothing to free."

@@ -1,5 +1,5 @@
-"""Dialogs of what keeps a store in good order: compact, vacuum, let versions expire, verify. Each says first
-what it will free."""
+"""Dialogs for the maintenance of a store: compact, vacuum, expire versions, verify. Each first says what it
+will free."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from lamella.ui.stores.store_dialogs import StoreDialog
 from lamella.ui.tasks import Handle, Tasks
 from lamella.ui.widgets.controls import NumberBox
 
-THEN_VACUUM = "Vacuum afterwards, which frees the room"
+THEN_VACUUM = "Vacuum afterwards, which frees the space"
 MOST_PLANS = 8
 
 
 @dataclass(frozen=True)
 class Upkeep:
-    """What a dialog did."""
+    """The result of a dialog."""
 
     compactions: tuple[Compaction, ...] = ()
     expiry: ExpireReport | None = None
@@ -37,9 +37,9 @@ class Upkeep:
 
 
 class CompactDialog(StoreDialog):
-    """All tables of a store, or one."""
+    """Compacts all tables of a store, or one."""
 
-    stopped_text = "Stopped; the tables that are done stay so."
+    stopped_text = "Stopped; tables that are already done stay compacted."
 
     def __init__(self, store: Store, table: str, tasks: Tasks, parent: QWidget | None = None) -> None:
         super().__init__(f"Compact {table or store.name}", "Compact", tasks, parent)
@@ -67,7 +67,7 @@ class CompactDialog(StoreDialog):
         self._plans = [plan for plan in plans if plan.is_needed]
         if not self._plans:
             self.vacuum.hide()
-            self.offer_nothing("Everything is in good order: few files, nothing pending.")
+            self.offer_nothing("Nothing to do: there are few files, and no pending changes.")
             return
         rewritten = [plan for plan in self._plans if plan.files]
         lines = [f"• {plan_text(plan)}" for plan in rewritten[:MOST_PLANS]]
@@ -98,27 +98,31 @@ class CompactDialog(StoreDialog):
 
 
 class VacuumDialog(StoreDialog):
-    """Remove what no version has."""
+    """Removes files that no version uses."""
 
     def __init__(self, store: Store, tasks: Tasks, parent: QWidget | None = None) -> None:
         super().__init__(f"Vacuum {store.name}", "Vacuum", tasks, parent)
         self._store = store
         self.accept_button.setEnabled(False)
-        self.say("Looking for files that no version has…")
+        self.say("Looking for files that no version uses…")
         tasks.read(
             lambda job: store.maintenance.vacuum_plan(), self._show, self._fail, owner=self, quiet=True
         )
 
     def _show(self, plan: VacuumPlan) -> None:
         size = plan.bytes + plan.catalog_bytes
-        waits = f" {size_text(plan.waiting)} more are being read and have to wait." if plan.waiting else ""
+        waits = (
+            f" {size_text(plan.waiting)} more cannot be removed while they are being read."
+            if plan.waiting
+            else ""
+        )
         if not size:
             self.offer_nothing(
                 "There is nothing to remove. Earlier versions keep their files until they expire."
                 + (waits and f"{waits} Close the tabs that show earlier rows.")
             )
             return
-        files = f"{quantity(plan.files, 'file')} that no version has"
+        files = f"{quantity(plan.files, 'file')} that no version uses"
         catalog = f", and {size_text(plan.catalog_bytes)} of the catalog" if plan.catalog_bytes else ""
         self.say(f"Removes {files}{catalog}: {size_text(size)}. No row and no version changes.{waits}")
         self.accept_button.setText(f"Free {size_text(size)}")
@@ -135,12 +139,12 @@ class VacuumDialog(StoreDialog):
 def _freed(report: VacuumReport) -> str:
     size = size_text(report.bytes + report.catalog_bytes)
     waiting = sum(file.bytes for file in report.waiting)
-    later = f" {size_text(waiting)} have to wait, because they are being read." if waiting else ""
-    return f"{size} are free again.{later}"
+    later = f" {size_text(waiting)} could not be removed, because they are being read." if waiting else ""
+    return f"Freed {size}.{later}"
 
 
 class ExpireDialog(StoreDialog):
-    """Let old versions of a table go; no undo brings them back."""
+    """Drops old versions of a table; this cannot be undone."""
 
     def __init__(
         self, store: Store, table: str, versions: int, tasks: Tasks, parent: QWidget | None = None
@@ -172,18 +176,18 @@ class ExpireDialog(StoreDialog):
     def _show(self, plan: ExpireReport) -> None:
         count = len(plan.expired)
         if not count:
-            self.say("No version expires: as many as there are stay, and those with a name stay as well.")
+            self.say("No version expires: there are no more than that, besides those with a name.")
             self.accept_button.setText("Expire")
             return
-        named = f" {len(plan.named):,} older ones have a name and stay." if plan.named else ""
+        named = f" {len(plan.named):,} older ones stay because they have a name." if plan.named else ""
         versions = quantity(count, "version")
         files = f"{size_text(plan.bytes)} of files go with {'it' if count == 1 else 'them'}"
         what = f"{versions} expire{'s' if count == 1 else ''}; {files if plan.bytes else 'no file does'}."
         self.say(
-            f"{what}{named} Nothing can be undone beyond version {plan.oldest:,}, and no undo brings the"
-            " others back. Rows as they are now do not change."
+            f"{what}{named} This cannot be undone, and neither can changes before version {plan.oldest:,} any"
+            " more. The current rows do not change."
         )
-        self.accept_button.setText(f"Let {versions} expire")
+        self.accept_button.setText(f"Expire {versions}")
         self.accept_button.setEnabled(True)
 
     def work(self) -> Callable[[Job], Upkeep]:
@@ -197,16 +201,16 @@ class ExpireDialog(StoreDialog):
 
     def outcome_of(self, result: Upkeep) -> str:
         assert result.expiry is not None
-        text = f"Versions that expired: {len(result.expiry.expired):,}."
+        text = f"Expired versions: {len(result.expiry.expired):,}."
         return f"{text} {_freed(result.vacuum)}" if result.vacuum is not None else text
 
 
 class VerifyDialog(StoreDialog):
-    """Reads everything and says what is damaged, and what can be done about it."""
+    """Reads everything, and shows what is damaged and what can be done about it."""
 
     vacuum_requested = Signal()
     restore_requested = Signal()
-    stopped_text = "Stopped; the store was not verified to its end."
+    stopped_text = "Stopped; the store was not verified completely."
 
     def __init__(self, store: Store, tasks: Tasks, parent: QWidget | None = None) -> None:
         super().__init__(f"Verify {store.name}", "Verify", tasks, parent)
@@ -221,7 +225,7 @@ class VerifyDialog(StoreDialog):
         self.form.addRow(self.problems)
 
     def start(self) -> None:
-        """It changes nothing, so it waits for no change."""
+        """Start at once: it changes nothing, so it need not wait for other changes."""
         self.reason.say("")
         self._run(self._tasks.read, self.work(), self._finish, self.windowTitle())
 
@@ -239,11 +243,11 @@ class VerifyDialog(StoreDialog):
             return " ".join([f"All is well: {looked} {how}.", *result.not_checked])
         advice = []
         if result.damage:
-            advice.append("Damaged files cannot be mended: restore a backup, and take the rows from there.")
+            advice.append("Damaged files cannot be repaired: restore a backup, and take the rows from there.")
         if result.strays:
-            advice.append("Files that no table names are removed by a vacuum.")
+            advice.append("Vacuum removes files that belong to no table.")
         if result.indexes:
-            advice.append("Damaged indexes are made anew when they are next used.")
+            advice.append("Damaged indexes are rebuilt when they are next used.")
         return f"{quantity(len(result.problems), 'problem')} in {looked} {how}. {' '.join(advice)}"
 
     def _list(self, report: Report) -> None:

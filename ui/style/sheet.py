@@ -1,4 +1,4 @@
-"""The one style sheet and its palettes: `$name` stands for a colour, a text size or a tinted picture."""
+"""The style sheet and its palettes: `$name` stands for a colour, a text size or a tinted icon."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from string import Template
 
 @dataclass(frozen=True)
 class Palette:
-    """Colours by what they are for, as `#rrggbb`.
+    """Colours by their purpose, as `#rrggbb`.
 
-    `text` and `muted` meet WCAG AA on every surface, `faint` on `window` and `surface`; `input_border` tells
-    what can be typed into (3 : 1), while lines that only part things may be fainter.
-    `plot` can be told apart with any of the common colour deficiencies, in this order. `ahead` and `behind`
-    are the grounds of a ratio in three strengths, with the text on them. `card` is for all rows
-    on a column's card, and `card_met` for those that meet the filter.
+    `text` and `muted` meet WCAG AA on every surface, `faint` on `window` and `surface`. `input_border` marks
+    input fields (contrast 3 : 1); lines that only separate things may be fainter. The colours of `plot`, in
+    this order, can be distinguished with any of the common colour deficiencies. `ahead` and `behind` are the
+    backgrounds of a ratio in three strengths, with the text on them. `card` is for all rows on a column's
+    card, and `card_met` for those that meet the filter.
     """
 
     dark: bool

@@ -1,4 +1,4 @@
-"""Small controls: a flat button with an icon, rows of fields that come and go, a layout that flows."""
+"""Small controls: a flat button with an icon, forms, rows of fields, and a layout that wraps."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from PySide6.QtWidgets import (
 from lamella.ui import theme
 
 ICON_GAP = "\u2009\u2009"
-"""Between the icon and the text of a button; the style has no setting for it."""
+"""The gap between the icon and the text of a button, for which style sheets have no setting."""
 
 
 class IconButton(QToolButton):
-    """`says` is its tooltip and accessible name."""
+    """A flat button with an icon. `says` is its tooltip and accessible name."""
 
     def __init__(self, icon: str, says: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -52,7 +52,7 @@ class IconButton(QToolButton):
 
 
 class NumberBox(QSpinBox):
-    """Keeps the number off the border: Qt ignores the padding that style sheets give to spin boxes."""
+    """Keeps the number away from the border: Qt ignores the padding of spin boxes in style sheets."""
 
     def __init__(self, *args: Any, **properties: Any) -> None:
         super().__init__(*args, **properties)
@@ -60,7 +60,7 @@ class NumberBox(QSpinBox):
 
 
 class DecimalBox(QDoubleSpinBox):
-    """As `NumberBox`, for numbers with decimals."""
+    """Like `NumberBox`, for numbers with decimals."""
 
     def __init__(self, *args: Any, **properties: Any) -> None:
         super().__init__(*args, **properties)
@@ -68,7 +68,7 @@ class DecimalBox(QDoubleSpinBox):
 
 
 class ElidedLabel(QLabel):
-    """One line, cut where it has no room; the tooltip then has all of it."""
+    """One line of text, cut off if there is no room; the tooltip then shows all of it."""
 
     def __init__(self, text: str = "", where: Qt.TextElideMode = Qt.TextElideMode.ElideRight) -> None:
         super().__init__(textFormat=Qt.TextFormat.PlainText)
@@ -95,7 +95,7 @@ CONTROL_HEIGHT = 28
 
 
 class FieldForm(QFormLayout):
-    """Texts are labels that stand in the middle of their field, or of the first line of a tall one."""
+    """A form whose labels are centred vertically on their field, or on the first line of a tall one."""
 
     def addRow(self, *parts: Any) -> None:
         if len(parts) == 2 and isinstance(parts[0], str) and parts[0]:
@@ -108,7 +108,7 @@ class FieldForm(QFormLayout):
 
 
 class EmptyNote(QLabel):
-    """What to do, in the middle of a view that has no rows."""
+    """A hint in the middle of a view that has no rows."""
 
     def __init__(self, view: QAbstractItemView, text: str) -> None:
         super().__init__(text, view.viewport(), wordWrap=True)
@@ -133,14 +133,14 @@ class EmptyNote(QLabel):
 
 
 class FieldRow(QWidget):
-    """Fields beside each other, and a cross that a subclass lays out with them. `changed` follows every edit.
-    The field that has the keyboard first is its focus proxy."""
+    """A row of fields, and a cross that the subclass lays out with them. `changed` is emitted on every edit.
+    The focus proxy is the first field."""
 
     changed = Signal()
     removed = Signal()
 
     def __init__(self, says: str, parent: QWidget | None = None) -> None:
-        """`says` is what the cross does."""
+        """`says` describes what the cross does."""
         super().__init__(parent)
         self.remove = IconButton("close", says)
         self.remove.clicked.connect(self.removed)
@@ -150,8 +150,8 @@ Row = TypeVar("Row", bound=FieldRow)
 
 
 class FieldRows(QWidget, Generic[Row]):
-    """Rows of fields below each other. `changed` follows every edit in them, and rows that people add or
-    remove."""
+    """A list of rows of fields. `changed` is emitted on every edit in them, and when users add or remove
+    rows."""
 
     changed = Signal()
 
@@ -163,8 +163,8 @@ class FieldRows(QWidget, Generic[Row]):
         *,
         never_empty: bool = False,
     ) -> None:
-        """`new` makes the row that the button `add` adds; with `never_empty` also one in place of the last
-        that is removed."""
+        """`new` creates the row that the button `add` adds; with `never_empty`, also one that replaces the
+        last row when it is removed."""
         super().__init__(parent)
         self.rows: list[Row] = []
         self._new, self._never_empty = new, never_empty
@@ -178,7 +178,7 @@ class FieldRows(QWidget, Generic[Row]):
         self.layout().addWidget(row)
         row.changed.connect(self.changed)
         row.removed.connect(lambda: self._remove(row))
-        row.show()  # a layout shows new widgets only later, and what is hidden takes no keyboard
+        row.show()  # layouts show new widgets only later, and hidden widgets cannot have the focus
         return row
 
     def clear(self) -> None:
@@ -202,7 +202,7 @@ class FieldRows(QWidget, Generic[Row]):
 
 
 def without_mnemonic(text: str) -> str:
-    """For a tab or a menu, where Qt takes "&" for the mark of a letter to press."""
+    """The text with "&" escaped, which marks a shortcut letter in tabs and menus."""
     return text.replace("&", "&&")
 
 
@@ -215,11 +215,11 @@ def breakable(text: str) -> str:
 
 
 class Reason(QLabel):
-    """Why something cannot be, beside or below it; hidden while there is nothing to say."""
+    """The reason why something is impossible, beside or below it; hidden while there is none."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent, wordWrap=True, textFormat=Qt.TextFormat.PlainText)
-        self.setMinimumWidth(1)  # what it says must not make the form wider
+        self.setMinimumWidth(1)  # its text must not make the form wider
         theme.variant(self, "danger")
         self.hide()
 
@@ -229,7 +229,7 @@ class Reason(QLabel):
 
 
 class FlowLayout(QLayout):
-    """Lines are as tall as their tallest widget; widgets keep the size they ask for."""
+    """A layout that wraps. Lines are as tall as their tallest widget; widgets have their size hints."""
 
     def __init__(self, gap: int, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -272,7 +272,7 @@ class FlowLayout(QLayout):
         return size
 
     def _arrange(self, rect: QRect, move: bool) -> int:
-        """The height that the lines need."""
+        """Arrange the widgets, or only return the height that the lines need."""
         line, left = [], rect.x()
         top, tallest = rect.y(), 0
         for item in self._items:
@@ -295,7 +295,7 @@ class FlowLayout(QLayout):
 
 
 class TwoPartBar(QFrame):
-    """Two groups of controls, beside each other or, where there is no room, below each other. Subclasses fill
+    """Two groups of controls, side by side or, if there is no room, one below the other. Subclasses fill
     `first` and `second`."""
 
     def __init__(self, parent: QWidget | None = None, *, stretches: tuple[int, int] = (0, 1)) -> None:
@@ -309,7 +309,7 @@ class TwoPartBar(QFrame):
         self._parts.setSpacing(theme.S)
 
     def minimumSizeHint(self) -> QSize:
-        """Of the wider part: the other one may stand below it."""
+        """The minimum size of the wider part, because the other one may be below it."""
         margins = self.contentsMargins() + self._parts.contentsMargins()
         wide = max(part.minimumSize().width() for part in (self.first, self.second))
         return QSize(wide + margins.left() + margins.right(), super().minimumSizeHint().height())
@@ -319,7 +319,7 @@ class TwoPartBar(QFrame):
         self.fit()
 
     def event(self, event: QEvent) -> bool:
-        if event.type() is QEvent.Type.LayoutRequest:  # what stands in it has become wider or narrower
+        if event.type() is QEvent.Type.LayoutRequest:  # the width of its content has changed
             self.fit()
         return super().event(event)
 

@@ -1,4 +1,4 @@
-"""What stands over the window while files are dragged across it: two places to let them go."""
+"""The overlay of the window while files are dragged over it: two zones to drop them on."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from lamella.ui.tasks import Handle, Tasks
 ICON_SIZE = 40
 ZONE_SIZE = QSize(440, 280)
 ZONES_STRETCH = 4
-VEIL = 235  # of 255: what is below stays to be guessed
+VEIL = 235  # of 255: the window shows through a little
 
 
 class DropOverlay(QWidget):
-    """Covers `window`, whose drags it takes over. What is dragged is recognised on a reading thread."""
+    """Covers `window` and handles its drags. Files are recognised on a reading thread."""
 
     open_requested = Signal(list)
     import_requested = Signal(list)
@@ -46,10 +46,8 @@ class DropOverlay(QWidget):
         theme.variant(self.title, "title")
         self.why = QLabel(alignment=Qt.AlignmentFlag.AlignCenter, wordWrap=True)
         theme.variant(self.why, "muted")
-        self.open_zone = DropZone(
-            "open", "Open in place", "Look, filter and sort. The files stay as they are."
-        )
-        self.import_zone = DropZone("import", "", "Copy the rows into a table that can be edited, with undo.")
+        self.open_zone = DropZone("open", "Open in place", "View, filter and sort. The files do not change.")
+        self.import_zone = DropZone("import", "", "Copy the rows into a table that you can edit, with undo.")
         self.set_store_name(store_name)
         self._lay_out()
         self.setAcceptDrops(True)
@@ -59,11 +57,11 @@ class DropOverlay(QWidget):
         window.installEventFilter(self)
 
     def set_store_name(self, name: str) -> None:
-        """Where an import goes."""
+        """Name the store that imports go to."""
         self.import_zone.set_title(f"Import into {name}" if name else "Import")
 
     def refuse_import(self, why: str) -> None:
-        """There is no store that imports go to."""
+        """Say why nothing can be imported: there is no store to import into."""
         self.import_zone.set_title("Nothing can be imported now")
         self.import_zone.about.setText(why)
 
@@ -119,7 +117,7 @@ class DropOverlay(QWidget):
 
     def _begin(self, event: QDragEnterEvent) -> bool:
         if event.source() is not None:
-            return False  # what is dragged out of this window is open in it
+            return False  # drags from this window are already open in it
         self._paths = local_paths(event.mimeData())
         if not self._paths:
             return False
@@ -144,7 +142,7 @@ class DropOverlay(QWidget):
             self._offer(any(kind.problem is None for kind in kinds))
 
     def _offer(self, openable: bool) -> None:
-        """Nowhere to let go of what cannot be opened."""
+        """Show the zones, unless the files cannot be opened."""
         self._openable = openable
         for zone in (self.open_zone, self.import_zone):
             zone.setVisible(openable)
@@ -158,7 +156,7 @@ class DropOverlay(QWidget):
         self.hide()
 
     def _zone_at(self, place: QPointF) -> DropZone:
-        """The whole window takes drops: what is not over the import is an opening."""
+        """The zone at a position. Everywhere outside the import zone, a drop opens the files."""
         return self.import_zone if place.x() >= self.width() / 2 else self.open_zone
 
     def _light(self, lit: DropZone | None) -> None:
@@ -167,7 +165,7 @@ class DropOverlay(QWidget):
 
 
 class DropZone(QWidget):
-    """One of the two places, with what letting go there does."""
+    """One of the two zones, with a description of what dropping there does."""
 
     def __init__(self, icon: str, title: str, about: str) -> None:
         super().__init__()
@@ -212,7 +210,7 @@ class DropZone(QWidget):
 
 
 def local_paths(data: QMimeData) -> list[Path]:
-    """Files and folders of this machine among what is dragged."""
+    """The local files and folders in a drag."""
     return [Path(url.toLocalFile()) for url in data.urls() if url.isLocalFile()]
 
 
@@ -221,5 +219,5 @@ def _kind_of(path: Path) -> Kind:
 
 
 def first_words(paths: Sequence[Path]) -> str:
-    """What is said until the files were looked into."""
+    """The text that is shown until the files are recognised."""
     return paths[0].name if len(paths) == 1 else f"{len(paths):,} files"

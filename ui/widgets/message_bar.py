@@ -1,4 +1,4 @@
-"""A line of news, with what can be done about it. Never takes the keyboard away."""
+"""A bar with one message and buttons to act on it. It never takes the keyboard focus."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ Choice = tuple[str, Callable[[], object]]
 
 
 class MessageBar(QWidget):
-    """`kind` is one of "message", "message-success", "message-danger"; the last stays until closed."""
+    """A message has a `kind`: "message", "message-success" or "message-danger"; the last one stays until it
+    is closed."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -46,7 +47,7 @@ class MessageBar(QWidget):
         self.hide()
 
     def say(self, text: str, *choices: Choice, kind: str = "message", stays: bool = False) -> None:
-        """Show a message in place of the one before; each choice is a button that also closes it."""
+        """Show a message, replacing the previous one. Each choice is a button that also closes it."""
         self._drop_buttons()
         text = visible(text)
         self.label.setText(text)
@@ -64,7 +65,8 @@ class MessageBar(QWidget):
         self.hide()
 
     def float_over(self, host: QWidget, bar: QWidget | None = None) -> None:
-        """Lie over the bottom edge of `host`, above its scroll `bar`, so that nothing moves for a message."""
+        """Float over the bottom edge of `host`, above its scroll `bar`, so that messages do not move
+        anything."""
         self._host, self._host_bar = host, bar
         self.setParent(host)
         self._frame.setProperty("floating", True)

@@ -1,5 +1,5 @@
-"""What plots of the benchmark and charts of data share: what tells lines and bars apart beside their colours,
-and pictures as files."""
+"""What plots of the benchmark and charts of data share: markers and patterns that distinguish lines and bars
+besides their colours, and export as pictures."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from PySide6.QtSvg import QSvgGenerator
 from lamella.ui import theme
 
 MARKERS = ("o", "s", "t", "d", "star", "p", "h", "t1")
-"""Of pyqtgraph: circle, square, triangle, diamond, star, pentagon, hexagon, triangle upwards."""
+"""pyqtgraph's markers: circle, square, triangle, diamond, star, pentagon, hexagon, upward triangle."""
 
 HATCHES = (
     Qt.BrushStyle.SolidPattern,
@@ -23,10 +23,10 @@ HATCHES = (
     Qt.BrushStyle.DiagCrossPattern,
     Qt.BrushStyle.VerPattern,
 )
-"""Of bars, which have no marker: systems of one colour differ in these."""
+"""The patterns of bars, which have no markers: they distinguish systems of the same colour."""
 
 DOTS_PER_POINT = 2
-"""Of a PNG, so that it is sharp in print."""
+"""The resolution of a PNG, so that it is sharp in print."""
 
 
 def cosmetic_pen(color: QColor, width: float, style: Qt.PenStyle = Qt.PenStyle.SolidLine) -> QPen:
@@ -37,7 +37,7 @@ def cosmetic_pen(color: QColor, width: float, style: Qt.PenStyle = Qt.PenStyle.S
 
 
 def pixels_of(size: QSize, paint: Callable[[QPainter], object]) -> QImage:
-    """A drawing as a picture."""
+    """A drawing as an image."""
     image = QImage(size * DOTS_PER_POINT, QImage.Format.Format_RGB32)
     image.setDevicePixelRatio(DOTS_PER_POINT)
     image.fill(theme.current().color("surface"))
@@ -50,7 +50,7 @@ def pixels_of(size: QSize, paint: Callable[[QPainter], object]) -> QImage:
 
 
 def svg_of(title: str, size: QSize, paint: Callable[[QPainter], object]) -> str:
-    """A drawing as SVG, whose texts are texts."""
+    """A drawing as SVG, whose texts stay text."""
     whole = QRect(QPoint(0, 0), size)
     buffer, drawing = QBuffer(), QSvgGenerator()
     drawing.setOutputDevice(buffer)
@@ -76,7 +76,8 @@ _FONT_OF_GROUP = re.compile(r'(<g [^>]*?)\sfont-size="[^"]*" font-weight="[^"]*"
 
 
 def _without_repetition(drawing: str) -> str:
-    """A fifth as long: Qt gives every group each attribute, most of which it has from the outermost one."""
+    """The drawing without repeated attributes: Qt writes all of them for each group, though most are
+    inherited. That makes it a fifth as long."""
     head, start, body = drawing.partition("<g ")
     family = re.search(r'font-family="[^"]*"', body)
     outermost, end, rest = body.partition(">")

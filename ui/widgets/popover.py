@@ -1,4 +1,4 @@
-"""A button that says what is chosen, and opens a small form below it to choose anew."""
+"""A button that shows a choice, and opens a small form below it to change it."""
 
 from __future__ import annotations
 
@@ -22,21 +22,22 @@ from lamella.ui import theme
 
 LEAST_WIDTH = 260
 LEAST_LETTERS, SHORT_LETTERS = 5, 9
-"""Of a choice that are shown however narrow its window is, and of one that is never cut."""
+"""How many letters of a choice are always shown, however narrow the window is; and up to how many a choice is
+never cut."""
 OPENS = " ▾"
 SCREEN_MARGIN = 8
 LIST_HEIGHT = 220
 
 
 def close_popups(owner: QWidget) -> None:
-    """Close what stands open over a widget, before the widget itself goes: menus, forms, lists."""
+    """Close the menus, forms and lists that are open over a widget, before the widget itself is removed."""
     for popup in owner.findChildren(QWidget):
         if popup.isWindow() and popup.isVisible():
             popup.close()
 
 
 def first_field(form: QWidget) -> QWidget:
-    """The first widget of a form that Tab would lead to; the form itself where there is none."""
+    """The first widget of a form in the tab order; the form itself if there is none."""
     widget = form.nextInFocusChain()
     while widget is not form and form.isAncestorOf(widget):
         takes_tab = bool(widget.focusPolicy() & Qt.FocusPolicy.TabFocus)
@@ -47,7 +48,7 @@ def first_field(form: QWidget) -> QWidget:
 
 
 class Popover(QFrame):
-    """Holds one form, which scrolls where the screen is low. Escape or a click outside closes it."""
+    """Holds one form, which scrolls if the screen is not high enough. Escape or a click outside closes it."""
 
     def __init__(self, form: QWidget, owner: QWidget) -> None:
         super().__init__(owner, Qt.WindowType.Popup)
@@ -63,11 +64,11 @@ class Popover(QFrame):
         form.installEventFilter(self)
 
     def open_below(self, owner: QWidget) -> None:
-        """Under `owner`, on its screen."""
+        """Open below `owner`, on its screen."""
         self.open_at(owner.mapToGlobal(QPoint(0, owner.height() + theme.XS)), owner)
 
     def open_at(self, place: QPoint, owner: QWidget) -> None:
-        """With the upper left corner there, as far as the window of `owner` and its screen have room."""
+        """Open with the upper left corner at `place`, within the window of `owner` and its screen."""
         screen = (owner.screen() or QGuiApplication.primaryScreen()).availableGeometry()
         window = owner.window().geometry()
         self.fit()
@@ -90,7 +91,7 @@ class Popover(QFrame):
             super().keyPressEvent(event)
 
     def fit(self) -> None:
-        """As large as the form needs, as far as the screen has room."""
+        """Resize to what the form needs, within the screen."""
         screen = (self.screen() or QGuiApplication.primaryScreen()).availableGeometry()
         bar = self._area.verticalScrollBar().sizeHint().width()
         width = max(LEAST_WIDTH, self.form.minimumSizeHint().width() + bar + 2)
@@ -100,7 +101,7 @@ class Popover(QFrame):
 
 
 class ChoiceButton(QToolButton):
-    """Says what `form` chooses; `name` is what it chooses, for a screen reader and the tooltip."""
+    """A button that shows the choice of `form`; `name` describes it for screen readers and the tooltip."""
 
     def __init__(self, name: str, form: QWidget, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -111,7 +112,7 @@ class ChoiceButton(QToolButton):
         self.clicked.connect(lambda: self.popover.open_below(self))
 
     def say(self, choice: str, more: str = "") -> None:
-        """`more` is the whole of it where `choice` is short for it."""
+        """Show a choice. `more` is its full text, if `choice` is short for it."""
         self._choice = choice
         self._elide()
         self.updateGeometry()
@@ -121,7 +122,7 @@ class ChoiceButton(QToolButton):
     def sizeHint(self) -> QSize:
         metrics = self.fontMetrics()
         around = super().sizeHint().width() - metrics.horizontalAdvance(self.text())
-        words = metrics.horizontalAdvance(self._choice + OPENS) + theme.XS  # kerning makes up to that
+        words = metrics.horizontalAdvance(self._choice + OPENS) + theme.XS  # kerning adds up to that
         return QSize(around + words, super().sizeHint().height())
 
     def minimumSizeHint(self) -> QSize:
@@ -144,7 +145,7 @@ class ChoiceButton(QToolButton):
 
 
 class CheckList(QAbstractListModel):
-    """Names with a box to check each."""
+    """Names with check boxes."""
 
     changed = Signal()
 
@@ -155,11 +156,11 @@ class CheckList(QAbstractListModel):
 
     @property
     def checked(self) -> list[str]:
-        """In the order of the list."""
+        """The checked names, in the order of the list."""
         return [self._names[row] for row in sorted(self._checked)]
 
     def check(self, names: Sequence[str]) -> None:
-        """These and no others."""
+        """Check these names and no others."""
         chosen = set(names)
         rows = {row for row, name in enumerate(self._names) if name in chosen}
         if rows != self._checked:
@@ -193,14 +194,14 @@ class CheckList(QAbstractListModel):
 
 
 class ColumnsChoice(ChoiceButton):
-    """Columns that are checked in a list, in its order."""
+    """A choice of columns, checked in a list and kept in its order."""
 
     changed = Signal()
 
     def __init__(self, label: str, names: Sequence[str], parent: QWidget | None = None) -> None:
         form = QWidget()
         self.list = QListView(accessibleName=label)
-        self.list.setUniformItemSizes(True)  # otherwise all are measured, also those out of sight
+        self.list.setUniformItemSizes(True)  # otherwise Qt measures all rows, also those out of view
         self.list.setMinimumHeight(LIST_HEIGHT)
         self._columns = CheckList(names, self.list)
         self.list.setModel(self._columns)

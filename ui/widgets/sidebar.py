@@ -1,4 +1,4 @@
-"""What is on the left: a field to find things by, stores with their tables, open files, and recent ones."""
+"""The sidebar on the left: a search field, stores with their tables, open files, and recent ones."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ from lamella.ui import theme
 ROLE = Qt.ItemDataRole.UserRole
 ROWS_ROLE = Qt.ItemDataRole.UserRole + 1
 LEAST_LETTERS = 12
-"""That a long name keeps beside the number of its rows."""
+"""How many letters of a long name must fit beside its row count."""
 Index = QModelIndex | QPersistentModelIndex
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A store, or one leaf: a table of it, an open file or a recent one. `key` says which."""
+    """A store, or a leaf: a table or view of it, an open file or a recent one. `key` identifies it."""
 
     kind: str  # "store", "table", "view", "file" or "recent"
     key: tuple[str, ...]
@@ -51,7 +51,7 @@ class StoreEntry:
     name: str
     tables: tuple[str, ...]
     views: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """The names of those of each table."""
+    """The names of the views of each table."""
 
 
 def _fits(item: QTreeWidgetItem, words: Sequence[str]) -> bool:
@@ -60,15 +60,16 @@ def _fits(item: QTreeWidgetItem, words: Sequence[str]) -> bool:
 
 
 def _delete(item: QTreeWidgetItem) -> None:
-    """An item that was taken out is nobody's: without this it would stay until the program ends."""
+    """Delete an item that was taken out of the tree: it has no owner, and would stay until the program
+    ends."""
     for inner in item.takeChildren():
         _delete(inner)
     shiboken6.delete(item)
 
 
 class ItemPainter(QStyledItemDelegate):
-    """An entry that is expanded has the icon that it has closed: the other one stands for what is chosen.
-    How many rows a table has stands at the right where its name leaves room."""
+    """Paints entries. Expanded entries keep the icon of collapsed ones, because Qt's other icon means
+    selected. The row count of a table is at the right if its name leaves room."""
 
     def initStyleOption(self, option: QStyleOptionViewItem, index: Index) -> None:
         super().initStyleOption(option, index)
@@ -90,7 +91,7 @@ class ItemPainter(QStyledItemDelegate):
             painter.restore()
 
     def rows_beside(self, option: QStyleOptionViewItem, index: Index) -> str:
-        """How many rows the table has; empty if a short name would be cut, or a long one to very little."""
+        """The row count to show; empty if a short name, or the first letters of a long one, would not fit."""
         rows = _rows_text(index)
         if not rows:
             return ""
@@ -110,8 +111,8 @@ def _rows_text(index: Index) -> str:
 
 
 class Tree(QTreeWidget):
-    """`chosen` by a click or Enter, `menu_requested` by a right click or the menu key, `dragged` by the mouse
-    that moves while it is pressed."""
+    """The tree of entries. `chosen` is emitted on a click or Enter, `menu_requested` on a right click or the
+    menu key, `dragged` when an entry is dragged."""
 
     chosen = Signal(QTreeWidgetItem)
     dragged = Signal(QTreeWidgetItem)
@@ -150,9 +151,9 @@ class Tree(QTreeWidget):
 
 
 class Sidebar(QWidget):
-    """`opened` when an entry is clicked or Enter is pressed on it, `problem_opened` in the same way when no
-    store takes imports, `menu_requested` with an entry and where its menu is to open, `dragged` with one that
-    is dragged."""
+    """The sidebar. `opened` is emitted when an entry is clicked or Enter is pressed on it, `problem_opened`
+    likewise for the entry that says that there is no store for imports, `menu_requested` with an entry and
+    the position of its menu, and `dragged` with the entry that is dragged."""
 
     opened = Signal(Entry)
     dragged = Signal(Entry)
@@ -192,7 +193,7 @@ class Sidebar(QWidget):
         self._recent = self._section("RECENT")
         self._file_views: dict[str, tuple[str, ...]] = {}
         self._rows: dict[tuple[str, ...], int] = {}
-        self._folded: list[str] | None = None  # stores that were closed before the search
+        self._folded: list[str] | None = None  # stores that were collapsed before the search
         self._missing: dict[str, str] = {}
         self._problem: QTreeWidgetItem | None = None
         theme.current().changed.connect(self._restyle)
@@ -224,7 +225,7 @@ class Sidebar(QWidget):
         self._narrow()
 
     def mark_missing(self, path: Path, why: str) -> None:
-        """That a store is not where it was; with nothing to say, that it is there again."""
+        """Mark a store that is not at its place; an empty `why` means that it is back."""
         if why:
             self._missing[str(path)] = why
         else:
@@ -232,7 +233,7 @@ class Sidebar(QWidget):
         self._restyle()
 
     def show_rows(self, rows: Mapping[tuple[str, ...], int]) -> None:
-        """How many rows some tables have; of others it stays as it is known."""
+        """Show the row counts of some tables; those of others stay as they are."""
         self._rows.update(rows)
         for item in self._leaves(self._stores):
             self._say_rows(item, item.data(0, ROLE))
@@ -246,7 +247,7 @@ class Sidebar(QWidget):
             item.setToolTip(0, f"{entry.tip} · {counted}")
 
     def show_problem(self, why: str) -> None:
-        """Where the store for imports would stand: there is none."""
+        """Show an entry instead of the store for imports, because there is none."""
         self._problem = QTreeWidgetItem(["No store for imports"])
         self._problem.setFlags(Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable)
         self._problem.setToolTip(0, why)
@@ -255,7 +256,8 @@ class Sidebar(QWidget):
         self._restyle()
 
     def show_files(self, paths: Sequence[Path], views: Mapping[str, tuple[str, ...]] | None = None) -> None:
-        """`views` has the names of those of each path; without it those stay that are known."""
+        """Show the open files. `views` has the names of the views of each path; without it, known ones
+        stay."""
         self._file_views = dict(views) if views is not None else self._file_views
         entries = []
         for path in paths:
@@ -268,7 +270,7 @@ class Sidebar(QWidget):
         self._fill(self._recent, [Entry("recent", (str(p),), listed_name(p), str(p)) for p in paths])
 
     def mark(self, key: tuple[str, ...] | None) -> None:
-        """Select the entry of what the current tab shows."""
+        """Select the entry of the current tab's data."""
         for item in self._leaves():
             entry = item.data(0, ROLE)
             if entry.key == key and entry.kind in ("table", "file"):
@@ -288,7 +290,8 @@ class Sidebar(QWidget):
         return [item for item in children if item is not self._problem]
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Of the field: Enter opens the first match, the arrow goes down to it, Escape ends the search."""
+        """Handle keys of the search field: Enter opens the first match, Down goes to it, Escape ends the
+        search."""
         if not isinstance(event, QKeyEvent) or event.type() is not QEvent.Type.KeyPress:
             return False
         key = event.key()
@@ -315,7 +318,7 @@ class Sidebar(QWidget):
         return self.field.text().casefold().split()
 
     def _filter(self) -> None:
-        """Show what has every word in its name or stands under it."""
+        """Show the entries that have all words in their own name or in one above or below them."""
         if self._words and self._folded is None:
             self._folded = [item.text(0) for item in self._store_items() if not item.isExpanded()]
         elif not self._words and self._folded is not None:
@@ -329,11 +332,11 @@ class Sidebar(QWidget):
         self._clear.setVisible(bool(self.field.text()))
         sections = (self._stores, self._files, self._recent)
         matches = [self._narrow_to(words, section) for section in sections]
-        self._nothing.setText(f"Nothing is called “{visible(self.field.text().strip())}”")
+        self._nothing.setText(f"Nothing matches “{visible(self.field.text().strip())}”")
         self._nothing.setVisible(bool(words) and not any(matches))
 
     def _narrow_to(self, words: Sequence[str], item: QTreeWidgetItem, above: bool = False) -> bool:
-        """Whether it is shown, `above` whether what it stands under has the words in its name."""
+        """Show or hide an entry, and return whether it is shown. `above`: whether its parent matches."""
         is_section = item.parent() is None
         fits = above or (not is_section and _fits(item, words))
         children = [item.child(place) for place in range(item.childCount())]
@@ -351,7 +354,7 @@ class Sidebar(QWidget):
         return item
 
     def _fill(self, section: QTreeWidgetItem, entries: list[Entry]) -> None:
-        """Views stand under the entry before them."""
+        """Fill a section. Views are placed under the entry before them."""
         if entries == [item.data(0, ROLE) for item in self._leaves(section)]:
             self._narrow()
             return

@@ -1,4 +1,4 @@
-"""What the window shows when nothing is open: where to drop files, recent ones, and what can be tried."""
+"""The page of a window in which nothing is open: a place to drop files, recent files, and things to try."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ MOST_RECENT = 5
 LARGE_ICON = 32
 HEAD_HEIGHT = 28
 UNITS = ("bytes", "kB", "MB", "GB", "TB")
-GONE = "not there any more"
+GONE = "no longer there"
 TRIES = (
     ("late", "filter", "Find the late flights", "Filter 336,776 rows, and see how the columns follow."),
     ("airlines", "sum", "Compare airlines", "Group the flights by carrier, sorted by their mean delay."),
@@ -48,7 +48,8 @@ TRIES = (
 
 
 class RowButton(QPushButton):
-    """An icon, a title with a line below it, and figures at the right. Both texts wrap, or else are `cut`."""
+    """A button with an icon, a title and a line below it, and figures at the right. The texts wrap, unless
+    they are to be `cut`."""
 
     def __init__(self, icon: str, title: str, text: str, accent: bool = False, cut: bool = False) -> None:
         super().__init__()
@@ -107,8 +108,8 @@ class RowButton(QPushButton):
 
 
 class StartPage(QScrollArea):
-    """`file_chosen` has a recent file, `try_chosen` the id of a row of `TRIES`. `choices` become buttons, the
-    first the main one; `sample` opens the sample."""
+    """The start page. `file_chosen` has a recent file, `try_chosen` the id of a row of `TRIES`. `choices`
+    become buttons, the first one the main button; `sample` opens the sample."""
 
     file_chosen = Signal(object)
     try_chosen = Signal(str)
@@ -147,7 +148,7 @@ class StartPage(QScrollArea):
         self._restyle()
 
     def show_recent(self, paths: Sequence[Path]) -> None:
-        """The first of them; their sizes follow."""
+        """Show the first of these files; their sizes follow later."""
         paths = list(paths[:MOST_RECENT])
         if paths != self._paths:
             self._paths = paths
@@ -238,7 +239,7 @@ def _button(action: QAction, variant: str = "") -> QPushButton:
 
 
 def _head(title: str, button: QPushButton | None = None) -> QHBoxLayout:
-    """Of a column; as high with a button as without."""
+    """The heading of a column, as high with a button as without."""
     label, line = QLabel(title), QHBoxLayout()
     theme.variant(label, "heading")
     label.setContentsMargins(theme.S, 0, 0, 0)
@@ -259,12 +260,13 @@ def _column(head: QHBoxLayout, rows: QVBoxLayout) -> QVBoxLayout:
 
 
 def _figures(paths: Sequence[Path], job: Job) -> list[str]:
-    """Blocks."""
+    """The figures of files. Blocks."""
     return ["" if job.cancelled else _figures_of(path) for path in paths]
 
 
 def _figures_of(path: Path) -> str:
-    """How large a file is and the day when it was written. Servers are not asked before a file is opened."""
+    """The size of a file and the day it was written. Remote files have none: servers are not asked until a
+    file is opened."""
     if isinstance(path, RemotePath):
         return path.address.kind.label
     try:

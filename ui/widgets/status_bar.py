@@ -1,4 +1,4 @@
-"""The bottom line: what is shown and how it was found, what is running and how to stop it, light or dark."""
+"""The status bar: what is shown and how it was found, what is running and how to stop it, light or dark."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from lamella.core.jobs import Progress
 from lamella.ui import theme
 from lamella.ui.tasks import Handle, Tasks
 
-FLICKER_MS = 250  # what is over sooner needs no Stop button
+FLICKER_MS = 250  # tasks that end sooner need no Stop button
 
 
 class StatusBar(QStatusBar):
-    """`theme_requested` when light or dark is to be switched."""
+    """The status bar. `theme_requested` is emitted to switch between light and dark."""
 
     theme_requested = Signal()
 
@@ -27,8 +27,8 @@ class StatusBar(QStatusBar):
         self.text.setAccessibleName("What is shown")
         theme.variant(self.text, "muted")
         self.figures = QLabel(self)
-        self.figures.setMinimumWidth(1)  # what it says must not make the window wider
-        self.figures.setAccessibleName("What the selection comes to")
+        self.figures.setMinimumWidth(1)  # its text must not make the window wider
+        self.figures.setAccessibleName("Summary of the selection")
         self.figures.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.doing = QLabel(self)
         theme.variant(self.doing, "caption")
@@ -55,7 +55,7 @@ class StatusBar(QStatusBar):
         self._hide_running()
 
     def show_standing(self, text: str, tip: str = "") -> None:
-        """Whether a file is shown or a table, and where edits go."""
+        """Show whether the tab has a file or a table, and where edits go."""
         self.standing.setText(text)
         self.standing.setToolTip(tip)
         self.standing.setVisible(bool(text))
@@ -64,7 +64,7 @@ class StatusBar(QStatusBar):
         self.text.setText(text)
 
     def show_figures(self, text: str) -> None:
-        """What the selection sums to."""
+        """Show a summary of the selection."""
         self.figures.setText(text)
 
     def _lay_out(self) -> None:
@@ -77,7 +77,7 @@ class StatusBar(QStatusBar):
 
     @property
     def _running(self) -> list[Handle]:
-        """What nothing else on screen shows."""
+        """The running tasks that nothing else on screen shows."""
         return [handle for handle in self._tasks.running if not handle.is_shown]
 
     def _follow(self, handle: Handle) -> None:

@@ -503,7 +503,7 @@ def test_other_sql_is_refused_and_nothing_of_it_runs(qtbot: QtBot, editor: Where
     page = editor.texts.sql
     rewrite(qtbot, page, typed)
     qtbot.waitUntil(page.reason.isVisible)
-    assert "no SQL condition" in page.reason.text() and editor.filter() == before
+    assert "cannot be turned into a filter" in page.reason.text() and editor.filter() == before
 
 
 def test_words_stand_beside_the_builder_where_there_is_room(qtbot: QtBot, editor: WhereEditor) -> None:

@@ -285,7 +285,7 @@ def test_two_columns_of_one_name_are_both_shown(run):
 def test_sql_of_another_database_is_offered_in_duckdbs(qtbot, run):
     text = "select date_format(date '2024-05-01', 'yyyy-MM') as month"
     console = run(text)
-    qtbot.waitUntil(lambda: "It reads as Spark's SQL" in message(console))
+    qtbot.waitUntil(lambda: "It looks like Spark's SQL" in message(console))
     press(console, "Use DuckDB's form")
     assert "STRFTIME" in console.text
     console.run()
@@ -319,7 +319,7 @@ def test_sql_of_the_manuals_of_other_databases_runs_or_is_offered_anew(qtbot, ru
         assert console.editor.problem_span is not None, text
         if count is None:
             continue
-        qtbot.waitUntil(lambda console=console: "It reads as" in message(console))
+        qtbot.waitUntil(lambda console=console: "It looks like" in message(console))
         assert dialect in message(console), text
         press(console, "Use DuckDB's form")
         console.run()
