@@ -1,4 +1,4 @@
-"""The current column at full depth: figures of all rows and of those that are shown, and its values."""
+"""The current column in detail: figures of all rows and of the filtered ones, and its values."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ MOST_VALUES, MOST_UNITS = 50, 1000
 SEARCH_MS = 200
 HEIGHT = 72
 LEAST_VALUES = 5
-"""So many are in sight, however low the window is."""
+"""The minimum number of visible values, however low the window is."""
 BAR = 6
 SHARE_ROLE = Qt.ItemDataRole.UserRole + 1
 COUNT = "rows with this value"
@@ -61,12 +61,13 @@ UNITS = {
 DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
 Values = tuple[tuple[str | None, Any, int], ...]
-"""Each as text, itself (or its rows' condition, None where there is none), and how many rows have it."""
+"""Each as a text, the value itself (or the condition for its rows, None if there is none), and its number of
+rows."""
 
 
 @dataclass(frozen=True)
 class PageFigures:
-    """`part` is of the rows that meet the filter; None without one."""
+    """`part` has the figures of the rows that meet the filter; None without a filter."""
 
     whole: ColumnProfile
     part: ColumnProfile | None
@@ -76,7 +77,7 @@ class PageFigures:
 
 @dataclass(frozen=True)
 class ValueList:
-    """Which values the page lists: those that contain `words`, or, of dates, the rows of each `unit`, a key
+    """Which values the page lists: those that contain `words` or, for dates, the rows of each `unit`, a key
     of `UNITS`."""
 
     words: str = ""
@@ -97,8 +98,8 @@ def read_figures(
 def read_values(
     rows: Snapshot | EngineRows, where: Filter | None, name: str, request: ValueList, job: Job
 ) -> Values:
-    """Blocks. The most frequent values of the rows that meet a filter, or the rows of each unit of time; none
-    of nested columns."""
+    """The most frequent values of the rows that meet a filter, or the rows of each unit of time; none for
+    nested columns. Blocks."""
     kind, words = rows.schema.field(name).type, request.words
     if pa.types.is_nested(kind) or pa.types.is_null(kind):
         return ()
@@ -118,7 +119,7 @@ def read_values(
 
 
 def units_of(kind: pa.DataType) -> tuple[str, ...]:
-    """The keys of `UNITS` by which values of a type are counted."""
+    """The keys of `UNITS` by which values of a type can be counted."""
     if kind_of(kind) is Kind.DATE:
         return ("year", "month", "weekday")
     return tuple(UNITS) if kind_of(kind) is Kind.TIMESTAMP else ()
@@ -149,7 +150,8 @@ def _read_units(rows: Snapshot | EngineRows, name: str, where: Filter | None, un
 
 
 def _unit_text(key: Any, unit: str, ticks: str) -> str:
-    """`ticks` is NumPy's name for what a number counts since 1970."""
+    """The text of a unit of time. `ticks` is NumPy's name for the unit in which a number counts since
+    1970."""
     if unit == "weekday":
         return DAYS[key - 1]
     if unit == "hour":
@@ -160,7 +162,7 @@ def _unit_text(key: Any, unit: str, ticks: str) -> str:
 
 
 def _range(name: str, begin: Any, unit: str) -> Filter | None:
-    """The rows from a year's or a month's begin until the next one's; None where Python's calendar ends."""
+    """The rows from the start of a year or month to that of the next; None beyond Python's calendar."""
     if not isinstance(begin, dt.date):
         return None
     later = (begin.year + 1, 1) if unit == "year" or begin.month == 12 else (begin.year, begin.month + 1)
@@ -173,7 +175,7 @@ def _range(name: str, begin: Any, unit: str) -> Filter | None:
 
 class HistogramView(QWidget):
     """Bars of all rows in grey, and inside them those of the rows that meet the filter. `filter_requested`
-    has the condition for the bars that the mouse was dragged over."""
+    has the condition for the bars that were selected by dragging."""
 
     filter_requested = Signal(object)
 
@@ -186,7 +188,7 @@ class HistogramView(QWidget):
         self._brush: tuple[int, int] | None = None
 
     def show_card(self, card: ColumnCard | None) -> None:
-        """Nothing is shown of values that do not lie on a line."""
+        """Show the histogram of a card; nothing for values that have no order."""
         self._card = card if card is not None and card.scale is not None else None
         self._brush = None
         self._arrange()
@@ -202,7 +204,7 @@ class HistogramView(QWidget):
         self._arrange()
 
     def bar_rect(self, place: int) -> QRectF:
-        """The whole height that a bar may have."""
+        """The area of a bar at full height."""
         pitch = self.width() / max(1, len(self._bars))
         return QRectF(place * pitch, 0, max(1.0, pitch - 1), self._height)
 
@@ -269,7 +271,7 @@ class HistogramView(QWidget):
         )
 
     def _last_text(self) -> str:
-        """The greatest value, or, where a few lie far away, where the last bar begins."""
+        """The greatest value or, if there are a few outliers, the start of the last bar."""
         assert self._card is not None
         tail = bool(self._bars.edges) and self._card.has_tail
         edge = value_text(self._bars.edges[-1] if tail else self._card.all.max, self._card.type)
@@ -288,7 +290,7 @@ class HistogramView(QWidget):
 
 
 class BarPainter(QStyledItemDelegate):
-    """A bar behind each value, as long as its share of the most frequent one's rows."""
+    """Paints a bar behind each value, with its count relative to that of the most frequent one."""
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex) -> None:
         share = index.data(SHARE_ROLE)
@@ -300,8 +302,8 @@ class BarPainter(QStyledItemDelegate):
 
 
 class ColumnPage(QWidget):
-    """`filter_requested` has a condition, for a value that was chosen; `values_requested` a `ValueList`, and
-    `rules_requested` the name of a column whose default and checks are to be set."""
+    """`filter_requested` has the condition for a value that was chosen, `values_requested` a `ValueList`, and
+    `rules_requested` the name of the column whose default and checks to set."""
 
     filter_requested = Signal(object)
     values_requested = Signal(object)
@@ -325,7 +327,7 @@ class ColumnPage(QWidget):
         return ValueList(self.find.text().strip(), self.unit.currentData() or "")
 
     def show_column(self, name: str, kind: pa.DataType, figures: PageFigures | None) -> None:
-        """None while they are being read."""
+        """Show a column; `figures` is None while they are being read."""
         self._column = name, kind, figures
         self.heading.setVisible(self.unit.isHidden())
         if name != self._name:
@@ -346,20 +348,20 @@ class ColumnPage(QWidget):
         self.show_values(figures.values, shown.rows)
 
     def show_rules(self, text: str | None) -> None:
-        """The default and the checks of the column; None where it can have none."""
+        """Show the default and the checks of the column; None if it cannot have any."""
         self.rules.setText(text or "Default and checks…")
         self.rules.setToolTip("" if text is None else "Set the default and the checks of this column")
         self.rules.setVisible(text is not None)
 
     def show_unread(self, name: str, kind: pa.DataType) -> None:
-        """A column that is computed as its rows are shown, and of no others."""
+        """Show a column that is computed only for the rows on screen."""
         self.show_column(name, kind, None)
-        self.kind.setText(f"{kind}, computed as the rows are shown: sort by it for its figures")
+        self.kind.setText(f"{kind}, computed only for the rows on screen: sort by it to see its figures")
 
     def show_nothing(self) -> None:
         self._name, self._column = "", None
         self.show_rules(None)
-        self.title.setText("Choose a cell to see its column")
+        self.title.setText("Select a cell to see its column")
         self.kind.clear()
         self._offer_units(())
         self.heading.hide()
@@ -388,7 +390,7 @@ class ColumnPage(QWidget):
             self.values.addTopLevelItem(item)
 
     def _restyle(self) -> None:
-        """Items of a list keep the font and the colours that they were given."""
+        """Restyle the items of the lists, which keep the font and colours that they were given."""
         if self._column is not None and self._column[2] is not None:
             _, kind, figures = self._column
             self._show_figures(figures, kind)
@@ -415,7 +417,7 @@ class ColumnPage(QWidget):
         self.figures.setFixedHeight(self.figures.topLevelItemCount() * line + header + 2)
 
     def _offer_units(self, units: tuple[str, ...]) -> None:
-        """Keeps the unit that was chosen for the column before, if this one has it."""
+        """Offer units, keeping the one chosen for the previous column if this one has it."""
         chosen = self.unit.currentData()
         with QSignalBlocker(self.unit):
             self.unit.clear()

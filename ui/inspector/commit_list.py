@@ -1,4 +1,4 @@
-"""The commits of a table as a list that is read a page at a time, drawn along a line of versions."""
+"""The commits of a table as a list along a line of versions, read page by page."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def title_of(commit: Commit) -> str:
 
 
 def time_text(time: dt.datetime | None, now: dt.datetime) -> str:
-    """Such as `today 11:20`, `yesterday 17:05`, `Mon 9:14`, `12 May` or `12 May 2024`."""
+    """A time such as `today 11:20`, `yesterday 17:05`, `Mon 9:14`, `12 May` or `12 May 2024`."""
     if time is None:
         return ""
     local = time.astimezone(now.tzinfo)
@@ -51,7 +51,7 @@ def time_text(time: dt.datetime | None, now: dt.datetime) -> str:
 
 
 def counts_of(commit: Commit) -> list[tuple[str, str]]:
-    """Texts such as `+2`, each with the name of its colour."""
+    """The counts of a commit as texts such as `+2`, each with the name of its colour."""
     counts = ((getattr(commit, name), sign, ink) for name, sign, ink in SIGNS)
     return [(f"{sign}{count:,}", ink) for count, sign, ink in counts if count]
 
@@ -64,8 +64,8 @@ def details_of(commit: Commit, now: dt.datetime) -> str:
 
 
 class CommitModel(QAbstractListModel):
-    """The newest first. `more_requested` when somebody scrolls to what is not read yet; those of versions
-    before the last one are wanted."""
+    """The commits, newest first. `more_requested` is emitted when the user scrolls to commits that are not
+    read yet: those of versions before the last one."""
 
     more_requested = Signal(int)
 
@@ -91,7 +91,7 @@ class CommitModel(QAbstractListModel):
         self.endInsertRows()
 
     def place_of(self, version: int) -> int:
-        """-1 where it is not among those that were read."""
+        """The row of a version, or -1 if it has not been read."""
         return next((place for place, c in enumerate(self.commits) if c.version == version), -1)
 
     def rowCount(self, parent: Index = NO_PARENT) -> int:
@@ -122,7 +122,7 @@ class CommitModel(QAbstractListModel):
 
 
 class CommitPainter(QStyledItemDelegate):
-    """A point on the line of versions, what was done, and the counts of its rows."""
+    """Paints a point on the line of versions, what was done, and the counts of rows."""
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
         look = theme.current()

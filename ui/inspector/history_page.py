@@ -1,4 +1,4 @@
-"""The history of a table: its commits, and what can be done with a version."""
+"""The history of a table: its commits, and the actions on a version."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ from lamella.ui.tasks import Handle, Tasks
 from lamella.ui.widgets.controls import FlowLayout
 
 PAGE = 200
-"""Commits that are read at a time."""
+"""The number of commits read at a time."""
 MOST_READ_AGAIN = 2_000
-"""Of those that were scrolled to, when the history changes."""
+"""How many of the commits that were scrolled to are read again when the history changes."""
 
 
 @dataclass(frozen=True)
 class FirstCommits:
-    """The newest commits, how many there are, and the bytes of the files of all versions."""
+    """The newest commits, the total number of commits, and the size of the files of all versions in bytes."""
 
     name: str
     commits: tuple[Commit, ...]
@@ -54,8 +54,8 @@ def read_first(table: Table, count: int, job: Job) -> FirstCommits:
 
 
 class HistoryPage(QWidget):
-    """Wishes: `compare_requested` has two versions, None as the later one for the newest; the others have a
-    version. `name_requested` has its name before and the new one, too."""
+    """`compare_requested` has two versions, the later one None for the newest; the other signals have one
+    version. `name_requested` also has its previous and new name."""
 
     compare_requested = Signal(int, object)
     open_requested = Signal(int)
@@ -73,7 +73,7 @@ class HistoryPage(QWidget):
         tasks: Tasks,
         parent: QWidget | None = None,
     ) -> None:
-        """`why_none` says why there is no table, `can_import` whether the rows could become one."""
+        """`why_none` says why there is no table, `can_import` whether the rows could be imported into one."""
         super().__init__(parent)
         self._table, self._why_none, self._tasks = table, why_none, tasks
         self._can_import = can_import
@@ -96,7 +96,7 @@ class HistoryPage(QWidget):
 
     @property
     def selected(self) -> list[Commit]:
-        """The newest first."""
+        """The selected commits, newest first."""
         commits = [index.data(COMMIT) for index in self.list.selectionModel().selectedIndexes()]
         return sorted(commits, key=lambda commit: -commit.version)
 
@@ -105,7 +105,7 @@ class HistoryPage(QWidget):
         return self._handle is None
 
     def follow(self, shown: object) -> None:
-        """Read the commits again where `shown`, the rows on screen, are others than before."""
+        """Read the commits again if `shown`, the rows on screen, have changed."""
         if shown is not self._shown or shown is None:
             self._shown = shown
             self.refresh()
@@ -168,7 +168,7 @@ class HistoryPage(QWidget):
     # ------------------------------------------------------------------- what can be done
 
     def _follow(self) -> None:
-        """What the selected versions let one do."""
+        """Enable the actions that the selected versions allow."""
         chosen = self.selected
         one = chosen[0] if len(chosen) == 1 else None
         newest = self.model.commits[0].version if self.model.commits else 0
@@ -185,13 +185,13 @@ class HistoryPage(QWidget):
         self.chosen.setText("Select one version, or two to compare them" if one is None else _sentence(one))
 
     def _before(self, commit: Commit) -> int | None:
-        """The version before it, if that is kept."""
+        """The version before a commit, if it has not expired."""
         place = self.model.place_of(commit.version)
         behind = self.model.commits[place + 1 : place + 2]
         return behind[0].version if behind else None
 
     def show_change(self) -> None:
-        """What the commit that is selected changed."""
+        """Show what the selected commit changed."""
         chosen = self.selected
         if len(chosen) == 2:
             self.compare_requested.emit(chosen[1].version, chosen[0].version)

@@ -1,4 +1,4 @@
-"""The panel beside the grid that follows the current cell: its row, or its column."""
+"""The panel beside the grid that follows the current cell and shows its row or its column."""
 
 from __future__ import annotations
 
@@ -63,29 +63,29 @@ from lamella.ui.widgets.controls import IconButton
 
 WIDTH, LEAST_WIDTH = 300, 240
 MOST_SHARE = 0.45
-"""Of the tab, which is narrower where the text is large."""
+"""The maximum share of the tab's width, which matters if the text is large."""
 FOLLOW_MS = 120
 ROW, COLUMN, TABLE, HISTORY = "row", "column", "table", "history"
 PAGES = {ROW: "Row", COLUMN: "Column", TABLE: "Table", HISTORY: "History"}
 
 
 class Links(Protocol):
-    """The table whose own rows are shown, the ways that lead from it, and why they are not known."""
+    """The table whose own rows are shown, its links to other tables, and why they are not known."""
 
     @property
     def table(self) -> Table | None: ...
 
     @property
     def any_table(self) -> Table | None:
-        """The table of the tab, whatever is shown of it."""
+        """The table of the tab, whatever steps are applied to it."""
 
     @property
     def no_history(self) -> str:
-        """Why there is no such table."""
+        """Why there is no table."""
 
     @property
     def can_import(self) -> bool:
-        """Whether the rows could become a table."""
+        """Whether the rows could be imported into a table."""
 
     @property
     def links(self) -> tuple[Link, ...]: ...
@@ -95,9 +95,9 @@ class Links(Protocol):
 
 
 class Inspector(QFrame):
-    """Reads only while it is shown. `filter_requested` has a condition, `cell_requested` a column of the
-    current row whose value rows should have, `rules_requested` one whose default and checks are wanted,
-    `follow_requested` a `Follow`."""
+    """The inspector, which reads only while it is visible. `filter_requested` has a condition,
+    `cell_requested` a column by whose current value to filter, `rules_requested` a column whose default and
+    checks to set, and `follow_requested` a `Follow`."""
 
     filter_requested = Signal(object)
     cell_requested = Signal(str)
@@ -120,7 +120,7 @@ class Inspector(QFrame):
         self.row_page, self.column_page = RowPage(), ColumnPage()
         self.table_page = TablePage(tasks)
         self.about: Callable[[], PageSubject | None] = lambda: None
-        """What the page about the table is to show."""
+        """Returns what the page about the table should show."""
         self.history_page = HistoryPage(
             lambda: links.any_table, lambda: links.no_history, lambda: links.can_import, tasks
         )
@@ -136,14 +136,14 @@ class Inspector(QFrame):
         return list(PAGES)[max(0, self._pages.currentIndex())]
 
     def show_page(self, page: str) -> None:
-        """Open it at "row" or "column"."""
+        """Open the inspector at a page, such as "row" or "column"."""
         self._buttons[page].setChecked(True)
         self._pages.setCurrentIndex(list(PAGES).index(page))
         self.setVisible(True)
         self.follow()
 
     def follow(self) -> None:
-        """After another cell, other rows or another page."""
+        """Update the page after the cell, the rows or the page have changed."""
         if self.isVisible():
             self._wait.start()
 
@@ -161,7 +161,7 @@ class Inspector(QFrame):
 
     def hideEvent(self, event: QHideEvent) -> None:
         super().hideEvent(event)
-        self._shown = ()  # rows that nobody sees are not kept
+        self._shown = ()  # do not keep rows in memory that are not visible
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() == Qt.Key.Key_Escape:
@@ -222,7 +222,7 @@ class Inspector(QFrame):
         self._handle = self._tasks.read(read, show, self._tasks.failed.emit, owner=self, quiet=True)
 
     def _read_related(self, table: Table, links: tuple[Link, ...], row_id: int, place: int) -> None:
-        """One link after the other: each is shown when it is known."""
+        """Read one link after the other; each is shown as soon as it is read."""
         if place == len(links):
             return
         tree, link = self.row_page.related, links[place]
@@ -241,7 +241,7 @@ class Inspector(QFrame):
         )
 
     def _read_neighbours(self, item: QTreeWidgetItem) -> None:
-        """What a related row is related to in turn, for as long as it is shown."""
+        """Read what a related row is related to in turn, unless it is no longer shown."""
         table, follow, tree = self._links.table, item.data(0, FOLLOW), self.row_page.related
         if table is None or follow is None or follow.target is None:
             return
@@ -322,7 +322,7 @@ class Inspector(QFrame):
         around = self.parentWidget()
         most = WIDTH if around is None else max(LEAST_WIDTH, round(MOST_SHARE * around.width()))
         self.setFixedWidth(min(round(WIDTH * max(1.0, theme.current().text_scale)), most))
-        for button in self._buttons.values():  # which asks for two spaces more than its text needs
+        for button in self._buttons.values():  # whose size hint is two spaces wider than the text
             text_width = button.fontMetrics().horizontalAdvance(button.text())
             button.setMinimumWidth(text_width + theme.S)
 
@@ -369,21 +369,22 @@ class Inspector(QFrame):
 def rows_of(
     view: View | ComputedView, name: str
 ) -> Callable[[Job], tuple[Snapshot | EngineRows, Filter | None]] | None:
-    """Reads all rows with a column, and the filter on them; None where that would take too long."""
+    """A function that reads all rows with a column, and the filter on them; None if that would take too
+    long."""
     if not isinstance(view, ComputedView):
         return lambda job: all_rows(view)
     return partial(view.rows_of, name) if view.can_profile(name) else None
 
 
 MOST_ITEMS = 500
-"""Of a list, and of a struct's fields, that are listed."""
+"""The maximum number of items of a list, or fields of a struct, that are shown."""
 FIELD, VALUE = 0, 1
 ANY_HEIGHT = 16_777_215  # Qt's QWIDGETSIZE_MAX
 
 
 @dataclass(frozen=True)
 class FieldValue:
-    """`text` is the whole value, None for null; `children` are those of a nested one."""
+    """A value. `text` is the whole value, None for null; `children` are the parts of a nested value."""
 
     name: str
     kind: str
@@ -402,7 +403,7 @@ def read_row(rows: Rows, row: int, names: list[str], job: Job) -> list[FieldValu
 
 
 def field_value(name: str, value: pa.ChunkedArray | pa.Array) -> FieldValue:
-    """Of the one value that is there."""
+    """The field of a column that has one value."""
     (text,) = whole_texts(value)
     whole = value.combine_chunks() if isinstance(value, pa.ChunkedArray) else value
     children = Node(name, whole, None).children(0, MOST_ITEMS)
@@ -412,8 +413,8 @@ def field_value(name: str, value: pa.ChunkedArray | pa.Array) -> FieldValue:
 
 
 class RowPage(QWidget):
-    """`filter_requested` has a column's name and wants rows with its value here; `back_requested` the row
-    that led to this one."""
+    """`filter_requested` has the name of a column by whose value in this row to filter; `back_requested` is
+    emitted to return to the row that led to this one."""
 
     filter_requested = Signal(str)
     back_requested = Signal()
@@ -448,13 +449,13 @@ class RowPage(QWidget):
         theme.current().changed.connect(self._fit)
 
     def show_row(self, number: int, fields: list[FieldValue]) -> None:
-        """`number` is that of the row in the view, from 0."""
+        """Show a row; `number` is its position in the view, from 0."""
         self.title.setText(f"Row {number + 1:,}")
         self.tree.show_fields(fields)
         self._show_matches()
 
     def show_links(self, links: Sequence[Link], problem: str) -> None:
-        """The ways that lead from the table of the row, or why they are not known."""
+        """Show the links of the row's table, or why they are not known."""
         beyond = f" ({MOST_LINKS} of {len(links)} relations)" if len(links) > MOST_LINKS else ""
         self.heading.setText(visible(problem) if problem else f"Related rows{beyond}")
         self.heading.setWordWrap(bool(problem))
@@ -464,7 +465,7 @@ class RowPage(QWidget):
         self._fit()
 
     def show_way_back(self, where: str) -> None:
-        """To the row that led here; empty where none did."""
+        """Show the way back to the row that led here; empty if none did."""
         look = theme.current()
         self.back.setIcon(look.icon("arrow-left"))
         self.back.setText(visible(f"Back to {where}"))
@@ -472,7 +473,7 @@ class RowPage(QWidget):
         self.back.setVisible(bool(where))
 
     def show_nothing(self) -> None:
-        self.title.setText("Choose a cell to see its row")
+        self.title.setText("Select a cell to see its row")
         self.tree.clear()
         self.show_links((), "")
 
@@ -489,12 +490,12 @@ class RowPage(QWidget):
         self._fit()
 
     def _fit(self) -> None:
-        """Few fields leave the room to the related rows."""
+        """Resize the fields; if there are few, the related rows get the remaining room."""
         self.tree.setMaximumHeight(ANY_HEIGHT if self.related.isHidden() else content_height(self.tree))
 
 
 class RowTree(QTreeWidget):
-    """Fields that were open stay open from row to row. Ctrl+C copies the value."""
+    """The fields of a row. Expanded fields stay expanded from row to row. Ctrl+C copies the value."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -523,7 +524,7 @@ class RowTree(QTreeWidget):
         self.setColumnWidth(FIELD, min(self.columnWidth(FIELD), self.width() // 2))
 
     def event(self, event: QEvent) -> bool:
-        """The window's own Ctrl+C copies cells of the grid."""
+        """Take Ctrl+C from the window, which would copy cells of the grid."""
         copies = isinstance(event, QKeyEvent) and event.matches(QKeySequence.StandardKey.Copy)
         if event.type() is QEvent.Type.ShortcutOverride and copies:
             event.accept()
@@ -559,5 +560,5 @@ class RowTree(QTreeWidget):
 
 
 def names_of(rows: Any) -> list[str]:
-    """All columns of a view, without the id."""
+    """The names of all columns of a view, without the id."""
     return [name for name in rows.schema.names if name != ID]

@@ -1,4 +1,5 @@
-"""The rows of other tables that the current row is related to: how many, the first ones, and a way there."""
+"""The rows of other tables that the current row is related to: their count, the first ones, and links to
+them."""
 
 from __future__ import annotations
 
@@ -21,18 +22,18 @@ from lamella.ui import theme
 from lamella.ui.grid.texts import screen_texts
 
 FEW = 5
-"""Rows that are listed of each relation."""
+"""The number of rows listed for each relation."""
 MOST_LINKS = 50
 FOLLOW = Qt.ItemDataRole.UserRole
 MOST_COLUMNS, COLUMNS_IN_LINE = 12, 4
-"""Of a related row: those of its tooltip, and those of its line."""
+"""The maximum number of a related row's columns in its tooltip and in its line."""
 
 
 @dataclass(frozen=True)
 class Follow:
-    """Go from a row, by its `_id`, over a link: to the row `target` of the other table, None for all that are
-    related. `start` is the row of the tab where that began, where it is another one: a row that is related to
-    it, however far."""
+    """A request to follow a link from a row, given by its `_id`: to the row `target` of the other table, or
+    to all related rows if it is None. `start` is the row of the tab from which the path began, if it is
+    another one."""
 
     link: Link
     row_id: int
@@ -48,7 +49,7 @@ class RelatedRow:
 
 @dataclass(frozen=True)
 class RelatedRows:
-    """`why_none` says why there are none; `is_dangling` that the row points at something that is missing."""
+    """`why_none` says why there are none; `is_dangling` says that the row points at a missing row."""
 
     link: Link
     row_id: int
@@ -82,13 +83,13 @@ def read_related(table: Table, link: Link, row_id: int, job: Job) -> RelatedRows
 
 
 def read_neighbours(table: Table, row_id: int, job: Job) -> tuple[RelatedRows, ...]:
-    """Blocks. What a row is related to, by every link of its table, each with a count."""
+    """What a row is related to by each link of its table, with counts. Blocks."""
     links = table.store.relations.links(table.name)[:MOST_LINKS]
     return tuple(read_related(table, link, row_id, job) for link in links)
 
 
 def why_none(table: Table, link: Link, row_id: int, job: Job) -> tuple[str, bool]:
-    """Blocks. Why a row is related to none, and whether that is because it points at what is missing."""
+    """Why a row has no related rows, and whether that is because it points at a missing row. Blocks."""
     if link.direction == "in":
         return "No rows", False
     key = table.read(list(link.columns), col(ID) == row_id, job=job)
@@ -99,7 +100,7 @@ def why_none(table: Table, link: Link, row_id: int, job: Job) -> tuple[str, bool
 
 
 def _told_columns(schema: pa.Schema, link: Link) -> list[str]:
-    """Those that say which row it is: its key where it is pointed at, and the first ones."""
+    """The columns that identify a row: its key, if it is the target, and the first ones."""
     plain = [field.name for field in schema if field.name != ID and not pa.types.is_nested(field.type)]
     if link.direction == "out":
         first = [name for name in link.other_columns if name in plain]
@@ -109,9 +110,9 @@ def _told_columns(schema: pa.Schema, link: Link) -> list[str]:
 
 
 class RelatedTree(QTreeWidget):
-    """A line for each link, under it the rows, and under each row what that is related to in turn, read when
-    it is opened. A click or Enter follows: `follow_requested` has a `Follow`. `neighbours_requested` has the
-    item of a row that was opened; `show_neighbours` answers."""
+    """A line for each link, below it its rows, and below each row what it is related to in turn, which is
+    read when the row is expanded. A click or Enter follows: `follow_requested` has a `Follow`.
+    `neighbours_requested` has the item of an expanded row; the answer goes to `show_neighbours`."""
 
     follow_requested = Signal(object)
     neighbours_requested = Signal(object)
@@ -137,7 +138,7 @@ class RelatedTree(QTreeWidget):
         theme.current().changed.connect(self._restyle)
 
     def show_links(self, links: Sequence[Link]) -> None:
-        """Of another row: what is shown of the one before cannot be followed any more."""
+        """Show the links of another row, replacing those of the previous one."""
         self._related.clear()
         if tuple(links) != self._links:
             self._links = tuple(links)
@@ -151,13 +152,13 @@ class RelatedTree(QTreeWidget):
             self._rest(self.topLevelItem(place))
 
     def show_related(self, place: int, related: RelatedRows) -> None:
-        """Of the link at this place."""
+        """Show the rows of the link at this position."""
         self._related[place] = related
         self._show_rows(self.topLevelItem(place), related, None)
         self._fit()
 
     def show_neighbours(self, item: QTreeWidgetItem, neighbours: Sequence[RelatedRows]) -> None:
-        """Of a row that was opened: what it is related to, without the way that led to it."""
+        """Show what an expanded row is related to, without the link that led to it."""
         follow = item.data(0, FOLLOW)
         item.takeChildren()
         links = [related.link for related in neighbours]
@@ -191,7 +192,8 @@ class RelatedTree(QTreeWidget):
         return item
 
     def _show_rows(self, item: QTreeWidgetItem, related: RelatedRows, start: int | None) -> None:
-        """Under the line of a link. `start` is the row of the tab that this began at, if it is another."""
+        """Show rows below the line of a link. `start` is the row of the tab where the path began, if it is
+        another one."""
         look, is_open = theme.current(), item.isExpanded()
         link, row_id = related.link, related.row_id
         above = self._rows_above(item)
@@ -220,7 +222,7 @@ class RelatedTree(QTreeWidget):
         item.setExpanded(is_open)
 
     def _rows_above(self, item: QTreeWidgetItem) -> set[tuple[str, int]]:
-        """The rows of the way to a line, by table and `_id`, and the row of the tab."""
+        """The rows on the path to a line, by table and `_id`, including the row of the tab."""
         rows = set()
         while item is not None:
             follow = item.data(0, FOLLOW)
@@ -231,7 +233,7 @@ class RelatedTree(QTreeWidget):
         return rows
 
     def _start_of(self, item: QTreeWidgetItem) -> int:
-        """The row of the tab, from which everything in the tree leads."""
+        """The row of the tab, where all paths of the tree begin."""
         follow = item.data(0, FOLLOW)
         return int(follow.row_id if follow.start is None else follow.start)
 
@@ -251,7 +253,7 @@ class RelatedTree(QTreeWidget):
         return child
 
     def _rest(self, item: QTreeWidgetItem) -> None:
-        """Until it is known what the link leads to."""
+        """Show a placeholder until the rows of the link are read."""
         item.setData(0, FOLLOW, None)
         item.setText(1, "…")
         for place in range(item.childCount()):
@@ -267,7 +269,7 @@ class RelatedTree(QTreeWidget):
             self.follow_requested.emit(follow)
 
     def _expand(self, item: QTreeWidgetItem) -> None:
-        """What a row is related to is read when it is opened for the first time."""
+        """Read what a row is related to when it is first expanded."""
         follow = item.data(0, FOLLOW)
         is_row = follow is not None and follow.target is not None and _is_row_item(item)
         if is_row and not item.childCount():
@@ -281,7 +283,7 @@ class RelatedTree(QTreeWidget):
         self.viewport().setCursor(cursor)
 
     def _fit(self) -> None:
-        """As high as what it lists."""
+        """Resize to the height of the content."""
         self.setMaximumHeight(content_height(self))
 
     def _restyle(self) -> None:
@@ -294,7 +296,7 @@ class RelatedTree(QTreeWidget):
 
 
 def _is_row_item(item: QTreeWidgetItem) -> bool:
-    """Rows stand under the lines of links, which stand under rows or at the top."""
+    """Whether an item is a row: rows are below lines of links, which are below rows or at the top."""
     depth, parent = 0, item.parent()
     while parent is not None:
         depth, parent = depth + 1, parent.parent()
@@ -302,14 +304,14 @@ def _is_row_item(item: QTreeWidgetItem) -> bool:
 
 
 def _is_way_back(related: RelatedRows, follow: Follow) -> bool:
-    """Whether a link leads from a row to the one that it was opened from, and to no other."""
+    """Whether a link leads from a row back to the one that it was reached from, and to no other."""
     came = follow.link
     back = related.link.relation == came.relation and related.link.direction != came.direction
     return back and related.count == 1 and related.rows[0].row_id == follow.row_id
 
 
 def content_height(tree: QTreeWidget) -> int:
-    """What all items that can be seen need."""
+    """The height of all visible items."""
     item, lines = tree.topLevelItem(0), 0
     while item is not None:
         lines += not item.isHidden()
@@ -326,13 +328,13 @@ def _only(related: RelatedRows) -> int | None:
 
 
 def _title(link: Link, links: Sequence[Link]) -> str:
-    """The other table, and by which columns where several links lead there."""
+    """The other table, with the columns if several links lead there."""
     same = [one for one in links if (one.other, one.direction) == (link.other, link.direction)]
     columns = link.columns if _is_out(link) else link.other_columns
     return link.other if len(same) == 1 else f"{link.other} by {', '.join(columns)}"
 
 
 def _words(link: Link) -> str:
-    """What points at what: carrier → airlines.carrier."""
+    """The columns of a link: carrier → airlines.carrier."""
     one, other = ", ".join(link.columns), ", ".join(f"{link.other}.{name}" for name in link.other_columns)
     return visible(f"{one} → {other}" if _is_out(link) else f"{other} → {one}")

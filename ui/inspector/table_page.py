@@ -1,4 +1,4 @@
-"""How the table or file of a tab is made up: columns, files, the row groups that a filter skips, metadata."""
+"""The structure of a tab's table or file: columns, files, the row groups that a filter skips, metadata."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from lamella.ui.tasks import Handle, Tasks
 
 NAME, KIND, SIZE = range(3)
 KIND_WIDTH = 64
-"""Of a column's type at most: names are read first."""
+"""The maximum width of a column's type, because names matter more."""
 COLUMN = Qt.ItemDataRole.UserRole
 HEIGHT, LEAST_GROUP = 20, 3
 MOST_COLUMNS, MOST_FILES = 10_000, 1_000
@@ -48,8 +48,8 @@ RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 
 @dataclass(frozen=True)
 class PageSubject:
-    """What the page is about. `kind` says what it is; `noted` gives, on a worker, what is noted of it, and
-    `remarks` are what people should know of its rows. Tables can have indexes."""
+    """What the page is about. `kind` describes it; `noted` returns its metadata, on a worker thread, and
+    `remarks` are what users should know about its rows. Tables can have indexes."""
 
     name: str
     kind: str
@@ -67,7 +67,7 @@ class ReadSubject:
 
 
 def subject_of(name: str, dataset: Dataset, lines: LineView) -> PageSubject:
-    """Of what a tab shows."""
+    """The subject of what a tab shows."""
     view = lines.view
     if lines.is_computed:
         steps = len(lines.checked.steps)
@@ -95,8 +95,8 @@ def noted_of(dataset: Dataset) -> dict[str, str]:
 
 
 class RowGroupStrip(QWidget):
-    """Row groups side by side, as wide as they have rows: filled where the filter reads them, empty where it
-    skips them. So many that they would be thinner than a line are drawn together."""
+    """Row groups side by side, with widths by their rows: filled if the filter reads them, empty if it skips
+    them. Groups that would be thinner than a line are drawn together."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -114,7 +114,7 @@ class RowGroupStrip(QWidget):
         return QSize(200, theme.current().px(HEIGHT))
 
     def rects(self) -> list[tuple[QRectF, range]]:
-        """Of neighbouring row groups, by their places."""
+        """The rectangles of neighbouring row groups, with their positions."""
         if self._storage is None:
             return []
         groups, total = self._storage.groups, max(1, sum(g.rows for g in self._storage.groups))
@@ -141,17 +141,17 @@ class RowGroupStrip(QWidget):
             painter.setPen(look.color("accent" if is_read else "border_strong"))
             painter.setBrush(look.color("card_met" if is_read else "surface"))
             painter.drawRect(rect.adjusted(0, 0, -1, -1))
-            if not is_read:  # told apart without colour, too
+            if not is_read:  # distinguishable without colour, too
                 painter.drawLine(rect.bottomLeft(), rect.topRight())
         painter.end()
 
     def tip_at(self, x: float) -> str:
-        """Of the row group there: its place, rows and extents."""
+        """The tooltip of the row group at `x`: its position, rows and extents."""
         storage = self._storage
         for rect, places in self.rects():
             if storage is not None and rect.left() <= x <= rect.right() + 1:
                 group = storage.groups[places.start]
-                word = "read" if group.is_read else "skipped: no row of it can meet the filter"
+                word = "read" if group.is_read else "skipped: none of its rows can meet the filter"
                 many = f" to {places.stop:,}" if len(places) > 1 else ""
                 head = f"Row group {places.start + 1:,}{many} of {len(storage.groups):,}, {word}"
                 own = f"{quantity(group.rows, 'row')} · {size_text(group.bytes)} · {visible(group.file)}"
@@ -172,7 +172,8 @@ def groups_text(storage: Storage) -> str:
 
 
 class TablePage(QWidget):
-    """`column_chosen` has the name of a column to go to; `indexes_requested` wants the table's indexes."""
+    """`column_chosen` has the name of a column to go to; `indexes_requested` is emitted to show the
+    indexes."""
 
     column_chosen = Signal(str)
     indexes_requested = Signal()
@@ -196,7 +197,7 @@ class TablePage(QWidget):
         return self._handle is None
 
     def show_subject(self, subject: PageSubject | None) -> None:
-        """None while there are no rows."""
+        """Show a subject; None while there are no rows."""
         before = self._subject
         if _is_same(subject, before):
             return
@@ -235,7 +236,7 @@ class TablePage(QWidget):
             count = len(storage.files)
             parts += [size_text(storage.bytes), quantity(count, "file")]
         parts += (
-            [f"{quantity(storage.memory_rows, 'row')} in no file yet"]
+            [f"{quantity(storage.memory_rows, 'row')} not in files yet"]
             if storage.files and storage.memory_rows
             else []
         )
@@ -270,7 +271,7 @@ class TablePage(QWidget):
                 top.setExpanded(name not in closed)
         if storage.is_partial:
             self.groups.setText(
-                f"{self.groups.text()}. Sizes of columns are of the first files: there are many"
+                f"{self.groups.text()}. Column sizes only cover the first files, because there are many"
             )
         self.tree.setColumnWidth(KIND, min(self.tree.sizeHintForColumn(KIND), theme.current().px(KIND_WIDTH)))
         self._show_matches(self.find.text())
@@ -356,7 +357,7 @@ def read_subject(subject: PageSubject, job: Job) -> ReadSubject:
 
 
 def column_text(column: StoredColumn) -> str:
-    """All that is known of how a column is stored."""
+    """Everything that is known about the storage of a column."""
     lines = [f"{column.name}: {column.type}"]
     if column.chunks:
         ratio = f", {column.raw_bytes / column.bytes:.1f} times smaller by the codec" if column.bytes else ""
@@ -382,7 +383,7 @@ def _file_item(file: StoredFile) -> QTreeWidgetItem:
 
 
 def _text_item(name: str, value: str = "") -> QTreeWidgetItem:
-    """Over the whole width: cut on screen, whole in the tooltip."""
+    """An item over the whole width: cut on screen, complete in the tooltip."""
     text = visible(f"{name}: {value}" if value else name)
     item = QTreeWidgetItem([text[:LONGEST_LINE]])
     item.setToolTip(NAME, text[:LONGEST_TIP])

@@ -1,4 +1,4 @@
-"""The figures of columns as rows of a table: their texts, their order, and the table to export."""
+"""The figures of columns as rows of a table: their texts, their order, and a table for export."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ TITLES = (
     "Column", "Type", "Distribution", "Nulls", "Distinct", "Min", "Max", "Mean", "Median", "Most frequent"
 )  # fmt: skip
 NUMBERS = frozenset({Figure.NULLS, Figure.DISTINCT, Figure.MIN, Figure.MAX, Figure.MEAN, Figure.MEDIAN})
-"""These stand at the right."""
+"""The figures that are aligned to the right."""
 
 
 @dataclass(frozen=True)
 class ProfileRow:
-    """A column, its profile once it is there, or why there is none."""
+    """A column, with its profile once that is computed, or the reason why there is none."""
 
     name: str
     type: pa.DataType
@@ -53,7 +53,7 @@ class ProfileRow:
     error: str = ""
 
     def value(self, figure: Figure) -> Any:
-        """None where there is none, or none yet."""
+        """The value of a figure; None if there is none, or none yet."""
         if figure is Figure.NAME:
             return self.name
         if figure is Figure.TYPE:
@@ -72,7 +72,7 @@ class ProfileRow:
         return getattr(one, figure.name.lower())
 
     def text(self, figure: Figure) -> str:
-        """On one line; empty for what there is not."""
+        """A figure as one line of text; empty if there is none."""
         value, one = self.value(figure), self.profile
         if figure in (Figure.NAME, Figure.TYPE):
             return visible(value)
@@ -92,13 +92,14 @@ class ProfileRow:
         return f"{ABOUT if figure is Figure.MEDIAN and one.approximate else ''}{self._value_text(value)}"
 
     def _value_text(self, value: Any) -> str:
-        """As the grid has it: numbers that are no amounts, such as years, without separators."""
+        """A value as the grid shows it: without separators for numbers that are not amounts, such as
+        years."""
         text = value_text(value, pa.float64() if isinstance(value, float) else self.type)
         is_amount = not pa.types.is_integer(self.type) or usual_format(self.name, self.type) is not None
         return text if is_amount else text.replace(",", "")
 
     def key(self, figure: Figure) -> Key:
-        """By which rows are ordered: numbers, times, then texts; what there is not comes last."""
+        """The sort key of a figure: numbers, then times, then texts; missing figures come last."""
         return _key(self.value(figure))
 
 
@@ -118,7 +119,7 @@ def _key(value: Any) -> Key:
 
 
 def ordered(rows: Sequence[ProfileRow], figure: Figure | None, descending: bool) -> list[ProfileRow]:
-    """By a figure; equal ones stay in their order, and what there is not, or not yet, comes last always."""
+    """Sort rows by a figure. Equal ones keep their order; missing figures always come last."""
     if figure is None:
         return list(rows)
     known = [row for row in rows if row.key(figure)[0] < 9]
@@ -127,13 +128,14 @@ def ordered(rows: Sequence[ProfileRow], figure: Figure | None, descending: bool)
 
 
 def matches(row: ProfileRow, words: Sequence[str]) -> bool:
-    """Whether name and type have all the words, in any case."""
+    """Whether name and type contain all the words, ignoring case."""
     text = f"{row.name} {row.type}".casefold()
     return all(word in text for word in words)
 
 
 def export_table(rows: Sequence[ProfileRow]) -> pa.Table:
-    """A row for each column whose figures are there. Values of several types are texts, as on screen."""
+    """A table with a row for each column that has figures. Values of different types are texts, as on
+    screen."""
     known = [(row, row.profile) for row in rows if row.profile is not None]
 
     def number(value: Any) -> float | None:

@@ -1,4 +1,4 @@
-"""Has the profiles of columns computed off the GUI thread, two at a time: those on screen first."""
+"""Computes the profiles of columns off the GUI thread, two at a time: those on screen first."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from lamella.core.scan.snapshot import Snapshot
 from lamella.ui.tasks import Handle, Tasks
 
 AT_ONCE = 2
-TOO_MANY_ROWS = "Its figures need every row, which are too many: it is computed"
+TOO_MANY_ROWS = "No figures: the column is computed, and there are too many rows to compute them all"
 log = logging.getLogger(__name__)
 
 
 class ProfileLoader(QObject):
-    """`arrived` names a column whose profile is there, or cannot be. `finished` when all are."""
+    """`arrived` has a column whose profile is computed, or has failed. `finished` is emitted when all are."""
 
     arrived = Signal(str)
     finished = Signal()
@@ -55,7 +55,7 @@ class ProfileLoader(QObject):
         computed: ComputedView | None,
         names: Sequence[str],
     ) -> None:
-        """Other rows or columns: what is known of those from before is forgotten."""
+        """Use other rows or columns; the previous profiles are forgotten."""
         self.stop()
         self._rows, self._where, self._computed = rows, where, computed
         self._names, self._rest = names, list(names[::-1])
@@ -63,7 +63,7 @@ class ProfileLoader(QObject):
         self.errors.clear()
 
     def want(self, names: Sequence[str]) -> None:
-        """The columns on screen; the others follow."""
+        """Compute the columns on screen first; the others follow."""
         self._first = names
         self._begin()
 

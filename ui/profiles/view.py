@@ -1,4 +1,5 @@
-"""All columns of a dataset as a table of their figures: searched, sorted by any, filled as it is seen."""
+"""All columns of a dataset as a table of their figures, which can be searched and sorted; rows on screen are
+computed first."""
 
 from __future__ import annotations
 
@@ -40,7 +41,7 @@ NOWHERE = QModelIndex()
 
 
 class ProfilesModel(QAbstractTableModel):
-    """The rows that the search leaves, in the order by a figure."""
+    """The rows that match the search, sorted by a figure."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
@@ -79,7 +80,7 @@ class ProfilesModel(QAbstractTableModel):
         self.layoutChanged.emit()
 
     def put(self, row: ProfileRow) -> None:
-        """The figures of a column that is shown."""
+        """Show the figures of a column."""
         for place, known in enumerate(self.rows):
             if known.name == row.name:
                 self.rows[place] = row
@@ -115,7 +116,8 @@ class SpreadDelegate(QStyledItemDelegate):
 
 
 class ProfilesView(QWidget):
-    """`column_chosen` has the name of a column to go to; `export_requested` wants the figures written."""
+    """`column_chosen` has the name of a column to go to; `export_requested` is emitted to export the
+    figures."""
 
     column_chosen = Signal(str)
     export_requested = Signal()
@@ -128,7 +130,7 @@ class ProfilesView(QWidget):
         self.search = QLineEdit(placeholderText="Columns by name or type", clearButtonEnabled=True)
         self.search.setAccessibleName("Search columns by name or type")
         self.count = QLabel()
-        self.count.setAccessibleName("How many columns are shown")
+        self.count.setAccessibleName("Number of columns shown")
         theme.variant(self.count, "muted")
         self.export = IconButton("export", "Export these figures")
         self.close_button = IconButton("close", "Back to the rows (Esc)")
@@ -141,7 +143,7 @@ class ProfilesView(QWidget):
 
     @property
     def rows(self) -> Sequence[ProfileRow]:
-        """Of all columns, in the order of the dataset."""
+        """The rows of all columns, in the order of the dataset."""
         return list(self._rows.values())
 
     def show_rows(
@@ -151,7 +153,7 @@ class ProfilesView(QWidget):
         computed: ComputedView | None,
         schema: pa.Schema,
     ) -> None:
-        """The columns of other rows, whose figures come in."""
+        """Show the columns of other rows, whose figures arrive over time."""
         self._rows = {field.name: ProfileRow(field.name, field.type) for field in schema}
         self.loader.set_rows(rows, where, computed, list(self._rows))
         self._arrange()
@@ -180,7 +182,7 @@ class ProfilesView(QWidget):
         return self.model.rows[row].name if 0 <= row < len(self.model.rows) else None
 
     def _want(self) -> None:
-        """Those on screen, from the top."""
+        """Request the columns on screen, from the top."""
         if not self.isVisible():
             return
         first = max(0, self.table.rowAt(0))
@@ -201,7 +203,7 @@ class ProfilesView(QWidget):
             self._again.start()
 
     def _sort(self, section: int) -> None:
-        """Ascending, descending, as in the dataset."""
+        """Sort ascending, then descending, then in the order of the dataset."""
         figure = Figure(section)
         if figure is Figure.SPREAD:
             return

@@ -1,4 +1,4 @@
-"""What is done to the relations of a store, each with the way to take it back."""
+"""Actions on the relations of a store, each with its undo."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ MOST_KEPT = 100
 
 @dataclass(frozen=True)
 class Act:
-    """`do` and `undo` block and raise `LamellaError`. `text` says in the infinitive what it does. An act on
-    places of boxes has `places`, before and after, and touches no store."""
+    """An action. `do` and `undo` block and raise `LamellaError`. `text` describes it in the infinitive.
+    Moving boxes has `places`, before and after, and does not change the store."""
 
     text: str
     do: Callable[[StoreRelations], object] = lambda relations: None
@@ -26,7 +26,7 @@ class Act:
 
 
 def declare(one: list[str], other: list[str], name: str | None) -> Act:
-    """The name that the relation got is remembered, for a second time and for the way back."""
+    """Declare a relation. Its name is remembered for undo and redo."""
     names = [name]
 
     def do(relations: StoreRelations) -> Relation:
@@ -66,14 +66,14 @@ def move(before: dict[str, Point], after: dict[str, Point], text: str) -> Act:
 
 @dataclass
 class ActStack:
-    """Acts that were done, to go back on, and those that were taken back."""
+    """The actions that can be undone, and those that can be redone."""
 
     done: list[Act] = field(default_factory=list)
     undone: list[Act] = field(default_factory=list)
 
     @classmethod
     def of(cls, histories: dict[tuple[str, ...], Any], key: tuple[str, ...]) -> ActStack:
-        """That of a diagram by its key, which is begun where there is none."""
+        """The stack of a diagram, by its key; created if there is none."""
         stack: ActStack = histories.setdefault(key, cls())
         return stack
 
@@ -86,18 +86,18 @@ class ActStack:
         return self.undone[-1].text if self.undone else ""
 
     def push(self, act: Act) -> None:
-        """After it was done; what was taken back before cannot be done again any more."""
+        """Add an action that was done; undone actions can no longer be redone."""
         self.done.append(act)
         del self.done[:-MOST_KEPT]
         self.undone.clear()
 
     def drop(self, act: Act) -> None:
-        """It cannot be done any more, nor taken back: what it was about is gone."""
+        """Remove an action that can no longer be done or undone, because its subject is gone."""
         self.done = [other for other in self.done if other is not act]
         self.undone = [other for other in self.undone if other is not act]
 
     def step_back(self) -> None:
-        """After the last act was taken back."""
+        """Move the last action to those that can be redone, after it was undone."""
         self.undone.append(self.done.pop())
 
     def step_forward(self) -> None:

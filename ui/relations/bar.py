@@ -1,4 +1,4 @@
-"""The line above a diagram: what makes relations at the left, what changes the view of them at the right."""
+"""The bar above a diagram: actions on relations at the left, controls of the view at the right."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class DiagramBar(TwoPartBar):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.new = QPushButton("New relation…")
-        self.new.setToolTip("Declare which columns point at which; or drag from one column to another")
+        self.new.setToolTip("Declare which columns refer to which; or drag from one column to another")
         self.suggest, self.check = QPushButton("Suggest"), QPushButton("Check all")
         self.suggest.setToolTip("Look for columns whose values are found in other tables")
-        self.check.setToolTip("Count the rows that point at nothing, of every relation")
+        self.check.setToolTip("Count the rows of every relation that point at nothing")
         self.field = QLineEdit(placeholderText="Find")
         self.field.setAccessibleName("Find a table or column")
         self.field.setToolTip("Find a table or column; Enter goes from match to match")
@@ -31,7 +31,7 @@ class DiagramBar(TwoPartBar):
         for button in self.field.findChildren(QToolButton):
             button.setAccessibleName("Clear")
         self.minus, self.plus = IconButton("minus", "Smaller (−)"), IconButton("plus", "Larger (+)")
-        self.scale = QToolButton(text="100%", toolTip="Show it at its own size")
+        self.scale = QToolButton(text="100%", toolTip="Show at actual size")
         self.fit_all = IconButton("fit", "Fit all into the window (0)")
         self.arrange = QToolButton(text="Arrange", toolTip="Arrange the tables by their relations")
         self.export = QToolButton(text="Export ▾", popupMode=QToolButton.ToolButtonPopupMode.InstantPopup)

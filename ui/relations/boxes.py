@@ -1,4 +1,4 @@
-"""The box of a table in a diagram: its name and rows, and below them its columns, which scroll."""
+"""The box of a table in a diagram: its name and row count, and below them its columns, which scroll."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from lamella.ui.grid.columns import icon_name
 from lamella.ui.relations.schema import TableShape
 
 MOST_SHOWN = 12
-"""Columns that a box shows at once."""
+"""The maximum number of columns that a box shows at once."""
 NARROWEST, WIDEST = 148, 260
 HEAD, ROW = 32, 22
 RADIUS = 8
 LEGIBLE = 0.42
-"""Smaller than that, columns are left out, and names are twice as large."""
+"""The zoom below which columns are hidden, and names are twice as large."""
 SEEN = 0.12
-"""Smaller than that, names are left out as well."""
+"""The zoom below which names are hidden as well."""
 BAR = 4
 
 
 class TableBox(QGraphicsObject):
-    """`moved` when it is at another place, `scrolled` when it shows other columns. A press on the head moves
-    it; what a press on a column does is the canvas's to say."""
+    """The box of a table. `moved` is emitted when it has moved, `scrolled` when it shows other columns.
+    Dragging the head moves it; the canvas handles presses on columns."""
 
     moved = Signal()
     scrolled = Signal()
@@ -44,10 +44,10 @@ class TableBox(QGraphicsObject):
         super().__init__()
         self.table = table
         self.keys: frozenset[str] = frozenset()
-        """Columns that take part in a relation: they stand first."""
+        """The columns of relations, which come first."""
         self.columns = table.columns
         self.marked: Collection[str] = ()
-        """Columns that are drawn as found, or as the ends of the chosen line."""
+        """The columns that are highlighted, as search matches or as the ends of the selected line."""
         self.is_found = self.is_faded = False
         self.hovered = ""
         self._target: tuple[str, bool] | None = None
@@ -62,7 +62,7 @@ class TableBox(QGraphicsObject):
     # ------------------------------------------------------------------ geometry
 
     def measure(self) -> None:
-        """As large as its texts need, at the size that text has now."""
+        """Resize to what the texts need, at the current text size."""
         look = theme.current()
         self.prepareGeometryChange()
         head = QFontMetricsF(look.font(bold=True)).horizontalAdvance(visible(self.table.name))
@@ -77,7 +77,7 @@ class TableBox(QGraphicsObject):
         self._height = float(self.head + self.num_shown * self.row + look.px(6))
 
     def take(self, table: TableShape) -> None:
-        """Of the same table as it is now."""
+        """Show the current state of the same table."""
         self.table = table
         self.set_keys(self.keys)
         self.measure()
@@ -103,7 +103,7 @@ class TableBox(QGraphicsObject):
 
     @property
     def last_first(self) -> int:
-        """The first column that is shown where it is scrolled to the end."""
+        """The first visible column when the box is scrolled to the end."""
         return max(0, len(self.table.columns) - MOST_SHOWN)
 
     @property
@@ -121,7 +121,7 @@ class TableBox(QGraphicsObject):
         return self.pos().x(), self.pos().y(), self._width, self._height
 
     def column_at(self, point: QPointF) -> str:
-        """By a point of the box; empty for its head and its foot."""
+        """The column at a point of the box; empty for its head and foot."""
         place = int((point.y() - self.head) // self.row)
         if not self.rect().contains(point) or point.y() < self.head or not 0 <= place < self.num_shown:
             return ""
@@ -129,7 +129,7 @@ class TableBox(QGraphicsObject):
         return columns[place].name if place < len(columns) else ""
 
     def height_of(self, name: str) -> float:
-        """In the scene, of the middle of a column; of the edge behind which it is scrolled away."""
+        """The height in the scene of the middle of a column, or of the edge beyond which it is scrolled."""
         names = [column.name for column in self.columns]
         if name not in names:
             return self.pos().y() + self.head / 2
@@ -140,7 +140,7 @@ class TableBox(QGraphicsObject):
     # ------------------------------------------------------------------- changes
 
     def scroll_by(self, columns: int) -> bool:
-        """Whether there were any more in that direction."""
+        """Scroll, and return whether there were more columns in that direction."""
         first = min(max(self._first + columns, 0), self.last_first)
         if first == self._first:
             return False
@@ -150,13 +150,13 @@ class TableBox(QGraphicsObject):
         return True
 
     def show_column(self, name: str) -> None:
-        """Scroll it into sight."""
+        """Scroll a column into view."""
         names = [column.name for column in self.columns]
         if name in names and not self._first <= names.index(name) < self._first + MOST_SHOWN:
             self.scroll_by(names.index(name) - MOST_SHOWN // 2 - self._first)
 
     def set_target(self, column: str, fits: bool) -> None:
-        """Draw a column as the end of a line that is being dragged; none for an empty name."""
+        """Highlight a column as the end of the line being dragged; none for an empty name."""
         target = (column, fits) if column else None
         if target != self._target:
             self._target = target
@@ -208,7 +208,8 @@ class TableBox(QGraphicsObject):
         self._paint_head(painter)
 
     def _paint_far(self, painter: QPainter, detail: float, pen: QPen) -> None:
-        """Where many boxes are seen at once: without round corners, which take most of the time."""
+        """Paint for a low zoom, which shows many boxes: without round corners, which take most of the
+        time."""
         look, left = theme.current(), theme.current().px(10)
         pen.setCosmetic(True)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
@@ -305,7 +306,8 @@ LONGEST_TYPE = 14
 
 @lru_cache(maxsize=1 << 14)
 def _text_width(text: str, size: str, scale: float) -> float:
-    """In pixels; `scale` is that of all text. Many columns have the same name, and more the same type."""
+    """The width of a text in pixels, at the `scale` of all text. Cached, since many columns share names and
+    types."""
     look = theme.current()
     return QFontMetricsF(look.font(size)).horizontalAdvance(text)
 

@@ -1,4 +1,4 @@
-"""The drawing area of a diagram: boxes that can be moved, lines drawn from column to column, zoom."""
+"""The canvas of a diagram: boxes that can be moved, lines that can be drawn between columns, zoom."""
 
 from __future__ import annotations
 
@@ -29,17 +29,19 @@ SMALLEST, LARGEST = 0.05, 3.0
 ZOOM_STEP = 1.2
 MARGIN = 48.0
 MOST_AT_ONCE, MOST_ROUTED = 20, 400
-"""Lines that are routed without a pause; and those that are all routed again when one box was moved."""
+"""The maximum number of lines that are routed without a pause, and up to which all lines are routed again
+when a box has moved."""
 KEY_STEP = 16
 Key = Qt.Key
 ARROWS = {Key.Key_Left: (-1, 0), Key.Key_Right: (1, 0), Key.Key_Up: (0, -1), Key.Key_Down: (0, 1)}
 
 
 class Canvas(QGraphicsView):
-    """`chosen` has the name of a connection, or nothing; `table_chosen` that of a table. `pair_drawn` has a
-    table and a column, and those that a line was drawn to, whose column is empty where it was let go on no
-    column. `menu_requested` has what was clicked, a table or a connection, and where. `places_changed` when
-    boxes were moved, `built` when all of what `show_shape` or `show_connections` was given is there."""
+    """The canvas. `chosen` has the name of a connection, or nothing; `table_chosen` that of a table.
+    `pair_drawn` has a table and a column, and those that a line was drawn to; the second column is empty if
+    the line ended on no column. `menu_requested` has the table or connection that was clicked, and the
+    position. `places_changed` is emitted when boxes were moved, `built` when everything given to `show_shape`
+    or `show_connections` is drawn."""
 
     chosen = Signal(str)
     table_chosen = Signal(str)
@@ -78,7 +80,7 @@ class Canvas(QGraphicsView):
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setAccessibleName("Diagram of the tables and their relations")
         self.setAccessibleDescription(
-            "Arrow keys go from table to table, with Shift they move it; Enter opens it, plus and minus zoom"
+            "Arrow keys go from table to table, with Shift they move one; Enter opens it; plus and minus zoom"
         )
         theme.current().changed.connect(self._restyle)
         self._restyle()
@@ -92,8 +94,9 @@ class Canvas(QGraphicsView):
     def show_shape(
         self, shape: StoreShape, places: Mapping[str, Point], connections: Sequence[Connection]
     ) -> None:
-        """Boxes of these tables and lines between them, a few in each turn, and then `built`. Boxes that are
-        gone go with their lines. `places` are where some were left; where none is known, all are arranged."""
+        """Draw boxes for these tables and lines between them, a few per turn of the event loop, then emit
+        `built`. Boxes of missing tables are removed with their lines. `places` are known positions of some
+        boxes; without any, all are arranged."""
         self._building.finish()
         self._building.start(self._build(shape, places, connections))
 
@@ -125,7 +128,7 @@ class Canvas(QGraphicsView):
     def _add(
         self, new: Mapping[str, TableBox], places: Mapping[str, Point], edges: Sequence[tuple[str, str]]
     ) -> Iterator[None]:
-        """Place boxes, and let them be seen."""
+        """Place boxes and show them."""
         sizes = self._sizes() | self._sizes(new)
         known = {name: places[name] for name in new if name in places}
         if not known and not self.boxes:
@@ -142,12 +145,12 @@ class Canvas(QGraphicsView):
             yield
 
     def show_connection(self, connection: Connection) -> None:
-        """What is known of one by now; its line goes where it went."""
+        """Update what is known about a connection, without moving its line."""
         if connection.name in self.lines:
             self.lines[connection.name].take(connection)
 
     def show_connections(self, connections: Sequence[Connection]) -> None:
-        """Other lines between the same boxes."""
+        """Show other lines between the same boxes."""
         self._building.finish()
         self._building.start(self._rebuild(connections))
 
@@ -172,7 +175,7 @@ class Canvas(QGraphicsView):
                 box.set_keys(own)
 
     def choose(self, name: str) -> None:
-        """Mark a connection and the columns of its ends; none for an empty name."""
+        """Select a connection and highlight the columns of its ends; none for an empty name."""
         chosen = self.lines.get(name)
         for line in self.lines.values():
             line.is_chosen = line is chosen
@@ -187,7 +190,7 @@ class Canvas(QGraphicsView):
             box.update()
 
     def choose_table(self, name: str) -> None:
-        """Make it the current one, and mark the lines that belong to it."""
+        """Make a table the current one, and highlight its lines."""
         self._drawing.clearSelection()
         box = self.boxes.get(name)
         if box is not None:
@@ -205,7 +208,7 @@ class Canvas(QGraphicsView):
         return next((box for box in self.boxes.values() if box.isSelected()), None)
 
     def mark(self, matches: Mapping[str, Sequence[str]] | None) -> None:
-        """Draw tables and columns as found, and fade the others; None ends that."""
+        """Highlight tables and columns as matches, and fade the others; None ends that."""
         for name, box in self.boxes.items():
             box.is_found = matches is not None and name in matches
             box.is_faded = matches is not None and name not in matches
@@ -218,7 +221,7 @@ class Canvas(QGraphicsView):
             line.update()
 
     def show_box(self, name: str) -> None:
-        """Bring a table into the middle, large enough to be read."""
+        """Centre a table, large enough to be legible."""
         if name in self.boxes:
             if self.scale_now < 0.6:
                 self.zoom_by(0.8 / self.scale_now)
@@ -229,12 +232,12 @@ class Canvas(QGraphicsView):
 
     @property
     def places(self) -> dict[str, Point]:
-        """Of the upper left corners of the boxes, at the normal text size."""
+        """The positions of the upper left corners of the boxes, at the usual text size."""
         scale = self._text_scale
         return {name: (box.pos().x() / scale, box.pos().y() / scale) for name, box in self.boxes.items()}
 
     def arrange(self) -> None:
-        """Place all boxes anew, by their relations."""
+        """Arrange all boxes by their relations."""
         self._building.finish()
         edges = [(line.connection.from_table, line.connection.to_table) for line in self.lines.values()]
         self._place(arrange(self._sizes(), edges))
@@ -268,7 +271,8 @@ class Canvas(QGraphicsView):
         self._route([name for name, line in self.lines.items() if box in (line.start, line.end)])
 
     def _route(self, names: Sequence[str]) -> None:
-        """Where they are many, lines go the plain way at first, and around the boxes a few at a time."""
+        """Route lines. If there are many, they are first drawn directly, then routed around boxes a few at a
+        time."""
         self._routing.finish()
         if not names:
             return
@@ -280,7 +284,7 @@ class Canvas(QGraphicsView):
             number = used[line.connection.from_table] + used[line.connection.to_table]
             used.update({line.connection.from_table, line.connection.to_table})
             lanes[name] = (number + 1) // 2 * (1 if number % 2 else -1)
-        if len(names) > MOST_AT_ONCE:  # to paint what is about to change would take longer than to find it
+        if len(names) > MOST_AT_ONCE:  # painting intermediate lines takes longer than routing
             self.setViewportUpdateMode(QGraphicsView.ViewportUpdateMode.NoViewportUpdate)
             self._routing.start(self._route_many(names, boxes, lanes))
         else:
@@ -318,7 +322,7 @@ class Canvas(QGraphicsView):
         self.zoom_by(scale / self.scale_now)
 
     def fit(self) -> None:
-        """All of it, at most at its own size. It stays so when the window gets another size."""
+        """Fit the whole diagram into the view, at most at actual size, also when the window is resized."""
         area = self.content
         if area.isEmpty() or self.viewport().width() < 10:
             return
@@ -334,7 +338,7 @@ class Canvas(QGraphicsView):
 
     @property
     def content(self) -> QRectF:
-        """Where boxes and lines are, with a margin."""
+        """The area of boxes and lines, with a margin."""
         area = QRectF()
         for box in self.boxes.values():
             area = area.united(box.sceneBoundingRect())
@@ -343,7 +347,7 @@ class Canvas(QGraphicsView):
         return area.adjusted(-MARGIN, -MARGIN, MARGIN, MARGIN) if not area.isEmpty() else area
 
     def _fit_scene(self) -> None:
-        """Room to push boxes to all sides."""
+        """Make room to move boxes in all directions."""
         area = self.content
         self.setSceneRect(area.adjusted(-600, -400, 600, 400))
         if self._fits:
@@ -451,7 +455,7 @@ class Canvas(QGraphicsView):
             self.menu_requested.emit("", "", place)
 
     def _draw_to(self, point: QPoint) -> None:
-        """A line from the column that was pressed, and whether that under the mouse fits."""
+        """Draw a line from the pressed column, and show whether the column under the mouse fits."""
         assert self._drawn is not None
         start, name, pressed = self._drawn
         far = (point - pressed).manhattanLength() >= QApplication.startDragDistance()
@@ -512,7 +516,7 @@ class Canvas(QGraphicsView):
             super().keyPressEvent(event)
 
     def _step(self, right: int, down: int, moves: bool) -> None:
-        """To the next table in a direction, or move the current one there."""
+        """Go to the next table in a direction, or move the current one there."""
         current = self.current
         if current is None:
             if self.boxes:
@@ -541,7 +545,7 @@ class Canvas(QGraphicsView):
         return self.content.size().toSize()
 
     def paint_picture(self, painter: QPainter) -> None:
-        """All of it, as if nothing was chosen."""
+        """Paint the whole diagram, without a selection."""
         chosen = [line for line in self.lines.values() if line.is_chosen]
         marked = {box: box.marked for box in self.boxes.values()}
         selected = self.current

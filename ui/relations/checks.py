@@ -1,4 +1,4 @@
-"""What the rows of a store say of its relations: those that point at nothing, and relations to suggest."""
+"""Checks of a store's relations against its rows: rows that point at nothing, and relations to suggest."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from lamella.ui.tasks import Handle, Tasks
 
 SHOW_EVERY_MS, MS_A_RELATION = 250, 8
 CHECKED_UNASKED, SUGGESTED_UNASKED = 5_000_000, 1_000_000
-"""Rows of two tables, and of a store, up to which they are looked at before anybody asks for it."""
+"""The numbers of rows, of two tables and of a store, up to which checks and suggestions run unasked."""
 
 
 class RelationChecks(QObject):
-    """Of one diagram. `counted` when results are to be shown, `suggested` when suggestions are; `done` has a
-    sentence for the user and the kind of message that it is, `failed` an error."""
+    """The checks of one diagram. `counted` is emitted when there are results to show, `suggested` when there
+    are suggestions; `done` has a sentence for the user and the kind of its message, `failed` an error."""
 
     counted, suggested = Signal(), Signal()
     done = Signal(str, str)
@@ -32,7 +32,7 @@ class RelationChecks(QObject):
         super().__init__(parent)
         self.store, self._tasks = store, tasks
         self.results: dict[str, RelationCheck] = {}
-        """By the name of the relation."""
+        """The results, by the name of the relation."""
         self._shape = StoreShape((), ())
         self._suggestions: tuple[Suggestion, ...] = ()
         self._dismissed: set[str] = set()
@@ -48,12 +48,12 @@ class RelationChecks(QObject):
 
     @property
     def dangling(self) -> int:
-        """Rows that point at nothing, of all relations that were checked."""
+        """The number of rows that point at nothing, over all checked relations."""
         return sum(check.dangling for check in self.results.values())
 
     @property
     def connections(self) -> list[Connection]:
-        """What is drawn: relations, and suggestions that were neither taken nor dismissed."""
+        """The connections to draw: relations, and suggestions that were neither accepted nor dismissed."""
         declared = [connection_of(r, self.results.get(r.name)) for r in self._shape.relations]
         known = {_ends(one) for one in declared}
         offered = [suggested(one) for one in self._suggestions]
@@ -62,32 +62,33 @@ class RelationChecks(QObject):
         ]
 
     def take(self, shape: StoreShape) -> None:
-        """Forget the results of relations that are others now."""
+        """Forget the results of relations that have changed."""
         known = {relation.name: relation for relation in self._shape.relations}
         same = {r.name for r in shape.relations if known.get(r.name) == r}
         self.results = {name: check for name, check in self.results.items() if name in same}
         self._shape = shape
 
     def forget(self, table: str) -> None:
-        """What was counted of a table that changed holds no more."""
+        """Forget the results of a table that has changed."""
         touched = {r.name for r in self._shape.relations if table in (r.from_table, r.to_table)}
         self.results = {name: check for name, check in self.results.items() if name not in touched}
 
     def dismiss(self, name: str) -> None:
-        """A suggestion, until they are looked for again."""
+        """Hide a suggestion until the next search."""
         self._dismissed.add(name)
 
     # ------------------------------------------------------------------ relations
 
     def check(self, names: Iterable[str]) -> None:
-        """Whether rows are there that others point at, off the GUI thread, one relation after the other."""
+        """Check relations for rows that point at nothing, off the GUI thread, one relation after the
+        other."""
         self._check(list(names), quiet=False)
 
     def check_all(self) -> None:
         self.check(relation.name for relation in self._shape.relations if not relation.problem)
 
     def check_small(self) -> None:
-        """What is not checked yet, of tables with few enough rows."""
+        """Check the relations that are not checked yet, of tables with few enough rows."""
         rows = {table.name: table.rows or 0 for table in self._shape.tables}
 
         def is_small(relation: Relation) -> bool:
@@ -122,7 +123,7 @@ class RelationChecks(QObject):
         )  # fmt: skip
 
     def _note(self, check: RelationCheck, last: bool) -> None:
-        """Shown with those that follow within a moment: the more there are, the longer that is."""
+        """Take a result. Results are shown in batches; the more there are, the longer the interval."""
         self.results[check.relation.name] = check
         if last:
             self._soon.stop()
@@ -134,12 +135,12 @@ class RelationChecks(QObject):
         if self.dangling:
             self.done.emit(dangling_text(self.dangling), "message")
         else:
-            self.done.emit("All rows point at rows that are there", "message-success")
+            self.done.emit("All rows point at existing rows", "message-success")
 
     # ---------------------------------------------------------------- suggestions
 
     def suggest(self, quiet: bool = False) -> None:
-        """Look for relations that nobody declared."""
+        """Look for relations that are not declared."""
         if self._suggesting is not None and self._suggesting.running:
             return
 
@@ -160,7 +161,7 @@ class RelationChecks(QObject):
         )  # fmt: skip
 
     def suggest_first(self) -> None:
-        """For a store without a relation, where it has few enough rows."""
+        """Suggest relations if the store has none, and few enough rows."""
         shape = self._shape
         if not shape.relations and len(shape.tables) > 1 and shape.rows <= SUGGESTED_UNASKED:
             self.suggest(quiet=True)
@@ -172,8 +173,8 @@ def dangling_text(rows: int) -> str:
 
 def _suggestions_text(number: int) -> str:
     if not number:
-        return "Nothing to suggest: no other columns match by their values and names"
-    return f"{quantity(number, 'suggestion')}, drawn with dashes"
+        return "Nothing to suggest: no other columns match by values and names"
+    return f"{quantity(number, 'suggestion')}, drawn as dashed lines"
 
 
 def _ends(one: Connection) -> tuple[object, ...]:

@@ -1,4 +1,5 @@
-"""The form of a relation: which columns point at which of another table, checked while it is filled in."""
+"""The form of a relation: which columns point at which columns of another table, checked while you fill it
+in."""
 
 from __future__ import annotations
 
@@ -29,8 +30,8 @@ WIDTH = 520
 
 
 class RelationForm(QDialog):
-    """`declare_requested` has the columns of both sides, as a relation is declared with, and its name, which
-    may be empty."""
+    """`declare_requested` has the columns of both sides, in the form that `declare` takes, and the name,
+    which can be empty."""
 
     declare_requested = Signal(list, list, str)
 
@@ -43,12 +44,12 @@ class RelationForm(QDialog):
         *,
         pair: tuple[str, str, str, str] = ("", "", "", ""),
     ) -> None:
-        """`pair` is what it begins with: a table and its column, the other table and its column."""
+        """`pair` is the initial content: a table and its column, the other table and its column."""
         super().__init__(parent)
         self._store, self._shape, self._tasks = store, shape, tasks
         self._handle: Handle | None = None
         self._names, self._other_names = QStringListModel(), QStringListModel()
-        """Nobody's children: fields that are left when the form goes still look into them."""
+        """Models without a parent: fields that outlive the form still access them."""
         self._wait = QTimer(self, singleShot=True, interval=TRY_AFTER_MS)
         self._wait.timeout.connect(self._try_out)
         self.setWindowTitle("New relation")
@@ -78,7 +79,7 @@ class RelationForm(QDialog):
             box.setSizePolicy(box.sizePolicy().Policy.Expanding, box.sizePolicy().verticalPolicy())
             box.setMinimumContentsLength(10)
             box.activated.connect(self._change_table)
-        self.swap = IconButton("swap", "Turn it round: the other table points")
+        self.swap = IconButton("swap", "Swap the tables: the other one points")
         self.swap.clicked.connect(self._turn)
         self.add = QPushButton("+ Another pair of columns")
         theme.variant(self.add, "link")
@@ -92,7 +93,7 @@ class RelationForm(QDialog):
         self.reason = Reason()
         self.outcome = QLabel(wordWrap=True, textFormat=Qt.TextFormat.PlainText)
         self.outcome.setMinimumWidth(1)
-        self.outcome.setAccessibleName("What a check says")
+        self.outcome.setAccessibleName("Result of the check")
         theme.variant(self.outcome, "muted")
         self.declare = QPushButton("Declare the relation")
         theme.variant(self.declare, "primary")
@@ -157,7 +158,7 @@ class RelationForm(QDialog):
             model.setStringList([column.name for column in table.columns])
 
     def _change_table(self) -> None:
-        """Columns that the table does not have are proposed anew."""
+        """Propose other columns for those that the table does not have."""
         self._take_tables()
         self._follow()
 
@@ -173,7 +174,7 @@ class RelationForm(QDialog):
         self._follow()
 
     def problem(self) -> str:
-        """What is wrong with what is filled in; empty where nothing is, and while something is missing."""
+        """What is wrong with the input; empty if nothing is, or if something is still missing."""
         one, other = self._tables
         for name, other_name in self._filled:
             for table, column in ((one, name), (other, other_name)):
@@ -204,7 +205,7 @@ class RelationForm(QDialog):
             self._handle = None
 
     def _try_out(self) -> None:
-        """Off the GUI thread: what a check would say."""
+        """Check the relation before it is declared, off the GUI thread."""
         columns, store = self.columns, self._store
         self.outcome.setText("Checking…")
         self._handle = self._tasks.read(
@@ -224,11 +225,10 @@ class RelationForm(QDialog):
         text = ", ".join(parts) + "."
         if check.repeated and not check.shared and one is not other:
             text += (
-                f" The values of {other.name} repeat, those of {one.name} do not:"
-                " did you mean it the other way round?"
+                f" The values of {other.name} repeat, those of {one.name} do not: did you mean the reverse?"
             )
         elif check.repeated:
-            text += f" {check.repeated:,} keys of {other.name} are there more than once."
+            text += f" {check.repeated:,} keys of {other.name} occur more than once."
         self.outcome.setText(visible(text))
 
     def _refuse(self, error: Exception) -> None:
@@ -244,7 +244,7 @@ class RelationForm(QDialog):
         self.declare_requested.emit(one, other, self.name.text().strip())
 
     def say(self, error: Exception) -> None:
-        """That it was not declared, and why; the form stays open."""
+        """Say why the relation was not declared; the form stays open."""
         self.reason.say(message(error))
 
     def done(self, result: int) -> None:

@@ -1,7 +1,7 @@
-"""Where the boxes of a diagram stand at first: tables that point to the left of those that they point at.
+"""The initial layout of a diagram: tables are to the left of those that they point at.
 
-A layered drawing: circles are cut, layers are the longest ways from a table that nothing points at, the order
-in a layer is the mean place of the neighbours, and what is not connected stands side by side.
+It is a layered drawing: cycles are broken, layers are the longest paths from tables that nothing points at,
+the order in a layer follows the mean position of the neighbours, and unconnected parts are side by side.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 GAP_ACROSS, GAP_DOWN = 128, 28
-"""Between layers, where the lines bend, and between the boxes of a layer."""
+"""The gaps between layers, where the lines bend, and between the boxes of a layer."""
 GAP_BETWEEN_PARTS = 64
 SWEEPS = 8
 TALLEST = 2_400
-"""A layer that would be higher is broken into several beside each other."""
+"""The maximum height of a layer; higher ones are split into several side by side."""
 WIDE = 1.6
-"""How much wider than high the whole is to be, about."""
+"""The approximate ratio of width to height of the whole diagram."""
 
 Size = tuple[float, float]
 Point = tuple[float, float]
@@ -25,8 +25,8 @@ Edge = tuple[str, str]
 
 
 def arrange(sizes: Mapping[str, Size], edges: Iterable[Edge]) -> dict[str, Point]:
-    """The upper left corner of each box, the least of both coordinates being 0. The same for the same
-    tables and edges, whatever their order."""
+    """The upper left corner of each box; the smallest coordinates are 0. The result does not depend on the
+    order of tables and edges."""
     pairs = sorted({(a, b) for a, b in edges if a != b and a in sizes and b in sizes})
     parts, lonely = [], []
     for names in _parts(sorted(sizes), pairs):
@@ -46,7 +46,7 @@ def arrange(sizes: Mapping[str, Size], edges: Iterable[Edge]) -> dict[str, Point
 def free_place(
     size: Size, sizes: Mapping[str, Size], places: Mapping[str, Point], beside: Iterable[str] = ()
 ) -> Point:
-    """Where a box that comes later meets no other: beside those that it belongs to, or below all."""
+    """A free place for a box that is added later: beside the boxes in `beside`, or below all."""
     boxes = [(*places[name], *sizes[name]) for name in places if name in sizes]
     around = [places[name] + sizes[name] for name in beside if name in places and name in sizes]
     for x, y, width, _ in around:
@@ -70,7 +70,7 @@ def _meet(one: tuple[float, float, float, float], other: tuple[float, float, flo
 
 
 def _parts(names: Sequence[str], edges: Sequence[Edge]) -> list[list[str]]:
-    """Tables that are connected, however far."""
+    """The connected components."""
     root = {name: name for name in names}
 
     def find(name: str) -> str:
@@ -88,7 +88,7 @@ def _parts(names: Sequence[str], edges: Sequence[Edge]) -> list[list[str]]:
 
 
 def _without_circles(names: Sequence[str], edges: Sequence[Edge]) -> list[Edge]:
-    """With those edges turned round that would close a circle."""
+    """The edges, with those reversed that would close a cycle."""
     following: dict[str, list[str]] = defaultdict(list)
     for one, other in edges:
         following[one].append(other)
@@ -130,7 +130,7 @@ def _layers(names: Sequence[str], edges: Sequence[Edge]) -> list[list[str]]:
             incoming[target] -= 1
             if not incoming[target]:
                 ready.append(target)
-    for name in reversed(_by_layer(names, layer)):  # as near to what it points at as it can be
+    for name in reversed(_by_layer(names, layer)):  # as close as possible to what it points at
         if following[name]:
             layer[name] = min(layer[target] for target in following[name]) - 1
     layers: dict[int, list[str]] = defaultdict(list)
@@ -144,7 +144,7 @@ def _by_layer(names: Sequence[str], layer: Mapping[str, int]) -> list[str]:
 
 
 def _layered(names: Sequence[str], edges: Sequence[Edge], sizes: Mapping[str, Size]) -> dict[str, Point]:
-    """The boxes of one part."""
+    """The layout of one connected component."""
     straight = _without_circles(names, edges)
     layers = _layers(names, straight)
     neighbours: dict[str, list[str]] = defaultdict(list)
@@ -171,7 +171,7 @@ def _broken(layer: list[str], sizes: Mapping[str, Size]) -> list[list[str]]:
 def _spread(
     layers: Sequence[list[str]], neighbours: Mapping[str, list[str]], sizes: Mapping[str, Size]
 ) -> dict[str, Point]:
-    """Each box at the height of its neighbours, as far as those above it leave room."""
+    """Place each box at the height of its neighbours, as far as the boxes above leave room."""
     left, tops, lefts = 0.0, dict[str, float](), dict[str, float]()
     for layer in layers:
         top = 0.0
@@ -192,8 +192,8 @@ def _settle(
     neighbours: Mapping[str, list[str]],
     sizes: Mapping[str, Size],
 ) -> None:
-    """Move the boxes of a layer towards their neighbours: first down without overlaps, and then the whole by
-    how far that led away from what they wish."""
+    """Move the boxes of a layer towards their neighbours: first down without overlaps, then the whole layer
+    by its mean deviation."""
     wishes = [
         _mean([tops[other] + sizes[other][1] / 2 for other in neighbours[name]]) - sizes[name][1] / 2
         if neighbours[name]
@@ -211,7 +211,7 @@ def _settle(
 
 
 def _grid(names: Sequence[str], sizes: Mapping[str, Size]) -> dict[str, Point]:
-    """Rows of boxes, about as wide as high."""
+    """Place boxes in rows that form about a square."""
     area = sum((sizes[name][0] + GAP_DOWN) * (sizes[name][1] + GAP_DOWN) for name in names)
     width = math.sqrt(area * WIDE)
     x = y = tallest = 0.0
@@ -227,7 +227,7 @@ def _grid(names: Sequence[str], sizes: Mapping[str, Size]) -> dict[str, Point]:
 
 
 def _packed(blocks: Sequence[tuple[dict[str, Point], Size]]) -> dict[str, Point]:
-    """Side by side, from left to right and in rows."""
+    """Place blocks from left to right, in rows."""
     area = sum((width + GAP_BETWEEN_PARTS) * (height + GAP_BETWEEN_PARTS) for _, (width, height) in blocks)
     widest = max((size[0] for _, size in blocks), default=0.0)
     room = max(widest, math.sqrt(area * WIDE))

@@ -1,4 +1,4 @@
-"""The line of a relation in a diagram, with how many rows belong together at each end."""
+"""The line of a relation in a diagram, with its cardinality at each end."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from lamella.ui.relations.schema import Connection
 
 CORNER = 7.0
 FAR = 0.25
-"""Smaller than that, the ends of lines have no signs."""
+"""The zoom below which the ends of lines have no symbols."""
 TOUCH = 12.0
-"""How wide a line is for the mouse."""
+"""The width of a line for the mouse."""
 SIGN = 9.0
-"""How long the sign of an end is, and half as wide."""
+"""The length of the symbol at an end, which is half as wide."""
 LABEL = (88, 20)
-"""About what the label of a line takes."""
+"""The approximate size of a line's label."""
 SHARES = (0.5, 0.3, 0.7, 0.12, 0.88)
-"""How far along a part of a line that may stand, the best first."""
+"""Possible positions of the label along a segment of a line, the best first."""
 ROOM = 140.0
-"""Around a line, for what is written at it."""
+"""The space around a line for its label."""
 
 
 class ConnectionLine(QGraphicsItem):
-    """Between two boxes, or from one to itself."""
+    """A line between two boxes, or from one to itself."""
 
     def __init__(self, connection: Connection, start: TableBox, end: TableBox) -> None:
         super().__init__()
@@ -45,7 +45,7 @@ class ConnectionLine(QGraphicsItem):
         self.setToolTip(_tip(connection))
 
     def take(self, connection: Connection) -> None:
-        """The same relation as it is known now."""
+        """Show the current state of the same relation."""
         before, self.connection = self.connection, connection
         if before == connection:
             return
@@ -54,7 +54,8 @@ class ConnectionLine(QGraphicsItem):
             self.update()
 
     def route(self, boxes: np.ndarray, lane: int, quickly: bool = False) -> None:
-        """Find its way anew; `boxes` as `routing.route` has them. `quickly` takes no notice of them."""
+        """Route the line again around `boxes`, in the form of `routing.route`; with `quickly`, ignore
+        them."""
         self.prepareGeometryChange()
         starts = [self.start.height_of(name) for name in self.connection.from_columns]
         ends = [self.end.height_of(name) for name in self.connection.to_columns]
@@ -73,7 +74,7 @@ class ConnectionLine(QGraphicsItem):
         self.update()
 
     def _add_comb(self, x: float, length: float, heights: Sequence[float]) -> None:
-        """A tooth for each of several columns."""
+        """Add a branch for each of several columns."""
         if len(heights) > 1:
             for y in heights:
                 self._path.moveTo(x, y)
@@ -82,7 +83,8 @@ class ConnectionLine(QGraphicsItem):
             self._path.lineTo(x + length, max(heights))
 
     def _find_middle(self, boxes: np.ndarray) -> None:
-        """Of its longest part that has room beside it, or near that: what is written at it stands there."""
+        """Find the position of the label: at or near the middle of the longest segment that has room for
+        it."""
         parts = sorted(pairwise(self._way), key=lambda part: -_far(*part))
         middles = [
             (one[0] + (other[0] - one[0]) * share, one[1] + (other[1] - one[1]) * share)
@@ -129,7 +131,7 @@ class ConnectionLine(QGraphicsItem):
         detail = option.levelOfDetailFromTransform(painter.worldTransform())
         pen.setCosmetic(detail < LEGIBLE)
         if detail < FAR and not self.is_chosen:
-            pen.setWidthF(1)  # which is painted fastest, and is enough where there are many
+            pen.setWidthF(1)  # the fastest to paint, and enough for many lines
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, detail >= FAR)
         painter.setPen(pen)
         painter.setBrush(Qt.BrushStyle.NoBrush)
@@ -147,8 +149,8 @@ class ConnectionLine(QGraphicsItem):
     def _paint_end(
         self, painter: QPainter, tip: Point, beyond: Point, many: str, is_target: bool
     ) -> None:  # fmt: skip
-        """A bar for one row, a foot of three toes for many; an arrow where it is not known and rows are
-        pointed at."""
+        """Paint the end of a line: a bar for one row, a crow's foot for many, an arrow if that is unknown and
+        it is the target."""
         way = 1.0 if beyond[0] > tip[0] else -1.0
         x, y = tip
         if many == "1":
@@ -190,7 +192,7 @@ class ConnectionLine(QGraphicsItem):
 
 
 def _look_of(connection: Connection) -> tuple[object, ...]:
-    """What of a relation is drawn."""
+    """The parts of a relation that affect its drawing."""
     return connection.name, connection.problem, connection.dangling, connection.cardinality
 
 
@@ -208,7 +210,7 @@ def _tip(connection: Connection) -> str:
 
 
 def check_text(connection: Connection) -> str:
-    """What is known of its rows, in a sentence."""
+    """What is known about the rows of a connection, in a sentence."""
     check = connection.check
     if check is None:
         return "Not checked yet"
@@ -216,16 +218,16 @@ def check_text(connection: Connection) -> str:
     if check.dangling:
         parts.append(f"{check.dangling:,} of {check.rows:,} rows point at nothing")
     else:
-        parts.append(f"All of {check.rows:,} rows point at rows that are there" if check.rows else "No rows")
+        parts.append(f"All {check.rows:,} rows point at existing rows" if check.rows else "No rows")
     if check.unset:
         parts.append(f"{check.unset:,} have no key (NULL)")
     if check.repeated:
-        parts.append(f"{check.repeated:,} keys of {connection.to_table} are there more than once")
+        parts.append(f"{check.repeated:,} keys of {connection.to_table} occur more than once")
     return "; ".join(parts)
 
 
 def _rounded(way: Sequence[Point]) -> QPainterPath:
-    """With round corners where there is room for them."""
+    """A path with round corners, if there is room for them."""
     path = QPainterPath(QPointF(*way[0]))
     for before, corner, after in zip(way, way[1:], way[2:], strict=False):
         reach = min(CORNER, _far(before, corner) / 2, _far(corner, after) / 2)

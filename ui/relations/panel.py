@@ -1,4 +1,4 @@
-"""The list beside a diagram: relations that are declared, those that are suggested, and the chosen one."""
+"""The panel beside a diagram: declared and suggested relations, and the selected one."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class ConnectionTree(QTreeWidget):
 
 
 class ConnectionPanel(QFrame):
-    """`chosen` has the name of the connection of a line. `act_requested` has what is wanted of one: "check",
+    """`chosen` has the name of the selected connection. `act_requested` has an action on one: "check",
     "dangling", "joined", "rename", "remove", "accept" or "dismiss"."""
 
     chosen = Signal(str)
@@ -122,7 +122,7 @@ class ConnectionPanel(QFrame):
     # ------------------------------------------------------------------- content
 
     def show_connections(self, connections: Sequence[Connection]) -> None:
-        """List them; what was chosen stays so while it is among them."""
+        """List connections; the selected one stays selected while it is among them."""
         before, self._connections = self._connections, {one.name: one for one in connections}
         if [(c.name, c.is_suggested) for c in before.values()] == [
             (c.name, c.is_suggested) for c in connections
@@ -132,7 +132,7 @@ class ConnectionPanel(QFrame):
                     self._write(self._items[name], one)
         else:
             self._fill(connections)
-        self.list.resizeColumnToContents(1)  # once: the header's own mode does it for every line that changes
+        self.list.resizeColumnToContents(1)  # once: the header's own mode would do it for every changed line
         self.show_connection(self._shown if self._shown in self._connections else "")
 
     def _fill(self, connections: Sequence[Connection]) -> None:
@@ -160,7 +160,7 @@ class ConnectionPanel(QFrame):
         self.list.blockSignals(False)
 
     def _write(self, item: QTreeWidgetItem, one: Connection) -> None:
-        """What is known of a connection by now."""
+        """Write what is known about a connection."""
         look = theme.current()
         item.setText(1, _state(one))
         item.setToolTip(0, visible(f"{one.text}\n{one.sentence}"))
@@ -171,20 +171,20 @@ class ConnectionPanel(QFrame):
         item.setForeground(1, look.color("danger" if broken else "warning" if warns else "muted"))
 
     def show_connection(self, name: str) -> None:
-        """What is known of one, and what can be done with it; how to begin where none is chosen."""
+        """Show what is known about a connection and the actions on it; without one, show how to begin."""
         self._shown = name
         one = self._connections.get(name)
         self._select(name)
         can: set[str] = set()
         if one is None:
             empty = not any(not each.is_suggested for each in self._connections.values())
-            self.title.setText("No relations yet" if empty else "Nothing chosen")
+            self.title.setText("No relations yet" if empty else "Nothing selected")
             self.columns.setText("")
             self.about.setText(
                 "Drag from a column to a column of another table, press New relation, or let Suggest look for"
                 " columns whose values match."
                 if empty
-                else "Choose a line or a relation to see what it says."
+                else "Select a line or a relation to see its details."
             )
         elif one.suggestion is not None:
             self.title.setText("Suggested relation")
@@ -251,7 +251,7 @@ ACTS = {
 
 
 def _state(one: Connection) -> str:
-    """Short, for the right column of the list."""
+    """The state of a connection in short, for the right column of the list."""
     if one.problem:
         return "broken"
     if one.suggestion is not None:

@@ -1,4 +1,5 @@
-"""The tab with the diagram of a store: its relations are seen, made, checked, renamed and removed here."""
+"""The tab with the relations diagram of a store, where relations are created, checked, renamed and
+removed."""
 
 from __future__ import annotations
 
@@ -52,8 +53,8 @@ FILTERS = {"svg": "SVG drawing (*.svg)", "png": "PNG picture (*.png)"}
 
 
 class RelationsTab(QWidget):
-    """`table_requested` has the name of a table to be opened, `rows_requested` one and the steps on it.
-    `changed` when relations of the store are others, `status_changed` when the status line is."""
+    """`table_requested` has the name of a table to open, `rows_requested` a table with steps on it. `changed`
+    is emitted when the relations of the store have changed, `status_changed` when the status line has."""
 
     table_requested = Signal(str)
     rows_requested = Signal(str, Line)
@@ -108,12 +109,12 @@ class RelationsTab(QWidget):
         )  # fmt: skip
 
     def note_change(self, table: str) -> None:
-        """The rows or columns of a table were changed: what was counted of them holds no more."""
+        """Forget the check results of a table, whose rows or columns have changed."""
         self.checks.forget(table)
         self.reload()
 
     def use_store(self, store: Store) -> None:
-        """The same store, opened again or in another place."""
+        """Use the same store, which has been opened again or moved."""
         histories = self._memory.histories
         histories.pop(self._key, None)
         self.store = self.checks.store = store
@@ -132,7 +133,7 @@ class RelationsTab(QWidget):
         self.checks.check_small()
 
     def _show_built(self) -> None:
-        """Boxes and lines are there."""
+        """Show the finished diagram."""
         self._before_move = self.canvas.places
         self._list()
         self.canvas.choose(self.panel.shown)
@@ -141,7 +142,7 @@ class RelationsTab(QWidget):
         self.canvas.show_connections(self.checks.connections)
 
     def _list(self) -> None:
-        """What is known by now, in the list and at the lines."""
+        """Show what is known in the list and at the lines."""
         connections = self.checks.connections
         self.panel.show_connections(connections)
         for one in connections:
@@ -152,7 +153,7 @@ class RelationsTab(QWidget):
         return {"store": str(self.store.path)}
 
     def look(self) -> None:
-        """Whether somebody else made, dropped or related tables, while the diagram is seen."""
+        """Check whether others have created, dropped or related tables, while the diagram is visible."""
         if self.is_busy or (self._looking is not None and self._looking.running):
             return
 
@@ -249,7 +250,7 @@ class RelationsTab(QWidget):
         says: str,
         failed: Callable[[Exception], object] | None = None,
     ) -> None:
-        """`side` is 0 for going back and 1 for doing it."""
+        """Undo (`side` 0) or redo (`side` 1) an action."""
         if act.places is not None:
             then()
             self.canvas.restore_places(act.places[side])
@@ -271,14 +272,14 @@ class RelationsTab(QWidget):
         )  # fmt: skip
 
     def _fail_again(self, act: Act, error: Exception) -> None:
-        """An act on what is gone by now does not stand in the way of those before it."""
+        """Drop an action whose subject is gone, so that it does not block the actions before it."""
         if isinstance(error, UnknownName):
             self.acts.drop(act)
             self.status_changed.emit()
         self._fail(error)
 
     def ask_new(self, table: str = "", column: str = "", other: str = "", other_column: str = "") -> None:
-        """The form of a relation, which begins with these."""
+        """Open the form of a new relation with this initial content."""
         if not self.shape.tables:
             return
         pair = (table, column, other, other_column)
@@ -292,7 +293,7 @@ class RelationsTab(QWidget):
         form.open()
 
     def act(self, act: str, name: str) -> None:
-        """One of `panel.ACTS`, on the connection of this name."""
+        """Do one of `panel.ACTS` on the connection of this name."""
         one = self.connection(name)
         if one is None:
             return
@@ -345,7 +346,7 @@ class RelationsTab(QWidget):
     # -------------------------------------------------------------------- finding
 
     def find(self, text: str) -> None:
-        """Mark tables and columns whose names have a text in them; the first one is shown."""
+        """Highlight tables and columns whose names contain a text, and show the first one."""
         words = text.strip().casefold()
         if not words:
             self.canvas.mark(None)
@@ -367,14 +368,14 @@ class RelationsTab(QWidget):
     # --------------------------------------------------------------------- export
 
     def ask_export(self, kind: str) -> None:
-        """Where the picture goes, as "svg" or "png"."""
+        """Ask for the file of the picture. `kind` is "svg" or "png"."""
         name = Path.home() / f"{self.store.name} relations.{kind}"
         chosen, _ = QFileDialog.getSaveFileName(self.window(), "Export the diagram", str(name), FILTERS[kind])
         if chosen:
             self.write_picture(Path(chosen).with_suffix(f".{kind}"))
 
     def write_picture(self, path: Path) -> None:
-        """As the suffix says, off the GUI thread."""
+        """Write the picture in the format of the suffix, off the GUI thread."""
         from lamella.ui.charts.figures import write_picture
 
         size, paint = self.canvas.picture_size, self.canvas.paint_picture
@@ -385,7 +386,7 @@ class RelationsTab(QWidget):
         )
         self.tasks.read(
             lambda job: write_picture(path, drawn),
-            lambda _: self.messages.say(f"Written: {visible(path.name)}", kind="message-success"),
+            lambda _: self.messages.say(f"Saved to {visible(path.name)}", kind="message-success"),
             self._fail,
             owner=self,
             text=f"Writing {path.name}",

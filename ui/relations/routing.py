@@ -1,4 +1,5 @@
-"""Lines of a diagram: from the side of one box to that of another, at right angles, past what is between."""
+"""Routes the lines of a diagram from the side of one box to that of another, at right angles, around the
+boxes between."""
 
 from __future__ import annotations
 
@@ -9,12 +10,12 @@ from itertools import pairwise
 import numpy as np
 
 STUB = 18.0
-"""How far a line goes straight on from a box before it may bend: the sign of its end stands there."""
+"""How far a line goes straight from a box before it can bend: the symbol of its end is there."""
 LANE = 8.0
-"""Between lines that would lie on each other."""
+"""The distance between lines that would otherwise coincide."""
 CLEARANCE = 10.0
 CROSSING, BEND = 4_000.0, 24.0
-"""What a box that is crossed and a bend count for, in points of length."""
+"""The cost of crossing a box and of a bend, in units of length."""
 
 Point = tuple[float, float]
 Box = tuple[float, float, float, float]
@@ -34,13 +35,13 @@ class Anchor:
 
 
 def plain_route(start: Anchor, end: Anchor, lane: int = 0) -> list[Point]:
-    """Corners of a way that takes no notice of other boxes: found at once."""
+    """The corners of a route that ignores other boxes, and is quick to find."""
     return next(_ways(start, end, np.empty((0, 4)), lane * LANE))
 
 
 def route(start: Anchor, end: Anchor, boxes: np.ndarray, lane: int = 0) -> list[Point]:
-    """Corners of the best of some ways from one box to another, or to itself. `boxes` are all, a row each:
-    left, top, right, bottom. Lines with other lanes bend at other places."""
+    """The corners of the best of some routes from one box to another, or to itself. `boxes` has a row for
+    each box: left, top, right, bottom. Lines in different lanes bend at different positions."""
     best, least = [start.at(True), end.at(False)], np.inf
     for way in _ways(start, end, boxes, lane * LANE):
         cost = _cost(way, boxes)
@@ -66,7 +67,7 @@ def _between(
     one: Point, near: float, far: float, other: Point, out_right: bool, in_right: bool,
     boxes: np.ndarray, lane: float,
 ) -> Iterator[list[Point]]:  # fmt: skip
-    """By one upright, or along a lane above or below the boxes that stand between."""
+    """Routes with one vertical segment, or along a lane above or below the boxes between."""
     if out_right == in_right:
         x = (max(near, far) + abs(lane)) if out_right else (min(near, far) - abs(lane))
         yield [one, (x, one[1]), (x, other[1]), other]
@@ -81,7 +82,7 @@ def _between(
 def _lanes(
     near: float, far: float, y: float, other_y: float, boxes: np.ndarray, lane: float
 ) -> Sequence[float]:  # fmt: skip
-    """Heights at which one may pass the boxes between two uprights."""
+    """The heights at which a line can pass the boxes between two vertical segments."""
     left, right = min(near, far), max(near, far)
     between = boxes[(boxes[:, 0] < right) & (boxes[:, 2] > left)]
     heights = np.concatenate([between[:, 1] - CLEARANCE - abs(lane), between[:, 3] + CLEARANCE + abs(lane)])

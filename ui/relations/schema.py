@@ -1,4 +1,4 @@
-"""What a diagram shows of a store: its tables with their columns, and the relations between them."""
+"""The content of a diagram: the tables of a store with their columns, and the relations between them."""
 
 from __future__ import annotations
 
@@ -23,8 +23,7 @@ LEAST_LIKENESS = 0.5
 
 @dataclass(frozen=True)
 class TableShape:
-    """`rows` is None, and `problem` says why, for a table that cannot be read. The last of its columns is the
-    `_id`."""
+    """A table. If it cannot be read, `rows` is None and `problem` says why. Its last column is `_id`."""
 
     name: str
     columns: tuple[Column, ...] = ()
@@ -37,7 +36,7 @@ class TableShape:
 
 @dataclass(frozen=True)
 class StoreShape:
-    """`stamp` differs where tables, their columns or the relations do."""
+    """The tables of a store. `stamp` changes whenever tables, columns or relations do."""
 
     tables: tuple[TableShape, ...]
     relations: tuple[Relation, ...]
@@ -52,13 +51,13 @@ class StoreShape:
 
 
 def read_stamp(store: Store) -> object:
-    """Blocks. Quick: no table is read."""
+    """The current stamp of a store. Blocks, but quick: no table is read."""
     return tuple(store.tables), tuple(store.relations)
 
 
 def read_shape(store: Store, job: Job) -> StoreShape:
-    """Blocks. A table that cannot be read is there, with what is wrong with it; one that is dropped meanwhile
-    is not."""
+    """Read the tables. Blocks. A table that cannot be read is included with its problem; one that is dropped
+    meanwhile is not."""
     stamp = read_stamp(store)
     tables = []
     for name in store.tables:
@@ -77,7 +76,7 @@ def read_shape(store: Store, job: Job) -> StoreShape:
 
 @dataclass(frozen=True)
 class Connection:
-    """A line of the diagram: a relation, or one that is suggested. `name` tells it from all others."""
+    """A line of the diagram: a relation, or a suggested one. Its `name` is unique."""
 
     name: str
     from_table: str
@@ -98,7 +97,7 @@ class Connection:
 
     @property
     def cardinality(self) -> tuple[str, str]:
-        """Of each end: "n", "1", or nothing where it is not known. An `_id` is of one row, always."""
+        """The cardinality of each end: "n", "1", or empty if unknown. That of an `_id` is always "1"."""
         if self.check is not None and not self.problem:
             return self.check.cardinality
         if self.suggestion is not None or self.to_columns == (ID,):
@@ -107,7 +106,7 @@ class Connection:
 
     @property
     def text(self) -> str:
-        """`flights.carrier → airlines.carrier`."""
+        """The columns of both ends: `flights.carrier → airlines.carrier`."""
         ends = ((self.from_table, self.from_columns), (self.to_table, self.to_columns))
         return " → ".join(
             f"{table}.{names[0]}" if len(names) == 1 else f"{table}.({', '.join(names)})"
@@ -116,7 +115,7 @@ class Connection:
 
     @property
     def sentence(self) -> str:
-        """What its rows have to do with each other."""
+        """How its rows are related, in words."""
         words = {"n": "many rows of", "1": "one row of", "": "rows of"}
         one, other = self.cardinality
         return f"{words[one].capitalize()} {self.from_table} point at {words[other]} {self.to_table}"
@@ -140,12 +139,12 @@ def suggested(suggestion: Suggestion) -> Connection:
 def column_names(
     from_table: str, from_columns: Sequence[str], to_table: str, to_columns: Sequence[str]
 ) -> tuple[list[str], list[str]]:
-    """As a relation is declared with."""
+    """The ends of a relation in the form that `declare` takes."""
     return [f"{from_table}.{name}" for name in from_columns], [f"{to_table}.{name}" for name in to_columns]
 
 
 def mismatch(table: TableShape, column: str, other: TableShape, other_column: str) -> str:
-    """Why values of the two columns are never equal; empty where they may be, or a column is gone."""
+    """Why values of the two columns can never be equal; empty if they can, or if a column is gone."""
     one, two = table.column(column), other.column(other_column)
     if one is None or two is None:
         return ""
@@ -155,7 +154,7 @@ def mismatch(table: TableShape, column: str, other: TableShape, other_column: st
 
 
 def likely_target(table: TableShape, column: str, other: TableShape) -> str:
-    """The column of `other` that one of `table` may point at; empty where none of them has such values."""
+    """The column of `other` that a column of `table` may point at; empty if none has suitable values."""
     fitting = [one.name for one in other.columns if not mismatch(table, column, other, one.name)]
     if not fitting:
         return ""
@@ -166,7 +165,7 @@ def likely_target(table: TableShape, column: str, other: TableShape) -> str:
 
 
 def dangling_rows(connection: Connection, store: Store, job: Job) -> Line:
-    """Blocks. The rows that point at nothing, as steps on the table that points."""
+    """The rows that point at nothing, as steps on the pointing table. Blocks."""
     other = store[connection.to_table]
     has_key = [Predicate(name, "not_null") for name in connection.from_columns]
     pointed_at = Pipeline(other.name, (Select(tuple(connection.to_columns)),))
@@ -175,7 +174,7 @@ def dangling_rows(connection: Connection, store: Store, job: Job) -> Line:
 
 
 def joined_rows(connection: Connection, store: Store, job: Job) -> Line:
-    """Blocks. The rows of the table that points, each with what it points at."""
+    """The rows of the pointing table, joined with what they point at. Blocks."""
     other = store[connection.to_table]
     names = tuple(dict.fromkeys([n for n in other.schema.names if n != ID] + list(connection.to_columns)))
     pointed_at = Pipeline(other.name, (Select(names),))
@@ -184,7 +183,7 @@ def joined_rows(connection: Connection, store: Store, job: Job) -> Line:
 
 
 def keys_by_table(connections: Sequence[Connection]) -> Mapping[str, frozenset[str]]:
-    """The columns of each table that take part in a relation."""
+    """The columns of each table that are part of a relation."""
     keys: dict[str, set[str]] = {}
     for one in connections:
         if not one.is_suggested:

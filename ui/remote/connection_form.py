@@ -1,4 +1,4 @@
-"""The fields of one connection: which there are, its kind of server says."""
+"""The form of one connection, whose fields depend on the kind of server."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ REFERENCES = {
     "profile": ("AWS profile", "name of the profile"),
     "keyring": ("Keyring", "service/user"),
 }
-"""Where a secret can be, by what a reference begins with: the words for it, and what is typed."""
+"""Where a secret can be found, by the prefix of its reference: a label, and what to type."""
 
 
 class SecretField(QWidget):
-    """Where a secret is; the secret itself is never seen here."""
+    """The reference to a secret; the secret itself is never shown here."""
 
     changed = Signal()
 
     def __init__(self, secret: Secret, reference: str, profiles: bool, parent: QWidget | None = None) -> None:
-        """`profiles`: this kind of server has secrets in profile files."""
+        """`profiles`: whether this kind of server can have secrets in profile files."""
         super().__init__(parent)
         self.secret = secret
         self.where = QComboBox(accessibleName=f"{secret.label}: where it is")
@@ -49,7 +49,7 @@ class SecretField(QWidget):
 
     @property
     def reference(self) -> str:
-        """Empty where the secret is not looked for here."""
+        """The reference; empty if the secret is not looked up."""
         where = self.where.currentData()
         return f"{where}:{self.name.text().strip()}" if where else ""
 
@@ -63,7 +63,7 @@ class SecretField(QWidget):
 
 
 class ConnectionForm(QWidget):
-    """`changed` follows every edit. What does not fit is said below the fields, and marked in them."""
+    """`changed` is emitted on every edit. Problems are explained below the fields, and marked in them."""
 
     changed = Signal()
 
@@ -79,7 +79,7 @@ class ConnectionForm(QWidget):
         self.reason = Reason()
 
     def show_connection(self, kind: Kind, connection: Connection | None) -> None:
-        """The fields of this kind of server, empty for a connection that is new."""
+        """Show the fields of this kind of server, empty for a new connection."""
         self.reason.setParent(None)
         while self._layout.rowCount():
             self._layout.removeRow(0)
@@ -99,7 +99,7 @@ class ConnectionForm(QWidget):
             "places", kind.places.capitalize(), places, f"{kind.places} that it is for, or empty for all"
         )
         if kind.can_be_anonymous:
-            self.anonymous = QCheckBox("Read what is public, without signing in")
+            self.anonymous = QCheckBox("Read public data without signing in")
             self.anonymous.setChecked(bool(connection and connection.anonymous))
             self.anonymous.toggled.connect(self._follow_anonymous)
             self._layout.addRow("", self.anonymous)
@@ -110,7 +110,7 @@ class ConnectionForm(QWidget):
         self.fields["name"].setFocus()
 
     def connection(self) -> Connection:
-        """What the fields say. Raises `BadConnection`, and says why below the fields."""
+        """The connection in the fields. Raises `BadConnection`, and shows the reason below the fields."""
         assert self._kind is not None
         try:
             connection = Connection(
@@ -146,7 +146,7 @@ class ConnectionForm(QWidget):
             self.secrets.append(field)
             self._layout.addRow(secret.label, field)
         if kind.secrets:
-            self._add_note("Secrets are never saved here: only where to find them.")
+            self._add_note("Secrets themselves are never saved, only where to find them.")
 
     def _add_note(self, text: str) -> None:
         if text:

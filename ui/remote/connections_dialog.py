@@ -1,4 +1,4 @@
-"""The page of connections: those that are saved, the fields of one, and whether it works."""
+"""The dialog of connections: the saved ones, the form of one, and a test of it."""
 
 from __future__ import annotations
 
@@ -35,11 +35,12 @@ SIZE = QSize(760, 560)
 LIST_WIDTH = 200
 ROLE = Qt.ItemDataRole.UserRole
 Probe = Callable[[Connection, Job], str]
-"""Blocks: asks the server, and says in a sentence what answered. Raises `LamellaError` for what did not."""
+"""Contacts the server, and returns a sentence about what responded. Blocks. Raises `LamellaError` on
+failure."""
 
 
 class ConnectionsDialog(WorkDialog):
-    """Not modal. `saved` after each change of what is saved."""
+    """The dialog, which is not modal. `saved` is emitted after each change of the saved connections."""
 
     saved = Signal()
 
@@ -100,7 +101,7 @@ class ConnectionsDialog(WorkDialog):
         buttons.setSpacing(theme.S)
         buttons.addWidget(self.remove_button)
         buttons.addWidget(self.status, 1)
-        self.cancel_button.setText("Close")  # what is saved is saved
+        self.cancel_button.setText("Close")  # there is nothing to cancel: changes are saved at once
         buttons.addWidget(self.cancel_button)
         buttons.addWidget(self.test_button)
         buttons.addWidget(self.save_button)
@@ -147,7 +148,7 @@ class ConnectionsDialog(WorkDialog):
     # ------------------------------------------------------------ the list
 
     def _read(self, current: str) -> None:
-        """List what is saved, and show the connection of this name, or the first."""
+        """List the saved connections, and show the one of this name, or the first."""
 
         def work(job: Job) -> tuple[list[Connection], list[LamellaError]]:
             return list(self._connections.values()), self._connections.problems()
@@ -214,7 +215,7 @@ class ConnectionsDialog(WorkDialog):
         self.save_button.setEnabled(not self.is_working and (self._edited or self._is_new))
 
     def _connection(self) -> Connection | None:
-        """What the fields say; None where they say nothing that can be, which the form shows."""
+        """The connection in the form; None if it is invalid, which the form shows."""
         try:
             return self.form.connection()
         except BadConnection:
@@ -228,7 +229,7 @@ class ConnectionsDialog(WorkDialog):
                 self._tasks.read,
                 lambda job: self._probe(connection, job),
                 lambda answer: self.messages.say(answer, kind="message-success"),
-                f"Asking {connection.endpoint or connection.of_kind.label}",
+                f"Contacting {connection.endpoint or connection.of_kind.label}",
             )
 
     def _save(self) -> None:

@@ -1,4 +1,4 @@
-"""The files and folders of a place on a server, or the tables of a database, as they are listed."""
+"""The list of files and folders on a server, or of the tables of a database."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SORT_ROLE = Qt.ItemDataRole.UserRole
 
 
 class EntryModel(QAbstractTableModel):
-    """Grows at its end; nothing moves that was shown."""
+    """The entries. New ones are added at the end, so that nothing on screen moves."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -76,7 +76,7 @@ def name_of(entry: AnyEntry) -> str:
 
 
 def noun_of(entry: AnyEntry) -> str:
-    """What it is, which its icon is called, too."""
+    """The kind of an entry, which is also the name of its icon."""
     if entry.is_folder:
         return "folder"
     return "table" if isinstance(entry, CatalogEntry) else "file"
@@ -100,7 +100,7 @@ def _sort_key(entry: AnyEntry, column: int) -> Any:
 
 
 class FoldersFirst(QSortFilterProxyModel):
-    """Folders stand before files, however these are sorted; what is typed narrows both by name."""
+    """Sorts folders before files, in any order, and filters both by name."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -125,7 +125,7 @@ class FoldersFirst(QSortFilterProxyModel):
 
 
 class EntryList(QTreeView):
-    """Enter does what a double click does, Backspace goes up: the browser connects both."""
+    """The list. Enter works like a double click, Backspace goes up; the browser connects both."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -146,12 +146,12 @@ class EntryList(QTreeView):
 
     @property
     def selected(self) -> list[AnyEntry]:
-        """In the order in which they are shown."""
+        """The selected entries, in their displayed order."""
         rows = sorted(self.selectionModel().selectedRows(NAME), key=QModelIndex.row)
         return [self.shown.entry(index) for index in rows]
 
     def show_status(self, shown: bool) -> None:
-        """Sizes and times, which files have, and tables do not."""
+        """Show or hide sizes and times, which files have and tables do not."""
         for column in (SIZE, CHANGED):
             self.setColumnHidden(column, not shown)
 

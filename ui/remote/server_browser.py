@@ -1,4 +1,4 @@
-"""Looking through what lies on servers, files and Spark's tables alike, to open or import it."""
+"""The browser of servers, for files and Spark tables, to open or import them."""
 
 from __future__ import annotations
 
@@ -48,18 +48,18 @@ from lamella.ui.widgets.message_bar import DANGER, MessageBar
 SIZE = QSize(860, 560)
 LIST_WIDTH = 180
 MOST_SHOWN = 100_000
-"""Entries of one folder; a name typed behind it leads to the others."""
+"""The maximum number of entries shown of one folder; others can be reached by typing their address."""
 ROLE = Qt.ItemDataRole.UserRole
 EXAMPLES = "s3://bucket/folder/   https://host/file.parquet   sc://host/"
 LEVELS = ("catalog", "database", "table")
-"""What lies in a Spark server, in a catalog, and in a database."""
-NO_IMPORT = "Rows of a Spark table stay there. Open it, and export what you need."
+"""What a Spark server, a catalog and a database contain."""
+NO_IMPORT = "The rows of a Spark table stay on the server. Open it, and export what you need."
 NO_TABLES = "No tables are listed here. Open files by a path that the server sees."
 
 
 class ServerBrowser(WorkDialog):
-    """Not modal. `open_requested` and `import_requested` have addresses, `connections_requested` asks for the
-    page of connections."""
+    """The browser, which is not modal. `open_requested` and `import_requested` have addresses;
+    `connections_requested` is emitted to open the dialog of connections."""
 
     open_requested = Signal(list)
     import_requested = Signal(list)
@@ -70,12 +70,12 @@ class ServerBrowser(WorkDialog):
     def __init__(
         self, connections: Connections, tasks: Tasks, address: str = "", parent: QWidget | None = None
     ) -> None:
-        """`address` is what is shown first."""
+        """`address` is shown first."""
         super().__init__(tasks, parent)
         self._connections = connections
         self._number = 0
         self.folder: Address | CatalogFolder | None = None
-        """What is listed."""
+        """The folder that is listed."""
         self.setWindowTitle("Open from a server")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self._make()
@@ -97,7 +97,7 @@ class ServerBrowser(WorkDialog):
         self.manage_button = QPushButton("Connections…")
         theme.variant(self.manage_button, "link")
         self.manage_button.clicked.connect(self.connections_requested)
-        self.up_button = IconButton("chevron-up", "Up to the folder that holds this one (Alt+Up)")
+        self.up_button = IconButton("chevron-up", "Up to the parent folder (Alt+Up)")
         self.up_button.clicked.connect(self.go_up)
         QShortcut(QKeySequence("Alt+Up"), self, self.go_up)
         self.address = QLineEdit(placeholderText=EXAMPLES, accessibleName="Address")
@@ -165,7 +165,7 @@ class ServerBrowser(WorkDialog):
     # -------------------------------------------------------- where to look
 
     def read_connections(self) -> None:
-        """List the saved connections, as they are now."""
+        """List the saved connections."""
 
         def done(known: Sequence[Connection]) -> None:
             self.places.clear()
@@ -188,14 +188,14 @@ class ServerBrowser(WorkDialog):
         root = item.data(ROLE)
         self.address.setText(root)
         if root.endswith(("//", "@")):
-            self.messages.say("Type the name of the bucket or host behind it, and press Enter.")
+            self.messages.say("Type the name of the bucket or host after it, and press Enter.")
             self.address.setFocus()
             self.address.end(False)
         else:
             self.go()
 
     def go(self) -> None:
-        """List the folder whose address is typed; what is a file, or a pattern, is opened."""
+        """List the folder whose address is typed; open a file or a pattern."""
         self.messages.clear()
         text = self.address.text().strip()
         try:
@@ -284,7 +284,7 @@ class ServerBrowser(WorkDialog):
         self.import_button.setToolTip(NO_IMPORT if is_catalog else "")
 
     def _reach(self, number: int, folder: CatalogFolder) -> None:
-        """A folder that was alone in the one that was asked for."""
+        """Go into a folder that is the only entry of the requested one."""
         if number == self._number:
             self._show_folder(folder)
             self.address.setText(str(folder))
@@ -328,7 +328,7 @@ class ServerBrowser(WorkDialog):
 
     @property
     def chosen(self) -> list[str]:
-        """The addresses of what is selected, or else what is typed."""
+        """The addresses of the selection, or the address typed if nothing is selected."""
         if self.path.address:
             return [self.path.address]
         entries = self.list.selected
@@ -362,19 +362,19 @@ class ServerBrowser(WorkDialog):
         self.messages.say(message(error), kind=DANGER)
 
     def _stopped(self) -> None:
-        """A listing that is stopped keeps what it has."""
+        """Keep the entries listed so far."""
 
     def _lock(self, locked: bool) -> None:
-        """Other folders can be listed meanwhile."""
+        """Lock nothing: other folders can be listed meanwhile."""
 
 
 def folder_text(folder: Address | CatalogFolder) -> str:
-    """The address of a folder, which ends with a slash."""
+    """The address of a folder, ending with a slash."""
     return str(folder) if isinstance(folder, CatalogFolder) else f"{str(folder).rstrip('/')}/"
 
 
 def _roots(connection: Connection) -> list[str]:
-    """The addresses that begin what a connection serves, naming it."""
+    """The root addresses of what a connection serves, with its name."""
     if connection.kind == "spark":
         return [str(CatalogFolder(parse_address(connection.endpoint)[0]))]
     scheme = next(kind.schemes[0] for kind in KINDS if kind.name == connection.kind)
@@ -387,8 +387,8 @@ def _roots(connection: Connection) -> list[str]:
 
 
 class ServerPath(QWidget):
-    """A path that a Spark server sees, and the format of its files: for what is in none of its catalogs.
-    `chosen` when Enter is pressed in it."""
+    """A path that a Spark server sees, and the format of its files, for data that is not in its catalogs.
+    `chosen` is emitted when Enter is pressed in it."""
 
     changed = Signal()
     chosen = Signal()
@@ -415,7 +415,7 @@ class ServerPath(QWidget):
         self.path.returnPressed.connect(self.chosen)
 
     def show_server(self, server: ServerAddress | None) -> None:
-        """None where files are looked through, and no server's tables."""
+        """Show the fields for a Spark server; None hides them, while files are browsed."""
         if server != self.server:
             self.path.clear()
         self.server = server
@@ -423,7 +423,7 @@ class ServerPath(QWidget):
 
     @property
     def address(self) -> str:
-        """Of what is typed; empty for nothing, and for what is not a path."""
+        """The address of the typed path; empty if nothing is typed, or if it is not a path."""
         text = self.path.text().strip()
         if self.server is None or not text:
             return ""
