@@ -107,15 +107,13 @@ def test_compacting_says_first_what_it_does(qtbot: QtBot, page: StorePage, store
     assert "orders: " in done(qtbot, dialog)
     assert not store["orders"].maintenance.compaction_plan().is_needed
     again = press(qtbot, page, "compact", CompactDialog)
-    assert "in good order" in again.about.text() and not again.accept_button.isEnabled()
+    assert "Nothing to do" in again.about.text() and not again.accept_button.isEnabled()
     again.reject()
 
 
 def test_versions_expire_and_their_room_is_freed(qtbot: QtBot, page: StorePage, store: Store) -> None:
     dialog = press(qtbot, page, "expire", ExpireDialog)
-    qtbot.waitUntil(
-        lambda: dialog.accept_button.text() == "Let 1 version expire" and dialog.keep.value() == 2
-    )  # type: ignore[attr-defined]
+    qtbot.waitUntil(lambda: dialog.accept_button.text() == "Expire 1 version" and dialog.keep.value() == 2)  # type: ignore[attr-defined]
     assert "This cannot be undone" in dialog.about.text()
     planned = store["orders"].maintenance.expire(keep_versions=2, dry_run=True)
     assert planned.bytes > 0
@@ -270,7 +268,7 @@ def test_tabs_follow_a_store_that_gets_another_name(
     dialog.name.setText("a/b")
     assert "cannot be the name of a folder" in dialog.reason.text()
     dialog.name.setText("Shop")
-    assert "one step" in dialog.about.text()
+    assert "a single step" in dialog.about.text()
     assert f"Moved to {old.with_name('Shop')}" in done(qtbot, dialog)
     assert window.library.home.path == old.with_name("Shop") and not old.exists()
     assert memory.default_store == str(old.with_name("Shop"))
