@@ -1,4 +1,4 @@
-"""The one shape of everything that can be shown: a table of a store, or files opened in place."""
+"""The common interface of everything that can be shown: a table of a store, or files opened in place."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ Checksums = Literal["verify", "ignore"]
 
 @dataclass(frozen=True)
 class OpenOptions:
-    """None means: found out from the file.
+    """Options of opening files. None means: detected from the file.
 
-    `ragged="pad"` fills up rows that are too short with nulls. Of rows that are too long it drops
-    the surplus only where that is empty; a file with a value there is refused all the same.
-    `text_columns` of delimited text stay as they are written: versions such as 1.10 and 1.100. `decimal`,
-    `thousands`, `dates`, `zone`, `nulls`, `booleans`, `quote` and `skip_rows` say how it is written (of which
-    `READING` has a line each); `types` and `names` are those of columns, by what the file calls them.
+    `ragged="pad"` fills rows that are too short with nulls. In rows that are too long it drops extra fields
+    only if they are empty; a file with a value there is refused all the same. `text_columns` of delimited
+    text keep their exact text, such as versions 1.10 and 1.100. `decimal`, `thousands`, `dates`, `zone`,
+    `nulls`, `booleans`, `quote` and `skip_rows` describe the notation (see `READING`); `types` and `names`
+    are those of columns, by their names in the file.
 
-    `bad_lines="set-aside"` leaves out lines that cannot be read; the dataset's `problems` are they.
+    `bad_lines="set-aside"` leaves out lines that cannot be read; the dataset's `problems` lists them.
 
-    `table` is the one of a file that holds several, or its sheet.
+    `table` is the table or sheet to open, in a file with several.
 
     `version` is that of a Delta table; None is the newest.
 
-    `checksums="ignore"` reads Parquet pages that are not what their checksums say, as far as they go.
+    `checksums="ignore"` reads Parquet pages as far as possible even if their checksums differ.
     """
 
     cache_dir: Path | None = None
@@ -71,7 +71,7 @@ class OpenOptions:
 
     @property
     def reading(self) -> tuple[object, ...]:
-        """What decides how the bytes become rows; part of a cache's key."""
+        """The options that decide how bytes become rows; part of a cache's key."""
         return (
             self.ragged, self.encoding, self.delimiter, self.header, self.quote, self.skip_rows, self.decimal,
             self.thousands, self.dates, self.zone, self.nulls, self.types, self.names, self.bad_lines,
@@ -81,8 +81,8 @@ class OpenOptions:
 
 @dataclass(frozen=True)
 class Problem:
-    """Of a text: a line that was left out, or, where it names a column, a value that is null because it is
-    none of the type that was chosen. `text` is what is written there."""
+    """A problem in a text file: a line that was left out, or, if it names a column, a value that is null
+    because it does not fit the chosen type. `text` is the original text."""
 
     line: int
     text: str
@@ -92,18 +92,18 @@ class Problem:
 
 
 class Dataset(Fluent, ABC):
-    """Named rows with a schema. Reading methods block; call them off the GUI thread."""
+    """Rows with a name and a schema. Reading methods block; call them off the GUI thread."""
 
     name: str
 
     @abstractmethod
     def snapshot(self) -> Snapshot:
-        """The rows as they are now, frozen. Cheap: no data is read."""
+        """A snapshot of the rows as they are now. Cheap: no data is read."""
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What people should know of the rows, in sentences without a full stop: what of a file was left out,
-        or is read otherwise than it is written. Complete once all rows were read."""
+        """What users should know about the rows, as sentences without a full stop: what was left out of a
+        file, or is read differently than it is written. Complete once all rows have been read."""
         return ()
 
     def query(self) -> Query:
@@ -115,11 +115,11 @@ class Dataset(Fluent, ABC):
 
     @property
     def num_rows(self) -> int:
-        """Rows reachable now: fewer than the file holds while `snapshot().complete` is False."""
+        """The number of rows available now: fewer than in the file while `snapshot().complete` is False."""
         return self.snapshot().num_rows
 
     def count(self, where: Condition | None = None, job: Job | None = None) -> int:
-        """How many rows meet `where`; of all rows, so an unfinished cache is filled first."""
+        """Count the rows that meet `where`, among all rows: an incomplete cache is filled first."""
         from lamella.core.query.find import count_rows
 
         with on_behalf_of(job or current_job()):
@@ -137,11 +137,11 @@ class Dataset(Fluent, ABC):
         *,
         flatten: bool = False,
     ) -> pa.Table:
-        """The rows as an Arrow table, in the dataset's own order unless sorted ("-name" descends).
+        """Read rows as an Arrow table, in the dataset's own order unless sorted ("-name" descends).
 
-        Nulls come last in every sort, NaN counts as the greatest number. `columns` may name fields inside
-        structs by their path ("address.city"); only these are decoded. `where` is an expression or text:
-        `col("n") > 1`, `"n > 1"`. `flatten` puts the fields of structs in their place, named by their paths.
+        Nulls come last in every sort, and NaN counts as the greatest number. `columns` may name fields
+        inside structs by their path ("address.city"); only these are decoded. `where` is an expression or
+        text: `col("n") > 1`, `"n > 1"`. `flatten` replaces structs by their fields, named by their paths.
         Raises `UnknownColumn`, `BadFilter`, and `BadData` for a negative limit or offset.
         """
         from lamella.core.query.scan_query import read_scan, scan_query_of
@@ -161,8 +161,8 @@ class Dataset(Fluent, ABC):
         flatten: bool = False,
         batch_size: int | None = None,
     ) -> pa.RecordBatchReader:
-        """The same rows streamed, in bounded memory (a filter or sort takes eight bytes a row found), in
-        batches of `batch_size` rows where that is given."""
+        """Stream the same rows in bounded memory (a filter or sort takes eight bytes per matching row), in
+        batches of `batch_size` rows if given."""
         from lamella.core.query.scan_query import scan_query_of, stream_scan
 
         snapshot = self._whole(job)
@@ -170,7 +170,7 @@ class Dataset(Fluent, ABC):
         return reader if batch_size is None else sized_batches(reader, batch_size, snapshot.name)
 
     def head(self, count: int = 5) -> pa.Table:
-        """The first rows, of a text file that is being read before the rest of it is."""
+        """The first rows; those of a text file that is being read are available before the rest."""
         from lamella.core.query.scan_query import read_scan, scan_query_of
 
         snapshot = self.snapshot()
@@ -183,7 +183,7 @@ class Dataset(Fluent, ABC):
         return self.batches()
 
     def __len__(self) -> int:
-        """All rows; a text file that is being read is read to its end first."""
+        """The number of all rows; a text file that is being read is first read to its end."""
         return self.count()
 
     def explain(
@@ -195,7 +195,8 @@ class Dataset(Fluent, ABC):
         offset: int = 0,
         job: Job | None = None,
     ) -> Explain:
-        """What `read` with the same arguments has to read of the files; the rows are found, not fetched."""
+        """What `read` with the same arguments has to read from the files; the rows are found, but not
+        fetched."""
         from lamella.core.query.explain import explain
         from lamella.core.query.scan_query import scan_query_of
 
@@ -203,9 +204,8 @@ class Dataset(Fluent, ABC):
         return explain(snapshot, scan_query_of(snapshot, columns, where, sort, limit, offset), job)
 
     def profile(self, column: str, where: Condition | None = None, job: Job | None = None) -> ColumnProfile:
-        """What a column, or a field inside one by its path, holds in the rows that meet `where`: counts, the
-        least, the greatest, how it is spread. Kept while the rows stay the same.
-        """
+        """Profile a column, or a field inside one by its path, in the rows that meet `where`: counts, least
+        and greatest value, and distribution. Cached while the rows stay the same."""
         from lamella.core.query.profile import profile
 
         snapshot = self._whole(job)
@@ -217,5 +217,5 @@ class Dataset(Fluent, ABC):
 
 
 def problems_of(dataset: Dataset) -> Sequence[Problem]:
-    """What of a file could not be read; of what is not a file, nothing."""
+    """The lines and values of a file that could not be read; empty for other datasets."""
     return getattr(dataset, "problems", ())

@@ -1,4 +1,4 @@
-"""A file's rows in blocks, each read by itself, with a schema that widens where values ask for it."""
+"""Reads a file's rows in independent blocks, with a schema that widens when values need it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ from lamella.core.jobs import Job
 
 
 class Block(Protocol):
-    """`number` counts from 0; `done` is how far the file was read by the block's end, in its own unit."""
+    """A block of a file. `number` counts from 0; `done` is how much of the file was read by the block's end,
+    in the file's own unit."""
 
     @property
     def number(self) -> int: ...
@@ -33,9 +34,9 @@ class Block(Protocol):
 
 @dataclass(frozen=True)
 class Reading:
-    """`rows` are of the types that people see; None when the block did not fit the schema it was read
-    with, and `schema` is then one that it fits. `problems` are what of a text was left out or made null, and
-    `misfits` how many values of a column were."""
+    """The result of reading a block. `rows` have the types that users see; they are None if the block did not
+    fit the schema, and `schema` is then one that it fits. `problems` are lines left out or values made null,
+    and `misfits` how many values of each column were."""
 
     schema: pa.Schema
     rows: pa.Table | None
@@ -44,11 +45,11 @@ class Reading:
 
 
 class BlockFile(Protocol):
-    """What is read from its beginning to its end, and through a cache where it is large.
+    """A file that is read from beginning to end, and through a cache if it is large.
 
-    `size` is what `done` of its last block comes to; `stamps` are of all files that are read, as they were
-    when it was opened; `reading` is what decides how their bytes become rows. `remarks` are what people
-    should know of the rows, in sentences, once they were read.
+    `size` is the value of `done` at its last block; `stamps` are those of all files when they were opened;
+    `reading` is what decides how their bytes become rows. `remarks` are sentences for users about the rows,
+    once these have been read.
     """
 
     @property
@@ -56,7 +57,7 @@ class BlockFile(Protocol):
 
     @property
     def paths(self) -> tuple[Path, ...]:
-        """The files that hold the rows, without what lies beside them, such as a database's log."""
+        """The files that contain the rows, without companions such as a database's log."""
 
     @property
     def label(self) -> str: ...
@@ -74,32 +75,32 @@ class BlockFile(Protocol):
     def remarks(self) -> tuple[str, ...]: ...
 
     def blocks(self, job: Job) -> Generator[Any, None, None]:
-        """The blocks in order. Raises `FileProblem`."""
+        """Yield the blocks in order. Raises `FileProblem`."""
 
     def read(self, block: Any, schema: pa.Schema) -> Reading:
-        """The block's rows; raises `FileProblem` where they cannot be understood. Call `read_block`."""
+        """Read a block's rows; raise `FileProblem` if they cannot be parsed. Call `read_block` instead."""
 
     def join(self, a: pa.Schema, b: pa.Schema) -> pa.Schema:
-        """Wide enough for both, column by name; what only `b` has comes last."""
+        """A schema wide enough for both, matched by name; columns that only `b` has come last."""
 
     def shown(self, schema: pa.Schema) -> pa.Schema:
-        """The types that stand for those of `schema` in a cache, and the columns' notes."""
+        """The types used for those of `schema` in a cache, and the columns' notes."""
 
     def where(self, block: Any) -> str:
-        """Where the block begins, for people."""
+        """Describe where the block begins, for errors."""
 
     def release(self) -> None:
-        """Let go of what was kept in memory for another pass: there is none."""
+        """Release what was kept in memory for another pass, because there is none."""
 
 
 class RowsMissing(AssertionError):
-    """A format gave no rows for a block and no wider schema either, so the rows would be left out."""
+    """A format returned neither rows for a block nor a wider schema, so rows would be lost."""
 
 
 def read_block(file: BlockFile, block: Any, schema: pa.Schema) -> Reading:
-    """The block's rows, or a wider schema to read it with.
+    """Read a block's rows, or return a wider schema to read it with.
 
-    Raises `FileProblem` where they cannot be understood, and `RowsMissing`, which is a bug of the format.
+    Raises `FileProblem` if they cannot be parsed, and `RowsMissing`, which is a bug in the format.
     """
     reading = file.read(block, schema)
     place = f"{file.path}: the block at {file.where(block)}"
@@ -121,8 +122,8 @@ class TypesWidened(Exception):
 def rows_of(
     file: BlockFile, blocks: Iterable[Block], schema: pa.Schema, progress: Callable[[int, int], None]
 ) -> Iterator[pa.RecordBatch]:
-    """The rows in order, read side by side, until a value does not fit; from there on only types are
-    looked at, and `TypesWidened` is raised at the end."""
+    """Yield the rows in order, read in parallel, until a value does not fit. From there on only types are
+    determined, and `TypesWidened` is raised at the end."""
     wide, count = schema, 0
 
     def read(block: Block) -> tuple[Reading, int]:
@@ -147,9 +148,10 @@ WORKERS = min(4, os.cpu_count() or 1)
 def in_order(
     work: Callable[[Item], Answer], items: Iterable[Item], workers: int = WORKERS, ahead: int = 0
 ) -> Generator[Answer, None, None]:
-    """What `work` answers for each of the items, in their order, by several threads.
+    """Run `work` on the items on several threads; yield the results in order.
 
-    At most `workers` + `ahead` + 1 items are held at a time. Left early, it waits for what is under way.
+    At most `workers` + `ahead` + 1 items are held at a time. If iteration ends early, it waits for work in
+    progress.
     """
     pool = ThreadPoolExecutor(workers, thread_name_prefix="in-order")
     waiting: deque[Future[Answer]] = deque()
@@ -165,7 +167,7 @@ def in_order(
 
 
 MOST_ROWS, MOST_BYTES = 1 << 17, 32 << 20
-"""Of a block of Arrow batches."""
+"""The limits of a block of Arrow batches."""
 
 
 @dataclass(frozen=True)
@@ -176,7 +178,7 @@ class ArrowBlock:
 
 
 class ArrowColumns:
-    """The columns of Arrow data that can be shown, by names of their own, in layouts that Parquet knows."""
+    """The columns of Arrow data that can be shown, with distinct names, in layouts that Parquet supports."""
 
     def __init__(self, stored: pa.Schema, remarks: Sequence[str] = ()) -> None:
         self.stored, remarks = stored, [*remarks]
@@ -194,7 +196,7 @@ class ArrowColumns:
         self.remarks = tuple(remarks)
 
     def shown(self, rows: pa.Table, path: Path) -> pa.Table:
-        """Raises `FileProblem` for rows that are not what their types say."""
+        """Select and convert the columns; raise `FileProblem` for rows that do not match their types."""
         chosen = rows.select(self._places)
         try:
             chosen.validate(full=True)
@@ -232,8 +234,8 @@ def _is_storable(kind: pa.DataType) -> bool:
 
 @dataclass(frozen=True)
 class ArrowFile:
-    """What comes as Arrow batches, each with how much of the file was read by its end. Its types are known
-    before any is read; columns are taken by their place."""
+    """A file that is read as Arrow batches, each with how much of the file was read by its end. Its types are
+    known in advance; columns are matched by position."""
 
     path: Path
     label: str
@@ -280,4 +282,4 @@ class ArrowFile:
         return f"batch {block.number:,}"
 
     def release(self) -> None:
-        """Nothing is kept."""
+        """Do nothing: nothing is kept."""

@@ -1,4 +1,4 @@
-"""Files kept as Parquet parts, so that every row is reachable and the next opening is free."""
+"""Caches files as Parquet parts, so that every row is accessible and the next opening takes no time."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from lamella.core.scan.parquet_file import BODY
 from lamella.core.scan.snapshot import FileSegment
 
 FORMAT_VERSION = 5
-"""Part of every key: raised when files come to be read differently, so that no old reading is used."""
+"""Part of every key; increased when reading changes, so that old caches are not used."""
 MOST_BYTES = 20 << 30
 _MANIFEST = "manifest.json"
 REMEDY = "It is a copy that was kept of a file: open that again, and it is made anew"
@@ -47,14 +47,14 @@ def default_folder() -> Path:
 
 @dataclass(frozen=True)
 class CachedFile:
-    """A whole file as parts, and the schema it was read with."""
+    """A complete file as parts, and the schema with which it was read."""
 
     schema: pa.Schema
     parts: tuple[FileSegment, ...]
 
 
 class CacheEntry:
-    """One version of one file, read with one set of options. Held open until `release`."""
+    """The cache of one version of one file, read with one set of options. Locked until `release`."""
 
     def __init__(self, root: Path, stamps: Sequence[Stamp], reading: Sequence[object]) -> None:
         self._stamps = [list(stamp) for stamp in stamps]
@@ -64,7 +64,8 @@ class CacheEntry:
         self._lock: FileLock | None = None
 
     def hold(self) -> None:
-        """Keep the entry from being swept, by any process, as long as this one lives or until `release`."""
+        """Protect the entry from being swept by any process until `release`, or as long as this object
+        lives."""
         if self._lock is None:
             self._make(self.folder)
             self._lock = FileLock(self.folder / f"{uuid.uuid4().hex}.lock")
@@ -76,7 +77,7 @@ class CacheEntry:
             self._lock = None
 
     def load(self) -> CachedFile | None:
-        """The file's parts when all of it was kept before and nothing has touched them since."""
+        """The file's parts, if it was cached completely and nothing has changed since."""
         manifest = _read_manifest(self.folder)
         if manifest is None:
             return None
@@ -92,7 +93,7 @@ class CacheEntry:
         return CachedFile(schema, parts)
 
     def new_generation(self) -> Path:
-        """An empty folder for parts; other generations stay for their readers."""
+        """Create an empty folder for parts; other generations stay for their readers."""
         self.hold()
         folder = self.folder / uuid.uuid4().hex
         self._make(folder)
@@ -139,7 +140,7 @@ def _checksum_of(manifest: dict[str, Any]) -> str:
 
 
 def part_names(schema: pa.Schema) -> dict[int, str]:
-    """What columns are called inside parts: by place, so that any name works."""
+    """The names of columns inside parts: by index, so that any name works."""
     return {place: f"c{place}" for place in range(len(schema))}
 
 
@@ -153,9 +154,10 @@ def unwritable(path: Path, error: OSError) -> FileProblem:
 
 
 def sweep(root: Path, most_bytes: int = MOST_BYTES) -> None:
-    """Remove what nobody holds open: unfinished, outdated, then the longest unused above the limit.
+    """Remove entries that nobody uses: unfinished and outdated ones, then the least recently used above the
+    limit.
 
-    The folder is the user's choice, so only what is called like a cache's own is looked at; links are not.
+    The folder is the user's choice, so only files with names of the cache's own are touched; links are not.
     """
     idle = [folder for folder in _folders(root, _ENTRY) if not _is_locked(folder)]
     useful = [folder for folder in idle if _is_current(folder)]
@@ -187,7 +189,7 @@ def _is_current(folder: Path) -> bool:
         return False
     return all(
         is_file_address(path) or stamp_of(Path(path)) == (path, *rest) for path, *rest in manifest["files"]
-    )  # to ask servers takes time: what nobody uses is swept by its age
+    )  # asking servers takes time; unused entries are swept by age
 
 
 def _drop_old_generations(folder: Path) -> None:
@@ -199,7 +201,8 @@ def _drop_old_generations(folder: Path) -> None:
 
 
 def _read_manifest(folder: Path) -> dict[str, Any] | None:
-    """None where there is no cache to be had; writing a new one says so if the folder is at fault."""
+    """Read the manifest; None if there is no usable cache. If the folder is at fault, writing a new one
+    reports it."""
     try:
         manifest: dict[str, Any] = json.loads((folder / _MANIFEST).read_text("utf-8"))
         is_whole = manifest.pop("checksum") == _checksum_of(manifest)
@@ -228,7 +231,8 @@ _SAMPLED_ROWS = 20_000
 
 @dataclass(frozen=True)
 class CachedBlock:
-    """A block's part; None when the block did not fit. `done`: how far the file was read by then."""
+    """The cached part of a block; None if the block did not fit. `done`: how much of the file was read by
+    then."""
 
     part: FileSegment | None
     schema: pa.Schema
@@ -236,15 +240,15 @@ class CachedBlock:
 
 
 class PartWriter:
-    """One pass over a file with one schema."""
+    """Writes the parts of a file in one pass with one schema."""
 
     def __init__(self, file: BlockFile, schema: pa.Schema, folder: Path) -> None:
         self._file, self._folder = file, folder
         self.schema = self.wide = schema
 
     def write(self, blocks: Iterable[Block], on_block: Callable[[CachedBlock], None]) -> None:
-        """Writes parts until a block does not fit, then only finds out how wide the schema must be for
-        the rest; `wide` tells. Raises `FileProblem`."""
+        """Write parts until a block does not fit; then only determine how wide the schema must be for the
+        rest, see `wide`. Raises `FileProblem`."""
         for written in in_order(self._write_block, blocks):
             self.wide = self._file.join(self.wide, written.schema)
             on_block(written)
@@ -262,7 +266,7 @@ class PartWriter:
 
 
 def write_part(path: Path, rows: pa.Table) -> str:
-    """Answers the file's checksum."""
+    """Write a part; return the file's checksum."""
     _refuse_full_disk(path.parent)
     stored = rows.rename_columns(list(part_names(rows.schema).values()))
     draft = path.with_suffix(".tmp")
@@ -284,18 +288,18 @@ def write_part(path: Path, rows: pa.Table) -> str:
 
 
 LEAST_FREE, LEAST_SHARE = 1 << 30, 0.05
-"""Of a disk: a cache leaves so many bytes free, or that share of a small one."""
+"""The space that a cache leaves free: this many bytes, or on a small disk this share."""
 
 
 def _refuse_full_disk(folder: Path) -> None:
-    """Raise `FileProblem` before a cache takes what is left for others."""
+    """Raise `FileProblem` before a cache uses up the disk."""
     disk = shutil.disk_usage(folder)
     if disk.free < min(LEAST_FREE, LEAST_SHARE * disk.total):
         raise unwritable(folder, OSError(ENOSPC, f"The disk has {disk.free >> 20:,} MB left"))
 
 
 def _repetitive(rows: pa.Table) -> list[str]:
-    """Text columns that say the same things over and over, by their first rows."""
+    """The text columns whose values repeat often, judged by the first rows."""
     sample = rows.slice(0, _SAMPLED_ROWS)
     texts = [f.name for f in rows.schema if pa.types.is_string(f.type)]
     most = _MOST_DISTINCT * max(1, sample.num_rows)

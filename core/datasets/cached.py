@@ -1,4 +1,5 @@
-"""A file in place that is read from its beginning: first rows at once, all once its cache is filled."""
+"""A file in place that is read from its beginning: the first rows are available at once, all once its cache
+is filled."""
 
 from __future__ import annotations
 
@@ -30,9 +31,9 @@ from lamella.core.scan.snapshot import NOTE, Column, FileSegment, MemorySegment,
 
 _WAIT_SECONDS = 0.1
 _REMARKS = b"remarks"
-"""Key in a schema's metadata: the sentences about a file that was read to its end."""
+"""The key in a schema's metadata for remarks about a file that was read completely."""
 _PROBLEMS = b"problems"
-"""Key of the lines and values of such a file that could not be read."""
+"""The key for lines and values of such a file that could not be read."""
 
 
 def _packed(problems: Sequence[Problem]) -> bytes:
@@ -48,9 +49,10 @@ def _unpacked(data: bytes) -> tuple[Problem, ...]:
 
 
 class CachedDataset(Dataset):
-    """Its types are those that all values read so far fit: a column may widen while the cache fills.
+    """A dataset read through a cache. Its types fit all values read so far: a column may widen while the
+    cache fills.
 
-    `first` are the first rows, or all where there is no `entry`; None where the entry holds all of them.
+    `first` has the first rows, or all if there is no `entry`; it is None if the entry has all of them.
     """
 
     def __init__(
@@ -76,18 +78,18 @@ class CachedDataset(Dataset):
 
     @property
     def problems(self) -> Sequence[Problem]:
-        """What of a text could not be read, in the order of its lines. Complete once all rows were read."""
+        """The lines and values that could not be read, in order. Complete once all rows have been read."""
         return getattr(self.file, "problems", ()) if self._problems is None else self._problems
 
     def rows_once(
         self, job: Job, progress: Callable[[int, int], None]
     ) -> Generator[pa.RecordBatch, None, None]:
-        """Every row straight from the file, without writing the cache; for callers that keep the rows
+        """Yield every row directly from the file, without writing the cache, for callers that store the rows
         themselves.
 
-        `progress` is told rows, and how much of the file's `size` was read. Raises `TypesWidened` at the
-        end, when values asked for wider types than `reading_schema` said: what came until then is to be
-        dropped.
+        `progress` is called with the number of rows, and how much of the file's `size` was read. Raises
+        `TypesWidened` at the end if values need wider types than `reading_schema`; rows yielded until then
+        must be discarded.
         """
         try:
             with closing(self.file.blocks(job)) as blocks:
@@ -102,7 +104,7 @@ class CachedDataset(Dataset):
 
     @property
     def reading_schema(self) -> pa.Schema:
-        """The columns as the next reading of the file will type them."""
+        """The columns with the types that the next pass over the file will use."""
         return self.file.shown(self._schema)
 
     def snapshot(self) -> Snapshot:
@@ -110,8 +112,8 @@ class CachedDataset(Dataset):
             return self._shown
 
     def fill(self, job: Job) -> None:
-        """Read the whole file into the cache. Raises `FileProblem` at the first row that cannot be
-        understood; the rows before it stay readable."""
+        """Read the whole file into the cache. Raises `FileProblem` at the first row that cannot be parsed;
+        the rows before it stay available."""
         while not self._fill_lock.acquire(timeout=_WAIT_SECONDS):
             job.check()
         try:
@@ -191,14 +193,15 @@ class CachedDataset(Dataset):
         return Snapshot(self.name, columns, segments, token, complete=complete)
 
     def _show(self, snapshot: Snapshot) -> None:
-        """Rows once shown stay: a pass that begins anew is shown when it has come as far."""
+        """Show a snapshot, unless it has fewer rows than the present one: a new pass is shown once it has
+        caught up."""
         with self._snapshot_lock:
             if snapshot.complete or snapshot.num_rows >= self._shown.num_rows:
                 self._shown = snapshot
 
 
 def refuse_without_columns(file: BlockFile, schema: pa.Schema) -> None:
-    """Raise `FileProblem` for a whole file of objects without members: its rows could not be counted."""
+    """Raise `FileProblem` for a file with only empty objects, whose rows could not be counted."""
     if not len(schema):
         raise FileProblem(
             file.path,
@@ -209,7 +212,7 @@ def refuse_without_columns(file: BlockFile, schema: pa.Schema) -> None:
 
 
 def read_first(file: BlockFile, block: object, schema: pa.Schema) -> Reading:
-    """The rows of a first block, with `schema` widened until they fit it."""
+    """Read the rows of a first block, widening `schema` until they fit."""
     reading = read_block(file, block, schema)
     while reading.rows is None:
         schema = file.join(schema, reading.schema)
@@ -218,8 +221,8 @@ def read_first(file: BlockFile, block: object, schema: pa.Schema) -> Reading:
 
 
 def open_blocks(name: str, file: BlockFile, options: OpenOptions) -> CachedDataset:
-    """The dataset from its cache where there is one; else with its first block, which is all of it where no
-    other follows. Raises `FileProblem`, and `Cancelled` where the options have a job."""
+    """Open the dataset from its cache if there is one, else with its first block, which may be all of it.
+    Raises `FileProblem`, and `Cancelled` if the options have a job."""
     entry = CacheEntry(options.cache_dir or default_folder(), file.stamps, (file.label, *file.reading))
     cached = entry.load()
     if cached is not None:

@@ -1,4 +1,4 @@
-"""ONE table of the formats that can be opened in place, recognised by what the files hold."""
+"""The one table of formats that can be opened in place, recognised by the content of files."""
 
 from __future__ import annotations
 
@@ -46,16 +46,16 @@ from lamella.core.validation import path_of
 NAMED = 3
 MOST_LOOKED_AT = 100
 STORE = "store"
-"""The label of a folder that is a store; whoever knows stores gives it."""
+"""The label of a folder that is a store; set by callers that know stores."""
 
 
 @dataclass(frozen=True)
 class Format:
-    """`suffixes` are usual, without the dot; files are recognised by what they hold. `media` are the media
-    types that the program is offered for. `several`: whether more than one file can be opened as one dataset.
-    `is_read_whole`: its library wants a file of this machine, so that one elsewhere is fetched first.
-    `options` are those of `OpenOptions` that it heeds. `tables` lists what a file of several tables holds.
-    `is_folder`: a folder whose files only it knows how to take."""
+    """A format that can be opened. `suffixes` are the usual ones, without the dot, but files are recognised
+    by content. `media` are the media types that the program is registered for. `several`: whether several
+    files can be opened as one dataset. `is_read_whole`: its library needs a local file, so a remote one is
+    fetched first. `options` are the `OpenOptions` that it supports. `tables` lists the tables of a file with
+    several. `is_folder`: a folder whose files only this format can interpret."""
 
     id: str
     label: str
@@ -79,7 +79,7 @@ def _open_delta(location: Location, options: OpenOptions) -> Dataset:
 
 
 def _is_folder(contents: Contents) -> bool:
-    """No file is one."""
+    """Never matches a file: the format is a folder."""
     return False
 
 
@@ -212,16 +212,17 @@ FORMATS = (
     DELTA,
 )  # fmt: skip
 COMPRESSED_SUFFIXES = ("gz", "zst", "bz2", "xz", "zip")
-"""Of text."""
+"""The suffixes of compressed text."""
 
 
 def usual_suffixes() -> tuple[str, ...]:
-    """Of all files that can be opened, as a dialog lists them."""
+    """The usual suffixes of all files that can be opened, for a dialog."""
     return (*(suffix for known in FORMATS for suffix in known.suffixes), *COMPRESSED_SUFFIXES)
 
 
 def recognise(path: Path) -> Format:
-    """The format of a file by its content; raises `FileProblem` that says what the file is instead."""
+    """Recognise the format of a file by its content; raise `FileProblem` that says what the file is
+    instead."""
     contents = look_into(path)
     if not contents.size:
         raise FileProblem(path, "is empty", "It holds no bytes at all", "Choose a file with data in it")
@@ -243,7 +244,8 @@ def recognise(path: Path) -> Format:
 
 
 def _refuse_prose_named_parquet(candidate: Format, contents: Contents) -> None:
-    """A table under another format's name is shown as what it is; a line of text there is hardly a table."""
+    """Raise `FileProblem` for prose in a file named like Parquet. A text table with such a name is opened,
+    but a line of text there is hardly a table."""
     if candidate.recognises is looks_like_delimited and _named_parquet(contents.path) and is_prose(contents):
         raise FileProblem(
             contents.path,
@@ -258,7 +260,7 @@ def _named_parquet(path: Path) -> bool:
 
 
 def data_files(location: Location) -> Location:
-    """What lies in a folder without notes: texts of one field on one line are no tables."""
+    """Leave notes out of a folder's files: text with one field on one line is not a table."""
     is_file = location.files == (location.root,)
     if location.is_delta or is_file or not location.root.is_dir() or is_parquet(look_into(location.files[0])):
         return location
@@ -281,7 +283,8 @@ def _is_note(path: Path) -> bool:
 
 
 def common_format(location: Location) -> Format:
-    """One format for all the files. Where the first is Parquet, opening them shows whether the others are."""
+    """The common format of all the files. If the first is Parquet, opening them shows whether the others
+    are."""
     if location.is_delta:
         return DELTA
     first = recognise(location.files[0])
@@ -306,7 +309,7 @@ def common_format(location: Location) -> Format:
 
 
 def _counted(kinds: Mapping[str, int], files: int) -> str:
-    """`2 CSV files, 1 Parquet file`."""
+    """Describe counts: `2 CSV files, 1 Parquet file`."""
     counts = ", ".join(f"{count:,} {kind} file{'' if count == 1 else 's'}" for kind, count in kinds.items())
     more = files - MOST_LOOKED_AT
     return f"{counts} and {more:,} more" if more > 0 else counts
@@ -320,7 +323,7 @@ def _kind(file: Path) -> str:
 
 
 def openable_formats() -> str:
-    """`Parquet, Arrow, … and delimited text`."""
+    """List the formats: `Parquet, Arrow, … and delimited text`."""
     labels = [known.label for known in FORMATS]
     return ", ".join(labels[:-1]) + " and " + labels[-1]
 
@@ -357,35 +360,34 @@ def open_dataset(  # noqa: PLR0913 -- each is a choice of its own
     sheet: str | None = None,
     job: Job | None = None,
 ) -> Dataset:
-    """A file, or several as one, a folder's or a glob's, as a read-only dataset, recognised by content.
+    """Open a file, a folder, a glob or several files as one read-only dataset, recognised by content.
 
-    What gives no quick access to its rows is read through a columnar cache below `cache_dir` (the user's
-    cache folder when None), which `fill` completes; the first rows are there at once.
+    A format without fast access to any row is read through a columnar cache below `cache_dir` (the user's
+    cache folder for None), which `fill` completes; the first rows are available at once.
 
-    How delimited text is written is found out from it, unless an option says so: `encoding`, `delimiter`,
-    `quote`, `header`, `skip_rows` above the table, the `decimal` sign, what sets `thousands` apart, which
-    part of `dates` comes first ("day-first", "month-first"), the `zone` of times without one, words for no
-    value (`nulls`), and words for true and false (`booleans`, such as ["ja/nein"]). `text_columns` stay as
-    they are written, whatever stands in them; `types` are those of other columns, by what the file calls
-    them: {"plz": "text", "price": "decimal(10, 2)"}. What is not a value of such a type is null, which
-    `remarks` counts and `problems` lists. `names` are new names of columns.
+    The notation of delimited text is detected, unless an option gives it: `encoding`, `delimiter`, `quote`,
+    `header`, `skip_rows` above the table, the `decimal` separator, the `thousands` separator, which part of
+    `dates` comes first ("day-first", "month-first"), the `zone` of times without one, words for null
+    (`nulls`), and words for true and false (`booleans`, such as ["ja/nein"]). `text_columns` keep their
+    exact text; `types` are the types of other columns, by their names in the file: {"plz": "text", "price":
+    "decimal(10, 2)"}. A value that does not fit its type becomes null; `remarks` counts these, and
+    `problems` lists them. `names` renames columns.
 
     `bad_lines="set-aside"` leaves out lines that cannot be read; they are counted and listed likewise.
 
-    Pages of Parquet whose checksums differ from what they hold are refused, now or when they are first read:
-    a `DamagedFile` is raised. `checksums="ignore"` looks at them all the same.
+    Parquet pages whose checksums differ raise a `DamagedFile`, now or when they are first read.
+    `checksums="ignore"` reads them all the same.
 
-    Of a file that holds several tables, `table` or, of a workbook, `sheet` is the one to open: `tables_of`
-    lists them; `cells` of a sheet are a range such as "B3:F200". Columns of sheets and of SQLite take `types`
-    and `names`, too, with `decimal`, `thousands`, `dates` and `zone` for what is text. Cancelling `job` ends
-    an opening that takes long, such as of a view of a database.
+    For a file with several tables, `table`, or `sheet` in a workbook, is the one to open: `tables_of` lists
+    them. `cells` of a sheet is a range such as "B3:F200". Columns of sheets and of SQLite also take `types`
+    and `names`, with `decimal`, `thousands`, `dates` and `zone` for text values. Cancelling `job` ends a
+    slow opening, such as that of a view of a database.
 
-    `sc://host:15002/database.table`, or `…/parquet:/path`, is a table that a Spark server sees: queries of it
-    run there. `row_key` are the columns that tell its rows apart, by which they are in order; no other option
-    applies.
+    `sc://host:15002/database.table`, or `…/parquet:/path`, is a table on a Spark server, where queries of it
+    run. `row_key` names the columns that identify and order its rows; no other option applies.
 
-    Raises `FileProblem`, `SeveralTables` where one has to be named, `NoSuchTable`, `UnknownColumn` for one of
-    `text_columns`, `types` or `names`, `BadData` for an option that cannot be, and `Cancelled`.
+    Raises `FileProblem`, `SeveralTables` if one has to be named, `NoSuchTable`, `UnknownColumn` for one of
+    `text_columns`, `types` or `names`, `BadData` for an invalid option, and `Cancelled`.
     """
     if is_server_address(path):
         from lamella.core.datasets.spark import open_spark_table
@@ -424,7 +426,8 @@ def _location(path: str | Path | Sequence[str | Path], job: Job | None) -> Locat
 
 
 def _refuse_useless(location: Location, known: Format, reading: Mapping[str, object]) -> None:
-    """Raise `FileProblem` for options that would change nothing, as of types in a file that has its own."""
+    """Raise `FileProblem` for options that would have no effect, such as types for a file that has its
+    own."""
     useless = [name for name in reading if name not in known.options]
     useless = [name for name in useless if name in REFUSED_ELSEWHERE]
     if useless == ["version"]:
@@ -447,12 +450,12 @@ REFUSED_ELSEWHERE = frozenset(
         "skip_rows", "cells", "version", "row_key",
     )
 )  # fmt: skip
-"""Options of one format that another cannot be read with; those of how bytes are split count for nothing
-there."""
+"""Options that are refused for formats they do not apply to; options about splitting bytes into fields are
+ignored there instead."""
 
 
 def tables_of(path: str | Path) -> list[TableEntry]:
-    """The tables or sheets that a file holds; none for a file that is one table. Raises `FileProblem`."""
+    """List the tables or sheets of a file; empty for a file that is one table. Raises `FileProblem`."""
     location = locate(path)
     if len(location.files) != 1:
         return []
@@ -461,19 +464,19 @@ def tables_of(path: str | Path) -> list[TableEntry]:
 
 
 def foreign_keys_of(path: str | Path) -> list[ForeignKey]:
-    """How the tables of a database point at each other; none for other files. Raises `FileProblem`."""
+    """List the foreign keys between the tables of a database; empty for other files. Raises `FileProblem`."""
     location = locate(path)
     known = recognise(location.files[0]) if len(location.files) == 1 else None
     return known.foreign_keys(location.files[0]) if known and known.foreign_keys else []
 
 
 COPY = "Import it, or export a copy"
-"""The way out where a file itself cannot be edited."""
+"""The fix suggested if a file itself cannot be edited."""
 
 
 def edit_problem(dataset: Dataset) -> FileProblem | None:
-    """Why no edit of what was opened could be saved back into its file; None where it can. Reads no data:
-    what cannot be read of it is known once all of its rows are there."""
+    """Return why edits could not be saved back into the file; None if they can. Reads no data: lines that
+    cannot be read are known once all rows have been read."""
     paths = getattr(dataset, "paths", ())
     if not paths:
         return FileProblem(dataset.name, "is not a file")
@@ -504,7 +507,7 @@ def _format_problem(dataset: Dataset, path: Path, files: int) -> FileProblem | N
 
 
 def _reading_problem(dataset: Dataset, options: OpenOptions, path: Path) -> FileProblem | None:
-    """Of a text whose rows or columns are not quite those of the file."""
+    """The problem of a text whose rows or columns differ from those of the file."""
     if problems_of(dataset):
         why = "The rows shown are not all of its lines"
         return FileProblem(path, "has lines that cannot be read", why, COPY)
@@ -546,18 +549,18 @@ def _rights_problem(path: Path) -> FileProblem | None:
 
 @dataclass(frozen=True)
 class Kind:
-    """`label` says what can be opened; `problem` why it cannot."""
+    """What a path holds: `label` says what can be opened, `problem` why it cannot."""
 
     path: Path
     label: str = ""
     files: int = 1
     problem: FileProblem | None = None
     is_table: bool = False
-    """A folder that is one table, whatever files it has."""
+    """Whether the folder is one table, whatever files it contains."""
 
 
 def kind_of(path: Path) -> Kind:
-    """A file, or a folder by the first of its data files."""
+    """Examine a file, or a folder by the first of its data files."""
     try:
         location = data_files(locate(path))
         known = common_format(location)
@@ -567,8 +570,8 @@ def kind_of(path: Path) -> Kind:
 
 
 def sentence(kinds: Sequence[Kind]) -> str:
-    """`2 Parquet files, a folder of 12 Parquet files; notes.pdf cannot be opened`. What one file is that
-    cannot be opened, where it is all there is."""
+    """Describe what can be opened: `2 Parquet files, a folder of 12 Parquet files; notes.pdf cannot be
+    opened`. For a single file that cannot be opened, say what it is."""
     if len(kinds) == 1 and kinds[0].problem is not None:
         return kinds[0].problem.headline
     good = [kind for kind in kinds if kind.problem is None]

@@ -1,4 +1,4 @@
-"""ONE table of how a file can be read otherwise than it was found to be, for Python, the command line, the
+"""The one table of options for reading a file differently than detected; for Python, the command line, the
 window and the docs."""
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from lamella.core.errors import BadData, UnknownName, instead_of, nearest, shown
 from lamella.core.validation import names_of, text_of
 
 SPELLED = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon": ";", "pipe": "|", "none": ""}
-"""How signs that a shell or a form hides can be written."""
+"""Names for characters that are hard to type in a shell or a form."""
 ENCODINGS = (
     "utf-8", "utf-16", "utf-16-le", "utf-16-be", "cp1252", "latin-1", "cp1250", "cp1251", "cp1253", "cp1254",
     "cp850", "mac_roman", "koi8_r", "shift_jis", "gb18030", "big5", "euc_kr",
 )  # fmt: skip
-"""Those that are proposed; Python knows more."""
+"""The encodings that are suggested; Python supports more."""
 YES_NO_FIX = "Give pairs of words: ja/nein"
 
 
@@ -32,13 +32,13 @@ READABLE = (
     pa.types.is_string, pa.types.is_boolean, pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal,
     pa.types.is_date, pa.types.is_time, pa.types.is_timestamp,
 )  # fmt: skip
-"""The types that texts can be read as."""
+"""Tests for the types that text can be parsed as."""
 
 
 @dataclass(frozen=True)
 class Reading:
-    """An option of opening a file. `choices` of a sign are proposals, of a choice all that there are;
-    `metavar` is its value on the command line. Left out, it is found out from the file."""
+    """An option of opening a file. For a sign, `choices` are suggestions; for a choice, they are all values.
+    `metavar` is its value in the command line's help. An option left out is detected from the file."""
 
     name: str
     kind: Literal[
@@ -58,7 +58,7 @@ class Reading:
         return self.title or self.name.replace("_", " ").capitalize()
 
     def read(self, value: Any) -> Any:
-        """The value that a person or a program gave, as `OpenOptions` has it. Raises `BadData`."""
+        """Parse a value that a user or program gave for `OpenOptions`. Raises `BadData`."""
         if value is None:
             return None
         of_other_values: dict[str, Callable[[Any], Any]] = {
@@ -112,7 +112,7 @@ class Reading:
         return tuple(names_of(value, self._what))
 
     def _pairs(self, value: Any) -> tuple[tuple[str, str], ...]:
-        """Of a column, as the file calls it, and what it is to be."""
+        """Parse pairs of a column, by its name in the file, and its type or new name."""
         pairs = value.items() if isinstance(value, Mapping) else value
         if isinstance(pairs, str) or not isinstance(pairs, Iterable):
             raise self._refusal(value, "Give a dict by columns' names")
@@ -127,17 +127,17 @@ class Reading:
         return tuple(read)
 
     def _type(self, name: Any) -> str:
-        """The name of a type that texts can be read as."""
+        """Parse the name of a type that text can be parsed as."""
         kind = type_named(name)
         if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
             kind = pa.string()
         if not any(is_of_kind(kind) for is_of_kind in READABLE):
             fix = "Read it as text, a number, a boolean, a date, a time or a timestamp"
             raise self._refusal(str(kind), fix)
-        return "float32" if kind == pa.float32() else str(kind)  # whose own name means another type
+        return "float32" if kind == pa.float32() else str(kind)  # whose str() means another type
 
     def _yes_no(self, value: Any) -> tuple[tuple[str, str], ...]:
-        """Words for true and false, such as `ja/nein`, each of which means one of them in any case."""
+        """Parse words for true and false, such as `ja/nein`; case does not matter."""
         from lamella.core.datasets.text.types import NULL_MARKERS
 
         if not isinstance(value, Iterable):
@@ -198,7 +198,7 @@ BY_NAME = {reading.name: reading for reading in READING}
 
 
 def read_options(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Those that are not None, checked. Raises `BadData` and `UnknownReading`."""
+    """Check and parse the options that are not None. Raises `BadData` and `UnknownReading`."""
     read = {}
     for name, value in values.items():
         if name not in BY_NAME:
@@ -209,7 +209,7 @@ def read_options(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def codec_name(encoding: str) -> str:
-    """As Python calls it; raises `BadData`."""
+    """Return Python's name of an encoding; raise `BadData`."""
     try:
         return codecs.lookup(encoding).name
     except LookupError as error:

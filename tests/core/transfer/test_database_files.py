@@ -103,7 +103,7 @@ def test_what_fails_or_stops_leaves_a_database_as_it_was(tmp_path: Path, kind: s
         Destination.of(path, None, {"table_name": "more", "add": True}).write(
             Rows(many.schema, tables(), None, "more"), job
         )
-    with pytest.raises(BadData, match="twice"):
+    with pytest.raises(BadData, match="duplicates"):
         export(tmp_path, kind, pa.table({"id": [1, 1]}), table_name="more", add=True, primary_key="id")
     tables = {"sqlite": "SELECT name FROM sqlite_master", "duckdb": "SELECT table_name FROM duckdb_tables()"}
     assert ask(path, tables[kind]) == [("places",)]

@@ -155,7 +155,7 @@ def test_a_new_table_never_takes_the_place_of_one_with_versions(tmp_path: Path) 
     [
         ({"n": [1], "word": ["a"], "y": [0.5]}, "has no column 'y'"),
         ({"n": [1], "word": ["a"]}, "has a column 'x', which is not exported"),
-        ({"n": ["1"], "word": ["a"], "x": [0.5]}, "column 'n' is int64 in .*, but string among"),
+        ({"n": ["1"], "word": ["a"], "x": [0.5]}, "column 'n' is int64 in .*, but string in the export"),
     ],
 )
 def test_rows_that_do_not_fit_are_refused_and_nothing_changes(rows, said: str, tmp_path: Path) -> None:
