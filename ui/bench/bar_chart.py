@@ -1,4 +1,4 @@
-"""A chart of bars: groups of bars, each with a value or the reason why there is none."""
+"""A bar chart: groups of bars, each with a value or the reason why there is none."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from lamella.ui.theme import TextSize
 
 @dataclass(frozen=True)
 class Bar:
-    """`words` stand beside it; `lost` says that they are the reason why there is no value."""
+    """One bar. `words` are written beside it; with `lost` they say why there is no value."""
 
     series: Series
     point: SeriesPoint | None
@@ -49,8 +49,8 @@ class BarGroup:
 
 @dataclass(frozen=True)
 class Bars:
-    """Each group is drawn to its own largest; with a `reference` all are drawn to one scale, and a line
-    stands at that value."""
+    """What a bar chart shows. Each group is scaled to its own largest value; with a `reference`, all share
+    one scale, with a line at that value."""
 
     groups: tuple[BarGroup, ...]
     log: bool = False
@@ -58,7 +58,7 @@ class Bars:
 
     @property
     def series(self) -> list[Series]:
-        """Whose bars there are, each once, in an order that no value changes."""
+        """The systems with bars, each once, in an order that does not depend on values."""
         series_by_label = {bar.series.label: bar.series for group in self.groups for bar in group.bars}
         return sorted(
             series_by_label.values(), key=lambda one: (one.published, place_of(one.system), one.label)
@@ -73,7 +73,7 @@ class Bars:
 
 
 def ranked(title: str, bars: Iterable[Bar], quantity: Quantity, factors: bool = True) -> BarGroup:
-    """A group, lowest value first and those without one last; each says how many times the lowest it is."""
+    """A group with the lowest value first and missing ones last; each value as a multiple of the lowest."""
     ordered = sorted(bars, key=lambda bar: (bar.point is None, bar.value))
     own = [bar.value for bar in ordered if bar.value > 0 and not bar.series.published]
     lowest = min(own, default=0.0)
@@ -90,17 +90,17 @@ def _with_words(bar: Bar, quantity: Quantity, lowest: float) -> Bar:
     return replace(bar, words=quantity.exact(bar.value) + times)
 
 
-NOTHING = "Nothing is measured here yet."
+NOTHING = "Nothing has been measured here yet."
 LARGEST_NAME, NAME_SHARE = 220, 0.4
-"""What names take at most, in pixels and of the width."""
+"""The most room for names: in pixels, and as a share of the width."""
 
 LOG_ROOM = 0.3
-"""Below the smallest value, in decades, so that its bar can be seen."""
+"""Decades below the smallest value, so that its bar is visible."""
 
 
 @dataclass(frozen=True)
 class BarPlace:
-    """Where one bar of the chart is: its whole line, and how far its value reaches."""
+    """The position of one bar: its whole line, and how far its value extends."""
 
     bar: Bar
     line: QRectF
@@ -108,7 +108,7 @@ class BarPlace:
 
 
 class BarChart(QWidget):
-    """As tall as its bars need: meant for a scroll area."""
+    """Paints bars, and is as tall as they need: meant for a scroll area."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -194,7 +194,7 @@ class BarChart(QWidget):
         painter.drawText(words, middle | int(Qt.AlignmentFlag.AlignLeft), shown)
 
     def _draw_extent(self, painter: QPainter, place: BarPlace, area: QRectF) -> float:
-        """The bar and its spread; where the words begin."""
+        """Draw the bar and its spread; return the x at which the words begin."""
         bar, line = place.bar, place.line
         assert bar.point is not None
         color = QColor(bar.series.color(theme.current().colors))
@@ -225,7 +225,7 @@ class BarChart(QWidget):
     # ------------------------------------------------------------------ positions
 
     def _limits(self, group: BarGroup) -> tuple[float, float]:
-        """The values at the left and right ends of the bars; log10 of them on a scale of powers."""
+        """The values at the left and right ends of the bars; on a logarithmic scale, their log10."""
         reference = self.bars.reference
         groups = (group,) if reference is None else self.bars.groups
         top = max(one.largest for one in groups) or 1.0
@@ -237,7 +237,8 @@ class BarChart(QWidget):
         return math.log10(min(smallest, reference)), math.log10(max(top, reference))
 
     def _origin(self, low: float, top: float, area: QRectF) -> float:
-        """Where bars begin: multiples on a scale of powers go both ways from the reference."""
+        """The x at which bars begin: on a logarithmic scale with a reference, they extend both ways from
+        it."""
         if self.bars.log and self.bars.reference is not None:
             return self._at(self.bars.reference, low, top, area)
         return area.left()
@@ -249,7 +250,7 @@ class BarChart(QWidget):
         return area.left() + min(1.0, max(0.0, share)) * area.width()
 
     def _area(self) -> QRectF:
-        """Of the bars, between names and words."""
+        """The area of the bars, between names and words."""
         metrics = QFontMetrics(theme.current().font(TextSize.CAPTION))
         names = {place.bar.series.label for place in self.places}
         limit = min(LARGEST_NAME, round(NAME_SHARE * self.width()))

@@ -1,4 +1,4 @@
-"""What to measure, in one line: workloads, sizes, systems, how often, and under which conditions."""
+"""What to measure, in one line: workloads, sizes, systems, repeats and conditions."""
 
 from __future__ import annotations
 
@@ -47,21 +47,21 @@ MOST_REPEATS = 1000
 MINUTE, PUBLISHED, INSTALLED, TABLE = "60 seconds", "As published", "Everything installed", "This table…"
 PRESETS = {
     MINUTE: "The small benchmark of Lamella and SQLite, within a minute",
-    PUBLISHED: "This workload at the sizes that others published, with Lamella and the systems they measured",
+    PUBLISHED: "This workload at the published sizes, with Lamella and the systems measured there",
     INSTALLED: "This workload with every system that is ready",
     TABLE: "The table of the open tab, copied into each system",
 }
 MINUTE_ROWS, MINUTE_REPEATS = (1, 10, 100, 1_000, 10_000, 100_000), 5
 LAMELLA = "lamella"
 NAMED_SYSTEMS = 2
-"""So many are named on their button; more are counted."""
+"""Up to this many systems are named on their button; more are counted."""
 
 UNKNOWN_PYTHON = "Checking what that Python can run."
 
 
 class BenchmarkControls(QWidget):
-    """`changed` follows every choice; `workload_changed` only another workload. `table_requested` wants a
-    benchmark of the table that is open."""
+    """The choices of a benchmark. `changed` is emitted after every choice, `workload_changed` after another
+    workload; `table_requested` asks for a benchmark of the open table."""
 
     changed = Signal()
     workload_changed = Signal()
@@ -91,7 +91,7 @@ class BenchmarkControls(QWidget):
 
     @property
     def choice(self) -> Choice:
-        """What would be measured; only where there is no `problem`."""
+        """What would be measured; valid only while there is no `problem`."""
         form = self.conditions
         return Choice(
             parts=tuple(part for part in map(self._part, self.workloads) if part.systems),
@@ -103,7 +103,7 @@ class BenchmarkControls(QWidget):
 
     @property
     def problem(self) -> str:
-        """Why nothing can be started; empty when it can."""
+        """Why nothing can be started; empty if a benchmark can."""
         python = self.conditions.python
         if python.problem:
             return UNKNOWN_PYTHON
@@ -115,7 +115,7 @@ class BenchmarkControls(QWidget):
         return sizes or self.note.refusal
 
     def _objection(self, other: Interpreter) -> str:
-        """Why that Python can run none of the workloads; empty when it can run one."""
+        """Why the other Python can run none of the workloads; empty if it can run one."""
         reasons = [objection(other, REFERENCE, workload) for workload in self.workloads]
         return "" if "" in reasons else f"{reasons[0]}."
 
@@ -137,7 +137,7 @@ class BenchmarkControls(QWidget):
     # ------------------------------------------------------------------- choices
 
     def _take_workload(self) -> None:
-        """A workload's own sizes and repeats are where a choice starts."""
+        """Start from the workload's own sizes and repeats."""
         several = self.workload_choice.several
         self.note.can_fit = not several
         for button in (self.sizes_button, self.repeats_button):
@@ -152,7 +152,7 @@ class BenchmarkControls(QWidget):
         self._tell()
 
     def take_preset(self, title: str) -> None:
-        """One of PRESETS."""
+        """Choose one of PRESETS, by its title."""
         choice = self.workload_choice
         if title == PUBLISHED:
             self._take_published()
@@ -296,7 +296,7 @@ NAMES = (
 
 
 class InterpreterChoice(QWidget):
-    """`changed` follows another Python: at once, and again when it is known what that is."""
+    """Chooses a Python. `changed` is emitted at once, and again when it is known which Python it is."""
 
     changed = Signal()
 
@@ -312,11 +312,11 @@ class InterpreterChoice(QWidget):
 
     @property
     def path(self) -> str | None:
-        """None for the one that runs this program."""
+        """The path of the interpreter; None for the one that runs this program."""
         return str(self.other.path) if self.other else None
 
     def choose(self, path: str) -> None:
-        """One of the list, or one that is added to it."""
+        """Choose a Python of the list, adding it if necessary."""
         place = self.box.findData(path)
         if place < 0:
             place = self.box.count() - 1
@@ -365,8 +365,8 @@ class InterpreterChoice(QWidget):
             self.box.setItemData(self.box.count() - 1, path, Qt.ItemDataRole.ToolTipRole)
         self.box.addItem("Another…", BROWSE)
         self.box.setToolTip(
-            "Which Python runs the systems. One that is not the program's own, such as PyPy, can take part"
-            f" only the workload “{FLOATS.title}”."
+            "Which Python runs the systems. One other than the program's own, such as PyPy, can take part"
+            f" only in the workload “{FLOATS.title}”."
         )
         self.box.setMinimumContentsLength(12)
         self.box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
@@ -380,8 +380,8 @@ class InterpreterChoice(QWidget):
 
 
 def installed_pythons() -> dict[str, str]:
-    """Paths by name. Left out are links to another one or to this one, and the stand-ins of version managers,
-    which run a Python only where one was set."""
+    """Paths by name, without links to another one or to this one, and without the stand-ins of version
+    managers, which run a Python only if one is configured."""
     known = {Path(sys.executable).resolve()}
     pythons: dict[str, str] = {}
     for name in NAMES:
@@ -395,7 +395,7 @@ def installed_pythons() -> dict[str, str]:
 FIRST_LIMIT = 300
 LONGEST_LIMIT = 86_400
 FOLDER_WIDTH = 130
-"""Of the path that is shown, in pixels."""
+"""Pixels for the path that is shown."""
 
 
 class ConditionsForm(QWidget):
@@ -438,7 +438,7 @@ class ConditionsForm(QWidget):
             "What one step of one system may take. Exceeding it counts as a result; the other systems go on."
         )
         self.fresh.setToolTip(
-            "Slower, but every read and query is the first of its process: all samples are cold."
+            "Slower, but every read and query is the first in its process: all samples are cold."
         )
         form = FieldForm(self)
         form.setContentsMargins(0, 0, 0, 0)
@@ -457,7 +457,7 @@ class ConditionsForm(QWidget):
 
 
 class Section(QWidget):
-    """`open_first` is None for a part that cannot be folded."""
+    """A section of the form. `open_first` is None for one that cannot be folded."""
 
     def __init__(self, title: str, *widgets: QWidget, open_first: bool | None = None) -> None:
         super().__init__()

@@ -1,5 +1,5 @@
-"""The Benchmark: systems measured on this machine, live, beside what others published; and its line of
-buttons, with what it does now."""
+"""The benchmark's panel: systems measured on this machine, live, beside published figures; and the bar of
+buttons with the status."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ from lamella.ui.widgets.message_bar import MessageBar
 
 
 class Stopwatch:
-    """Runs from the start."""
+    """Runs from its creation."""
 
     def __init__(self) -> None:
         self._begun = monotonic()
@@ -56,22 +56,22 @@ class Stopwatch:
         return self._before + (0.0 if self._halted else monotonic() - self._begun)
 
     def halt(self, halted: bool) -> None:
-        """Stand still, or go on."""
+        """Stop the clock, or let it run again."""
         self._before = self.seconds
         self._begun, self._halted = monotonic(), halted
 
 
 SURE_FROM = 0.08
-"""Before this share is done, the time that is left is the estimate's."""
+"""Until this share is done, the remaining time is taken from the estimate."""
 
 TICK_MILLISECONDS = 500
 ICON_WIDTH, ANY_WIDTH = 40, 16_777_215  # Qt's QWIDGETSIZE_MAX
-"""Pixels of a button that is an icon alone, and of any other at most."""
+"""The width of a button that shows only an icon, and the maximum of any other."""
 MORE = 5
 
 
 class BenchmarkBar(QFrame):
-    """Shows one benchmark at a time; the owner says when it starts and ends."""
+    """The bar of one benchmark at a time; its owner says when it starts and ends."""
 
     start_requested = Signal()
     pause_requested = Signal(bool)
@@ -81,7 +81,7 @@ class BenchmarkBar(QFrame):
     status_changed = Signal()
 
     def __init__(self, controls: QWidget, estimate: QLabel, parent: QWidget | None = None) -> None:
-        """`controls` and `estimate` stand in the line while nothing runs."""
+        """`controls` and `estimate` are shown in the bar while no benchmark runs."""
         super().__init__(parent)
         self._controls, self._at_rest = controls, estimate
         self.start, self.pause, self.stop = (
@@ -101,7 +101,7 @@ class BenchmarkBar(QFrame):
 
     @property
     def _names(self) -> dict[QPushButton, str]:
-        """Of the buttons that are icons alone where there is little room."""
+        """The names of the buttons that show only icons where there is little room."""
         return {self.more: f"{MORE} more repeats", self.results: "Saved runs…"}
 
     def minimumSizeHint(self) -> QSize:
@@ -132,7 +132,7 @@ class BenchmarkBar(QFrame):
         return self.pause.isChecked()
 
     def set_problem(self, problem: str) -> None:
-        """Why Start is off; empty turns it on."""
+        """Disable Start with a reason; an empty text enables it."""
         self.start.setEnabled(not problem)
         self.start.setToolTip(problem or "Run every chosen system, each in a process of its own")
 
@@ -149,9 +149,9 @@ class BenchmarkBar(QFrame):
         button.setFocus()
 
     def set_more(self, title: str) -> None:
-        """Which benchmark repeats can be added to; empty for none."""
+        """Set the benchmark to which repeats can be added; empty for none."""
         self.more.setVisible(bool(title))
-        self.more.setToolTip(f"Measure again and add to what is there. {title}")
+        self.more.setToolTip(f"Measure again and add to these results. {title}")
         self._fit()
 
     def begin(self) -> None:
@@ -165,12 +165,12 @@ class BenchmarkBar(QFrame):
         self._tell()
 
     def expect(self, seconds: float) -> None:
-        """What the benchmark was estimated to take; without it, nobody says how much is left at first."""
+        """Set the estimated duration; without it, the remaining time is not shown at first."""
         self._estimate = seconds
         self._tell()
 
     def doing(self, message: Doing, workload: str) -> None:
-        """`workload` is a title where there are several, and else empty."""
+        """Show what is being measured. `workload` is its title if there are several, otherwise empty."""
         where = f"{workload}: " if workload else ""
         step, repeat = message.step.replace("_", " "), message.repeat + 1
         self._doing = (
@@ -188,7 +188,7 @@ class BenchmarkBar(QFrame):
         self._tell()
 
     def end(self, how: str) -> None:
-        """Back to rest; `how` says what became of it, the time it took is added."""
+        """Return to rest. `how` says how the benchmark ended; its duration is added."""
         self._tick.stop()
         self.set_running(False)
         self.say(f"{how} after {about(self._watch.seconds)}.")
@@ -226,9 +226,7 @@ class BenchmarkBar(QFrame):
         self.pause.setCheckable(True)
         self.pause.setToolTip("Wait before the next step; nothing that is being timed is touched")
         self.stop.setToolTip("Stop at once; what was measured is kept")
-        self.results.setToolTip(
-            "Every benchmark that was finished: compare two, see how one changed over time"
-        )
+        self.results.setToolTip("Every finished benchmark: compare two, or see how results changed over time")
         self.progress.setFixedWidth(140)
         self.status.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         layout = QHBoxLayout(self)
@@ -258,18 +256,18 @@ class BenchmarkBar(QFrame):
         self.results.setIcon(look.icon("history", "text"))
 
 
-BUSY = "A benchmark is running. Another can begin when it is over."
+BUSY = "A benchmark is running. Another can start when it has ended."
 PASSED_OVER = 20_000
-"""So many new records at a time are taken from the garbage collector's sight."""
+"""After this many new records, the garbage collector is told to ignore them."""
 
-EMPTY = "Nothing is measured here yet. Choose a workload and systems above and press Start."
+EMPTY = "Nothing has been measured here yet. Choose a workload and systems above and press Start."
 
 
 class BenchmarkPanel(QWidget):
-    """Runs one benchmark at a time through `tasks`, and keeps it in `kept` where there is such a file.
+    """Runs one benchmark at a time through `tasks`, and saves it in `kept` if there is such a file.
 
-    `saved_runs_requested` is sent to show the saved runs, `file_requested` to choose a file with a benchmark,
-    `table_requested` to measure the table that is open. `status_changed` follows another `status`.
+    `saved_runs_requested` asks to show the saved runs, `file_requested` to choose a file with a benchmark,
+    `table_requested` to measure the open table. `status_changed` is emitted when `status` has changed.
     """
 
     saved_runs_requested = Signal()
@@ -304,13 +302,13 @@ class BenchmarkPanel(QWidget):
 
     @property
     def results(self) -> BenchmarkResults:
-        """Of the workload that is shown."""
+        """The results of the workload that is shown."""
         assert self._shown is not None
         return self.benchmarks.results_of(self._shown)
 
     @property
     def status(self) -> str:
-        """What it does, or what became of the last benchmark."""
+        """What the panel is doing, or how the last benchmark ended."""
         return self.bar.status.text()
 
     @property
@@ -318,7 +316,8 @@ class BenchmarkPanel(QWidget):
         return self._benchmark is not None
 
     def use_server(self, uri: str, keep: Callable[[str], None]) -> None:
-        """Where MongoDB is; `keep` makes another address hold for what is started from then on."""
+        """Set the address of MongoDB. `keep` saves another address, and applies it to benchmarks started
+        later."""
         systems = self.controls.systems
 
         def take(changed: str) -> None:
@@ -329,7 +328,7 @@ class BenchmarkPanel(QWidget):
         systems.server.changed.connect(take)
 
     def state(self) -> dict[str, Any]:
-        """What is chosen and what is shown, as JSON; the run that is shown by its number among the saved."""
+        """The choices and the page shown, as JSON; a saved run is identified by its number."""
         if self._opening is not None:
             return dict(self._opening)
         shown = {
@@ -339,7 +338,7 @@ class BenchmarkPanel(QWidget):
         return choices_of(self.controls) | shown | {"look": look_of(self.view.display)}
 
     def show_state(self, state: Mapping[str, Any]) -> None:
-        """Choose that again, as far as there still is such a thing; a run is read in the background."""
+        """Restore a state, as far as its choices still exist; a saved run is read in the background."""
         choose_again(self.controls, state)
         number = state.get("run")
         if type(number) is not int or self.running:
@@ -349,7 +348,7 @@ class BenchmarkPanel(QWidget):
 
         def opened(run: tuple[Recording, Mapping[str, BenchmarkResults]]) -> None:
             self._opening = None
-            if self.benchmarks.last is None:  # nothing was measured meanwhile
+            if self.benchmarks.last is None:  # nothing has been measured in the meantime
                 self.benchmarks.show(*run)
                 self.run_saving.take(run[0], number)
                 self.bar.say(f"Run {number}, of {run[0].started.astimezone():%Y-%m-%d %H:%M}.")
@@ -358,7 +357,7 @@ class BenchmarkPanel(QWidget):
 
         def failed(error: Exception) -> None:
             self._opening = None
-            self.news.say(f"The run that was shown cannot be. {error}")
+            self.news.say(f"The saved run cannot be shown. {error}")
             self._look_again(state)
 
         self._tasks.read(
@@ -374,14 +373,14 @@ class BenchmarkPanel(QWidget):
     # --------------------------------------------------------------------- measuring
 
     def start(self) -> None:
-        """Benchmark what is chosen, replacing the results of the same workloads."""
+        """Benchmark the choice, replacing the results of the same workloads."""
         if not self.running and not self.controls.problem:
             self.benchmark(self.controls.choice)
             estimate = self.controls.note.estimate
             self.bar.expect(estimate.seconds if estimate else 0.0)
 
     def benchmark(self, choice: Choice) -> None:
-        """Benchmark this, whatever the controls say; while another benchmark runs, that is told instead."""
+        """Run this benchmark, whatever the controls say; if another one is running, say so."""
         if self.running:
             self.news.say(BUSY)
             return
@@ -390,7 +389,7 @@ class BenchmarkPanel(QWidget):
         self.show_workload(choice.parts[0].workload)
 
     def add_repeats(self, repeats: int) -> None:
-        """Run the same once more and add to what is there."""
+        """Run the same benchmark again and add to its results."""
         recording = self.benchmarks.last
         if self.running or recording is None:
             return
@@ -401,13 +400,13 @@ class BenchmarkPanel(QWidget):
         self._begin(replace(before, parts=more), first_repeat=before.repeats)
 
     def stop(self) -> None:
-        """End the child process at once; what was measured stays on show."""
+        """End the child process at once; the results so far stay."""
         if self._benchmark is not None:
             self.bar.stopping()
             self._benchmark.stop()
 
     def _begin(self, choice: Choice, first_repeat: int = 0) -> None:
-        self.controls.systems.asking.stop()  # what runs beside a benchmark is measured with it
+        self.controls.systems.asking.stop()  # whatever runs beside a benchmark affects its results
         self.news.clear()
         self.bar.begin()
         self.controls.setEnabled(False)
@@ -428,8 +427,9 @@ class BenchmarkPanel(QWidget):
         self.view.redraw_soon()
 
     def _pass_over(self, num_records: int) -> None:
-        """Hundreds of thousands of records take the garbage collector a fifth of a second in which the window
-        stands still, and none of them is garbage: it need not look at them before the benchmark is over."""
+        """Freeze the garbage collector's objects. Hundreds of thousands of records would take it a fifth of a
+        second, in which the window does not respond, and none of them is garbage before the benchmark is
+        over."""
         if num_records >= self._passed_over + PASSED_OVER:
             self._passed_over = num_records
             gc.freeze()
@@ -467,7 +467,7 @@ class BenchmarkPanel(QWidget):
     # --------------------------------------------------------------------- showing
 
     def show_workload(self, workload: Workload) -> None:
-        """Its results as far as there are any."""
+        """Show a workload with its results so far."""
         self._shown = workload
         self._offer_workloads()
         self.view.show_results(self.results)
@@ -490,7 +490,7 @@ class BenchmarkPanel(QWidget):
             self.export(path)
 
     def export(self, path: Path) -> None:
-        """Write the benchmark whose results are shown; a problem is said above them."""
+        """Write the benchmark that is shown; a problem is reported above the results."""
         recording = self.benchmarks.recording_of(self.results.workload)
         if recording is not None:
             export.export_telling(path, recording.run(), self.view.picture, self.news, self._tasks)
@@ -507,7 +507,7 @@ class BenchmarkPanel(QWidget):
         return super().eventFilter(watched, event)
 
     def _place_news(self) -> None:
-        """Over the lower edge, so that no plot moves."""
+        """Float the messages over the lower edge, so that no plot moves."""
         width = max(0, self.width() - 2 * theme.L)
         height = max(self.news.sizeHint().height(), self.news.heightForWidth(width))
         self.news.setGeometry(theme.L, self.height() - height - theme.S, width, height)

@@ -1,5 +1,5 @@
-"""The plot of one operation: lines over rows, with their axes, spread and failures, or bars, and beside them
-whose they are."""
+"""The plot of one operation: lines over rows, with axes, spread and failures, or bars; beside it, the
+legend."""
 
 from __future__ import annotations
 
@@ -22,15 +22,16 @@ from lamella.ui.bench.quantities import COUNT, TIME, Quantity, Scale, Units, eve
 from lamella.ui.bench.series import CROSS_SIZE, DAGGER, Look, Series, SeriesPoint, cross_pen, hover_text
 
 LABEL_PIXELS = {"bottom": 56, "left": 16}
-"""What a label takes along its axis."""
+"""Pixels that a label takes along its axis."""
 
 BETWEEN = [math.log10(step) for step in range(2, 10)]
 
 
 class DecadeAxis(pg.AxisItem):
-    """A tick at each power of ten, labelled where there is room, and at 2 … 9 between; positions are log10.
+    """An axis with a tick at each power of ten, labelled if there is room, and at 2 … 9 between; positions
+    are log10.
 
-    `floor` is where values end: below it the axis marks nothing.
+    `floor` is the end of the values: below it the axis shows nothing.
     """
 
     def __init__(self, orientation: str, units: Units) -> None:
@@ -58,7 +59,7 @@ class DecadeAxis(pg.AxisItem):
 
 
 class EvenAxis(pg.AxisItem):
-    """Evenly divided, all ticks in the unit of the largest."""
+    """An axis with even steps, all ticks in the unit of the largest."""
 
     def __init__(self, orientation: str, units: Units) -> None:
         super().__init__(orientation)
@@ -75,12 +76,12 @@ class EvenAxis(pg.AxisItem):
 
 
 Bounds = tuple[float, float, float, float]
-"""Left, right, low, high, in the plot's own coordinates."""
+"""Left, right, low and high, in the plot's own coordinates."""
 
 
 @dataclass(frozen=True)
 class Spot:
-    """One drawn point, where it stands in the plot's own coordinates."""
+    """One drawn point, in the plot's own coordinates."""
 
     series: Series
     point: SeriesPoint
@@ -89,7 +90,7 @@ class Spot:
 
 
 class DrawnLine:
-    """A line of the plot that takes new points without being made again."""
+    """A line of the plot; new points do not need a new line."""
 
     def __init__(self, canvas: pg.PlotWidget, series: Series, log: bool) -> None:
         self._canvas, self._log = canvas, log
@@ -108,12 +109,12 @@ class DrawnLine:
             canvas.addItem(item, ignoreBounds=True)
 
     def set_height(self, height: int) -> None:
-        """What is higher lies above."""
+        """Set the height of the line; higher lines are drawn on top."""
         for item in (self._bars, self._line):
             item.setZValue(height)
 
     def set_spots(self, spots: Sequence[Spot], beam: float) -> None:
-        """`beam` is the width of an error bar's ends, in the plot's own coordinates."""
+        """Set the points. `beam` is the width of an error bar's ends, in the plot's own coordinates."""
         places = [(spot.x, spot.y, spot.point.low, spot.point.high, beam) for spot in spots]
         if places == self._places:
             return
@@ -139,7 +140,7 @@ class DrawnLine:
 
 
 class Band:
-    """The strip for values that the clock could not tell from nothing, with its label."""
+    """The strip for values below the clock's resolution, with its label."""
 
     def __init__(self, canvas: pg.PlotWidget) -> None:
         colors = theme.current()
@@ -166,7 +167,7 @@ class Band:
 
 
 def grid_lines(xs: Sequence[float], ys: Sequence[float], frame: Bounds) -> tuple[np.ndarray, np.ndarray]:
-    """The ends of lines at `xs` and `ys` across the frame, as pairs."""
+    """The endpoints of lines at `xs` and `ys` across the frame, as pairs."""
     left, right, low, high = frame
     ends = [((x, low), (x, high)) for x in xs] + [((left, y), (right, y)) for y in ys]
     points = np.array(ends, dtype=float).reshape(-1, 2)
@@ -174,7 +175,7 @@ def grid_lines(xs: Sequence[float], ys: Sequence[float], frame: Bounds) -> tuple
 
 
 def dagger(spot: Spot) -> pg.TextItem:
-    """At a point that hovering says more about."""
+    """Marks a point about which hovering says more."""
     item = text_item(DAGGER, QColor(spot.series.color(theme.current().colors)), (0.5, 1.1))
     item.setPos(spot.x, spot.y)
     return item
@@ -187,24 +188,24 @@ def text_item(words: str, color: QColor, anchor: tuple[float, float]) -> pg.Text
 
 
 BAND_HEIGHT = 0.55
-"""Of the strip for values below the clock's resolution, in decades."""
+"""The height of the strip for values below the clock's resolution, in decades."""
 
 RIGHT_ROOM = 0.6
-"""Beside the last point, in decades: half of "1,000,000" needs it, also beside a wide legend."""
+"""Decades beside the last point: half of "1,000,000" must fit there, even beside a wide legend."""
 
 CROSS_STEP = 0.035
-"""From one cross to the one above it, as a share of the plot's height."""
+"""The distance between crosses above each other, as a share of the plot's height."""
 
 HOVER_PIXELS = 14
 BEAM = 0.01
-"""Of an error bar's ends, as a share of the plot's width."""
+"""The width of an error bar's ends, as a share of the plot's width."""
 
 
 class LineCanvas(pg.PlotWidget):
-    """Positions are log10 of rows and of the value, or both as they are: then values that nobody could tell
-    from nothing stand at 0.
+    """Draws lines. Positions are log10 of rows and values, or both as they are; then values below the clock's
+    resolution are at 0.
 
-    New points on the same lines are moved into place; only another set of lines is made anew.
+    New points of the same lines are moved into place; only a different set of lines is drawn from scratch.
     """
 
     def __init__(self, log: bool, small: bool = False, parent: QWidget | None = None) -> None:
@@ -228,11 +229,11 @@ class LineCanvas(pg.PlotWidget):
         self._draw()
 
     def describe(self, spot: Spot) -> str:
-        """What hovering over a point says."""
+        """The text for hovering over a point."""
         return hover_text(spot.series, spot.point, self._quantity)
 
     def nearest(self, position: QPointF) -> Spot | None:
-        """The spot within reach of a position of the scene, live ones before published ones."""
+        """The spot within reach of a scene position; measured ones come before published ones."""
         box = self.getViewBox()
         within: list[tuple[bool, float, Spot]] = []
         for spot in self.spots:
@@ -285,7 +286,7 @@ class LineCanvas(pg.PlotWidget):
         self.setRange(xRange=(left, right), yRange=(low, high), padding=0)
 
     def _keep_lines(self) -> None:
-        """The first line lies above all others."""
+        """Draw the first line on top of all others."""
         labels = [one.label for one in self._series]
         if list(self._lines) == labels:
             return
@@ -306,7 +307,7 @@ class LineCanvas(pg.PlotWidget):
             self.addItem(item, ignoreBounds=True)
 
     def _recolor(self) -> None:
-        """Everything of the theme's colours anew."""
+        """Apply the theme's current colours."""
         self.clear()
         self._lines, self._daggers, self._frame = {}, [], None
         look = theme.current()
@@ -337,7 +338,7 @@ class LineCanvas(pg.PlotWidget):
     # ---------------------------------------------------------------- positions
 
     def _floor(self) -> float:
-        """The power of ten below every value; 0 where positions are values."""
+        """The power of ten below all values; 0 on even axes."""
         if not self._log:
             return 0.0
         values = [p.low for s in self._series for p in s.points if p.value is not None and p.low > 0]
@@ -354,7 +355,7 @@ class LineCanvas(pg.PlotWidget):
         yield from self._place_crosses(floor)
 
     def _place_crosses(self, floor: float) -> Iterator[Spot]:
-        """On the lower edge, those of several systems at one size above each other."""
+        """Place crosses on the lower edge; those of several systems at one size are stacked."""
         values = [end for one in self._series for point in one.points for end in (point.value, point.high)]
         top = max((value for value in values if value and value > 0), default=1.0)
         step = CROSS_STEP * (max(1.0, math.log10(top) - floor) if self._log else top)
@@ -388,28 +389,28 @@ class LineCanvas(pg.PlotWidget):
         if not self._log:
             self.showGrid(x=True, y=True, alpha=0.12)
             for axis in (self._bottom, self._left):
-                axis.enableAutoSIPrefix(False)  # ticks have their units
+                axis.enableAutoSIPrefix(False)  # ticks already have units
         self.scene().sigMouseMoved.connect(self._hover)
         theme.current().changed.connect(self._recolor)
 
 
 def _axis_width(titled: bool) -> int:
-    """Room for the widest label and the title beside it, whatever the text size."""
+    """Room for the widest label and the title beside it, at any text size."""
     metrics = QFontMetrics(theme.current().font())
     return metrics.horizontalAdvance("1,000 ms") + theme.S + (metrics.height() if titled else 0)
 
 
 INSET_WIDTH, INSET_HEIGHT = 0.4, 0.48
-"""Of the linear plot, as in the notebook of the small benchmark."""
+"""The size of the logarithmic inset on even axes, as shares of the plot."""
 
 SMALLEST_INSET = 140
 LEAST_HEIGHT = 120
 LEGEND_SHARE = 0.38
-"""Of the width, at most: the rest is for lines and bars."""
+"""The legend's maximum share of the width."""
 
 
 class BenchmarkPlot(QWidget):
-    """Shows what it is given; lines and bars that the legend has off are left out."""
+    """Shows lines or bars, without those switched off in the legend."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -424,20 +425,20 @@ class BenchmarkPlot(QWidget):
 
     @cached_property
     def even(self) -> WithInset:
-        """Made when it is first wanted: most benchmarks are only looked at by powers of ten."""
+        """The plot on even axes, made on first use: most users only look at the logarithmic one."""
         item = WithInset()
         self._stack.addWidget(item)
         return item
 
     @property
     def canvas(self) -> LineCanvas:
-        """The lines that are shown."""
+        """The canvas with the lines that are shown."""
         shown = self._stack.currentWidget()
         return shown if isinstance(shown, LineCanvas) else self.log
 
     @property
     def picture(self) -> QWidget:
-        """Of an export: all bars, which say whose they are, or the lines and their legend."""
+        """The widget to export: all bars, which are labelled, or the lines with their legend."""
         return self.bars if self.shows_bars else self
 
     @property
@@ -491,7 +492,7 @@ class BenchmarkPlot(QWidget):
 
 
 class WithInset(LineCanvas):
-    """Lines on even axes and, in the corner where they are lowest, the same ones by powers of ten."""
+    """Lines on even axes, with the same lines on logarithmic axes in the corner where they are lowest."""
 
     def __init__(self) -> None:
         super().__init__(log=False)

@@ -1,4 +1,4 @@
-"""What one benchmark of a workload has told so far, and the lines and bars that it makes."""
+"""The results of one benchmark of a workload so far, and the lines and bars made of them."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ from lamella.ui.bench.series import (
 
 SAMPLES: dict[str | None, str] = {None: "All samples", COLD: "First in its process", WARM: "Later ones"}
 CALLS: dict[str | None, str] = {AGAIN: "Later calls", FIRST: "First call"}
-"""A question's first call and those after it are two things, and never one."""
+"""The first call of a question and the later ones are never shown as one."""
 
 
 @dataclass(frozen=True)
 class Display:
-    """Which samples are shown and how. `rows` is the size that bars are of; 0 for the largest."""
+    """Which samples are shown, and how. `rows` is the size for bars; 0 for the largest."""
 
     operation: str
     quantity: Quantity = TIME
@@ -59,7 +59,7 @@ class Display:
 
 @dataclass
 class BenchmarkResults:
-    """`records` are as they were measured, or in the batches of a saved run."""
+    """The results of a workload. `records` are as measured, or in the batches of a saved run."""
 
     workload: Workload
     records: list[Sample] = field(default_factory=list)
@@ -68,9 +68,9 @@ class BenchmarkResults:
     surroundings: dict[str, Surroundings] = field(default_factory=dict)
     tally: Tally = field(default_factory=Tally)
     planned: tuple[int, ...] = ()
-    """The sizes that are being measured, also those that are still to come."""
+    """The sizes being measured, including those still to come."""
     rows_under_way: int = 0
-    """The size that is measured now; 0 when nothing is."""
+    """The size that is being measured; 0 if none is."""
 
     def __post_init__(self) -> None:
         self.lines, self.matrices = LiveLines(self.tally), Matrices(self.workload, self.tally)
@@ -80,7 +80,7 @@ class BenchmarkResults:
     def of(
         cls, workload: Workload, samples: Iterable[Sample], messages: Iterable[Message]
     ) -> BenchmarkResults:
-        """Of what a saved run has of this workload."""
+        """The results of a workload in a saved run."""
         records = list(samples)
         results = cls(workload, records, tally=Tally(records))
         for message in messages:
@@ -110,22 +110,23 @@ class BenchmarkResults:
 
     @property
     def rows(self) -> list[int]:
-        """Every size that something is known of, ascending."""
+        """Every size with a result, ascending."""
         return sorted({*self.tally.rows, *(failure.rows for failure in self.failures)})
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """What an axis of rows spans: planned and measured sizes, or the workload's own before that."""
+        """The sizes that the rows axis spans: planned and measured ones, or the workload's own before
+        that."""
         return tuple(sorted({*self.planned, *self.rows})) or self.workload.default_rows
 
     @property
     def operations(self) -> list[Operation]:
-        """Of the workload, those that were measured; all of them before that."""
+        """The workload's operations that were measured; all of them before that."""
         known = self.workload.operations
         return [one for one in known if one.id in self.tally.operations] or list(known)
 
     def failures_of(self, operation: str) -> Mapping[str, Mapping[int, Failure]]:
-        """By system and size; of several at one size the last one."""
+        """Failures by system and size; of several at one size, the last one."""
         return self._failed.get(operation, {})
 
     @property
@@ -133,7 +134,7 @@ class BenchmarkResults:
         return [failure for failure in self.failures if failure.kind == WRONG]
 
     def ratios(self, display: Display, of_all: bool = False) -> list[Ratio]:
-        """Of one operation at all sizes, or of all operations at one size."""
+        """The ratios of one operation at all sizes, or of all operations at one size."""
         if not of_all:
             points = self.tally.summaries("seconds", display.samples, display.operation)
             return ratios_between(self.workload, points, display.statistic)
@@ -144,12 +145,12 @@ class BenchmarkResults:
 
 
 def samples_of(workload: Workload) -> dict[str | None, str]:
-    """Which of a workload's samples can be told apart, the usual choice first."""
+    """The kinds of samples that a workload distinguishes, the default first."""
     return CALLS if asks_questions(workload) else SAMPLES
 
 
 def lost_words(message: Failure | Unsupported) -> str:
-    """Beside the place where a value would have been."""
+    """The text in place of a missing value."""
     if isinstance(message, Unsupported):
         return f"not supported: {message.reason}"
     return f"{message.kind}: {message.message}"
@@ -160,8 +161,8 @@ def title_of(system: str) -> str:
 
 
 def lines(results: BenchmarkResults, display: Display, even: bool = False) -> list[Series]:
-    """Live lines first, then the published ones: those are times only. On `even` axes these end where the
-    live ones do, which would lie flat along the bottom otherwise."""
+    """The measured lines, then the published ones, which are times only. On `even` axes the published lines
+    end where the measured ones do, which would otherwise lie flat along the bottom."""
     live = results.lines.lines(display.operation, display.quantity.field, display.samples, display.statistic)
     last = max((one.extent.last for one in live if one.extent), default=0) if even else 0
     dashed = _dashed(results.workload.id, display.operation, display.quantity, last)
@@ -172,7 +173,7 @@ def lines(results: BenchmarkResults, display: Display, even: bool = False) -> li
 
 
 def _with_failures(live: Sequence[Series], failures: Mapping[str, Mapping[int, Failure]]) -> list[Series]:
-    """A system that never answered has crosses and no line."""
+    """Add failures to the lines; a system that never answered has crosses and no line."""
     lines = {one.system: one for one in live}
     for system in failures.keys() - lines.keys():
         lines[system] = live_series(system, {}, "mean")
@@ -184,8 +185,8 @@ def _with_failures(live: Sequence[Series], failures: Mapping[str, Mapping[int, F
 
 
 def panels(results: BenchmarkResults, display: Display, even: bool = False) -> list[Panel]:
-    """A plot for each operation, and one for sizes on disk after the first that changes them. Of a saved run,
-    which is not added to, only what was measured or published has one."""
+    """A plot for each operation, and one for sizes on disk after the first operation that changes them. A
+    saved run shows only what was measured or published."""
     known = results.workload.operations
     result = [
         Panel(
@@ -206,8 +207,8 @@ def panels(results: BenchmarkResults, display: Display, even: bool = False) -> l
 
 
 def prepare(results: BenchmarkResults, display: Display) -> None:
-    """Make the lines and cells of the overview, which the results keep: off the GUI thread, where there are
-    very many samples. A display of another workload's samples is read as this one's usual."""
+    """Compute the lines and cells of the overview, which the results cache; with very many samples, do this
+    off the GUI thread. If the display's samples do not exist for this workload, its default ones are used."""
     offered = samples_of(results.workload)
     samples = display.samples if display.samples in offered else next(iter(offered))
     for panel in panels(results, replace(display, samples=samples)):
@@ -217,7 +218,7 @@ def prepare(results: BenchmarkResults, display: Display) -> None:
 
 
 def bars(results: BenchmarkResults, display: Display, log: bool) -> Bars:
-    """A group for each operation, at one size. Of sizes on disk, only for operations that change them."""
+    """A group for each operation, at one size; for sizes on disk, only for operations that change them."""
     rows = display.rows or max(results.rows or results.workload.default_rows)
     operations = results.operations
     if display.quantity is DISK:
@@ -227,7 +228,7 @@ def bars(results: BenchmarkResults, display: Display, log: bool) -> Bars:
 
 
 def normalised(results: BenchmarkResults, display: Display, log: bool) -> Bars:
-    """A group for each operation and one for sizes on disk, as multiples of the reference's."""
+    """A group for each operation and one for sizes on disk, as multiples of the reference's values."""
     times = results.tally.summaries("seconds", display.samples)
     disk = results.tally.summaries("disk_bytes")
     reference = reference_of(times)
@@ -253,8 +254,8 @@ def _live(points: Mapping[Point, Summary], statistic: str) -> list[Series]:
 
 @cache
 def _dashed(workload: str, operation: str, quantity: Quantity, last: int = 0) -> tuple[Series, ...]:
-    """What was published, up to `last` rows where that is given; of several figures of one system, what each
-    was called there tells them apart."""
+    """The published lines, up to `last` rows if given. Several figures of one system are told apart by the
+    names that their source gives them."""
     known = published_lines(workload, operation, quantity.field) if workload in WORKLOADS else []
     lines = [line for line in known if line.points]
     titles = [line.title for line in lines]
@@ -296,7 +297,7 @@ def _bar(series: Series, point: SeriesPoint, quantity: Quantity) -> Bar:
 
 
 def _missing_bars(results: BenchmarkResults, operation: str, rows: int | None = None) -> list[Bar]:
-    """What takes the place of a bar: a failure, at one size or any, or the reason why nothing was asked."""
+    """What replaces a missing bar: a failure, at one size or any, or the reason why nothing was measured."""
     failures: dict[str, Failure | Unsupported] = {
         one.system: one for one in results.unsupported if one.step == operation
     }
@@ -311,7 +312,8 @@ def _missing_bars(results: BenchmarkResults, operation: str, rows: int | None = 
 
 
 def _published_bar(series: Series, rows: int, quantity: Quantity) -> Bar:
-    """What was published of another size is told in words: a bar would be compared with the others."""
+    """A published figure. At another size it is given in words, because a bar would be compared with the
+    others."""
     point = min(series.points, key=lambda point: abs(point.rows - rows))
     bar = _bar(series, point, quantity)
     if point.rows == rows or point.value is None:
@@ -338,20 +340,20 @@ def _multiple_bar(one: Multiple, reference: str) -> Bar:
 
 
 def _workloads_of(run: SavedRun) -> list[Workload]:
-    """In the order in which they were measured; those that nothing is known of here are left out."""
+    """The workloads of a run in the order of measurement, without those that are unknown here."""
     if run.choice is not None:
         return [part.workload for part in run.choice.parts]
     workloads = []
     for name in dict.fromkeys(sample.workload for sample in run.samples):
         try:
             workloads.append(workload_named(name))
-        except LamellaError:  # of another version, or of a file that is gone
+        except LamellaError:  # from another version, or from a file that no longer exists
             continue
     return workloads
 
 
 def results_of(run: SavedRun) -> dict[str, BenchmarkResults]:
-    """By workload."""
+    """The results of a saved run, by workload."""
     samples = by_workload(run.samples)
     messages: dict[str, list[Message]] = {}
     for one in (*run.failures, *run.unsupported, *run.surroundings):

@@ -1,4 +1,4 @@
-"""Benchmarks of this session: the one that runs, the results of each workload, and saved runs."""
+"""The benchmarks of this session: the running one, the results of each workload, and saved runs."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class End(StrEnum):
 
 
 class BenchmarkRun(QObject):
-    """Messages wait in a queue, since thousands a second would each be an event of the window."""
+    """A running benchmark. Messages are queued: thousands a second would each be an event of the window."""
 
     messages = Signal(list)
     progressed = Signal(float)
@@ -52,8 +52,8 @@ class BenchmarkRun(QObject):
     def start(
         self, costs: Callable[[], Costs], first_repeat: int = 0, shown_by: QWidget | None = None
     ) -> None:
-        """`first_repeat` counts on from an earlier benchmark that this one adds to; `shown_by` shows how far
-        it is."""
+        """Start. `first_repeat` continues the count of an earlier benchmark that this one adds to; `shown_by`
+        shows the progress."""
         choice, pause, inbox = self.choice, self.pause, self._inbox
 
         def work(job: Job) -> list[Record]:
@@ -73,7 +73,7 @@ class BenchmarkRun(QObject):
         self.destroyed.connect(self._handle.cancel)
 
     def stop(self) -> None:
-        """End the child process at once; what was measured stays."""
+        """End the child process at once; the results so far stay."""
         if self._handle is not None:
             self._handle.cancel()
 
@@ -95,7 +95,7 @@ class BenchmarkRun(QObject):
 
 
 class Benchmarks:
-    """Results stay until the same workload is measured again."""
+    """The results by workload; they stay until the same workload is measured again."""
 
     def __init__(self) -> None:
         self.last: Recording | None = None
@@ -104,14 +104,14 @@ class Benchmarks:
         self._recordings: dict[str, Recording] = {}
 
     def begin(self, choice: Choice) -> None:
-        """The results of its workloads are empty from now on."""
+        """Start a benchmark with empty results for its workloads."""
         self.last = Recording(choice)
         for part in choice.parts:
             self._results[part.workload.id] = BenchmarkResults(part.workload, planned=part.rows)
             self._recordings[part.workload.id] = self.last
 
     def take(self, message: Message) -> None:
-        """Of the last benchmark; `title` is of the workload that it is at."""
+        """Add a message of the running benchmark; `title` becomes that of the current workload."""
         assert self.last is not None
         self.last.receive(message)
         results = self._results.get(_workload_of(message))
@@ -120,7 +120,7 @@ class Benchmarks:
             results.take(message)
 
     def set_under_way(self, rows: int) -> None:
-        """The size that is measured now; 0 when nothing is."""
+        """Set the size that is being measured; 0 if none is."""
         assert self.last is not None
         for part in self.last.choice.parts:
             results = self._results[part.workload.id]
@@ -133,7 +133,7 @@ class Benchmarks:
         return self._recordings.get(workload.id)
 
     def show(self, recording: Recording, results: Mapping[str, BenchmarkResults]) -> None:
-        """One that was measured before, as the last one."""
+        """Show an earlier benchmark as the last one."""
         self.last = recording
         self._results.update(results)
         self._recordings.update(dict.fromkeys(results, recording))
@@ -142,12 +142,13 @@ class Benchmarks:
         return workload_id in self._results or workload_id in WORKLOADS
 
     def workload(self, workload_id: str) -> Workload:
-        """As it was measured, or as it is known."""
+        """The workload as it was measured, or as it is registered."""
         measured = self._results.get(workload_id)
         return measured.workload if measured else WORKLOADS[workload_id]
 
     def shown_with(self, chosen: tuple[Workload, ...], shown: Workload) -> list[Workload]:
-        """The workloads to choose from while one is shown: those chosen, or those of the last benchmark."""
+        """The workloads to choose from while one is shown: the chosen ones, or those of the last
+        benchmark."""
         measured = [part.workload for part in self.last.choice.parts] if self.last else []
         if shown.id in [workload.id for workload in measured] and len(chosen) < len(measured):
             return measured
@@ -165,7 +166,7 @@ def _workload_of(message: Message) -> str:
 
 
 class RunSaving(QObject):
-    """`saved` has the number of the run. Without a file nothing is kept."""
+    """Saves runs. `saved` carries the number of the run. Without a file nothing is saved."""
 
     saved = Signal(int)
     failed = Signal(Exception)
@@ -176,8 +177,7 @@ class RunSaving(QObject):
         self._saved: tuple[Recording, int] | None = None
 
     def save(self, recording: Recording) -> None:
-        """A benchmark that measured something; one that grew takes the place of what was saved of it
-        before."""
+        """Save a benchmark that measured something; one with added repeats replaces its earlier run."""
         saved_runs, saved = self._kept, self._saved
         if saved_runs is None or not (recording.records or recording.failures):
             return
@@ -196,13 +196,13 @@ class RunSaving(QObject):
         self._tasks.write(work, done, self.failed.emit, owner=self, text="Saving the run")
 
     def number_of(self, recording: Recording | None) -> int | None:
-        """Of the run that it is saved as."""
+        """The number of the saved run, if it was saved."""
         saved = self._saved
         return saved[1] if saved is not None and saved[0] is recording else None
 
     def open(self, number: int) -> tuple[Recording, dict[str, BenchmarkResults]]:
-        """Blocks. A saved run, and its results by workload. Raises `UnknownRun`, and `BadData` for one of
-        workloads that this version does not know."""
+        """A saved run, and its results by workload. Blocks. Raises `UnknownRun`, and `BadData` if its
+        workloads are unknown to this version."""
         run = self._kept.run(number) if self._kept else None
         if run is None or run.choice is None:
             raise BadData(f"Run {number} has workloads that this version does not know")
@@ -213,12 +213,12 @@ class RunSaving(QObject):
         return recording, results_of(run)
 
     def take(self, recording: Recording, number: int) -> None:
-        """It is saved as this run already."""
+        """Record that a benchmark is already saved as this run."""
         self._saved = (recording, number)
 
     def costs(self) -> Costs:
-        """Blocks. Of the runs that were saved, or as shipped where these cannot be read."""
+        """The costs known from saved runs, or the shipped ones if these cannot be read. Blocks."""
         try:
             return self._kept.costs() if self._kept else shipped_costs()
         except FileProblem:
-            return shipped_costs()  # that the file is damaged is said where runs are kept and shown
+            return shipped_costs()  # the list of saved runs reports a damaged file

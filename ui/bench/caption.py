@@ -1,4 +1,4 @@
-"""Small print: captions of a line or two, and the note of what a benchmark will take."""
+"""Small print: captions of one or two lines, and the estimate of what a benchmark needs."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from lamella.ui.tasks import Handle, Tasks
 
 
 class Caption(QLabel):
-    """Wraps where the panel is narrow, so that nothing of it is cut. Where the panel is low as well it can be
-    kept to one line, and its tooltip has the rest."""
+    """A caption that wraps in a narrow panel, so that nothing is cut off. In a low panel it can be limited to
+    one line; the tooltip then has the full text."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -29,7 +29,7 @@ class Caption(QLabel):
 
     @property
     def full_text(self) -> str:
-        """All of it, also where it is cut."""
+        """The full text, even if it is cut off."""
         return self._words
 
     def tell(self, text: str) -> None:
@@ -57,7 +57,7 @@ class Caption(QLabel):
         self.setToolTip(self._words if shown != self._words else "")
 
     def _fitting(self) -> str:
-        """As many of its parts as there is room for; of a single one the beginning, if that says anything."""
+        """As many parts as fit; if not even one does, its beginning, if that is long enough to be useful."""
         room, parts = self.contentsRect().width(), self._words.split(PARTED)
         for count in range(len(parts), 0, -1):
             text = PARTED.join(parts[:count])
@@ -74,11 +74,12 @@ SHOWN_PROBLEMS = 2
 
 
 class EstimateNote(QFrame):
-    """Asks off the GUI thread, since thousands of child processes may be planned.
+    """Shows the estimate. It is computed off the GUI thread, since thousands of child processes may be
+    planned.
 
-    With `words_apart` its owner puts the `words` elsewhere, and the note is there only while something does
-    not fit. Where `can_fit`, it offers to leave out the sizes that do not fit: `fit_requested` has
-    those that do.
+    With `words_apart`, the owner places the `words` elsewhere, and the note is visible only while something
+    does not fit. With `can_fit`, it offers to leave out the sizes that do not fit: `fit_requested` carries
+    the others.
     """
 
     changed = Signal()
@@ -108,14 +109,14 @@ class EstimateNote(QFrame):
 
     @property
     def refusal(self) -> str:
-        """Why the benchmark does not fit here; empty when it does, or while that is not known."""
+        """Why the benchmark does not fit on this machine; empty if it does, or while that is unknown."""
         problems = self.estimate.problems if self.estimate else ()
         more = len(problems) - SHOWN_PROBLEMS
         lines = [*problems[:SHOWN_PROBLEMS], *([f"{more:,} more do not fit"] if more > 0 else [])]
         return "".join(f"{line}. " for line in lines).strip()
 
     def show_choice(self, choice: Choice | None, problem: str) -> None:
-        """`problem` is what is missing for a benchmark; there is none then."""
+        """Estimate a choice; `problem` says why there is none."""
         known = self.words.text() if self.estimate else "Estimating…"
         self._choice, self.estimate = choice, None
         self.words.tell(problem or known)

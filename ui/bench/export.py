@@ -1,4 +1,4 @@
-"""A benchmark as a file: its report, its samples, its picture."""
+"""Exporting a benchmark to a file: its report, its samples or its picture."""
 
 from __future__ import annotations
 
@@ -40,17 +40,17 @@ FORMATS = {
 }
 TITLE = "Lamella: a benchmark"
 DRAWING_WIDTH, PLOT_WIDTH, PLOT_HEIGHT = 1200, 240, 200
-"""Of a drawing of all plots, and of one of them, in pixels at the usual text size."""
+"""The size of a drawing of all plots, and of one plot, in pixels at the default text size."""
 
 
 def ask_path(parent: QWidget, suffix: str, name: str) -> Path | None:
-    """Where to write; None when the user thought better of it."""
+    """Ask where to write; None if the user cancels."""
     chosen, _ = QFileDialog.getSaveFileName(parent, "Export the benchmark", name + suffix, FORMATS[suffix])
     return Path(chosen).with_suffix(suffix) if chosen else None
 
 
 def export_telling(path: Path, run: SavedRun, picture: QWidget, news: MessageBar, tasks: Tasks) -> None:
-    """As `write`, off the GUI thread; how it went is said in `news`."""
+    """Write off the GUI thread, and report the result in `news`."""
     drawn = draw(path.suffix, picture)
 
     def fail(error: Exception) -> None:
@@ -69,7 +69,7 @@ def export_telling(path: Path, run: SavedRun, picture: QWidget, news: MessageBar
 
 
 def draw(suffix: str, picture: QWidget) -> str | QImage | None:
-    """What a file of this kind needs of the window: plots as SVG, or pixels."""
+    """What a file of this kind needs from the window: plots as SVG, or pixels."""
     if suffix in (".md", ".svg"):
         return _drawing(picture)
     return (
@@ -80,8 +80,8 @@ def draw(suffix: str, picture: QWidget) -> str | QImage | None:
 
 
 def write(path: Path, run: SavedRun, drawn: str | QImage | None) -> None:
-    """By the suffix of `path`; the plots of a report are a file beside it. Raises FileProblem when one cannot
-    be written."""
+    """Write in the format of the suffix of `path`; the plots of a report are a file beside it. Raises
+    FileProblem if a file cannot be written."""
     match path.suffix, drawn:
         case ".md", str():
             plots = path.with_name(f"{path.stem}-plots.svg")
@@ -101,7 +101,7 @@ def write(path: Path, run: SavedRun, drawn: str | QImage | None) -> None:
 
 
 def to_csv(records: Sequence[Record]) -> str:
-    """A line a sample; its latencies stand in one cell, with spaces between."""
+    """One line per sample; its latencies are in one cell, separated by spaces."""
     text = StringIO()
     names = [field.name for field in fields(Record) if field.name != "figures"]
     writer = csv.DictWriter(
@@ -122,7 +122,7 @@ def _drawing(picture: QWidget) -> str:
 
 
 def write_overview(path: Path, results: BenchmarkResults) -> None:
-    """All plots of a workload and its matrix at the largest size, as they are shown first. Raises
+    """Draw all plots of a workload, and its matrix at the largest size, as they are shown first. Raises
     FileProblem."""
     display = Display("", statistic="median", samples=next(iter(samples_of(results.workload))))
     rows = max(results.tally.rows, default=0)
@@ -133,7 +133,7 @@ def write_overview(path: Path, results: BenchmarkResults) -> None:
 
 
 def drawing_of(panels: Sequence[Panel], sizes: tuple[int, ...], matrix: Matrix, log: bool = True) -> str:
-    """An SVG of all plots and the whole matrix, which tells whose line is whose."""
+    """An SVG of all plots and the whole matrix, which serves as the legend."""
     matrix = _with_drawn_rivals(matrix, panels)
     scale = theme.current().line_height() / USUAL_LINE
     across = max(1, min(len(panels), int(DRAWING_WIDTH / (PLOT_WIDTH * scale))))
@@ -156,7 +156,7 @@ def drawing_of(panels: Sequence[Panel], sizes: tuple[int, ...], matrix: Matrix, 
 
 
 def _with_drawn_rivals(matrix: Matrix, panels: Sequence[Panel]) -> Matrix:
-    """A line for everyone who has one on a plot or a figure, and for nobody else."""
+    """The matrix with a line for each system that has a line on a plot or a figure, and for no other."""
     drawn = {one.system for panel in panels for one in panel.series if not one.published}
     present = {rival for (rival, _), cell in matrix.cells.items() if cell.outcome != ABSENT}
     rivals = in_order((drawn | present) - {matrix.subject})

@@ -1,4 +1,4 @@
-"""Which line is whose, beside a plot or above several: a click switches a line off and on."""
+"""The legend, beside a plot or above several: a click switches a line off and on."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from lamella.ui.bench.series import Look, Series, draw_marker
 from lamella.ui.widgets.controls import FlowLayout
 
 SAMPLE_WIDTH, SHORT_SAMPLE_WIDTH = 32, 12
-"""Of a piece of line; the short ones are for a legend that needs several lines otherwise."""
+"""Pixels of a line sample; the short ones are used if the legend would need several lines otherwise."""
 
 WIDEST = 250
 FADED = 0.35
 
 
 class Legend(QScrollArea):
-    """Our own lines first, published ones after them; what was switched off stays so."""
+    """The measured lines first, then published ones. Lines that were switched off stay off."""
 
     changed = Signal()
 
@@ -60,7 +60,7 @@ class Legend(QScrollArea):
         return list(labels)
 
     def limit(self, width: int) -> None:
-        """Names that need more are cut; their tooltips are not."""
+        """Limit the width; longer names are cut off, but not in tooltips."""
         self._limit = width
         self._fit()
 
@@ -69,7 +69,7 @@ class Legend(QScrollArea):
         self.setFixedWidth(min(self._limit, max(widths, default=0) + theme.M))
 
     def show_alone(self, label: str) -> None:
-        """Only this line; all again when it is alone already."""
+        """Show only this line; if it is the only one shown, show all again."""
         others = {name for name in self.entries if name != label}
         self.hidden = set() if self.hidden >= others else others
         for name, entry in self.entries.items():
@@ -85,7 +85,7 @@ class Legend(QScrollArea):
         self._list.removeWidget(entry)
 
     def show_hidden(self, hidden: set[str]) -> None:
-        """Switch off exactly these."""
+        """Switch off exactly these lines."""
         self.hidden = set(hidden)
         for name, entry in self.entries.items():
             entry.blockSignals(True)
@@ -108,7 +108,7 @@ MOST_LINES = 2
 
 
 class LegendLine(Legend):
-    """The same above several plots: as many beside each other as there is room for, in two lines at most."""
+    """The legend above several plots: as many entries per line as there is room for, in two lines at most."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -147,7 +147,7 @@ class LegendLine(Legend):
 
 
 class LegendEntry(QAbstractButton):
-    """A piece of the line with its marker and whose it is; faded and struck out while the line is off."""
+    """A line sample with its marker and name; faded and struck out while the line is off."""
 
     alone_requested = Signal()
 
@@ -157,7 +157,7 @@ class LegendEntry(QAbstractButton):
         self.sample_width = SAMPLE_WIDTH
         self.setCursor(Qt.CursorShape.PointingHandCursor)
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
-        self.setToolTip(f"{series.label}: click to hide or show it, double-click for it alone")
+        self.setToolTip(f"{series.label}: click to hide or show it, double-click to show it alone")
         theme.current().changed.connect(self.updateGeometry)
 
     def sizeHint(self) -> QSize:

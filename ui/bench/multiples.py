@@ -1,7 +1,7 @@
-"""Small multiples: every operation's plot side by side, on shared axes.
+"""Small multiples: the plots of all operations side by side, on shared axes.
 
-A plot is painted into a picture of its own, and again only when its lines, its place or the theme change:
-what stands still costs nothing while a benchmark runs.
+Each plot is painted into a picture of its own, and again only when its lines, its position or the theme
+change: unchanged plots cost nothing while a benchmark runs.
 """
 
 from __future__ import annotations
@@ -50,37 +50,37 @@ from lamella.ui.theme import TextSize
 from lamella.ui.widgets.controls import IconButton
 
 LEAST_WIDTH, LEAST_HEIGHT = 220, 150
-"""Of a plot with its title and axes, in pixels at the usual text size."""
+"""The minimum size of a plot with title and axes, in pixels at the default text size."""
 
 USUAL_LINE = 17
-"""Pixels of a line of text at the usual size."""
+"""Pixels of a line of text at the default size."""
 
 BEST_SHAPE = 1.25
-"""Width by height of a plot, where there is a choice."""
+"""The preferred ratio of a plot's width to its height."""
 
 REACH = 12
 """How far from a point the pointer may be, in pixels."""
 
 MARKER_SCALE = 0.75
 PAINT_SECONDS, FIRST_SECONDS = 0.006, 0.025
-"""After so long the plots that are left wait for the next turn of the event loop: those that show what was
-there before, and those that show nothing yet."""
+"""After this time the remaining plots wait for the next turn of the event loop: plots with an earlier
+picture, and plots with none."""
 
 
 @dataclass(frozen=True)
 class PlotArea:
-    """Where one plot is: all of it, and the box between its axes."""
+    """The position of one plot: its whole area, and the box between its axes."""
 
     panel: Panel
     whole: QRect
     box: QRectF
     labelled: bool
-    """Whether it has the labels of the values' axis, which plots to its right share."""
+    """Whether it has labels on its value axis, which the plots to its right share."""
 
 
 @dataclass(frozen=True)
 class PlotPicture:
-    """`place` is where it was painted for, `key` what was painted."""
+    """A painted plot: `place` is the position it was painted for, `key` identifies its content."""
 
     place: tuple[object, ...]
     key: tuple[object, ...]
@@ -88,7 +88,7 @@ class PlotPicture:
 
 
 class MarkerPictures:
-    """Each line's marker in the theme's colours, painted once: there are thousands of points."""
+    """Each line's marker in the theme's colours, painted once, since there are thousands of points."""
 
     def __init__(self, ratio: float) -> None:
         self.ratio = ratio
@@ -115,8 +115,8 @@ class MarkerPictures:
 
 
 class Multiples(QWidget):
-    """Paints as many plots as fit; a `Pager` turns the pages. `enlarge_requested` has the id of
-    the plot that was clicked."""
+    """Paints as many plots as fit; a `Pager` turns the pages. `enlarge_requested` carries the id of the plot
+    that was clicked."""
 
     enlarge_requested = Signal(str)
     page_changed = Signal()
@@ -153,7 +153,7 @@ class Multiples(QWidget):
         self._lay_out()
 
     def mark(self, rows: int, rows_under_way: int) -> None:
-        """The size that the matrix is of, and the one being measured; 0 for none."""
+        """Mark the size of the matrix, and the one being measured; 0 for none."""
         if (rows, rows_under_way) != (self.rows, self.rows_under_way):
             self.rows, self.rows_under_way = rows, rows_under_way
             self.update()
@@ -221,7 +221,7 @@ class Multiples(QWidget):
         return areas
 
     def _across(self, count: int) -> int:
-        """As many abreast as makes the plots neither flat nor thin."""
+        """The number of plots per row for which they are neither flat nor thin."""
         most = max(1, int(self.width() / (LEAST_WIDTH * self._scale())))
         fits = max(1, int(self.height() / (LEAST_HEIGHT * self._scale())))
 
@@ -251,7 +251,7 @@ class Multiples(QWidget):
         painter.end()
 
     def paint(self, painter: QPainter) -> None:
-        """All that is shown, as drawings that stay sharp on paper."""
+        """Paint everything shown as vector drawings, which stay sharp on paper."""
         for area in self.areas:
             frame = self.frames.frame(area.panel)
             painter.save()
@@ -260,13 +260,13 @@ class Multiples(QWidget):
             self._paint_marks(painter, area, frame)
 
     def finish(self) -> None:
-        """Paint what waits for its turn."""
+        """Paint all plots that are waiting."""
         for area in self.areas:
             self._picture(area, self.frames.frame(area.panel), math.inf)
 
     def _picture(self, area: PlotArea, frame: Frame, began: float) -> QPixmap | None:
-        """Where the painting that `began` then has taken too long: the earlier one, where it is of the same
-        place, or None. The next turn of the event loop paints it."""
+        """The plot's picture. If painting, which started at `began`, has taken too long, return the earlier
+        picture for the same position, or None; the next turn of the event loop paints the plot."""
         ratio = self.devicePixelRatioF()
         if self._markers.ratio != ratio:
             self._markers = MarkerPictures(ratio)
@@ -292,7 +292,7 @@ class Multiples(QWidget):
     def _paint_plot(
         self, painter: QPainter, area: PlotArea, frame: Frame, markers: MarkerPictures | None = None
     ) -> None:
-        """Without `markers` these are drawn as paths."""
+        """Paint a plot; without `markers`, markers are drawn as paths."""
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         look = theme.current()
         painter.fillRect(area.box, look.color("surface"))
@@ -370,7 +370,7 @@ class Multiples(QWidget):
         return next((area for area in self.areas if QRectF(area.whole).contains(position)), None)
 
     def nearest(self, position: QPointF) -> tuple[Panel, Series, SeriesPoint] | None:
-        """The point or cross within reach, measured ones before published ones."""
+        """The point or cross within reach; measured ones come before published ones."""
         area = self.area_at(position)
         if area is None:
             return None
@@ -454,7 +454,7 @@ class Multiples(QWidget):
 
 
 class Pager(QWidget):
-    """Arrows between the pages of plots, where they do not all fit."""
+    """Arrows to turn the pages of plots if they do not all fit."""
 
     def __init__(self, canvas: Multiples, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -483,7 +483,7 @@ class Pager(QWidget):
 
 
 def _crosses(area: PlotArea, frame: Frame) -> list[tuple[Series, SeriesPoint, QPointF]]:
-    """On the lower edge, those of several systems at one size above each other."""
+    """Crosses on the lower edge; those of several systems at one size are stacked."""
     count: Counter[int] = Counter()
     crosses = []
     for series in area.panel.series:

@@ -1,4 +1,4 @@
-"""The first page of results: every plot, the verdict, and the matrix of rivals and operations."""
+"""The first page of results: all plots, the verdict, and the matrix of rivals and operations."""
 
 from __future__ import annotations
 
@@ -44,17 +44,17 @@ from lamella.ui.style.sheet import Palette
 
 ROW_HEIGHT = 24
 MOST_ROWS, MOST_SHARE = 4, 0.2
-"""Rivals that are seen at once, as far as their share of the height lasts; the others are scrolled to."""
+"""The most rivals visible at once, and their maximum share of the height; the others are scrolled to."""
 
 LONGEST_RATIO = "▼ 1,250 ×"
 MARKER_SIDE = 14
 SLIDER_WIDTH = 150
 CLEAR, LARGE = 2.0, 10.0
-"""From so many times on, a cell has the second and the third strength of its colour."""
+"""From these factors on, a cell has the second and the third strength of its colour."""
 
 
 class SizeSlider(QWidget):
-    """The size that the matrix is of. It follows the largest one until somebody moves it."""
+    """Chooses the size of the matrix. It follows the largest size until the user moves it."""
 
     changed = Signal()
 
@@ -78,14 +78,14 @@ class SizeSlider(QWidget):
         self._say()
 
     def _restyle(self) -> None:
-        """Qt draws the handle in the colour of buttons, which is hard to see on a dark window."""
+        """Style the handle: Qt draws it in the colour of buttons, which is hard to see in a dark window."""
         palette = self.slider.palette()
         palette.setColor(QPalette.ColorRole.Button, theme.current().color("accent"))
         self.slider.setPalette(palette)
 
     @property
     def rows(self) -> int:
-        """0 where nothing was measured."""
+        """The chosen size; 0 if nothing was measured."""
         return self.sizes[self.slider.value()] if self.sizes else 0
 
     def show_sizes(self, sizes: Sequence[int]) -> None:
@@ -102,7 +102,7 @@ class SizeSlider(QWidget):
         self._say()
 
     def follow(self) -> None:
-        """As at first: another workload is shown."""
+        """Follow the largest size again, since another workload is shown."""
         self._follows = True
 
     def _take(self, place: int) -> None:
@@ -121,7 +121,7 @@ ROOT = QModelIndex()
 
 
 class MatrixModel(QAbstractTableModel):
-    """Rivals down, operations across. Of hundreds of cells only those in sight are written."""
+    """Rivals down, operations across. Of hundreds of cells, only the visible ones are written."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -139,7 +139,7 @@ class MatrixModel(QAbstractTableModel):
             self.dataChanged.emit(self.index(0, 0), last)
 
     def restyle(self, room: int = 0) -> None:
-        """In the look of the theme as it is now; cells are `room` pixels wide."""
+        """Apply the current theme; cells are `room` pixels wide."""
         look = theme.current()
         self._room = room or self._room
         self._bold, self._caption = look.tabular_font(bold=True), look.font(theme.TextSize.CAPTION)
@@ -225,13 +225,13 @@ class MatrixTable(QTableView):
         self.cells.show_matrix(shown)
 
     def set_room(self, height: int) -> None:
-        """How high all of it is that the table has a share of."""
+        """Set the height of which the table gets a share."""
         if height != self.room:
             self.room = height
             self._fit()
 
     def cell_texts(self) -> list[list[str]]:
-        """As they are shown, a list for each rival."""
+        """The texts as they are shown, a list for each rival."""
         model = self.cells
         columns = range(model.columnCount())
         return [[model.index(row, at).data() for at in columns] for row in range(model.rowCount())]
@@ -272,7 +272,7 @@ class MatrixTable(QTableView):
 
 
 def cell_colors(cell: Cell, palette: Palette) -> tuple[str, str]:
-    """Background and text; no background where there is no figure."""
+    """Background and text colours; without a figure there is no background."""
     if cell.outcome == matrix.FAILED:
         return palette.danger_soft, palette.danger
     if cell.outcome == matrix.ABSENT:
@@ -286,17 +286,17 @@ def cell_colors(cell: Cell, palette: Palette) -> tuple[str, str]:
 
 
 NAMES_SHARE = 0.16
-"""Of its width, for the names of the rivals."""
+"""The names' share of the width."""
 
 
 def matrix_height(shown: Matrix, width: float) -> int:
-    """Of `paint_matrix`; 0 where there is nothing to paint."""
+    """The height that `paint_matrix` needs; 0 if there is nothing to paint."""
     line = theme.current().line_height() + theme.XS
     return _header_height(shown, width) + line * len(shown.rivals) + theme.XS if shown.columns else 0
 
 
 def _header_height(shown: Matrix, width: float) -> int:
-    """Of the titles of the operations, which are wrapped."""
+    """The height of the operations' titles, which are wrapped."""
     metrics = QFontMetrics(theme.current().font(theme.TextSize.CAPTION))
     box = QRect(0, 0, int((1 - NAMES_SHARE) * width / max(1, len(shown.columns))) - 4, 1000)
     wrap = int(Qt.TextFlag.TextWordWrap)
@@ -305,7 +305,7 @@ def _header_height(shown: Matrix, width: float) -> int:
 
 
 def paint_matrix(painter: QPainter, shown: Matrix, width: float) -> None:
-    """All of it, at the painter's origin: what the table scrolls to as well."""
+    """Paint the whole matrix at the painter's origin, including what the table would scroll to."""
     look, line = theme.current(), theme.current().line_height() + theme.XS
     names, head = NAMES_SHARE * width, _header_height(shown, width)
     across = (width - names) / max(1, len(shown.columns))
@@ -334,7 +334,7 @@ def paint_matrix(painter: QPainter, shown: Matrix, width: float) -> None:
 
 
 def _paint_name(painter: QPainter, system: str, title: str, box: QRectF, bold: bool = False) -> None:
-    """With its marker: the matrix is the legend of the plots, too."""
+    """Paint a system's name with its marker: the matrix is also the legend of the plots."""
     look = theme.current()
     painter.save()
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
@@ -363,7 +363,7 @@ def _marker(system: str) -> QIcon:
 
 
 class Overview(QWidget):
-    """`enlarge_requested` has the id of the plot that was clicked."""
+    """The page of all plots. `enlarge_requested` carries the id of the plot that was clicked."""
 
     enlarge_requested = Signal(str)
 
@@ -387,8 +387,8 @@ class Overview(QWidget):
         log: bool,
         source: str,
     ) -> None:
-        """`panels` are the plots with all lines, `hidden` the labels that the legend has off; `source` is of
-        the published lines."""
+        """`panels` are the plots with all lines, `hidden` the labels switched off in the legend, and `source`
+        the source of the published lines."""
         if self._results is not results:
             self.sizes_slider.follow()
         choice = (id(results), replace(display, operation=""), frozenset(hidden))
@@ -408,7 +408,7 @@ class Overview(QWidget):
         self.matrix.set_room(event.size().height())
 
     def set_low(self, low: bool) -> None:
-        """Where the view is low the plots need the room; the legend says who published what as well."""
+        """In a low view, leave the room to the plots; the legend names the publishers as well."""
         self._low = low
         self.verdict.set_short(low)
         self.source.setVisible(not low and bool(self.source.full_text))

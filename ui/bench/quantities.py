@@ -1,4 +1,4 @@
-"""What of a sample can be shown, how its values are written, and the frame and ticks of its axes."""
+"""The quantities of a sample that can be shown, how values are written, and the frame and ticks of axes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lamella.core.bench.results.figures import shown_bytes, shown_factor, shown_
 from lamella.ui import theme
 
 Units = tuple[tuple[str, float], ...]
-"""Largest first."""
+"""Units with their factors, largest first."""
 
 SECONDS: Units = (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6), ("ns", 1e-9))
 BYTES: Units = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3), ("B", 1.0))
@@ -47,26 +47,26 @@ NORMALISED = Quantity(
 
 
 def power_of_ten(power: int, units: Units) -> str:
-    """In the largest unit that leaves it at least 1."""
+    """A power of ten in the largest unit in which it is at least 1."""
     value = 10.0**power
     unit, size = unit_of(value, units)
     return f"{value / size:,.0f} {unit}".rstrip()
 
 
 def unit_of(value: float, units: Units) -> tuple[str, float]:
-    """The largest unit that leaves the value at least 1, or else the smallest."""
+    """The largest unit in which the value is at least 1, otherwise the smallest unit."""
     return next((pair for pair in units if value >= pair[1] * 0.999), units[-1])
 
 
 def even_label(value: float, largest: float, step: float, units: Units) -> str:
-    """Of an even axis: in the unit of its `largest` value, with the digits that tell two steps apart."""
+    """A label of an even axis: in the unit of its `largest` value, with enough digits to tell steps apart."""
     unit, size = unit_of(largest, units)
     digits = max(0, -math.floor(math.log10(step / size) + 1e-9))
     return f"{value / size:,.{digits}f} {unit}".rstrip()
 
 
 def about(seconds: float) -> str:
-    """ "8 s", "2 min 30 s", "1 h 5 min": rounded to what matters."""
+    """A duration, sensibly rounded: "8 s", "2 min 30 s", "1 h 5 min"."""
     whole = round(seconds)
     if whole < 60:
         return f"{max(1, whole)} s"
@@ -76,7 +76,7 @@ def about(seconds: float) -> str:
 
 
 def short_rows(rows: int) -> str:
-    """ "10,000 rows", "1.1 billion rows"."""
+    """A number of rows: "10,000 rows", "1.1 billion rows"."""
     for name, size in (("billion", 10**9), ("million", 10**6)):
         if rows >= size:
             return f"{rows / size:,.4g} {name} rows"
@@ -85,7 +85,7 @@ def short_rows(rows: int) -> str:
 
 @dataclass(frozen=True)
 class Frame:
-    """What a plot's axes span, in the plot's own coordinates: log10 of values, or values."""
+    """The span of a plot's axes, in the plot's own coordinates: log10 of values, or values."""
 
     left: float
     right: float
@@ -94,7 +94,7 @@ class Frame:
     log: bool
 
     def at(self, rows: int, value: float | None, box: QRectF) -> QPointF:
-        """Where a point stands. What nobody could tell from nothing stands on the lower edge."""
+        """The position of a point. Values below the clock's resolution are on the lower edge."""
         y = self.y_of(value, box) if value and value > 0 else box.bottom()
         return QPointF(self.x_of(rows, box), y)
 
@@ -108,7 +108,7 @@ class Frame:
 
 
 def whole_decades(low: float, high: float) -> tuple[float, float]:
-    """Powers of ten about both values."""
+    """The powers of ten that enclose both values."""
     first = math.floor(math.log10(low) + 1e-9)
     return first, max(first + 1, math.ceil(math.log10(high) - 1e-9))
 
@@ -120,7 +120,7 @@ def even_span(low: float, high: float) -> tuple[float, float]:
 
 
 def value_ticks(frame: Frame, units: Units, height: float, line: int) -> list[tuple[float, str]]:
-    """Powers of ten where there is room for their labels, or even steps from 0."""
+    """Ticks at powers of ten if there is room for their labels, otherwise in even steps from 0."""
     if not frame.log:
         steps = _even_steps(frame.high, height / line / 2)
         largest = steps[-1][0]
@@ -148,7 +148,7 @@ def _even_steps(top: float, count: float) -> list[tuple[float, float]]:
 
 
 def _short_count(rows: float) -> str:
-    """ "1", "100", "10k", "1M", "1G"."""
+    """A short count: "1", "100", "10k", "1M", "1G"."""
     for unit, size in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
         if rows >= size:
             return f"{rows / size:,.4g}{unit}"

@@ -1,4 +1,4 @@
-"""The tables of a benchmark's results: sentences with their verdicts, and all figures to be sorted."""
+"""The tables of a benchmark's results: sentences with verdicts, and all figures, which can be sorted."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ FAILED, CANNOT = "✕ Failed", "– Cannot"
 
 @dataclass(frozen=True)
 class Finding:
-    """`color` is a name of the palette; the verdict's sign says the same."""
+    """One sentence with its verdict. `color` is a name of the palette; the verdict's sign means the same."""
 
     verdict: str
     sentence: str
@@ -44,7 +44,7 @@ class Finding:
 def findings(
     failures: Sequence[Failure], ratios: Sequence[Ratio], unsupported: Sequence[Unsupported]
 ) -> list[Finding]:
-    """Failures stand first: whoever reads the ratios should know who is missing."""
+    """All sentences, failures first: readers of the ratios should know which systems are missing."""
     findings = [of_failure(failure) for failure in failures] + [of_ratio(ratio) for ratio in ratios]
     return findings + of_unsupported(unsupported)
 
@@ -66,7 +66,7 @@ def of_ratio(ratio: Ratio) -> Finding:
 
 
 def of_unsupported(unsupported: Iterable[Unsupported]) -> list[Finding]:
-    """One sentence for all steps that a system has the same reason for."""
+    """One sentence for all steps that a system lacks for the same reason."""
     steps: dict[tuple[str, str], list[str]] = {}
     for one in unsupported:
         steps.setdefault((one.system, one.reason), []).append(one.step.replace("_", " "))
@@ -77,7 +77,7 @@ def of_unsupported(unsupported: Iterable[Unsupported]) -> list[Finding]:
 
 
 class FindingsTable(QTableWidget):
-    """Only rows that say something else than before are written again."""
+    """The table of sentences; only changed rows are rewritten."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(0, 2, parent)
@@ -126,7 +126,7 @@ class FindingsTable(QTableWidget):
         self.setColumnWidth(0, self.columnWidth(0) + theme.L)
 
     def _fit_rows(self, rows: Sequence[int]) -> None:
-        """A sentence takes a second line rather than being cut."""
+        """Make rows tall enough for their sentences, which wrap instead of being cut off."""
         for row in rows:
             self.resizeRowToContents(row)
             self.setRowHeight(row, self.rowHeight(row) + theme.XS)
@@ -152,7 +152,7 @@ ROOT = QModelIndex()
 
 @dataclass(frozen=True)
 class StatisticsRow:
-    """One system at one size; `fastest` of all at that size, by the mean. `failure` is why there is no
+    """One system at one size; `fastest` of all at that size by the mean. `failure` says why there is no
     summary."""
 
     system: str
@@ -179,7 +179,7 @@ COUNTS = ("Rows", "Samples")
 
 
 def statistics_rows(results: BenchmarkResults, display: Display) -> list[StatisticsRow]:
-    """Of one operation: the largest size first, systems in the table's order; then what failed."""
+    """The rows of one operation: largest size first, systems in the table's order, then failures."""
     points = results.tally.summaries("seconds", display.samples, display.operation)
     points = {point: summary for point, summary in points.items() if summary.mean > 0}
     best = {rows: min(s.mean for (_, _, size), s in points.items() if size == rows) for _, _, rows in points}
@@ -246,7 +246,7 @@ class _Figures(QAbstractTableModel):
         self.rows: list[StatisticsRow] = []
 
     def show_rows(self, rows: Sequence[StatisticsRow]) -> None:
-        """In place where they are of the same systems and sizes."""
+        """Show rows, updating them in place if they are of the same systems and sizes."""
         same = [(row.system, row.rows) for row in rows] == [(row.system, row.rows) for row in self.rows]
         if not same:
             self.beginResetModel()

@@ -1,5 +1,5 @@
-"""The results of a benchmark: the bar that says what of them is shown, all plots with the verdict first, and
-other views of the same selection."""
+"""The results of a benchmark: the bar that chooses what to show, all plots and the verdict as the first page,
+and other views of the same selection."""
 
 from __future__ import annotations
 
@@ -55,22 +55,22 @@ if TYPE_CHECKING:
 
 REDRAW_MILLISECONDS = 120
 SHARE_OF_TIME = 12
-"""A redraw is followed by so many times its own length in which nothing is drawn."""
+"""After a redraw, nothing is drawn for this many times its duration."""
 
 LOW = 540
-"""A view that is not this high, in pixels at the usual text size, has its captions on one line: the plot
-needs the room."""
+"""Below this height, in pixels at the default text size, captions take one line, to leave room for the
+plot."""
 
 
 class ResultsView(QWidget):
-    """Shows one workload at a time. `redraw_soon` may be called as often as results come."""
+    """Shows one workload at a time. `redraw_soon` may be called for every result."""
 
     def __init__(self, empty: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._empty = empty
         self._results: BenchmarkResults | None = None
         self._stale = False
-        # With parents from the start: to get one later means that Qt styles all that is inside again.
+        # With a parent from the start: setting one later makes Qt style everything inside again.
         self.legend, self.display = LegendLine(self), DisplayBar(self)
         self._pages = QStackedWidget(self)
         self._sentences = QWidget(self._pages)
@@ -82,8 +82,8 @@ class ResultsView(QWidget):
 
     @cached_property
     def plot(self) -> BenchmarkPlot:
-        """One operation alone. Made when it is first wanted: most people look at all plots, and pyqtgraph
-        takes a third of a second to import."""
+        """The plot of one operation. Made on first use: most users look at all plots, and importing pyqtgraph
+        takes a third of a second."""
         from lamella.ui.bench.benchmark_plot import BenchmarkPlot
 
         plot = BenchmarkPlot()
@@ -95,7 +95,7 @@ class ResultsView(QWidget):
         return "plot" in vars(self) and self._pages.currentWidget() is self.plot
 
     def show_results(self, results: BenchmarkResults) -> None:
-        """Those of another workload begin with the view that it is looked at for."""
+        """Show results; those of another workload start with its preferred view."""
         before, self._results = self._results, results
         if before is None or _identity(before.workload) != _identity(results.workload):
             self.display.set_workload(results.workload)
@@ -126,7 +126,7 @@ class ResultsView(QWidget):
     # --------------------------------------------------------------------- drawing
 
     def draw(self) -> None:
-        """What the display asks for, now."""
+        """Draw what the display bar asks for, now."""
         results = self._results
         if results is None:
             return
@@ -199,7 +199,7 @@ class ResultsView(QWidget):
         self.table.setVisible(bool(self.table.rowCount()))
 
     def _source(self, results: BenchmarkResults) -> str:
-        """Of the dashed lines and bars; empty when there are none."""
+        """The sources of the dashed lines and bars; empty if there are none."""
         if self.display.view.id == "normalised":
             return self._reference(results)
         if not self._shows_plot or not self._shows_published():
@@ -220,7 +220,7 @@ class ResultsView(QWidget):
         return any(spot.series.published for spot in self.plot.spots)
 
     def _remark(self) -> str:
-        """What sets the largest marked point apart; the others say it when hovered over."""
+        """What distinguishes the largest marked point; the other points say it when hovered over."""
         if not self._shows_plot or self.plot.shows_bars:
             return ""
         marked = [spot for spot in self.plot.spots if spot.point.remark]
@@ -231,7 +231,7 @@ class ResultsView(QWidget):
 
     @property
     def picture(self) -> QWidget:
-        """What an exported picture shows."""
+        """The widget for an exported picture."""
         page = self._pages.currentWidget()
         self.overview.multiples.finish()
         return self.plot.picture if self._shows_plot else page
@@ -286,7 +286,7 @@ class Shape(StrEnum):
 
 @dataclass(frozen=True)
 class View:
-    """One page of the results; only those of a quantity have lines as well as bars."""
+    """One page of the results; only pages of a quantity offer lines and bars."""
 
     id: str
     title: str
@@ -306,8 +306,8 @@ VIEWS = (
     View("size", "Size", "Size of the data on disk", DISK),
     View("memory", "Memory", "Peak memory of an operation's process", MEMORY),
     View("processor", "Processor", "Processor time, of all cores together", PROCESSOR),
-    View("statistics", "All figures", "Mean, percentiles and operations per second of each system and size"),
-    View(SENTENCES, "Sentences", "Failures, every ratio in words, and what could not be asked"),
+    View("statistics", "All figures", "Mean, percentiles and operations per second for each system and size"),
+    View(SENTENCES, "Sentences", "Failures, every ratio in words, and what could not be measured"),
 )
 BY_ID = {view.id: view for view in VIEWS}
 SHAPES = {Shape.LINES: "Lines", Shape.BARS: "Bars"}
@@ -322,7 +322,8 @@ MULTIPLE_SCALES = {Scale.LOG: "Logarithmic", Scale.EVEN: "Linear"}
 
 
 def scales(view: View, shape: Shape) -> dict[Scale, str]:
-    """The usual one first; multiples lie on both sides of 1, and far from it."""
+    """The scales with the default first. Multiples are logarithmic: they lie on both sides of 1, and far from
+    it."""
     if view.id == OVERVIEW:
         return OVERVIEW_SCALES
     if view.quantity is None:
@@ -331,14 +332,14 @@ def scales(view: View, shape: Shape) -> dict[Scale, str]:
 
 
 def first_shape(view: View, workload: Workload) -> Shape:
-    """Lines want several sizes; sizes on disk are read off bars."""
+    """Lines if there are several sizes; sizes on disk are shown as bars."""
     return Shape.BARS if view.quantity is DISK or len(workload.default_rows) < 3 else Shape.LINES
 
 
 STATISTIC_TITLES = {"mean": "Mean ± deviation", "median": "Median, quartiles", "lowest": "Lowest"}
 LARGEST = 0
 LEAST_WIDTH = 80
-"""Of a choice where the window is narrow."""
+"""The minimum width of a choice in a narrow window."""
 
 
 class DisplayBar(QWidget):
@@ -396,7 +397,7 @@ class DisplayBar(QWidget):
         return Scale(self.scale.currentData())
 
     def _line_width(self) -> int:
-        """Of all choices beside each other, in pixels."""
+        """The width of all choices side by side, in pixels."""
         widgets = (self._choices.itemAt(place).widget() for place in range(self._choices.count()))
         widths = [widget.sizeHint().width() for widget in widgets if not widget.isHidden()]
         return sum(widths) + theme.S * len(widths)
@@ -405,13 +406,13 @@ class DisplayBar(QWidget):
         self.views.setCurrentIndex(self.views.findData(view_id))
 
     def enlarge(self, operation: str, quantity: Quantity) -> None:
-        """One plot of the overview, alone."""
+        """Show one plot of the overview alone."""
         self._shapes[_view_of(quantity).id] = Shape.LINES
         self.operation.setCurrentIndex(self.operation.findData(operation))
         self.show_view(_view_of(quantity).id)
 
     def set_workload(self, workload: Workload) -> None:
-        """Begin with what this workload is looked at for."""
+        """Start with this workload's preferred view."""
         self._workload, self._shapes = workload, {}
         _fill(self.operation, {one.id: one.title for one in workload.operations})
         _fill(self.samples, samples_of(workload))
@@ -420,12 +421,12 @@ class DisplayBar(QWidget):
         self._take_view()
 
     def set_shown(self, workloads: Sequence[Workload], current: Workload) -> None:
-        """The workloads that results are there of; with one there is nothing to choose."""
+        """Set the workloads that have results; if there is only one, there is nothing to choose."""
         _fill(self.shown, {workload.id: workload.title for workload in workloads}, current.id)
         self.shown.setVisible(len(workloads) > 1)
 
     def set_results(self, results: BenchmarkResults) -> None:
-        """The sizes that can be chosen for bars; without a choice it is the largest so far."""
+        """Set the sizes that can be chosen for bars; by default, the largest so far is shown."""
         sizes = {LARGEST: "Largest size"} | {rows: shown_rows(rows) for rows in reversed(results.rows)}
         if list(sizes) != [self.rows.itemData(place) for place in range(self.rows.count())]:
             _fill(self.rows, sizes, self.rows.currentData())
@@ -434,7 +435,7 @@ class DisplayBar(QWidget):
     def set_exportable(self, exportable: bool) -> None:
         self.export.setEnabled(exportable)
         self.export.setToolTip(
-            "Report, samples or picture as a file" if exportable else "Nothing is measured yet"
+            "Report, samples or picture as a file" if exportable else "Nothing has been measured yet"
         )
 
     # ------------------------------------------------------------------- choosing
@@ -480,7 +481,7 @@ class DisplayBar(QWidget):
         self.about.tell("" if overview else f"{self._workload.title}: {about}" if self._workload else about)
 
     def _offer_options(self) -> None:
-        """The choices of the overview in one menu."""
+        """Put the choices of the overview into one menu."""
         menu = self.options.menu()
         menu.clear()
         for box in (self.scale, self.statistic, self.samples):
@@ -534,7 +535,7 @@ def _view_of(quantity: Quantity) -> View:
 
 
 def _mean_first() -> list[str]:
-    """As published; the others are a choice away."""
+    """The statistics with the mean first, as published."""
     return sorted(STATISTICS, key=lambda name: name != "mean")
 
 
@@ -547,7 +548,7 @@ def _choice(name: str, titles: Mapping[Any, str] | None = None) -> QComboBox:
 
 
 def _fill(box: QComboBox, titles: Mapping[Any, str], current: Any = None) -> None:
-    """Anew and without a signal; `current` stays chosen where it is still there."""
+    """Fill a box without a signal; `current` stays chosen if it still exists."""
     box.blockSignals(True)
     box.clear()
     for value, title in titles.items():
@@ -557,8 +558,8 @@ def _fill(box: QComboBox, titles: Mapping[Any, str], current: Any = None) -> Non
 
 
 def _legend_entries(live: Sequence[Series], published: Sequence[Series]) -> list[Series]:
-    """Published lines of systems that were measured, too, have their colours and are one entry; the others
-    have their own."""
+    """The entries of the legend: a published line of a measured system shares its colour and entry; other
+    published lines have their own."""
     measured = {one.system for one in live}
     alone = [one for one in published if one.system not in measured]
     together = PublishedSeries("", PUBLISHED, True, "", "", ())

@@ -1,4 +1,4 @@
-"""Saved runs beside each other: two compared, and how one figure changed over all runs of a machine."""
+"""Comparing saved runs: two side by side, and how one figure changed over all runs of a machine."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ NOTHING = "These two runs have no measurement in common: the same workload, oper
 
 @dataclass(frozen=True)
 class VerdictSeries(Series):
-    """Coloured by what is to be thought of it, not by whose it is."""
+    """A series coloured by its verdict rather than by its system."""
 
     verdict: str = SAME
 
@@ -84,13 +84,13 @@ class VerdictSeries(Series):
 
 
 class ComparisonView(QWidget):
-    """The older run is what the newer one is compared with."""
+    """Two runs; the newer one is compared with the older one."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.comparisons: list[Comparison] = []
         self.summary, self.which = QLabel(), Caption()
-        self.sure = QCheckBox("Only what became faster or slower")
+        self.sure = QCheckBox("Only changes")
         self.copy = QPushButton("Copy as Markdown")
         self.chart, self.nothing = BarChart(), QLabel(NOTHING)
         self._area = QScrollArea(widgetResizable=True, frameShape=QFrame.Shape.NoFrame)
@@ -140,7 +140,7 @@ class ComparisonView(QWidget):
 
 
 def verdict_counts(comparisons: Sequence[Comparison]) -> str:
-    """ "2 slower, 5 faster, 12 the same, 3 with too few samples to tell" """
+    """Such as "2 slower, 5 faster, 12 the same, 3 with too few samples to tell"."""
     counts = {verdict: sum(one.verdict == verdict for one in comparisons) for verdict in COLORS}
     words = {SLOWER: "slower", FASTER: "faster", SAME: "the same", TOO_FEW: "with too few samples to tell"}
     counts_text = [f"{counts[verdict]:,} {word}" for verdict, word in words.items() if counts[verdict]]
@@ -150,7 +150,7 @@ def verdict_counts(comparisons: Sequence[Comparison]) -> str:
 def bars_of(comparisons: Sequence[Comparison]) -> Bars:
     """A group for each operation and size, those with something slower or faster first.
 
-    Values are how many times faster, on a scale of powers both ways from 1.
+    Values are speed-up factors, on a logarithmic scale in both directions from 1.
     """
     groups: dict[str, list[Bar]] = {}
     for one in comparisons:
@@ -189,7 +189,7 @@ def _title(one: Comparison) -> str:
         workload = workload_named(one.workload)
         named = workload.operation(one.operation).title
         place = workload.title
-    except (LamellaError, KeyError):  # of another version, or of a file that is gone
+    except (LamellaError, KeyError):  # from another version, or from a file that no longer exists
         named, place = one.operation.replace("_", " "), one.workload
     call = f", {one.call}" if one.call else ""
     return f"{place}: {named}{call}, {shown_rows(one.rows)}"
@@ -203,10 +203,10 @@ REACH = 14
 LABEL_PIXELS = 100
 BEAM = 0.01
 SIDES = 0.8
-"""Left and right of the runs, so that their labels are not cut."""
+"""Room left and right of the runs, so that their labels are not cut off."""
 
 ROOM = 0.15
-"""Above and below, in decades."""
+"""Room above and below, in decades."""
 
 
 class TrendPlot(QWidget):
@@ -228,12 +228,12 @@ class TrendPlot(QWidget):
         theme.current().changed.connect(self._draw)
 
     def show_series(self, series: Sequence[Series], moments: Sequence[datetime]) -> None:
-        """The `rows` of a point are its place in `moments`."""
+        """Show series; the `rows` of a point are its index in `moments`."""
         self._series, self._moments = series, moments
         self._draw()
 
     def describe(self, spot: Spot) -> str:
-        """What hovering over a point says."""
+        """The text for hovering over a point."""
         point = spot.point
         spread = (
             f", {shown_seconds(point.low)} to {shown_seconds(point.high)}" if point.high > point.low else ""
@@ -274,7 +274,7 @@ class TrendPlot(QWidget):
             self.spots += spots
         values = [end for spot in self.spots for end in (spot.point.low, spot.point.high) if end > 0]
         low, high = (math.log10(min(values)), math.log10(max(values))) if values else (-3.0, 0.0)
-        if math.floor(high) <= math.ceil(low):  # a decade's ends have labels: one would say little
+        if math.floor(high) <= math.ceil(low):  # decades' ends have labels: a single one would say little
             low, high = float(math.floor(low)), float(math.ceil(high))
         self.canvas.setRange(
             xRange=(-SIDES, len(self._moments) - 1 + SIDES), yRange=(low - ROOM, high + ROOM), padding=0
@@ -282,7 +282,7 @@ class TrendPlot(QWidget):
         self._label()
 
     def _label(self) -> None:
-        """As many moments as there is room for, the last among them."""
+        """Label as many moments as there is room for, including the last one."""
         count = len(self._moments)
         every = max(1, math.ceil(count * LABEL_PIXELS / max(1, self.width())))
         shown = [(place, f"{self._moments[place]:%m-%d %H:%M}") for place in range(count - 1, -1, -every)]
@@ -300,7 +300,7 @@ class TrendPlot(QWidget):
 
 Trends = Mapping[str, Sequence[TrendPoint]]
 TOO_FEW_RUNS = (
-    "There is nothing to follow yet: measure the same workload and size at least twice on one machine."
+    "There is nothing to compare yet: measure the same workload and size at least twice on one machine."
 )
 
 
@@ -308,7 +308,8 @@ UNKNOWN_MACHINE = "A machine that is not named"
 
 
 class TrendView(QWidget):
-    """Reads off the GUI thread whenever another measurement is chosen, and only while it is in sight."""
+    """The trend of one figure. It is read off the GUI thread when a choice changes, and only while
+    visible."""
 
     failed = Signal(Exception)
 
@@ -328,13 +329,13 @@ class TrendView(QWidget):
         self._build()
 
     def show_runs(self, runs: Sequence[RunSummary]) -> None:
-        """What can be followed: the runs of one machine at a time, of that with the last run first."""
+        """Set the runs to choose from: one machine at a time, starting with that of the last run."""
         self._all = runs
         _fill(self.machine, {run.machine: run.machine or UNKNOWN_MACHINE for run in runs})
         self._take_machine()
 
     def _take_machine(self) -> None:
-        """Its workloads, those measured most often first."""
+        """List the machine's workloads, the most often measured first."""
         runs = self._runs = [run for run in self._all if run.machine == self.machine.currentData()]
         names = list(chain.from_iterable(run.workloads for run in runs))
         known = {name: workload for name in names if (workload := workload_or_none(name)) is not None}
@@ -394,7 +395,7 @@ class TrendView(QWidget):
             widget.setVisible(several)
 
     def _draw(self) -> None:
-        """The lines that the legend has on."""
+        """Draw the lines that are on in the legend."""
         shown = [one for one in self._series if one.label not in self.legend.hidden]
         self.plot.show_series(shown, self._moments)
 
@@ -423,14 +424,22 @@ class TrendView(QWidget):
             box.currentIndexChanged.connect(lambda _: self._read())
 
 
+def _workload_or_none(name: str) -> Workload | None:
+    """The workload; None if it is from another version or its file no longer exists."""
+    try:
+        return workload_named(name)
+    except LamellaError:
+        return None
+
+
 def _series(name: str, points: Sequence[TrendPoint], places: Mapping[int, int]) -> Series:
-    """The points' `rows` are the numbers of the runs, counted from the oldest."""
+    """A series whose points have the numbers of the runs as `rows`, counted from the oldest."""
     series_points = (SeriesPoint(places[p.run], p.value or None, p.low, p.high, p.samples) for p in points)
     return Series(name, title_of(name), False, "measured here", "", tuple(series_points))
 
 
 def _fill(box: QComboBox, titles: Mapping[object, str]) -> None:
-    """Another list of choices; what was chosen stays so where it is among them."""
+    """Fill a box with other choices; the current one stays chosen if it is among them."""
     before = box.currentData()
     box.blockSignals(True)
     box.clear()

@@ -52,7 +52,7 @@ class RunView(QWidget):
         self._build()
 
     def show_run(self, run: SavedRun, results: dict[str, BenchmarkResults]) -> None:
-        """`results` are by workload, as `results_of` makes them off the GUI thread."""
+        """Show a run; `results` are by workload, from `results_of`, which runs off the GUI thread."""
         self.run, self._results = run, results
         self.news.clear()
         self.where.tell(_where(run))
@@ -62,10 +62,10 @@ class RunView(QWidget):
         lost = sorted({sample.workload for sample in run.samples} - set(results))
         if lost:
             names = ", ".join(lost)
-            self.news.say(f"What {names} is, is not known here any more, so it has no plot.", stays=True)
+            self.news.say(f"{names} is not known to this version, so it has no plot.", stays=True)
 
     def export(self, path: Path) -> None:
-        """Write what is shown, by the suffix of `path`; a problem is said above it."""
+        """Write what is shown, in the format of the suffix of `path`; a problem is reported above it."""
         assert self.run is not None
         export.export_telling(path, self.run, self.view.picture, self.news, self._tasks)
 
@@ -82,7 +82,7 @@ class RunView(QWidget):
 
     def _build(self) -> None:
         self.where.setContentsMargins(theme.L, theme.S, theme.L, 0)
-        self.where.set_short(True)  # its tooltip has the rest: the plots need the room
+        self.where.set_short(True)  # its tooltip has the full text: the plots need the room
         self.where.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
@@ -102,23 +102,23 @@ def _where(run: SavedRun) -> str:
 
 LIST_SHARE = 0.3
 LARGEST_FIRST = QSize(1000, 700)
-"""When it opens: the smallest window that everything fits into."""
+"""The initial size: the smallest window in which everything fits."""
 
 NO_RUNS = (
-    "No run is saved yet",
-    "Every benchmark that you run is saved here: come back after the first one. Results files of others open "
-    "here, too.",
+    "No run has been saved yet",
+    "Every benchmark that you run is saved here: come back after the first one. Results files from other "
+    "computers can be opened here, too.",
 )
 NONE_FOUND = ("No run matches", "Try fewer words; #word finds a tag in the notes.")
 NONE_CHOSEN = ("Choose a run", "Choose two with Ctrl to compare them, or as many as you like to delete them.")
 MANY_CHOSEN = ("{count} runs are chosen", "Two can be compared; any number can be deleted.")
-UNKNOWN = "It measured what is not known here, or with files of another computer"
+UNKNOWN = "It measured something unknown to this version, or files on another computer"
 FILES = f"Results files (*{SUFFIX});;All files (*)"
 
 
 @dataclass(frozen=True)
 class _Opened:
-    """One run and its results, or two and how they compare: the older first."""
+    """One run and its results, or two runs and their comparison, the older first."""
 
     runs: tuple[SavedRun, ...]
     results: dict[str, BenchmarkResults]
@@ -126,7 +126,7 @@ class _Opened:
 
 
 def _opened(runs: Sequence[SavedRun], display: Display) -> _Opened:
-    """Off the GUI thread: a run may have half a million samples."""
+    """Read runs; call it off the GUI thread, since a run may have half a million samples."""
     if len(runs) == 1:
         results = results_of(runs[0])
         for one in results.values():
@@ -137,11 +137,10 @@ def _opened(runs: Sequence[SavedRun], display: Display) -> _Opened:
 
 
 class ResultsBrowser(QDialog):
-    """`benchmark_requested` carries what a saved run measured, to be measured again. The GUI thread reads
-    nothing.
+    """The dialog of saved runs. `benchmark_requested` carries what a saved run measured, to measure it again.
+    The GUI thread reads nothing.
 
-    Results files of others are open beside the saved runs, with numbers below 0, until they are closed or
-    saved.
+    Results files are shown beside the saved runs, with negative numbers, until they are closed or saved.
     """
 
     benchmark_requested = Signal(Choice)
@@ -167,13 +166,13 @@ class ResultsBrowser(QDialog):
         self.refresh()
 
     def refresh(self) -> None:
-        """Read the list anew."""
+        """Read the list again."""
         self._tasks.read(lambda job: self._kept.runs(), self._show_runs, self._fail, owner=self, quiet=True)
 
     # ----------------------------------------------------------------------- files
 
     def open_file(self, path: Path) -> None:
-        """A results file of somebody else, beside the saved runs."""
+        """Open a results file beside the saved runs."""
 
         def show(run: SavedRun) -> None:
             number = min(self._files, default=0) - 1
@@ -182,7 +181,7 @@ class ResultsBrowser(QDialog):
             self._show_list()
             self.table.choose([row for row, one in enumerate(self.table.kept.runs) if one.id == number])
             self.news.say(
-                f"{path.name} is open, and not saved here.",
+                f"{path.name} is open, but not saved here.",
                 ("Save it", lambda: self._save(number)),
                 stays=True,
             )
@@ -283,7 +282,7 @@ class ResultsBrowser(QDialog):
         )
 
     def _fail(self, error: Exception) -> None:
-        """A file that cannot be read is told in the middle, with a way out."""
+        """Show in the middle why a file cannot be read, and what to do."""
         self._reading = None
         if not isinstance(error, LamellaError):
             self._tasks.failed.emit(error)
@@ -325,7 +324,7 @@ class ResultsBrowser(QDialog):
         self.news.say(f"Deleted: {what}", ("Undo", lambda: self._restore(gone)), stays=True)
 
     def _restore(self, gone: list[SavedRun]) -> None:
-        """They get numbers of their own."""
+        """Restore deleted runs, under new numbers."""
         self._change(lambda job: [self._kept.save(run) for run in gone], "Restoring runs")
 
     def _change(
@@ -339,7 +338,7 @@ class ResultsBrowser(QDialog):
         self._tasks.write(work, over, self._say_problem, owner=self, text=text)
 
     def _move_aside(self) -> None:
-        """The damaged file gets another name, so that the next benchmark begins a new one."""
+        """Rename the damaged file, so that the next benchmark starts a new one."""
         path = self._kept.path
 
         def work(job: Job) -> str:
@@ -347,7 +346,7 @@ class ResultsBrowser(QDialog):
 
         def announce(name: str) -> None:
             self.news.say(
-                f"{path.name} is called {name} now. The next benchmark begins a new file.", stays=True
+                f"{path.name} was renamed to {name}. The next benchmark starts a new file.", stays=True
             )
 
         self._change(work, "Moving the saved runs aside", announce)
@@ -412,5 +411,5 @@ class ResultsBrowser(QDialog):
 
 
 def dropped_files(event: QDropEvent) -> list[Path]:
-    """The files that are dropped here, none for anything else."""
+    """The dropped files; empty for other drops."""
     return [Path(url.toLocalFile()) for url in event.mimeData().urls() if url.isLocalFile()]

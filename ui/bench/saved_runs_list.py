@@ -1,5 +1,5 @@
-"""The list of saved runs: searched by words and tags, with notes that are written in place, and a hint where
-there are none."""
+"""The list of saved runs: searchable by words and tags, with notes that are edited in place, and a hint when
+there are no runs."""
 
 from __future__ import annotations
 
@@ -45,15 +45,15 @@ from lamella.ui.bench.quantities import about
 Index = QModelIndex | QPersistentModelIndex
 HOW_TO_NOTE = "Double-click or press F2 to write a note; words that begin with # are tags"
 MOST_SHOWN = 300
-"""Characters of a title or note in the list, which shows a line of it."""
+"""The most characters of a title or note in the list, which shows one line of it."""
 
 RUN = Qt.ItemDataRole.UserRole
 
 
 class SavedRunsModel(QAbstractListModel):
-    """Newest first, files that are open before all. `noted` says that the user gave a run another note.
+    """Open files first, then saved runs, newest first. `noted` is emitted when the user changes a note.
 
-    A run that is in a file, and not saved here, has a number below 0.
+    A run in a file that is not saved here has a negative number.
     """
 
     noted = Signal(int, str)
@@ -66,12 +66,12 @@ class SavedRunsModel(QAbstractListModel):
 
     @property
     def count(self) -> int:
-        """Of all runs, also those that the search leaves out."""
+        """The number of all runs, including those excluded by the search."""
         return len(self._all)
 
     @property
     def tags(self) -> Counter[str]:
-        """Of all runs, by how many have them."""
+        """The tags of all runs, with the number of runs that have each."""
         return Counter(tag for run in self._all for tag in run.tags)
 
     def show_runs(self, runs: Sequence[RunSummary]) -> None:
@@ -118,7 +118,7 @@ class SavedRunsModel(QAbstractListModel):
 
 
 class RunDelegate(QStyledItemDelegate):
-    """Two lines: what was measured, and when, with the note."""
+    """Paints two lines: what was measured, and when, with the note."""
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
         look = theme.current()
@@ -144,7 +144,7 @@ class RunDelegate(QStyledItemDelegate):
         painter.restore()
 
     def _write(self, painter: QPainter, room: QRect, text: str, color: str, right: bool = False) -> int:
-        """How wide it is."""
+        """Draw a text and return its width."""
         if room.width() <= 0:
             return 0
         metrics = painter.fontMetrics()
@@ -179,7 +179,7 @@ def _lines(rect: QRect) -> tuple[QRect, QRect]:
 
 
 class SavedRunsList(QListView):
-    """Several can be chosen: two are compared."""
+    """The list; several runs can be selected, two of them compared."""
 
     chosen_changed = Signal()
 
@@ -201,12 +201,12 @@ class SavedRunsList(QListView):
 
     @property
     def selection(self) -> list[RunSummary]:
-        """Newest first."""
+        """The selected runs, newest first."""
         rows = sorted(index.row() for index in self.selectionModel().selectedIndexes())
         return [self.kept.runs[row] for row in rows]
 
     def show_runs(self, runs: Sequence[RunSummary]) -> None:
-        """What was chosen stays chosen where it is still there; else the newest is."""
+        """Show runs and keep the selection as far as it still exists; otherwise select the newest."""
         before = {run.id for run in self.selection}
         self.kept.show_runs(runs)
         self._choose_again(before)
@@ -237,7 +237,7 @@ class SavedRunsList(QListView):
 
 
 class RunSearch(QWidget):
-    """Words to search the runs by, and a menu of the tags that they have."""
+    """A field to search the runs, and a menu of their tags."""
 
     changed = Signal(str)
 
@@ -279,7 +279,7 @@ def number_of(run: RunSummary) -> str:
 
 
 def shown_moment(run: RunSummary) -> str:
-    """In the user's own time zone."""
+    """The time of a run in the user's own time zone."""
     return f"{run.started.astimezone():%Y-%m-%d %H:%M}"
 
 
@@ -326,9 +326,7 @@ class SavedRunsHint(QWidget):
     def _build(self) -> None:
         theme.variant(self.title, "title")
         theme.variant(self.move, "primary")
-        self.move.setToolTip(
-            "It gets another name, and the next benchmark begins a new one: nothing is deleted"
-        )
+        self.move.setToolTip("It is renamed, and the next benchmark starts a new one: nothing is deleted")
         self.words.setWordWrap(True)
         self.words.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         for label in (self.title, self.words):

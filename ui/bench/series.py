@@ -1,5 +1,5 @@
-"""How each system is drawn, live and published alike: a colour of the palette and a marker of its own, and
-the plots with shared axes on which its lines stand."""
+"""How each system is drawn, measured or published: a palette colour and a marker of its own; and the plots
+with shared axes for its lines."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from lamella.ui.style.sheet import Palette
 from lamella.ui.widgets.plotting import HATCHES, MARKERS, cosmetic_pen
 
 FIRST = ("lamella", "sqlite", "sqlite-wal", "parquetdb", "pyarrow", "duckdb", "polars")
-"""Who is measured most often: these never share a colour."""
+"""The systems measured most often: these never share a colour."""
 
 
 @dataclass(frozen=True)
 class SeriesPoint:
-    """`value` is None below the clock's resolution; `low` and `high` are the ends of the error bar.
+    """A point. `value` is None below the clock's resolution; `low` and `high` are the ends of the error bar.
 
-    `remark` is what sets this point apart from the others of its line, `failure` why there is no value.
+    `remark` says how this point differs from the others of its line, `failure` why there is no value.
     """
 
     rows: int
@@ -44,8 +44,8 @@ class SeriesPoint:
 
 @dataclass(frozen=True)
 class Extent:
-    """From the least to the most rows, and from the lowest to the highest value with spread; both 0 where no
-    value is above 0."""
+    """From the least to the most rows, and from the lowest to the highest value including spread; both 0 if
+    no value is above 0."""
 
     first: int
     last: int
@@ -55,9 +55,9 @@ class Extent:
 
 @dataclass(frozen=True)
 class Series:
-    """One line of the plot, or one system's bars. Of several lines of one system, `variant` is the number.
+    """One line of the plot, or one system's bars. `variant` numbers several lines of one system.
 
-    `failures` are crosses: sizes at which there was no answer, or a wrong one.
+    `failures` are crosses: sizes with no answer, or a wrong one.
     """
 
     system: str
@@ -71,7 +71,7 @@ class Series:
 
     @cached_property
     def extent(self) -> Extent | None:
-        """None without points."""
+        """The extent of the points; None if there are none."""
         rows = [point.rows for point in self.points]
         values = [v for p in self.points for v in (p.low, p.value, p.high) if v and v > 0]
         return (
@@ -83,7 +83,7 @@ class Series:
 
     @property
     def marker(self) -> str:
-        """With the colour it tells any two systems apart, and among the first seven by itself."""
+        """The marker. With the colour it identifies a system; among the first seven, it does so alone."""
         place = place_of(self.system) + self.variant
         return MARKERS[(place % len(FIRST) + place // len(FIRST)) % len(MARKERS)]
 
@@ -98,7 +98,7 @@ class Series:
 
 @dataclass(frozen=True)
 class PublishedSeries(Series):
-    """Stands in a legend for every published line."""
+    """The single legend entry for all published lines."""
 
     def color(self, palette: Palette) -> str:
         return palette.muted
@@ -115,12 +115,12 @@ OUTLINE = 1.4
 CROSS = "✕"
 CROSS_SIZE, CROSS_WIDTH = 9, 2.4
 DAGGER = "†"
-"""Beside a point that its remark sets apart."""
+"""Marks a point that has a remark."""
 
 
 @dataclass(frozen=True)
 class Look:
-    """Solid and filled for what was measured here, dashed and hollow for what was published."""
+    """How a series is drawn: solid and filled if measured here, dashed and hollow if published."""
 
     line: QPen
     outline: QPen
@@ -130,7 +130,7 @@ class Look:
 
     @classmethod
     def of(cls, series: Series) -> Look:
-        """In the colours of the theme as it is now."""
+        """The look in the theme's current colours."""
         colors = theme.current()
         color = QColor(series.color(colors.colors))
         fill = colors.color("surface") if series.published else color
@@ -144,9 +144,16 @@ class Look:
         )
 
 
+def _pen(color: QColor, width: float, style: Qt.PenStyle = Qt.PenStyle.SolidLine) -> QPen:
+    """A pen of the same width on paper and on high-resolution screens: pyqtgraph's pens are cosmetic, too."""
+    pen = QPen(color, width, style)
+    pen.setCosmetic(True)
+    return pen
+
+
 def cross_pen() -> QPen:
-    """Of every system the same: what failed is red."""
-    pen = cosmetic_pen(theme.current().color("danger"), CROSS_WIDTH)
+    """The pen of crosses, the same for every system: failures are red."""
+    pen = _pen(theme.current().color("danger"), CROSS_WIDTH)
     pen.setCapStyle(Qt.PenCapStyle.RoundCap)
     return pen
 
@@ -157,7 +164,7 @@ def cross_at(place: QPointF, size: float) -> list[QLineF]:
 
 
 def draw_marker(painter: QPainter, look: Look) -> None:
-    """At the painter's origin."""
+    """Draw a marker at the painter's origin."""
     painter.setPen(look.outline)
     painter.setBrush(look.fill)
     painter.save()
@@ -168,7 +175,7 @@ def draw_marker(painter: QPainter, look: Look) -> None:
 
 @cache
 def marker_path(marker: str) -> QPainterPath:
-    """One of MARKERS, one unit across, around the origin. Drawn like pyqtgraph's of that name."""
+    """The path of one of MARKERS, one unit wide, around the origin, drawn like pyqtgraph's of that name."""
     path = QPainterPath()
     if marker == "o":
         path.addEllipse(QRectF(-0.5, -0.5, 1, 1))
@@ -195,7 +202,7 @@ def _corner(radius: float, turn: float) -> QPointF:
 
 
 def point_text(point: SeriesPoint, quantity: Quantity) -> str:
-    """A value with how many samples it stands for and their spread, or why there is none."""
+    """A value with its number of samples and their spread, or why there is none."""
     if point.failure:
         return f"{CROSS} {point.failure}"
     if point.value is None:
@@ -208,8 +215,8 @@ def point_text(point: SeriesPoint, quantity: Quantity) -> str:
 
 
 def hover_text(series: Series, point: SeriesPoint, quantity: Quantity, title: str = "") -> str:
-    """What a point says when hovered over: system, size, value, samples, spread and source. `title` is the
-    plot's, where there are several."""
+    """The text for hovering over a point: system, size, value, samples, spread and source. `title` is the
+    plot's, if there are several."""
     value = point_text(point, quantity)
     lines = [f"{series.label}, {shown_rows(point.rows)}", f"{title}: {value}" if title else value]
     lines += [point.remark, series.note, f"Source: {series.source}"]
@@ -217,7 +224,7 @@ def hover_text(series: Series, point: SeriesPoint, quantity: Quantity, title: st
 
 
 def place_of(system: str) -> int:
-    """The system's place among all; somebody's own, and those that were only ever published, come after."""
+    """The index of a system; user-defined systems, and those that were only published, come last."""
     known = [*FIRST, *(name for name in ENTRIES if name not in FIRST)]
     return known.index(system) if system in known else len(known) + crc32(system.encode()) % len(FIRST)
 
@@ -232,16 +239,16 @@ def failed_point(failure: Failure) -> SeriesPoint:
 
 
 class LiveLines:
-    """The lines of one benchmark's own samples. One is made anew only after samples of its system and
-    operation, and is the same object until then."""
+    """The lines of one benchmark's samples. A line is a new object only after new samples of its system and
+    operation."""
 
     def __init__(self, tally: Tally) -> None:
         self._tally = tally
         self._known: dict[tuple[str, str, str, str | None, str], tuple[tuple[int, bool], Series]] = {}
 
     def lines(self, operation: str, quantity: str, samples: str | None, statistic: str) -> list[Series]:
-        """Of every system that did the operation, in the table's order. `quantity` is a field of a record,
-        `samples` a key of `records.SAMPLES`."""
+        """The lines of all systems that did the operation, in the table's order. `quantity` is a field of a
+        record, `samples` a key of `records.SAMPLES`."""
         systems = in_order(self._tally.systems(operation))
         lines = (self._line(operation, system, quantity, samples, statistic) for system in systems)
         return [line for line in lines if line.points]
@@ -284,12 +291,12 @@ def _live_point(rows: int, summary: Summary, statistic: str) -> SeriesPoint:
 
 EMPTY_DECADES = (-3.0, 1.0)
 MARGIN = 0.12
-"""Beside the first and the last size, in decades; as a share of the range on even axes."""
+"""Room beside the first and the last size, in decades; on even axes, as a share of the range."""
 
 
 @dataclass(frozen=True)
 class Panel:
-    """One plot. `id` is the operation's, `about` its line beside the title."""
+    """One plot. `id` is the operation's, `about` the line beside the title."""
 
     id: str
     title: str
@@ -298,7 +305,8 @@ class Panel:
     series: tuple[Series, ...]
 
     def without(self, hidden: Set[str]) -> Panel:
-        """`hidden` has labels of a legend, in which all published lines may be one."""
+        """The panel without hidden lines; `hidden` has labels of a legend, where all published lines can be
+        one entry."""
         if not hidden:
             return self
         off = {one.label for one in self.series if one.published} if PUBLISHED in hidden else set()
@@ -307,8 +315,8 @@ class Panel:
 
 
 class Frames:
-    """The axes of all plots: one of rows, and one of values for each unit. They only grow while the same
-    lines are drawn, and in steps, so that nothing that was drawn moves with each sample."""
+    """The axes of all plots: one of rows, and one of values for each unit. While the same lines are drawn,
+    they only grow, and in steps, so that plots do not move with each sample."""
 
     def __init__(self) -> None:
         self.sizes: tuple[int, ...] = ()
@@ -319,7 +327,7 @@ class Frames:
         self._spans = {}
 
     def fit(self, panels: Sequence[Panel], log: bool) -> None:
-        """Take all lines into the axes."""
+        """Extend the axes to all lines."""
         extents = [one.extent for panel in panels for one in panel.series if one.extent]
         ends = [*self.sizes, *(e.first for e in extents), *(e.last for e in extents)] or [1, 1000]
         if log:
@@ -335,7 +343,7 @@ class Frames:
             self._frames[units] = Frame(left, right, low, high, log)
 
     def frame(self, panel: Panel) -> Frame:
-        """Of a panel that was fitted."""
+        """The frame of a panel that was passed to `fit`."""
         return self._frames[panel.quantity.units]
 
     def _grown(self, units: Units, series: Sequence[Series], log: bool) -> tuple[float, float]:

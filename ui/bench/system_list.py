@@ -1,4 +1,4 @@
-"""The systems of a benchmark in groups: which take part, which versions answer, and what is missing."""
+"""The systems of a benchmark in groups: which take part, their versions, and what is missing."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ ASKING = "is being asked how it is configured…"
 
 COPY, COPIED = "Copy install command", "Copied"
 NAME, VERSION = 0, 1
-"""Columns of the list."""
+"""The columns of the list."""
 
 
 class SystemRow(QTreeWidgetItem):
-    """Off where the system takes no part in the workload, or cannot run here."""
+    """A system; disabled if it takes no part in the workload, or cannot run here."""
 
     def __init__(self, entry: Entry, heading: QTreeWidgetItem) -> None:
         super().__init__(heading, [entry.title, ""])
@@ -62,19 +62,19 @@ class SystemRow(QTreeWidgetItem):
 
     @property
     def ready(self) -> bool:
-        """Whether it can be ticked, also while a benchmark runs and all choices are off."""
+        """Whether it can be ticked; also valid while a benchmark runs and all choices are disabled."""
         return not (self._missing or self._part)
 
     def set_ticked(self, ticked: bool) -> None:
         self.setCheckState(NAME, Qt.CheckState.Checked if ticked else Qt.CheckState.Unchecked)
 
     def set_part(self, reason: str) -> None:
-        """Why it takes no part in what is measured; empty when it does."""
+        """Set why it takes no part in what is measured; empty if it does."""
         self._part = reason
         self.show_state()
 
     def set_missing(self, missing: str) -> None:
-        """Why it cannot run here, with the command that mends it; empty when it can."""
+        """Set why it cannot run here, with the command that fixes it; empty if it can."""
         self._missing = missing
         self.show_state()
 
@@ -83,14 +83,14 @@ class SystemRow(QTreeWidgetItem):
         self.show_state()
 
     def set_description(self, version: str, description: str) -> None:
-        """What it says of itself; empty while it was not asked."""
+        """Set the system's description of itself; empty before it was asked."""
         self._description = f"{version}: {description}" if version else description
         self.version = self.version or version
         self.show_state()
 
     @property
     def command(self) -> str:
-        """What to type so that it can run; empty where nothing is missing."""
+        """The command that makes it runnable; empty if nothing is missing."""
         return "" if self._part else self._missing.partition("Run: ")[2]
 
     def copy_command(self) -> None:
@@ -99,7 +99,7 @@ class SystemRow(QTreeWidgetItem):
             self.setText(VERSION, COPIED)
 
     def show_state(self) -> None:
-        """In the colours of the theme as it is now."""
+        """Apply the state in the theme's current colours."""
         look = theme.current()
         on, flags = Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable, Qt.ItemFlag.ItemIsUserCheckable
         self.setFlags(on | flags if self.ready else on)
@@ -113,7 +113,7 @@ class SystemRow(QTreeWidgetItem):
 
 
 class SystemTree(QTreeWidget):
-    """Systems under headings. Enter, or a click on it, copies the command that installs one."""
+    """Systems under headings. Enter or a click on a missing one copies the command that installs it."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -146,7 +146,7 @@ class SystemTree(QTreeWidget):
         return item
 
     def sizeHint(self) -> QSize:
-        """All rows, which scroll where the screen is low."""
+        """The size of all rows, which scroll on a low screen."""
         lines = [self.topLevelItem(place) for place in range(self.topLevelItemCount())]
         count = sum(1 + sum(not item.child(n).isHidden() for n in range(item.childCount()))
                     for item in lines if not item.isHidden())  # fmt: skip
@@ -177,11 +177,11 @@ PACKAGES = {
     "pandas": "pandas",
     "csv-numpy": "numpy",
 }
-"""What pip calls a system that needs nothing besides what this program needs."""
+"""The pip names of systems that need nothing beyond this program's own requirements."""
 
 
 def grouped() -> dict[str, list[Entry]]:
-    """Every system of the table; those that no group names stand together at the end."""
+    """All systems of the table; those without a group are together at the end."""
     named = {name for names in GROUPS.values() for name in names}
     groups = {title: [ENTRIES[name] for name in names if name in ENTRIES] for title, names in GROUPS.items()}
     groups[OTHERS] = [entry for name, entry in ENTRIES.items() if name not in named]
@@ -189,9 +189,9 @@ def grouped() -> dict[str, list[Entry]]:
 
 
 def installed_versions(entries: Sequence[Entry]) -> dict[str, str]:
-    """By system; those without a package of their own have the version of SQLite or of Python.
+    """The versions by system; those without a package of their own have the version of SQLite or of Python.
 
-    Reads files, and imports nothing.
+    Reads files and imports nothing.
     """
     return {entry.id: _installed(entry) for entry in entries}
 
@@ -209,7 +209,8 @@ def _installed(entry: Entry) -> str:
 
 
 class Asking(QObject):
-    """`heard` comes for one system after the other. A benchmark that begins ends it by `stop`."""
+    """Asks the systems for their descriptions, one after the other; each emits `heard`. `stop` ends it when a
+    benchmark starts."""
 
     heard = Signal(Introduction)
     failed = Signal(Exception)
@@ -226,11 +227,11 @@ class Asking(QObject):
         return self._handle is not None
 
     def set_families(self, families: Iterable[str]) -> None:
-        """Those to ask about from now on; nothing is asked yet."""
+        """Set the families to ask for; nothing is asked yet."""
         self._families = tuple(dict.fromkeys(families))
 
     def ask(self) -> None:
-        """Those that were not asked before; nothing happens while others are."""
+        """Ask for the families not asked for yet; does nothing while a request is running."""
         families = tuple(family for family in self._families if family not in self._families_under_way)
         if self._handle is not None or not families:
             return
@@ -250,12 +251,12 @@ class Asking(QObject):
         self._handle = handle
 
     def ask_again(self) -> None:
-        """As if nobody had been asked yet."""
+        """Ask for all families again."""
         self.stop()
         self.ask()
 
     def stop(self) -> None:
-        """What was asked and not told yet will be asked again."""
+        """Stop asking; families without an answer will be asked for again."""
         if self._handle is not None:
             self._handle.cancel()
             self._handle = None
@@ -269,7 +270,7 @@ class Asking(QObject):
 
 
 class ServerField(QWidget):
-    """`changed` follows another address, once it is typed."""
+    """The address of a server. `changed` is emitted after another address was typed."""
 
     changed = Signal(str)
 
@@ -304,8 +305,8 @@ WITH_SERVER = "mongodb"
 
 
 class SystemList(QWidget):
-    """Versions come from what is installed, at once; configurations are asked for in another process when the
-    pointer or the keyboard first comes here, for a tooltip alone needs them."""
+    """The list of systems. Versions are read at once from what is installed; configurations, which only
+    tooltips show, are asked for in another process when the pointer or the keyboard first enters the list."""
 
     changed = Signal()
 
@@ -330,24 +331,24 @@ class SystemList(QWidget):
 
     @property
     def ready(self) -> tuple[str, ...]:
-        """All that can be ticked."""
+        """All systems that can be ticked."""
         return tuple(name for name, row in self.rows.items() if row.ready)
 
     def choose(self, names: Collection[str]) -> None:
-        """Tick exactly these, where they can be ticked."""
+        """Tick exactly these, as far as they can be ticked."""
         with QSignalBlocker(self.tree):
             for name, row in self.rows.items():
                 row.set_ticked(name in names and row.ready)
         self.changed.emit()
 
     def set_workloads(self, workloads: Sequence[Workload]) -> None:
-        """Turn off who takes no part in any of them."""
+        """Disable systems that take no part in any of these workloads."""
         self._workloads = tuple(workloads)
         self.asking.set_families(workload.family for workload in workloads)
         self._show_parts()
 
     def set_interpreter(self, other: Interpreter | None) -> None:
-        """Turn off who cannot be run in another Python; None for this one."""
+        """Disable systems that cannot run in another Python; None for this one."""
         self._other = other
         with QSignalBlocker(self.tree):
             for row in self.rows.values():
@@ -378,7 +379,7 @@ class SystemList(QWidget):
                 row.set_description("", str(error))
 
     def _look_up(self) -> None:
-        """What is installed, off this thread."""
+        """Look up what is installed, off the GUI thread."""
         entries = [row.entry for row in self.rows.values()]
         self._tasks.read(lambda job: installed_versions(entries), self._show_versions, owner=self, quiet=True)
 
@@ -463,6 +464,6 @@ class SystemList(QWidget):
         self._fit()
 
     def _fit(self) -> None:
-        """No name is cut, also where the versions come later."""
+        """Widen the list so that no name is cut off, even when versions arrive later."""
         self.tree.setMinimumWidth(self.tree.sizeHint().width())
         self.tree.updateGeometry()

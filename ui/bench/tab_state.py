@@ -1,4 +1,4 @@
-"""What is chosen in a benchmark's tab, and which page of results is shown, as JSON."""
+"""The choices in a benchmark's tab and its page of results, as JSON."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WORKLOAD = Qt.ItemDataRole.UserRole
 
 
 def choices_of(controls: BenchmarkControls) -> dict[str, Any]:
-    """What would be measured, and how."""
+    """What would be measured, and how, as JSON."""
     workload, form = controls.workload_choice, controls.conditions
     return {
         "workload": workload.box.currentData(),
@@ -35,7 +35,7 @@ def choices_of(controls: BenchmarkControls) -> dict[str, Any]:
 
 
 def choose_again(controls: BenchmarkControls, state: Mapping[str, Any]) -> None:
-    """What of it there still is: a workload, system, folder or Python that is gone is left as it stands."""
+    """Restore choices as far as they still exist: a missing workload, system, folder or Python is ignored."""
     workload = controls.workload_choice
     if not _select(workload.box, state.get("workload")):
         return
@@ -74,12 +74,12 @@ def _choose_settings(form: ConditionsForm, state: Mapping[str, Any]) -> None:
 
 
 def look_of(display: DisplayBar) -> dict[str, Any]:
-    """The page of results that is shown, and how."""
+    """The page of results that is shown, and how, as JSON."""
     return {name: box.currentData() for name, box in _boxes(display).items()}
 
 
 def look_again(display: DisplayBar, state: object) -> None:
-    """The page first: it says what else there is to choose."""
+    """Restore the page first, since it determines the other choices."""
     if isinstance(state, Mapping):
         for name, box in _boxes(display).items():
             _select(box, state.get(name))
@@ -98,7 +98,7 @@ def _boxes(display: DisplayBar) -> dict[str, QComboBox]:
 
 
 def _select(box: QComboBox, value: object) -> bool:
-    """Whether it is there."""
+    """Select a value; False if the box does not have it."""
     place = box.findData(value)
     if place >= 0:
         box.setCurrentIndex(place)

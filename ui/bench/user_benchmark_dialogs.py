@@ -1,4 +1,4 @@
-"""How the user's own table, or the benchmark in the user's own file, is to be run, and what it will take."""
+"""The dialogs that run a benchmark of the user's own table or file, with the estimate of what it needs."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class TableSystems(QScrollArea):
         return tuple(name for name, box in self.boxes.items() if box.isChecked())
 
     def show_schema(self, schema: pa.Schema) -> None:
-        """Offer those that can hold these columns; what was ticked stays so where it can."""
+        """Offer the systems that can hold these columns; ticks are kept where possible."""
         for name, box in self.boxes.items():
             unfit = cannot_hold(name, schema, ())
             reason = ENTRIES[name].missing or unfit
@@ -97,11 +97,12 @@ class TableSystems(QScrollArea):
 
 
 MOST_REPEATS = 1000
-NOT_COMPARED = "Values of the type {type} are not compared, so nobody measures them"
+NOT_COMPARED = "Values of the type {type} cannot be compared, so they are not measured"
 
 
 class UserTableDialog(QDialog):
-    """`benchmark_requested` carries the choice; the dialog closes with it. Rows are counted on a worker."""
+    """Benchmarks a table. `benchmark_requested` carries the choice and closes the dialog. Rows are counted on
+    a worker."""
 
     benchmark_requested = Signal(Choice)
 
@@ -131,7 +132,7 @@ class UserTableDialog(QDialog):
 
     @property
     def choice(self) -> Choice | None:
-        """None while the rows are counted, or while nothing is chosen."""
+        """The choice; None while the rows are counted, or while nothing is chosen."""
         if self._workload is None or not self.systems.selection:
             return None
         words = words_of(self._workload)
@@ -148,7 +149,7 @@ class UserTableDialog(QDialog):
     # --------------------------------------------------------------------- reading
 
     def _read(self) -> None:
-        """Find out what these columns make of a benchmark."""
+        """Find out which benchmark these columns allow."""
         if self._reading is not None:
             self._reading.cancel()
         self._workload = None
@@ -262,7 +263,7 @@ class UserTableDialog(QDialog):
 
 
 def _rule(options: Mapping[str, Any]) -> str:
-    """In whole sentences what is asked of every system."""
+    """The task of every system, in whole sentences."""
     where = f"Where {sentence(from_json(options['where']))}. " if options["where"] else "No filter. "
     does = "load, read and filter" if options["where"] else "load and read"
     words = change_words(options)
@@ -280,7 +281,7 @@ def _titled(title: str, widget: QWidget) -> QVBoxLayout:
 
 
 class UserScriptDialog(QDialog):
-    """`benchmark_requested` carries what was chosen; the dialog closes with it."""
+    """Benchmarks a file. `benchmark_requested` carries the choice and closes the dialog."""
 
     benchmark_requested = Signal(Choice)
 
@@ -307,9 +308,9 @@ class UserScriptDialog(QDialog):
 
     @property
     def problem(self) -> str:
-        """What is missing or wrong; empty when nothing is."""
+        """What is missing or wrong; empty if nothing is."""
         if self._sizes() is None:
-            return "Rows are whole numbers from 1 on, with commas between them."
+            return "Rows are whole numbers of at least 1, separated by commas."
         return "" if self._selection() else "Choose at least one system."
 
     @property

@@ -1,5 +1,5 @@
-"""Does in the real window what people do, and says how long it took: the driver of the benchmark's workload
-"window". It runs in a child process of the benchmark, offscreen."""
+"""Uses the real window as a person would and measures the time: the driver of the workload "window". It runs
+offscreen in a child process of the benchmark."""
 
 from __future__ import annotations
 
@@ -56,11 +56,11 @@ FEW_MS = 0.001
 
 
 class StoodStill(LamellaError):
-    """The window did not come to what it was waited for."""
+    """The window did not reach the expected state."""
 
 
 class LamellaWindow(WindowSystem):
-    """A subclass of the room that has the program starts it."""
+    """Drives the window. A subclass in the room that contains the program starts it."""
 
     id = "lamella"
     description = "its window, 1280 × 800, offscreen; settings as installed"
@@ -76,7 +76,7 @@ class LamellaWindow(WindowSystem):
 
     @abstractmethod
     def start(self) -> MainWindow:
-        """The window of a program that has just been started, with no file open."""
+        """The window of a program that has just started, with no file open."""
 
     def open(self, writing: bool) -> None:
         self._window = self.start()
@@ -128,7 +128,7 @@ class LamellaWindow(WindowSystem):
             self.tab.apply(line)
         self._settle()
         if not self._shows_its_line():
-            raise StoodStill(f"The steps before '{act}' could not be run", self.tab.messages.label.text())
+            raise StoodStill(f"The steps before '{act}' could not run", self.tab.messages.label.text())
         self.tab.grid.go_to(0, 0)
         self._settle()
 
@@ -165,7 +165,7 @@ class LamellaWindow(WindowSystem):
         return self._rows(lambda: self.window.open_paths([self.file]))
 
     def _rows(self, do: Callable[[], object]) -> Act:
-        """An act after which rows are painted, then column cards arrive."""
+        """An act after which rows are painted, and then column cards arrive."""
         self._pieces = []
         rows = self._until_painted(do)
         first = self._wait(lambda: self.tab.grid.cards.loader.num_exact > 0)
@@ -193,7 +193,7 @@ class LamellaWindow(WindowSystem):
         return Act(digest_of_groups(rows), act.seconds, act.hold_seconds)
 
     def _scroll(self) -> Act:
-        """The row under the upper edge is the one that the grid says."""
+        """Scroll, and check that the grid reports the row at the upper edge."""
         self._pieces = []
         grid = self.tab.grid
         place = QPointF(grid.viewport().rect().center())
@@ -230,7 +230,7 @@ class LamellaWindow(WindowSystem):
         return Act(answer, fmean(times), max(self._pieces), tuple(times))
 
     def _brush(self) -> Act:
-        """As many rows are left as the brushed bars have."""
+        """Brush, and check that as many rows remain as the brushed bars have."""
         cards, grid = self.tab.grid.cards, self.tab.grid
         column = grid.grid_model.names.index(SORTED_BY)
         bars = cards.bars_of(column)
@@ -268,15 +268,15 @@ class LamellaWindow(WindowSystem):
         return self.tab.grid.grid_model.num_rows
 
     def _values(self, rows: Any) -> list[list[Any]]:
-        """What stands in the grid, of the columns that are compared."""
+        """The values in the grid, of the columns that are compared."""
         model = self.tab.grid.grid_model
         places = [model.names.index(name) for name in SHOWN if name in model.names]
         cells = [[model.pages.text(row, place) or "" for place in places] for row in rows]
         return [[int(text) if text.lstrip("-").isdigit() else text for text in row] for row in cells]
 
     def _until_painted(self, do: Callable[[], object], rows_too: bool = True) -> float:
-        """Seconds from an act until what it leads to has been painted, with all its rows or as far as they
-        are there."""
+        """The seconds from an act until its result has been painted, with all rows or with those read so
+        far."""
         painted = False
 
         def note() -> None:
@@ -314,7 +314,7 @@ class LamellaWindow(WindowSystem):
         return time.perf_counter() - began
 
     def _settle(self) -> None:
-        """Until nothing is under way and all of it is painted."""
+        """Wait until nothing is running and everything is painted."""
         began = quiet_since = time.perf_counter()
         while True:
             self._work(QApplication.processEvents)

@@ -1,4 +1,4 @@
-"""Which workloads are measured, at which sizes, and why a system takes no part in them."""
+"""Choosing the workloads and their sizes, and why a system takes no part in them."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ from lamella.ui.bench.caption import Caption
 
 SCALES = {
     SMALL_SCALE: "Small: all of them in minutes",
-    PUBLISHED_SCALE: "As large as was published",
+    PUBLISHED_SCALE: "As large as published",
 }
 LISTED_LINES = 7
 
 
 class WorkloadChoice(QWidget):
-    """One is chosen by name; a group, or all of them, opens a list in which some can be left out.
+    """One workload is chosen by name; a group, or all of them, opens a list in which some can be left out.
 
-    `own_requested` wants a benchmark in a file of the user's own.
+    `own_requested` asks for a benchmark in a file of the user's own.
     """
 
     changed = Signal()
@@ -55,7 +55,7 @@ class WorkloadChoice(QWidget):
 
     @property
     def workloads(self) -> tuple[Workload, ...]:
-        """Those to be measured, in the table's order; none where every one of several is left out."""
+        """The workloads to measure, in the table's order; empty if all of several are left out."""
         named = workloads_named(self.box.currentData())
         if not self.several:
             return named
@@ -69,7 +69,7 @@ class WorkloadChoice(QWidget):
         return len(workloads_named(self.box.currentData())) > 1
 
     def choose(self, name: str) -> None:
-        """A workload, a group, or "all"."""
+        """Choose a workload, a group, or "all"."""
         self.box.setCurrentIndex(self.box.findData(name))
 
     def _take(self) -> None:
@@ -117,7 +117,8 @@ class WorkloadChoice(QWidget):
 
 
 def no_part(entry: Entry, workloads: Sequence[Workload], other: Interpreter | None) -> str:
-    """Empty when it takes part in one of the workloads at least, in this Python or in the `other`."""
+    """Why a system takes no part; empty if it takes part in at least one of the workloads, in this Python or
+    the `other`."""
     reasons = [reason_against(entry, workload, other) for workload in workloads]
     if not reasons or "" in reasons:
         return ""
@@ -131,7 +132,7 @@ def _about(workload: Workload) -> str:
 
 
 def reason_against(entry: Entry, workload: Workload, other: Interpreter | None) -> str:
-    """Of one workload; empty when the system takes part."""
+    """Why a system takes no part in one workload; empty if it does."""
     if not entry.takes(workload.family):
         reason = family_of(workload).absent.get(entry.id, "")
         return f"{entry.title} takes no part in {workload.title}" + (f": {reason}" if reason else "")
@@ -161,13 +162,13 @@ class SizeChoice(QWidget):
 
     @property
     def table_rows(self) -> int | None:
-        """Of workloads that change some rows of a larger table; None elsewhere, and while it is not a
-        number."""
+        """The size of the table in workloads that change some of its rows; None for others, and if the text
+        is not a number."""
         return None if self._table_line.isHidden() else number_in(self.table.text())
 
     @property
     def problem(self) -> str:
-        """Empty when there is none."""
+        """Why the sizes are not valid; empty if they are."""
         if not self.selection:
             return "Choose at least one number of rows."
         if self._table_line.isHidden():
@@ -179,7 +180,7 @@ class SizeChoice(QWidget):
         return ""
 
     def set_workload(self, workload: Workload) -> None:
-        """Begin with its own sizes."""
+        """Start with the workload's own sizes."""
         self._clear()
         own = {*workload.default_rows, *workload.small_rows, *workload.published_rows}
         for rows in own | {rows for rows in ALL_SIZES if rows >= min(own)}:
@@ -191,7 +192,7 @@ class SizeChoice(QWidget):
         self.changed.emit()
 
     def choose(self, sizes: tuple[int, ...]) -> None:
-        """Tick exactly these; what is not there yet is added."""
+        """Tick exactly these sizes, adding those that are missing."""
         for rows in sizes:
             if rows not in self.boxes:
                 self._add_box(rows, True)
@@ -224,7 +225,7 @@ class SizeChoice(QWidget):
         self._order_by_tab()
 
     def _order_by_tab(self) -> None:
-        """Sizes come one after the other and before the field for another, whenever they were added."""
+        """Put the sizes in tab order, before the field for another size, whenever they were added."""
         boxes = self.boxes.values()
         before = self.own.previousInFocusChain()
         while before is not self.own and (before in boxes or not before.focusPolicy()):

@@ -81,7 +81,7 @@ def browser(qtbot: QtBot, tasks: Tasks, kept: SavedRuns) -> ResultsBrowser:
 
 def test_without_runs_it_says_what_to_do(qtbot: QtBot, tasks: Tasks, kept: SavedRuns) -> None:
     browser = opened(qtbot, tasks, kept)
-    qtbot.waitUntil(lambda: "No run is saved yet" in browser.hint.title.text(), timeout=WAIT)
+    qtbot.waitUntil(lambda: "No run has been saved yet" in browser.hint.title.text(), timeout=WAIT)
     assert browser.hint.isVisible() and not browser.delete.isEnabled()
 
 
@@ -378,6 +378,6 @@ def test_a_damaged_file_is_told_with_a_way_out(qtbot: QtBot, tasks: Tasks, kept:
     qtbot.waitUntil(browser.hint.move.isVisible, timeout=WAIT)
     assert "races.sqlite" in browser.hint.words.text() and "cannot be read" in browser.hint.words.text()
     browser.hint.move.click()
-    qtbot.waitUntil(lambda: "No run is saved yet" in browser.hint.title.text(), timeout=WAIT)
+    qtbot.waitUntil(lambda: "No run has been saved yet" in browser.hint.title.text(), timeout=WAIT)
     assert not kept.path.exists() and "races-1.sqlite" in browser.news.label.text()
     assert kept.path.with_name("races-1.sqlite").read_bytes() == b"nonsense" * 500
