@@ -1,4 +1,4 @@
-"""One line of the Change dialog: a column, what is done to it, and what is asked for that."""
+"""One line of the Change dialog: a column, the operation on it, and the operation's argument."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ Types = Mapping[str, pa.DataType]
 
 
 class AnswerField(QWidget):
-    """What an assignment asks for. `edited` follows every change."""
+    """The fields for the argument of an assignment. `edited` is emitted after every change."""
 
     edited = Signal()
 
@@ -73,8 +73,8 @@ class AnswerField(QWidget):
         self.flags: dict[str, QCheckBox] = {}
 
     def ask(self, one: Assignment, kind: pa.DataType, columns: Types) -> None:
-        """Another question, for values of this type; what was typed stays where it may answer that one, too.
-        `columns` are those that an expression may name."""
+        """Show the fields of an assignment for values of this type; typed text that may still fit stays.
+        `columns` are those that an expression may use."""
         typed = self.text.text() if self.text is not None else ""
         had_focus = self.focusWidget() is not None and self.focusWidget().hasFocus()
         while self._layout.count():
@@ -94,7 +94,7 @@ class AnswerField(QWidget):
             self.digits = NumberBox(minimum=-MOST_DIGITS, maximum=MOST_DIGITS, accessibleName="Digits")
             self.digits.valueChanged.connect(self.edited)
             self._layout.addWidget(self.digits)
-            hint = QLabel("digits behind the point")
+            hint = QLabel("decimal places")
             theme.variant(hint, "muted")
             self._layout.addWidget(hint, 1)
         elif one.asks == "expression":
@@ -137,7 +137,8 @@ class AnswerField(QWidget):
 
     @property
     def is_empty(self) -> bool:
-        """Nothing was typed yet; for text an empty field is an answer once something was."""
+        """Whether nothing has been typed; for text, a field that was edited and is empty again is an
+        answer."""
         if self.text is None:
             return False
         if self._asks == "value" and kind_of(self._type) is Kind.TEXT:
@@ -155,7 +156,7 @@ class AnswerField(QWidget):
         return self.text.problem if isinstance(self.text, ExpressionEdit) else ""
 
     def answer(self) -> Any:
-        """What the assignment takes; raises `BadData` for what does not fit."""
+        """The argument; raises `BadData` if it is not valid."""
         if self.choice is not None:
             return self.choice.currentText()
         if self.digits is not None:
@@ -175,7 +176,7 @@ class AnswerField(QWidget):
         return text.strip() if self._asks != "nothing" else None
 
     def set_text(self, text: str) -> None:
-        """As if it were typed."""
+        """Set the text as if it were typed."""
         if self.text is not None:
             self.text.setText(text)
             self._tell()
@@ -196,7 +197,7 @@ def _number(text: str, kind: pa.DataType) -> int | float | Decimal:
     except InvalidOperation:
         raise BadData(text, "this is not a number") from None
     if not exact.is_finite():
-        raise BadData(text, "this is not a number with an end")
+        raise BadData(text, "this is not a finite number")
     if exact == exact.to_integral_value() and "." not in plain and abs(exact.adjusted()) < 30:
         return int(exact)
     if pa.types.is_decimal(kind):
@@ -223,7 +224,8 @@ class AssignmentLine(FieldRow):
         column: str,
         parent: QWidget | None = None,
     ) -> None:
-        """`types` are of the columns and of the fields inside them, by their paths, which `names` are."""
+        """`types` are of columns and of the fields inside them, by their paths; `names` are the same
+        paths."""
         super().__init__("Remove this column", parent)
         self._types, self._columns = types, columns
         self._assignments: list[Assignment] = []
@@ -252,11 +254,12 @@ class AssignmentLine(FieldRow):
         self._choose_column(column)
 
     def choose(self, assignment: str) -> None:
-        """An entry of the table of assignments that fits the column, by its id."""
+        """Choose an assignment that fits the column, by its id."""
         self.what.setCurrentIndex(self._assignments.index(ASSIGNMENT_BY_ID[assignment]))
 
     def answer(self) -> tuple[str, Assignment, Any] | None:
-        """None while something is missing or wrong, which is said beside the field."""
+        """Column, assignment and argument; None while something is missing or invalid, which is shown beside
+        the field."""
         name = self.column.text()
         if name not in self._types or self.what.currentIndex() < 0:
             self.reason.say(f"There is no column “{visible(name)}”." if name else "")

@@ -1,4 +1,4 @@
-"""The fields in which one cell of the grid is edited: a line, an area for long text and JSON, a check box."""
+"""The editors of one cell of the grid: a line, a multi-line area for long text and JSON, and a check box."""
 
 from __future__ import annotations
 
@@ -41,21 +41,21 @@ DAYS = (Kind.DATE, Kind.TIMESTAMP)
 DAY = re.compile(r"\s*(\d{4}-\d\d-\d\d)(.*)", re.DOTALL)
 ISO = "yyyy-MM-dd"
 UNIT = re.compile(r"\A\ufeff[\s\S]|\r\n|[\s\S]")
-"""What is one character in a field of Qt's."""
+"""What counts as one character in Qt's fields."""
 MOST_LETTERS = 2**31 - 1
-"""Otherwise a line cuts what is pasted after 32,767."""
+"""The maximum length of a line: Qt would otherwise cut pasted text at 32,767 characters."""
 LONGEST_LINE = 80
-"""Characters that are edited in a line; more in an area."""
+"""Texts of up to this many characters are edited in a line, longer ones in an area."""
 MOST_EDITED, LONGEST_EDITED_LINE = 1_000_000, 100_000
-"""Characters of a text, and of one line of it, that a field of Qt's lays out without a stop of the window."""
+"""The most characters of a text, and of one of its lines, that Qt lays out without blocking the window."""
 SLOW_LINE = 10_000
-"""Characters from which a line without spaces takes the square of its length to wrap at words."""
+"""From this many characters on, wrapping a line without spaces at words takes quadratic time."""
 SHIFT, CONTROL = Qt.KeyboardModifier.ShiftModifier, Qt.KeyboardModifier.ControlModifier
 TRUTH = {"true": True, "false": False}
 
 
 def needs_area(type_: pa.DataType, text: str | None) -> bool:
-    """Whether a value is edited in an area rather than a line."""
+    """Whether a value is edited in an area rather than in a line."""
     kind = kind_of(type_)
     if kind in NESTED:
         return True
@@ -65,7 +65,7 @@ def needs_area(type_: pa.DataType, text: str | None) -> bool:
 
 
 def is_editable(text: str) -> bool:
-    """Whether a text is short enough to be edited in a field."""
+    """Whether a text is short enough to be edited."""
     return len(text) <= MOST_EDITED and _longest_line(text) <= LONGEST_EDITED_LINE
 
 
@@ -74,8 +74,8 @@ def _longest_line(text: str) -> int:
 
 
 def with_own_letters(before: str, shown: str, written: str) -> str:
-    """What is written into a field that showed `shown` for `before`: beside the part that was changed, line
-    ends and letters that Qt has none for stay as they were."""
+    """The new value, for a field that showed `shown` for `before` and now has `written`. Outside the changed
+    part, line ends and characters that Qt cannot represent stay as they were."""
     if before == shown:
         return written
     units = UNIT.findall(before)
@@ -90,17 +90,18 @@ def with_own_letters(before: str, shown: str, written: str) -> str:
 
 
 def _num_alike(one: str, other: str) -> int:
-    """How many letters two texts begin with in common."""
+    """The length of the common prefix of two texts."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 
 class CellEntry:
-    """What the fields share. `done` carries the typed value (None for null) and the (row, column) step to
-    take next; `left` comes instead when nothing was changed or Esc was pressed, `filled` with the text, None
-    for null, when it is for all selected cells. `reason_changed` says why the text does not fit, or nothing.
+    """What the editors have in common. `done` carries the typed value (None for null) and the (row, column)
+    step to take next; `left` is emitted instead if nothing was changed or Esc was pressed, and `filled` with
+    the text, None for null, if it is for all selected cells. `reason_changed` carries why the text is
+    invalid, or an empty text.
 
-    Enter and Tab finish, Ctrl+Enter fills; Ctrl+Backspace sets null. What does not fit the type is marked,
-    said beside the field, and not let go of.
+    Enter and Tab finish, Ctrl+Enter fills, Ctrl+Backspace sets null. An invalid text is marked, explained
+    beside the editor and not accepted.
     """
 
     type: pa.DataType
@@ -108,15 +109,15 @@ class CellEntry:
     variants = ("cell", "cell-invalid")
     moves = MOVES
     refusal = ""
-    """Why what was typed was given up, when the keyboard went elsewhere."""
+    """Why the text was discarded when the editor lost the keyboard."""
     _over = False
 
     def written(self) -> str:
-        """The text in the field."""
+        """The text in the editor."""
         raise NotImplementedError
 
     def finish(self, step: tuple[int, int] = (0, 0)) -> bool:
-        """Hand the value over; False when it does not fit and stays."""
+        """Emit the value; False if the text is invalid, and the editor stays open."""
         if self._over:
             return True
         text = self.written()
@@ -130,7 +131,7 @@ class CellEntry:
         return True
 
     def fill(self) -> None:
-        """Hand the text over for all selected cells, unless it does not fit this one."""
+        """Emit the text for all selected cells, unless it is invalid for this one."""
         text = self.written()
         empty = not text and self.before is None
         if not self._over and (empty or not self._check()):
@@ -146,7 +147,7 @@ class CellEntry:
             self.done.emit(None, (0, 0))
 
     def press(self, event: QKeyEvent) -> bool:
-        """True for a key that all fields have."""
+        """Handle the keys that all editors share; True if it was one."""
         key, control = Qt.Key(event.key()), bool(event.modifiers() & CONTROL)
         if key == Qt.Key.Key_Escape:
             self._leave((0, 0))
@@ -163,7 +164,7 @@ class CellEntry:
         return True
 
     def leave_focus(self, event: QFocusEvent) -> None:
-        """A click elsewhere keeps what fits and gives up what does not; another window only waits."""
+        """Commit on a click elsewhere, or discard an invalid text; another window changes nothing."""
         waits = (Qt.FocusReason.PopupFocusReason, Qt.FocusReason.ActiveWindowFocusReason)
         if event.reason() not in waits and not self.finish():
             self.refusal = self._check()
@@ -175,7 +176,7 @@ class CellEntry:
             self.left.emit(step)
 
     def _check(self) -> str:
-        """The reason why the text does not fit, marked at the field; empty when it does."""
+        """The reason why the text is invalid, which is also marked in the editor; empty if it is valid."""
         try:
             parse_cell(self.written(), self.type)
             reason = ""
@@ -188,7 +189,7 @@ class CellEntry:
 
 
 class Reason(QLabel):
-    """Why what is typed does not fit, below its field, or above it where there is no room."""
+    """Says why the text is invalid, below the editor, or above it if there is no room."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
@@ -203,7 +204,7 @@ class Reason(QLabel):
         self.setVisible(bool(reason))
 
     def place(self, field: QRect) -> None:
-        """Beside the field, which may have moved."""
+        """Move beside the editor."""
         around = self.parentWidget().rect()
         words = self.fontMetrics().horizontalAdvance(self.text()) + 3 * theme.M
         width = min(max(field.width(), words), around.width() - theme.S)
@@ -216,14 +217,15 @@ class Reason(QLabel):
 
 
 def is_tab(event: QEvent) -> bool:
-    """Tab is a key of a field, not a way out of it."""
+    """Whether the key is Tab, which the editor handles itself."""
     tabs = (Qt.Key.Key_Tab, Qt.Key.Key_Backtab)
     return event.type() == QEvent.Type.KeyPress and event.key() in tabs  # type: ignore[attr-defined]
 
 
 class CellEditor(CellEntry, QLineEdit):
-    """A line. The arrows up and down finish, too. Of text, Shift+Enter or F2 opens the area (`enlarged`, with
-    what is to be added to it); of days, Alt+Down the calendar; of few values, Alt+Down their list."""
+    """A single line; the up and down arrows finish, too. For text, Shift+Enter or F2 opens the area
+    (`enlarged` carries text to add); for dates, Alt+Down opens the calendar; for columns of few values,
+    Alt+Down lists them."""
 
     done = Signal(object, tuple)
     left = Signal(tuple)
@@ -239,7 +241,7 @@ class CellEditor(CellEntry, QLineEdit):
         begun_with: str | None = None,
         parent: QWidget | None = None,
     ) -> None:
-        """`text` is the cell in full, None for null; `begun_with` replaces it by what was typed first."""
+        """`text` is the whole cell, None for null; `begun_with` is typed text that replaces it."""
         super().__init__(parent)
         self.type, self.before = type_, text
         self.calendar: Popover | None = None
@@ -263,7 +265,7 @@ class CellEditor(CellEntry, QLineEdit):
         return self.text() if shown is None else with_own_letters(self.before or "", shown, self.text())
 
     def offer(self, values: Sequence[str]) -> None:
-        """Let these values be chosen from while typing."""
+        """Offer these values as completions."""
         completer = QCompleter(list(values), self)
         completer.setCaseSensitivity(Qt.CaseSensitivity.CaseInsensitive)
         completer.setFilterMode(Qt.MatchFlag.MatchStartsWith)
@@ -271,14 +273,14 @@ class CellEditor(CellEntry, QLineEdit):
         self.setCompleter(completer)
 
     def open_list(self) -> None:
-        """All the values that are offered."""
+        """List all offered values."""
         completer = self.completer()
         if completer is not None:
             completer.setCompletionPrefix("")
             completer.complete()
 
     def open_calendar(self) -> None:
-        """Choose a day; the time stays."""
+        """Open the calendar; choosing a day keeps the time."""
         match = DAY.match(self.text())
         calendar = _calendar()
         day = QDate.fromString(match[1], ISO) if match else QDate()
@@ -324,7 +326,7 @@ class CellEditor(CellEntry, QLineEdit):
 
 
 class CellArea(CellEntry, QPlainTextEdit):
-    """Several lines: of text, or of JSON that is set out. Shift+Enter begins a new line."""
+    """Several lines of text or of formatted JSON. Shift+Enter begins a new line."""
 
     done = Signal(object, tuple)
     left = Signal(tuple)
@@ -355,7 +357,7 @@ class CellArea(CellEntry, QPlainTextEdit):
         self.textChanged.connect(self._check)
 
     def written(self) -> str:
-        """With the line ends that the value had; unless something was typed, the value itself."""
+        """The text with the value's own line ends; the unchanged value if nothing was typed."""
         if not self._begun and not self.document().isModified():
             return self.before or ""
         before, text = self.before or "", self._text()
@@ -364,7 +366,7 @@ class CellArea(CellEntry, QPlainTextEdit):
         return text.replace("\n", "\r\n") if "\r\n" in before else text
 
     def _text(self) -> str:
-        """`toPlainText` makes plain spaces of those that do not break."""
+        """The plain text with non-breaking spaces, which `toPlainText` would turn into ordinary ones."""
         return self.document().toRawText().replace("\u2029", "\n")
 
     def event(self, event: QEvent) -> bool:
@@ -385,7 +387,7 @@ class CellArea(CellEntry, QPlainTextEdit):
 
 
 class CellCheck(CellEntry, QCheckBox):
-    """Truth: Space switches it, null becomes true."""
+    """A boolean: Space switches it, and null becomes true."""
 
     done = Signal(object, tuple)
     left = Signal(tuple)
@@ -432,7 +434,7 @@ class CellCheck(CellEntry, QCheckBox):
 
 
 def _calendar() -> QCalendarWidget:
-    """In the colours of the theme."""
+    """A calendar in the theme's colours."""
     calendar = QCalendarWidget()
     calendar.setVerticalHeaderFormat(QCalendarWidget.VerticalHeaderFormat.NoVerticalHeader)
     calendar.setAccessibleName("Day")
@@ -450,7 +452,7 @@ def _state(on: bool) -> Qt.CheckState:
 
 
 def _set_out(text: str) -> str:
-    """JSON over several lines."""
+    """JSON on several lines."""
     try:
         return json.dumps(json.loads(text), indent=2, ensure_ascii=False)
     except ValueError:

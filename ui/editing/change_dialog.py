@@ -1,4 +1,4 @@
-"""The Change dialog: rows, what is done to them, before and after, exact counts, and then one commit."""
+"""The Change dialog: rows, an operation, a preview with exact counts, and then one commit."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ if TYPE_CHECKING:
 
 PAUSE_MS = 150
 QUICK = (Update, Split, Merge)
-"""Acts whose first rows are known long before all are counted."""
-HINT = "Fill in what is to be done to see what changes."
+"""Acts whose first rows can be previewed long before all rows are counted."""
+HINT = "Fill in the form to see what changes."
 WIDTH, HEIGHT = 710, 560
 
 
 @dataclass(frozen=True)
 class SelectedRows:
-    """Rows chosen by hand; `ids` may read, so it is called off the GUI thread."""
+    """Rows selected by hand; `ids` may read, so call it off the GUI thread."""
 
     count: int
     ids: Callable[[Job], Iterable[int]]
@@ -59,8 +59,8 @@ Where = Filter | SelectedRows | None
 
 @dataclass(frozen=True)
 class Shown:
-    """What is shown and selected: the filter, the rows and the columns that are selected, and the column of
-    the current cell; and the other tables of the store."""
+    """What the tab shows: the filter, the selected rows and columns, the column of the current cell, and the
+    other tables of the store."""
 
     column: str = ""
     filter: Filter | None = None
@@ -70,9 +70,9 @@ class Shown:
 
 
 class ChangeDialog(WorkDialog):
-    """Offers the rows selected, those that meet the filter, and all; the first of these is chosen.
+    """Offers the selected rows, those that meet the filter, and all rows; the first of these is chosen.
 
-    `committed` carries the commit; the dialog closes with it. Cancelling while it runs changes nothing.
+    `committed` carries the commit and closes the dialog. Cancelling while it runs changes nothing.
     """
 
     committed = Signal(Commit)
@@ -118,7 +118,7 @@ class ChangeDialog(WorkDialog):
 
     @property
     def is_settled(self) -> bool:
-        """Whether what is shown is that of the choices, and nothing is being written."""
+        """Whether the preview matches the choices, and nothing is being written."""
         return not (self._pause.isActive() or self._reading or self.is_working)
 
     @property
@@ -157,7 +157,7 @@ class ChangeDialog(WorkDialog):
         self.preview = PreviewTable()
         self.news = QLabel()
         self.news.setWordWrap(True)
-        self.note = QLabel("One commit. Undo brings everything back.")
+        self.note = QLabel("One commit. Undo restores everything.")
         theme.variant(self.note, "muted")
         self.apply = QPushButton(self.kind.verb)
         theme.variant(self.apply, "primary")
@@ -220,7 +220,7 @@ class ChangeDialog(WorkDialog):
         return self._wheres[self.rows.checkedId()][2] if self.kind.some_rows else None
 
     def _chosen(self, job: Job) -> Any:
-        """The filter or ids of the rows; on a worker."""
+        """The filter or ids of the rows; call it on a worker."""
         where, place = self._where(), self.rows.checkedId()
         if not isinstance(where, SelectedRows):
             return where

@@ -1,4 +1,4 @@
-"""The forms of the Change dialog: each makes one act of what is chosen in it."""
+"""The forms of the Change dialog: each makes one act from its fields."""
 
 from __future__ import annotations
 
@@ -59,7 +59,8 @@ LABEL_WIDTH = 120
 
 
 class ActForm(QWidget):
-    """`changed` follows every edit. `reason` is what is wrong, said below the form."""
+    """The form of one act. `changed` is emitted after every edit. `reason` says below the form what is
+    wrong."""
 
     changed = Signal()
 
@@ -70,12 +71,12 @@ class ActForm(QWidget):
         self.reason = Reason()
 
     def act(self) -> Act | None:
-        """None while something is missing or wrong."""
+        """The act; None while something is missing or wrong."""
         raise NotImplementedError
 
     @property
     def remark(self) -> str:
-        """A sentence on what the act was given, once its effect is known."""
+        """A sentence about the act's input, shown once its effect is known."""
         return ""
 
     def focus_first(self) -> None:
@@ -91,7 +92,7 @@ class ActForm(QWidget):
         return box
 
     def columns_choice(self, name: str, columns: Sequence[str] = ()) -> ColumnsChoice:
-        """`columns` are checked at first."""
+        """A field to choose columns; `columns` are checked at first."""
         choice = ColumnsChoice(name, list(self.types))
         theme.variant(choice, "chip")
         choice.choose(columns)
@@ -132,7 +133,7 @@ class ActForm(QWidget):
 
 
 def form_label(text: str) -> QLabel:
-    """As wide as those of the other forms, so that fields stand below each other."""
+    """A label as wide as those of the other forms, so that fields are aligned."""
     label = QLabel(text)
     theme.variant(label, "muted")
     label.setMinimumWidth(theme.current().px(LABEL_WIDTH))
@@ -151,7 +152,7 @@ def beside(*widgets: QWidget, stretch: bool = True) -> QHBoxLayout:
 
 
 class LinesForm(ActForm):
-    """A line for each column, of which there is one at least."""
+    """A form with one line for each column, and at least one line."""
 
     def __init__(self, types: Types, parent: QWidget | None = None) -> None:
         super().__init__(types, parent)
@@ -167,7 +168,7 @@ class LinesForm(ActForm):
         layout.addWidget(self.reason)
 
     def line(self, column: str) -> FieldRow:
-        """A new one, of this column."""
+        """Add a line for this column."""
         raise NotImplementedError
 
     @property
@@ -181,7 +182,7 @@ class LinesForm(ActForm):
 
 
 class UpdateForm(LinesForm):
-    """A line for each column, or field inside a struct."""
+    """Sets values: one line for each column, or field inside a struct."""
 
     def __init__(self, types: Types, column: str, parent: QWidget | None = None) -> None:
         super().__init__(types, parent)
@@ -216,8 +217,8 @@ class CastForm(ActForm):
         super().__init__(types, parent)
         self.column = self.column_box(column)
         self.type = self.choice("Type", TYPES, editable=True)
-        self.on_error = self.choice("What does not fit", [label for label, _ in NULLS_OR_NOT])
-        self.lossy = self.switch("Cut what is too fine", tip="1.7 as a whole number is 1, a time its day")
+        self.on_error = self.choice("Values that do not fit", [label for label, _ in NULLS_OR_NOT])
+        self.lossy = self.switch("Allow lower precision", tip="1.7 as a whole number is 1, a time its day")
         self.signs = {
             name: self.choice(name.capitalize(), [SIGNS.get(sign, sign) for sign in signs])
             for name, signs in READING_CHOICES.items()
@@ -232,7 +233,7 @@ class CastForm(ActForm):
         self.lay_out(
             ("Column", beside(self.column, QLabel("to"), self.type)),
             ("Written with", self._reading),
-            ("What does not fit", beside(self.on_error, self.lossy)),
+            ("Values that do not fit", beside(self.on_error, self.lossy)),
         )
 
     def act(self) -> Act | None:
@@ -279,7 +280,7 @@ class SplitForm(ActForm):
         names = [name.strip() for name in self.into.text().split(",") if name.strip()]
         if not self.is_column(self.column) or not names:
             return None
-        self.say("" if len(names) > 1 else "Name two columns or more, with commas between them.")
+        self.say("" if len(names) > 1 else "Name at least two columns, separated by commas.")
         if len(names) < 2:
             return None
         return Split(self.column.text(), names, self.by.text(), self.regex.isChecked(), self.keep.isChecked())
@@ -304,7 +305,7 @@ class MergeForm(ActForm):
 
     def act(self) -> Act | None:
         names, into = self.columns.names, self.into.text().strip()
-        self.say("Choose two columns or more." if into and len(names) < 2 else "")
+        self.say("Choose at least two columns." if into and len(names) < 2 else "")
         if len(names) < 2 or not into:
             return None
         return Merge(names, into, self.between.text(), self.keep.isChecked())
@@ -354,7 +355,7 @@ class DuplicatesForm(ActForm):
         super().__init__(types, parent)
         self.columns = self.columns_choice("Columns", columns)
         self.keep = self.choice("Which to keep", [label for label, _ in ENDS])
-        hint = QLabel("None: rows that are alike in all columns")
+        hint = QLabel("None: rows that are equal in all columns")
         theme.variant(hint, "muted")
         self.lay_out(("Alike in", beside(self.columns, hint)), ("Of these", beside(self.keep)))
 
@@ -375,7 +376,7 @@ class DeleteForm(ActForm):
 
 
 class UpsertForm(ActForm):
-    """Rows of another table of the store, or of a file."""
+    """Inserts or updates rows from another table of the store, or from a file."""
 
     def __init__(
         self, table: Table, types: Types, tables: Sequence[str], tasks: Tasks, parent: QWidget | None = None
@@ -391,16 +392,16 @@ class UpsertForm(ActForm):
         self.source.currentIndexChanged.connect(lambda _: self.options.setEnabled(self._is_file))
         self._file: FileRows | None = None
         self.columns = self.columns_choice("Key")
-        self.keep = self.choice("A key that comes twice", [label for label, _ in TWICE])
+        self.keep = self.choice("Duplicate keys", [label for label, _ in TWICE])
         self.lay_out(
             ("Rows of", beside(self.source, self.browse, self.options)),
             ("Key", beside(self.columns)),
-            ("The same key twice", beside(self.keep)),
+            ("Duplicate keys", beside(self.keep)),
         )
 
     def act(self) -> Act | None:
         data, names = self._data(), self.columns.names
-        self.say("Choose the columns that rows are found by." if data is not None and not names else "")
+        self.say("Choose the key columns that identify rows." if data is not None and not names else "")
         if data is None or not names:
             return None
         return Upsert(data, names, TWICE[self.keep.currentIndex()][1])  # type: ignore[arg-type]
@@ -408,10 +409,10 @@ class UpsertForm(ActForm):
     @property
     def remark(self) -> str:
         problems = self._file.problems if self._file is not None and self._is_file else ()
-        return f"Of the file: {problem_counts(problems)}." if problems else ""
+        return f"In the file: {problem_counts(problems)}." if problems else ""
 
     def use_file(self, path: Path, reading: FileReading | None = None) -> None:
-        """`reading` is how it was chosen to be read; otherwise that is found out."""
+        """Take the rows from a file. `reading` is how the user chose to read it; otherwise it is detected."""
         self._file = FileRows(path, reading)
         if self.source.count() == len(self.tables) + 1:
             self.source.addItem("")
@@ -453,8 +454,8 @@ class UpsertForm(ActForm):
 
 
 class FileRows:
-    """Read when they are called for, on a worker. What cannot be read is refused, unless it was chosen how to
-    read the file; then it is in `problems`."""
+    """The rows of a file, read on a worker when called. Lines that cannot be read are refused; if the user
+    chose how to read the file, they are collected in `problems`."""
 
     def __init__(self, path: Path, reading: FileReading | None = None) -> None:
         self.path, self.reading = path, reading
@@ -485,7 +486,8 @@ Forms = Mapping[str, Callable[[], ActForm]]
 def forms(
     table: Table, types: Types, column: str, columns: Sequence[str], tables: Sequence[str], tasks: Tasks
 ) -> Forms:
-    """What makes the form of each kind of act, by its id. `tables` are the others of the store."""
+    """Functions that make the form of each kind of act, by its id. `tables` are the other tables of the
+    store."""
     return {
         "update": lambda: UpdateForm(types, column),
         "cast": lambda: CastForm(types, column),

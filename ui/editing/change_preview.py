@@ -1,4 +1,4 @@
-"""The first rows of a change, before and after, and what it comes to in words."""
+"""The preview of a change: its first rows, before and after, and its effect in words."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ SLOW_SECONDS = 1.0
 
 
 class PreviewTable(QTableWidget):
-    """The id of a row, columns to know it by, those that change before and after, and the reason where a
-    value is lost."""
+    """The id of a row, columns that identify it, changed columns before and after, and the reason if a value
+    is lost."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -43,7 +43,7 @@ class PreviewTable(QTableWidget):
         self._redraw()
 
     def show_preview(self, preview: Preview, plain_after: bool = False) -> None:
-        """`plain_after`: columns are called the same afterwards, so that nothing need be added."""
+        """`plain_after`: columns keep their names, so the headers need no addition."""
         self._shown, self._plain_after = preview, plain_after
         self._redraw()
 
@@ -141,7 +141,8 @@ class PreviewTable(QTableWidget):
         self._stretch_last()
 
     def _stretch_last(self) -> None:
-        """Where there is room to spare; else its values would be cut, and it can be scrolled to."""
+        """Stretch the last column if there is room; otherwise its values would be cut off, and it is scrolled
+        to."""
         if not self.columnCount():
             return
         fits = self._width <= self.viewport().width()
@@ -160,7 +161,7 @@ def _side(type_: pa.DataType) -> Qt.AlignmentFlag:
 
 
 def button_text(kind: Kind, act: Act, effect: Effect) -> str:
-    """A verb, and how much it comes to."""
+    """The button's text: a verb and the number of rows or values."""
     if isinstance(act, Rename):
         return f"Rename {quantity(len(act.names), 'column')}"
     if isinstance(act, CastColumn):
@@ -171,10 +172,10 @@ def button_text(kind: Kind, act: Act, effect: Effect) -> str:
 
 
 def refusal(act: Act, effect: Effect) -> str:
-    """Why the change cannot be made as it is; empty where it can."""
+    """Why the change cannot be made as it is; empty if it can."""
     if isinstance(act, Upsert) and effect.conflicting:
-        which = f"{quantity(effect.conflicting, 'row')} have a key that comes again with other values"
-        return f"{which}. Say which of them to take."
+        which = f"{quantity(effect.conflicting, 'row')} have the same key as another row, but other values"
+        return f"{which}. Choose which of them to use."
     if isinstance(act, CastColumn) and act.on_error == "refuse" and effect.conflicting:
         lost = quantity(effect.conflicting, "value")
         return f"{lost} cannot be read as {act.type}. Set them to NULL, or change them first."
@@ -182,7 +183,7 @@ def refusal(act: Act, effect: Effect) -> str:
 
 
 def effect_text(act: Act, effect: Effect) -> str:
-    """In sentences: exact counts, types that change, and how long it takes where that is long."""
+    """The effect in sentences: exact counts, changed types, and the duration if it is long."""
     sentences = [_counts(act, effect)]
     for name, (before, after) in effect.types.items():
         is_new = before is None
@@ -214,5 +215,5 @@ def _counts(act: Act, effect: Effect) -> str:
         return f"{effect.deleted:,} of {quantity(effect.matching, 'row')} are deleted."
     stay = f" {effect.nulls:,} are null and stay null." if effect.nulls else ""
     alike = effect.matching - effect.changed - effect.nulls
-    same = f" {alike:,} have the value already." if alike > 0 else ""
+    same = f" {alike:,} already have this value." if alike > 0 else ""
     return f"{effect.changed:,} of {quantity(effect.matching, 'row')} change.{stay}{same}"

@@ -1,4 +1,4 @@
-"""The default and the checks of a column of a table, and the form in which they are set."""
+"""The default and the checks of a column, and the form that edits them."""
 
 from __future__ import annotations
 
@@ -38,18 +38,18 @@ LISTED_LINES = 4
 
 @dataclass(frozen=True)
 class Rules:
-    """Of one column."""
+    """The rules of one column."""
 
     default: Any = None
     checks: Checks = field(default_factory=Checks)
 
     def commit(self, table: Table, name: str, job: Job) -> Commit | None:
-        """Set what differs, as one step of undo; None where nothing does. Blocks."""
+        """Set the rules that differ, as one undo step; None if none differ. Blocks."""
         before, commit = read_rules(table, name), None
         one_of = self.checks.one_of != before.checks.one_of
         with table.store.transaction():
             if one_of and before.default is not None and before.default != self.default:
-                commit = table.columns.set_default(name, None)  # the new values need not let it in
+                commit = table.columns.set_default(name, None)  # the new values may not allow the old default
             if before.checks != self.checks:
                 commit = table.columns.set_checks(
                     name,
@@ -64,12 +64,12 @@ class Rules:
 
 
 def read_rules(table: Table, name: str) -> Rules:
-    """Blocks."""
+    """Read the rules of a column. Blocks."""
     return Rules(table.columns.default(name), table.columns.checks(name))
 
 
 def rules_text(rules: Rules, kind: pa.DataType) -> str:
-    """In a line: "Required · unique · default 0"; empty for none."""
+    """The rules in one line, such as "Required · unique · default 0"; empty for none."""
     words = [word for word in ("required", "unique") if getattr(rules.checks, word)]
     if rules.checks.one_of:
         words.append(f"one of {', '.join(_shown(rules.checks.one_of, kind))}")
@@ -80,19 +80,19 @@ def rules_text(rules: Rules, kind: pa.DataType) -> str:
 
 
 def _shown(values: Sequence[Any], kind: pa.DataType) -> list[str]:
-    """As they are typed."""
+    """The values as they are typed."""
     plain = kind.value_type if pa.types.is_dictionary(kind) else kind
     return [visible(text or "") for text in whole_texts(from_values(list(values), plain))]
 
 
 class RulesForm(QWidget):
-    """`applied` has the `Rules`."""
+    """Edits rules; `applied` carries the new `Rules`."""
 
     applied = Signal(Rules)
     done = Signal()
 
     def __init__(self, name: str, kind: pa.DataType) -> None:
-        """Nothing can be set before `show_rules` was told what there is."""
+        """The form is disabled until `show_rules` is called."""
         super().__init__()
         self._kind = kind
         self._before, self._default_text, self._one_of_text = Rules(), "", ""
@@ -121,8 +121,8 @@ class RulesForm(QWidget):
         self.default.setFocus(Qt.FocusReason.PopupFocusReason)
 
     def rules(self) -> Rules:
-        """What was not touched stays as it is: a field does not show all that a text can hold. Raises
-        `BadData` for a value that does not fit the column."""
+        """The rules in the form. Fields that were not edited keep their value, since a field cannot show
+        every text. Raises `BadData` for a value that is not valid in the column."""
         values, default = self._before.checks.one_of, self._before.default
         if self.one_of.toPlainText() != self._one_of_text:
             lines = dict.fromkeys(line for line in self.one_of.toPlainText().split("\n") if line)

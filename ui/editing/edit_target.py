@@ -1,4 +1,5 @@
-"""What the edits of a tab go to: a table, which commits them, or a file, into which all of them are saved."""
+"""The targets of a tab's edits: a table, which commits them, or a file, into which they are saved
+together."""
 
 from __future__ import annotations
 
@@ -24,27 +25,27 @@ from lamella.ui.dialogs.error_dialog import message
 
 
 def ids_of(view: View, first: int, count: int) -> np.ndarray:
-    """What tells rows of a view apart: the `_id` of a table's, the number of a file's. Blocks."""
+    """The identifiers of rows: a table's `_id`, or a file's row numbers. Blocks."""
     if view.snapshot.ids is None:
         return view.positions(first, count)
     return to_numpy(view.page(first, count, [ID]).column(0))
 
 
 class EditTarget(Protocol):
-    """`is_file`: edits are collected until they are saved, all at once. Rows of a table are told apart by
-    their `_id`, those of a file by their number in it."""
+    """Where edits go. With `is_file` they are collected until they are saved, all at once. Rows of a table
+    are identified by their `_id`, those of a file by their number."""
 
     is_file: bool
 
     def version(self, snapshot: Snapshot) -> int:
-        """Of a table; 0 of a file."""
+        """The version of a table; 0 for a file."""
 
     def values(self, snapshot: Snapshot, version: int, names: Sequence[str], ids: np.ndarray) -> pa.Table:
-        """`_id`, in any order, and these columns, as they are in the version of a table, or in the snapshot
-        of a file. Blocks."""
+        """`_id`, in any order, and the given columns, as they are in the version of a table or in the
+        snapshot of a file. Blocks."""
 
     def new_rows(self, count: int) -> pa.Table:
-        """Empty but for the defaults of columns. Blocks."""
+        """New rows, empty except for the columns' defaults. Blocks."""
 
 
 @dataclass(frozen=True)
@@ -89,14 +90,14 @@ STILL_READING = "The file is still being read: it can be edited once all of its 
 
 
 class Standing:
-    """Whether a tab shows a file or a table of a store, and what edits of its rows change."""
+    """Whether a tab shows a file or a table of a store, and where edits of its rows go."""
 
     def __init__(self, tab: Any) -> None:
         self._tab = tab
 
     @property
     def target(self) -> EditTarget | None:
-        """What edits of the rows that are shown go to."""
+        """The target of edits of the shown rows."""
         tab = self._tab
         if split_steps(tab.line.active)[0]:
             return None
@@ -113,10 +114,10 @@ class Standing:
 
     @property
     def not_now(self) -> str:
-        """Why nothing can be edited as long as this is shown."""
+        """Why the shown rows cannot be edited."""
         tab = self._tab
         if self._version is not None:
-            return f"Version {self._version} is read-only: go back to now to edit, or restore it"
+            return f"Version {self._version} is read-only: go back to the newest to edit, or restore this one"
         filling = tab.shown is not None and not tab.shown.complete
         return STILL_READING if tab.table is None and filling else COMPUTED
 
@@ -137,18 +138,18 @@ class Standing:
 
     @property
     def tip(self) -> str:
-        """What becomes of edits."""
+        """What happens to edits."""
         if self._tab.statement:
-            return "The answer of a statement, which is not edited: make a table of it, and edit that"
+            return "The result of a statement is read-only: make a table of it, and edit that"
         if self._tab.table is not None:
-            return "Edits are commits of the table; the files that its rows came from stay as they are"
+            return "Edits are committed to the table; the files that its rows came from stay unchanged"
         if self._version is not None:
             return self.not_now
         return EDITS_OF_FILE if self._problem is None else message(self._problem)
 
     @property
     def _version(self) -> int | None:
-        """The earlier version of a table that is shown."""
+        """The earlier version of a table that is shown, if any."""
         return self._tab.dataset.pinned_version if isinstance(self._tab.dataset, Pinned) else None
 
     @property

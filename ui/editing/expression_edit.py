@@ -1,4 +1,4 @@
-"""A field for an expression over columns, which completes their names and those of functions."""
+"""A field for an expression over columns, with completion of column and function names."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ MOST_SHOWN = 12
 
 
 class ExpressionEdit(QLineEdit):
-    """`edited` follows every change. Names are completed as they are typed, and all of them with
-    Ctrl+Space."""
+    """`edited` is emitted after every change. Names are completed while typing; Ctrl+Space lists all of
+    them."""
 
     edited = Signal()
 
@@ -45,7 +45,7 @@ class ExpressionEdit(QLineEdit):
         self.textEdited.connect(self._typed)
 
     def set_types(self, types: Mapping[str, pa.DataType]) -> None:
-        """The columns that it may name."""
+        """Set the columns that the expression may use."""
         from lamella.core.query.functions.table import FUNCTIONS
 
         self._types = types
@@ -53,14 +53,14 @@ class ExpressionEdit(QLineEdit):
         self._names.setStringList([*columns, *(f"{name}()" for name in sorted(FUNCTIONS))])
 
     def expression(self) -> Expression:
-        """Raises `LamellaError` that shows the place of what is wrong."""
+        """The expression. Raises a `LamellaError` that shows the position of the problem."""
         from lamella.core.query.expression_text import parse_expression
 
         return parse_expression(self.text(), self._types)
 
     @property
     def problem(self) -> str:
-        """What is wrong; empty for nothing."""
+        """What is wrong; empty if nothing is."""
         try:
             self.expression()
         except LamellaError as error:
@@ -98,7 +98,7 @@ class ExpressionEdit(QLineEdit):
         self._completer.complete(where)
 
     def _insert(self, name: str) -> None:
-        """In place of what was typed of it, with the cursor in the parentheses of a function."""
+        """Insert a name in place of its typed beginning; the cursor goes into a function's parentheses."""
         start = self.cursorPosition() - len(self._word())
         self.setText(self.text()[:start] + name + self.text()[self.cursorPosition() :])
         self.setCursorPosition(start + len(name) - name.endswith("()"))

@@ -1,4 +1,4 @@
-"""What of a paste needs a decision: cells that cannot be read, rows behind the last one, spare columns."""
+"""The dialog for pastes that need a decision: cells that cannot be read, new rows, or surplus columns."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ LINES, LEAST_LINES = 30, 8
 
 @dataclass(frozen=True)
 class Questions:
-    """`unread` counts cells of the area; `new_rows` and `spare_columns` what does not lie in the view."""
+    """What to ask. `unread` counts cells of the area; `new_rows` and `spare_columns` what lies outside the
+    view."""
 
     unread: int
     new_rows: int
@@ -41,8 +42,8 @@ class Questions:
 
 
 class PasteDialog(QDialog):
-    """Nothing is pasted until it is accepted; `chosen` says whether new rows are to be added. What cannot be
-    read, and what has no column, has to be left out expressly."""
+    """Nothing is pasted until the dialog is accepted; `chosen` says whether to add new rows. Cells that
+    cannot be read or have no column must be left out explicitly."""
 
     chosen = Signal(bool)
 
@@ -101,12 +102,13 @@ class PasteDialog(QDialog):
 
     @property
     def required(self) -> list[QCheckBox]:
-        """What has to be agreed to before anything is pasted."""
+        """The boxes that must be checked before anything is pasted."""
         return list(self._required)
 
 
 def problem_table(paste: Paste) -> QTableWidget:
-    """Place, text and reason of each cell that cannot be read; of very many the first."""
+    """Position, text and reason of each cell that cannot be read; if there are very many, of the first
+    ones."""
     problems = paste.problems[:MOST_LISTED]
     table = QTableWidget(len(problems), 4)
     table.setAccessibleName("Cells that cannot be read")

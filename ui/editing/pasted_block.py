@@ -1,4 +1,4 @@
-"""A block of cells from the clipboard: its texts, where they go, and the values that they are there."""
+"""A block of cells from the clipboard: its texts, where it goes, and the values read from it."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from lamella.core.jobs import Job
 from lamella.ui.grid.selection import CellRange
 
 CELLS_FORMAT = "application/x-lamella-cells"
-"""Beside the plain text on the clipboard: cells as `read_block` reads them, null told from empty text."""
+"""The clipboard format beside plain text: cells for `read_block`, in which null differs from empty text."""
 CELL = re.compile(r'"((?:[^"]++|"")*+)"(?=[\t\r\n]|\Z)|[^\t\r\n]*')
-"""In quotes where it holds tabs, line breaks or quotes at its start, as spreadsheets write it."""
+"""A cell; quoted if it contains tabs or line breaks, or begins with a quote, as spreadsheets write it."""
 CHECK_EVERY = 10_000
 
 
 @dataclass(frozen=True)
 class Block:
-    """Texts by row, None for null. Rows may be shorter than others: what they lack is left as it is."""
+    """Texts by row, None for null. Rows may have different lengths: missing cells stay unchanged."""
 
     rows: list[list[str | None]]
 
@@ -40,8 +40,8 @@ class Block:
 
 
 def read_block(text: str, job: Job | None = None) -> Block:
-    """Tab-separated text as spreadsheets put it on the clipboard. Nothing between two tabs is null, a pair of
-    quotes empty text."""
+    """Read tab-separated text as spreadsheets write it to the clipboard. Nothing between two tabs is null, a
+    pair of quotes is empty text."""
     rows: list[list[str | None]] = [[]]
     place, own = 0, job or Job()
     while True:
@@ -55,7 +55,7 @@ def read_block(text: str, job: Job | None = None) -> Block:
             place += 1
             continue
         place += 2 if text.startswith("\r\n", place) else 1
-        if place == len(text):  # the last line ends, too
+        if place == len(text):  # the last line may end with a line break
             break
         rows.append([])
         if len(rows) % CHECK_EVERY == 0:
@@ -77,8 +77,8 @@ class Area:
 
 
 def area_of(block: Block, selected: CellRange, names: Sequence[str]) -> Area:
-    """Over the selected cells as often as the block fits into them whole, or once from their first one on.
-    `names` are those of the columns from there to the right end."""
+    """The area of a block: the selected cells if the block fits into them a whole number of times, otherwise
+    once from the first one on. `names` are the columns from there to the right end."""
     height = _repeated(block.height, selected.num_rows)
     width = _repeated(block.width, selected.right - selected.left + 1)
     return Area(selected.top, height, tuple(names[:width]))
@@ -90,7 +90,7 @@ def _repeated(length: int, room: int) -> int:
 
 @dataclass(frozen=True)
 class Problem:
-    """A cell that cannot be read as a value of its column. `row` is that of the view."""
+    """A cell that cannot be read as a value of its column. `row` is its row in the view."""
 
     row: int
     name: str
@@ -100,7 +100,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class Values:
-    """Of a block, for columns of an area: one for each row of the block, and which rows give none."""
+    """The values of a block for one column of an area, one per row of the block, and which rows have none."""
 
     values: pa.Array
     left_out: np.ndarray
@@ -108,7 +108,7 @@ class Values:
 
 @dataclass(frozen=True)
 class Paste:
-    """What goes into an area. `problems` are the cells of the block that cannot be read, each once however
+    """What goes into an area. `problems` are the cells of the block that cannot be read, each once, however
     often the block is repeated."""
 
     area: Area
@@ -117,7 +117,7 @@ class Paste:
     problems: Sequence[Problem] = field(default_factory=tuple)
 
     def cells(self, row_ids: np.ndarray) -> list[pa.Table]:
-        """For `Table.edit`, of the rows of the area that are there: columns with the same rows together."""
+        """The cells of existing rows, for `Table.edit`; columns with the same rows are together."""
         places = np.arange(len(row_ids)) % self.height
         together: dict[bytes, list[str]] = {}
         for name, column in self.columns.items():
@@ -131,7 +131,7 @@ class Paste:
         return tables
 
     def new_rows(self, existing: int) -> pa.Table | None:
-        """Those of the area behind the `existing` ones; None where there are none."""
+        """The rows of the area after the `existing` ones; None if there are none."""
         if existing >= self.area.height:
             return None
         places = np.arange(existing, self.area.height) % self.height
@@ -140,7 +140,7 @@ class Paste:
 
 
 def read_paste(block: Block, area: Area, schema: pa.Schema, job: Job) -> Paste:
-    """The values of a block where it goes. Blocks."""
+    """Read the values of a block for its area. Blocks."""
     columns: dict[str, Values] = {}
     problems: list[Problem] = []
     width = block.width
@@ -161,7 +161,8 @@ def read_paste(block: Block, area: Area, schema: pa.Schema, job: Job) -> Paste:
 def _values(
     texts: list[str | None], lacks: np.ndarray, type_: pa.DataType, job: Job
 ) -> tuple[pa.Array, dict[int, str]]:
-    """Of a column, null where there is none; and the reasons, by row, for what cannot be read."""
+    """The values of a column, null where there is none, and the reasons for cells that cannot be read, by
+    row."""
     read = cell_reader(type_)
     known: dict[str, Any] = {}
     unread: dict[int, str] = {}
@@ -185,8 +186,8 @@ def _values(
 
 
 def typed_array(values: list[Any], type_: pa.DataType) -> pa.Array:
-    """Values that `parse_cell` gave, without `pa.array`, which imports pandas, for common types. It takes
-    moments finer than Python's as Arrow's own, with their zone."""
+    """Values from `parse_cell` as an array; for common types without `pa.array`, which imports pandas. Times
+    finer than Python's are taken as Arrow scalars, with their time zone."""
     quick = quick_array(values, type_)
     if quick is not None:
         return quick

@@ -1,4 +1,4 @@
-"""Find and replace: what is found is counted and shown first, and changed in one commit."""
+"""Find and replace: matches are counted and shown first, and then changed in one commit."""
 
 from __future__ import annotations
 
@@ -45,16 +45,16 @@ from lamella.ui.widgets.controls import FieldForm
 PAUSE_MS = 250
 LONGEST_SHOWN = 120
 AFTER = 3
-"""The column of the preview with the text that comes in its place."""
-NOTHING = "Nothing changes: it is not found, or is replaced by the same."
+"""The preview's column with the new text."""
+NOTHING = "Nothing changes: there is no match, or the new text is the same."
 MOST_NAMED = 3
-CHANGED = "Someone else changed the table: nothing was replaced. Close this and open it again to count anew."
-HINT = "Type what to find to see what changes."
+CHANGED = "Someone else changed the table: nothing was replaced. Close and reopen this dialog to count again."
+HINT = "Type a text to find to see what changes."
 
 
 @dataclass(frozen=True)
 class Scope:
-    """Rows to look in, by their numbers in a view."""
+    """Rows to search, by their numbers in a view."""
 
     text: str
     view: View
@@ -66,7 +66,7 @@ RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 
 class ReplaceDialog(QDialog):
     """Offers `scopes` of rows and groups of text columns, the first of each chosen. `committed` carries the
-    commit and what changed; the dialog closes with it. Cancelling while it runs changes nothing."""
+    commit and what changed, and closes the dialog. Cancelling while it runs changes nothing."""
 
     committed = Signal(Commit, object, object)
 
@@ -81,7 +81,8 @@ class ReplaceDialog(QDialog):
         stage: Callable[[Sequence[pa.Table]], object] | None = None,
         staged: Difference | None = None,
     ) -> None:
-        """With `stage`, what changes is handed to it in place of a commit; `staged` was so before."""
+        """With `stage`, changes are passed to it instead of being committed; `staged` are earlier staged
+        changes."""
         super().__init__(parent)
         self._stage, self._staged = stage, staged
         self._table, self._name, self._tasks = table, name, tasks
@@ -97,7 +98,7 @@ class ReplaceDialog(QDialog):
         self._plan_again()
 
     def reject(self) -> None:
-        """Stops the change while it runs, and closes otherwise."""
+        """Stop the change if one is running, otherwise close."""
         if self._writing is not None:
             self.cancel.setEnabled(False)
             self._writing.cancel()
@@ -106,7 +107,7 @@ class ReplaceDialog(QDialog):
         super().reject()
 
     def begin(self, text: str, case: bool, whole: bool, regex: bool, columns: Sequence[str] | None) -> None:
-        """With what is looked for already, and where; the keyboard is in the field of the new text."""
+        """Start with a pattern and its columns; the keyboard is in the field of the new text."""
         self.find.setText(text)
         for box, on in ((self.case, case), (self.whole, whole), (self.regex, regex)):
             box.setChecked(on)
@@ -121,9 +122,9 @@ class ReplaceDialog(QDialog):
         self.find, self.with_ = QLineEdit(), QLineEdit()
         self.find.setAccessibleName("Find")
         self.with_.setAccessibleName("Replace with")
-        self.with_.setPlaceholderText("Leave empty to delete what is found")
+        self.with_.setPlaceholderText("Leave empty to delete matches")
         self.regex = QCheckBox("Regular expression")
-        self.regex.setToolTip(r"As RE2 has it; \1 in the new text is the first group")
+        self.regex.setToolTip(r"In RE2's syntax; \1 in the new text is the first group")
         self.whole, self.case = QCheckBox("Whole cell"), QCheckBox("Match case")
         self.case.setChecked(True)
         self.columns = QComboBox()

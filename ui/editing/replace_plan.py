@@ -1,4 +1,4 @@
-"""What finding and replacing would change: counted exactly, with the first cells before and after."""
+"""What a find and replace would change: exact counts, and the first cells before and after."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ CHUNK_CELLS = 200_000
 
 @dataclass(frozen=True)
 class ReplacePlan:
-    """In these columns of these rows of `view`. `operand` is what `$replace` takes."""
+    """What to replace, in these columns of these rows of `view`. `operand` is the operand of `$replace`."""
 
     view: View
     rows: Sequence[range]
     columns: Sequence[str]
     operand: Mapping[str, Any]
     staged: Difference | None = None
-    """Edits that are not saved, which are looked through, too."""
+    """Unsaved edits, which are searched, too."""
 
     @property
     def num_rows(self) -> int:
@@ -42,7 +42,7 @@ class ReplacePlan:
 
 @dataclass(frozen=True)
 class ChangedCell:
-    """`row` is that of the view."""
+    """A changed cell; `row` is its row in the view."""
 
     row: int
     name: str
@@ -52,7 +52,7 @@ class ChangedCell:
 
 @dataclass(frozen=True)
 class Replacements:
-    """All of it: `cells` are what `Table.edit` takes, `rows` the numbers of rows in the view, ascending."""
+    """All changes: `cells` for `Table.edit`, and `rows`, the ascending numbers of their rows in the view."""
 
     num_cells: int
     rows: np.ndarray
@@ -62,7 +62,7 @@ class Replacements:
 
 
 def problem_of(operand: Mapping[str, Any]) -> str:
-    """What is wrong with what is to be found or with what takes its place; empty for nothing."""
+    """What is wrong with the pattern or the new text; empty if nothing is."""
     try:
         read_replacement(operand)
     except Refusal as refusal:
@@ -71,7 +71,7 @@ def problem_of(operand: Mapping[str, Any]) -> str:
 
 
 def find_replacements(plan: ReplacePlan, job: Job) -> Replacements:
-    """Blocks, with progress."""
+    """Compute the replacements. Blocks, with progress."""
     try:
         replacement = read_replacement(plan.operand)
     except Refusal as refusal:
@@ -104,7 +104,7 @@ def find_replacements(plan: ReplacePlan, job: Job) -> Replacements:
 
 
 def _pages(plan: ReplacePlan) -> Iterator[tuple[int, np.ndarray, pa.Table]]:
-    """First row, ids and columns of some rows at a time."""
+    """The rows in pages: number of the first row, ids, and columns."""
     step = max(1, CHUNK_CELLS // max(1, len(plan.columns)))
     for span in plan.rows:
         for start in range(span.start, span.stop, step):

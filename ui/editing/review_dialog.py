@@ -1,4 +1,4 @@
-"""Edits that are not saved yet, before and after; and those that somebody else's commit met."""
+"""The dialogs of unsaved edits, before and after, and of conflicts with someone else's commit."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Act = Callable[[], object]
 
 
 def summary(changes: Difference) -> str:
-    """`3 cells changed, 1 row deleted, 2 new rows`."""
+    """Such as `3 cells changed, 1 row deleted, 2 new rows`."""
     parts = [
         f"{quantity(changes.num_cells, 'cell')} changed" if changes.num_cells else "",
         f"{quantity(len(changes.deleted), 'row')} deleted" if len(changes.deleted) else "",
@@ -68,7 +68,7 @@ def _table(headers: Sequence[str], rows: Sequence[Sequence[str | None]], name: s
 
 
 class ReviewStrip(QFrame):
-    """How many edits there are, and what can be done with them."""
+    """The number of edits, with buttons to show, discard or save them."""
 
     def __init__(self, show: Act, discard: Act, copy: Act, save: Act) -> None:
         super().__init__()
@@ -90,7 +90,7 @@ class ReviewStrip(QFrame):
 
 
 class ReviewDialog(QDialog):
-    """`save_requested` and `discard_requested` close it."""
+    """Lists the edits. `save_requested` and `discard_requested` close it."""
 
     save_requested = Signal()
     discard_requested = Signal()
@@ -103,7 +103,7 @@ class ReviewDialog(QDialog):
         parent: QWidget | None = None,
         in_file: bool = False,
     ) -> None:
-        """`cells` are the first ones. `in_file`: the edits are of a file, whose rows have numbers."""
+        """`cells` are the first ones. `in_file`: the edits belong to a file, whose rows have numbers."""
         super().__init__(parent)
         first = int(in_file)
         self.setWindowTitle(f"Unsaved edits of {visible(name)}")
@@ -127,7 +127,7 @@ class ReviewDialog(QDialog):
 
 
 class ConflictDialog(QDialog):
-    """Row by row: what it was, what somebody made of it, and mine. `chosen` has those that stay theirs."""
+    """Row by row: the old value, theirs and mine. `chosen` carries the cells that keep their value."""
 
     chosen = Signal(object)
 
@@ -137,7 +137,7 @@ class ConflictDialog(QDialog):
         self._conflicts = conflicts
         rows = [(str(c.row_id), c.name, c.before, c.theirs, c.after, "") for c in conflicts]
         headers = (ID, "Column", "Before", "Theirs", "Mine", MINE)
-        self.table = _table(headers, rows, "Cells that both changed")
+        self.table = _table(headers, rows, "Cells changed on both sides")
         for row, conflict in enumerate(conflicts):
             item = self.table.item(row, len(headers) - 1)
             can = conflict.theirs != DELETED
@@ -151,9 +151,12 @@ class ConflictDialog(QDialog):
         buttons.accepted.connect(self.accept)
         buttons.rejected.connect(self.reject)
         self.accepted.connect(lambda: self.chosen.emit(self._theirs()))
-        both = f"{quantity(len(conflicts), 'cell')} changed in a commit that came in between. "
+        both = f"{quantity(len(conflicts), 'cell')} changed in a commit made in the meantime. "
         _lay_out(
-            self, both + "Nothing has been saved; theirs stays unless you tick mine.", self.table, buttons
+            self,
+            both + "Nothing has been saved; their value stays unless you tick yours.",
+            self.table,
+            buttons,
         )
 
     def take_mine(self, row: int) -> None:

@@ -1,4 +1,4 @@
-"""Edits that are not committed yet: what they come to, and where somebody else's commits met them."""
+"""Staged edits: their combined effect, and conflicts with other commits."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ DELETED = "(deleted)"
 
 @dataclass(frozen=True, eq=False)
 class StagedEdit:
-    """One edit: cells as `Table.edit` takes them and as they were, deleted rows, and new ones; made of rows
-    of `version`."""
+    """One edit: the new cells, as `Table.edit` takes them, and their old values; deleted rows; and new rows.
+    It was made on rows of `version`."""
 
     cells: Sequence[pa.Table] = ()
     before: Sequence[pa.Table] = ()
@@ -44,7 +44,8 @@ class StagedEdit:
 
 def staged(target: EditTarget, snapshot: Snapshot, version: int, cells: Sequence[pa.Table],
            deleted: np.ndarray | None, rows: pa.Table | None) -> StagedEdit:  # fmt: skip
-    """With the values of the snapshot that was seen, of a table in the version. Blocks."""
+    """Make an edit with the old values from the snapshot that was shown; for a table, from the version.
+    Blocks."""
     before = []
     for part in cells:
         names = [name for name in part.column_names if name != ID]
@@ -54,7 +55,7 @@ def staged(target: EditTarget, snapshot: Snapshot, version: int, cells: Sequence
 
 @dataclass(frozen=True)
 class ChangedColumn:
-    """Ascending ids, and what their cells were and become."""
+    """Ascending ids, with the old and new values of their cells."""
 
     ids: np.ndarray
     before: pa.Array
@@ -66,12 +67,13 @@ class ChangedColumn:
 
 @dataclass(frozen=True)
 class Difference:
-    """What some edits come to, one after the other: a cell that is as it was is none of them."""
+    """The combined effect of edits made one after the other, without cells that have their old value
+    again."""
 
     columns: Mapping[str, ChangedColumn]
     deleted: np.ndarray
     seen: np.ndarray
-    """The version of the table that each of the deleted rows was seen in."""
+    """For each deleted row, the version of the table in which it was seen."""
     rows: Sequence[pa.Table]
 
     @property
@@ -88,7 +90,7 @@ class Difference:
 
     @property
     def cells(self) -> list[pa.Table]:
-        """As `Table.edit` takes them."""
+        """The cells as `Table.edit` takes them."""
         return [
             pa.Table.from_arrays([from_numpy(column.ids), column.after], names=[ID, name])
             for name, column in self.columns.items()
@@ -99,12 +101,12 @@ class Difference:
         return pa.concat_tables(self.rows, promote_options="default") if self.rows else None
 
     def commit(self, table: Table, version: int, job: Job) -> Commit:
-        """Blocks. Raises `VersionConflict` where somebody committed since `version`."""
+        """Commit the difference. Blocks. Raises `VersionConflict` if there was a commit after `version`."""
         message = f"edit {', '.join(list(self.columns)[:3])}" if self.columns else "edit"
         return table.edit(self.cells, self.new_rows, self.deleted, message, job, version)
 
     def applied(self, ids: np.ndarray, rows: pa.Table) -> pa.Table:
-        """Rows with these ids as they are shown: with the values that were edited."""
+        """Rows with these ids as they are shown: with their edited values."""
         columns = []
         for name in rows.column_names:
             columns.append(rows.column(name))
@@ -117,7 +119,7 @@ class Difference:
 
 
 def difference(name: str, edits: Sequence[StagedEdit]) -> Difference:
-    """Blocks."""
+    """Combine edits. Blocks."""
     after_tables = [part for edit in edits for part in edit.cells]
     before_tables = [part for edit in edits for part in edit.before]
     gone, first = np.unique(np.concatenate([NO_IDS, *(e.deleted for e in edits)]), return_index=True)
@@ -136,8 +138,8 @@ def difference(name: str, edits: Sequence[StagedEdit]) -> Difference:
 
 @dataclass(frozen=True)
 class CellTexts:
-    """A cell that differs, or that someone else changed into `theirs`. None for null. Of a row that is
-    deleted here, and changed by somebody else, the first of the cells that they changed."""
+    """A cell that differs, or that someone else changed into `theirs`; None for null. For a row deleted here
+    but changed by someone else, the first cell that they changed."""
 
     row_id: int
     name: str
@@ -147,7 +149,7 @@ class CellTexts:
 
 
 def cell_texts(changes: Difference, most: int) -> list[CellTexts]:
-    """The first of them, by row."""
+    """The first changed cells, by row."""
     cells: list[CellTexts] = []
     for name, column in changes.columns.items():
         some = column.at(np.arange(min(most, len(column.ids))))
@@ -158,16 +160,16 @@ def cell_texts(changes: Difference, most: int) -> list[CellTexts]:
 
 @dataclass(frozen=True)
 class Check:
-    """A version of the table, and the cells of a difference that are others there than they were."""
+    """A version of the table, and the cells of a difference that have changed there."""
 
     version: int
     conflicts: Sequence[CellTexts]
     gone: np.ndarray
-    """Rows of the difference that somebody deleted."""
+    """Rows of the difference that someone deleted."""
 
 
 def check(table: Table, changes: Difference, job: Job) -> Check:
-    """Blocks."""
+    """Compare a difference with the newest version of the table. Blocks."""
     job.check()
     now = table.as_of(table.version)
     ids = distinct(np.concatenate([NO_IDS, changes.deleted, *(c.ids for c in changes.columns.values())]))
@@ -195,7 +197,7 @@ def check(table: Table, changes: Difference, job: Job) -> Check:
 
 
 def _changed_rows(seen: OldVersion, now: OldVersion, ids: list[int]) -> list[CellTexts]:
-    """Those of these rows that hold something else now."""
+    """The rows among these whose content has changed."""
     cells_by_row: dict[int, CellTexts] = {}
     for name in now.schema.names:
         if name not in seen.schema.names or seen.schema.field(name).type != now.schema.field(name).type:
@@ -209,7 +211,7 @@ def _changed_rows(seen: OldVersion, now: OldVersion, ids: list[int]) -> list[Cel
 
 
 def without(changes: Difference, cells: Sequence[tuple[int, str]], gone: np.ndarray) -> Difference:
-    """Without these cells, without deleting rows that they are in, and without rows that are gone."""
+    """The difference without these cells, without deletions of their rows, and without rows in `gone`."""
     dropped: dict[str, list[int]] = {}
     for row_id, name in cells:
         dropped.setdefault(name, []).append(row_id)

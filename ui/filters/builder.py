@@ -51,8 +51,8 @@ JOINS = (
 
 
 class GroupBox(QFrame):
-    """Shows a `Group`. `edited` follows edits inside; `change_requested` carries a node and what to do with
-    it."""
+    """Shows a `Group`. `edited` is emitted after edits inside; `change_requested` carries a node and what to
+    do with it."""
 
     edited = Signal()
     change_requested = Signal(object, str)
@@ -93,7 +93,7 @@ class GroupBox(QFrame):
         return next((inner for box in self._boxes if (inner := box.box_of(group))), None)
 
     def append(self, condition: Condition) -> None:
-        """Show one more condition, the last of the group's."""
+        """Show one more condition, at the end of the group."""
         row = self._row(condition)
         self._layout.addWidget(row)
         row.show()
@@ -127,7 +127,7 @@ class GroupBox(QFrame):
     def _switch(self) -> QCheckBox:
         switch = QCheckBox()
         switch.setChecked(self.group.on)
-        switch.setToolTip("Use this group; off keeps it for later")
+        switch.setToolTip("Use this group; switched off, it is kept for later")
         switch.setAccessibleName("Group on")
         switch.toggled.connect(self._set_on)
         return switch
@@ -176,10 +176,10 @@ TALLEST = 26  # lines of text before it scrolls
 
 
 class FilterBuilder(QWidget):
-    """Edits one tree. `edited` follows every change; `done` is Enter in a condition; `import_requested` wants
-    the file in a table of a store.
+    """Edits one tree. `edited` is emitted after every change; `done` on Enter in a condition;
+    `import_requested` asks to import the file into a table of a store.
 
-    The tree is shared with whoever calls `show_tree`, and changed in place.
+    The tree is shared with the caller of `show_tree`, and changed in place.
     """
 
     edited = Signal()
@@ -207,11 +207,11 @@ class FilterBuilder(QWidget):
         return self._tree
 
     def filter(self) -> Filter | None:
-        """What the finished conditions that are on ask together; None when they ask nothing."""
+        """The filter of all conditions that are complete and switched on; None if there are none."""
         return self._tree.filter(self._types)
 
     def set_schema(self, schema: pa.Schema) -> None:
-        """Conditions on columns that are not in it stay, marked."""
+        """Set the columns. Conditions on missing columns stay and are marked."""
         self._types = dict(zip(schema.names, schema.types, strict=True))
         names = dict.fromkeys(names_within(self._types))
         self._names.setStringList([name for name in names if name != "_id"])
@@ -225,7 +225,7 @@ class FilterBuilder(QWidget):
         self._rebuild()
 
     def add_condition(self, group: Group | None = None) -> Condition:
-        """A new condition at the end of a group, with the keyboard in its column."""
+        """Add a condition at the end of a group, with the keyboard in its column field."""
         condition, group = first_condition(self._types), group or self._tree
         group.children.append(condition)
         self._append(condition, group)
@@ -236,23 +236,23 @@ class FilterBuilder(QWidget):
         return condition
 
     def focus_on(self, node: Node) -> None:
-        """Put the keyboard into a condition, or into the first of a group."""
+        """Move the keyboard to a condition, or to the first one of a group."""
         first = node if isinstance(node, Condition) else next(node.conditions(), None)
         if first is not None and (row := self._row(first)):
             self._show_row(row)
             row.focus()
 
     def set_rows(self, rows: Query, tasks: Tasks) -> None:
-        """The rows that the filter is of, for values to choose from."""
+        """Set the rows that are filtered, from which values can be chosen."""
         self._rows, self._tasks = rows, tasks
 
     def set_words(self, words: WordIndexes) -> None:
-        """Which columns can be searched by words."""
+        """Set which columns can be searched by words."""
         self._words = words
         self._rebuild()
 
     def choose_values(self, condition: Condition) -> None:
-        """Open a list of the values that there are, where rows meet the conditions beside this one."""
+        """Open a list of the values in rows that meet the other conditions."""
         row, before = self._row(condition), replace(condition)
         if row is None or self._rows is None or not can_be_picked(type_of(condition.column, self._types)):
             return
@@ -272,19 +272,21 @@ class FilterBuilder(QWidget):
         open_below(picker, self, row.values)
 
     def set_counts(self, counts: Mapping[Condition, int], counting: bool) -> None:
-        """How many rows meet each condition alone; those without a count show that it is coming."""
+        """Show how many rows meet each condition alone; conditions without a count show that it is being
+        computed."""
         for row in self._box.rows() if self._box else ():
             asks = row.condition.filter(self._types) is not None
             count = counts.get(row.condition)
             row.show_count(count, counting and asks and count is None)
 
     def set_nans(self, counts: Mapping[Condition, int]) -> None:
-        """How many of the rows that meet a condition do so by NaN."""
+        """Show how many of the rows that meet a condition do so because they are NaN."""
         for row in self._box.rows() if self._box else ():
             row.show_nans(counts.get(row.condition, 0))
 
     def _append(self, condition: Condition, group: Group) -> None:
-        """Only the new row is made where it is the last of all, so that Tab still goes from top to bottom."""
+        """Make only the new row if it is the last of all, so that the tab order still goes from top to
+        bottom."""
         conditions = list(self._tree.conditions())
         box = self._box.box_of(group) if self._box else None
         if box is None or conditions[-1] is not condition or len(conditions) > MOST_CONDITIONS:
@@ -312,7 +314,7 @@ class FilterBuilder(QWidget):
         QTimer.singleShot(0, self, self._fit)
 
     def _empty(self) -> QWidget:
-        empty = self._note("Every row is shown. Add a condition to see only some of them.")
+        empty = self._note("All rows are shown. Add a condition to see only some of them.")
         add = QPushButton("Add a condition")
         add.setEnabled(bool(self._types))
         add.clicked.connect(lambda _checked: self.add_condition())
@@ -330,7 +332,7 @@ class FilterBuilder(QWidget):
         return note
 
     def _do(self, node: Node, what: str) -> None:
-        """Carry out what a row or group asks for; the widgets follow the tree."""
+        """Do what a row or group requests, and update the widgets to the tree."""
         if what == "done":
             self.done.emit()
         elif what == "choose" and isinstance(node, Condition):
@@ -374,7 +376,7 @@ class FilterBuilder(QWidget):
         self._scroll.ensureWidgetVisible(row)
 
     def _fit(self) -> None:
-        """As tall as what is inside, up to where it scrolls."""
+        """Grow to the height of the content, up to a limit above which it scrolls."""
         inside = self._scroll.widget()
         inside.layout().activate()
         tallest = TALLEST * theme.current().line_height()
@@ -387,7 +389,7 @@ class FilterBuilder(QWidget):
         QTimer.singleShot(0, self, self._fit)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Something inside came or went."""
+        """Fit again when something inside was added or removed."""
         if event.type() is QEvent.Type.LayoutRequest and watched is self._scroll.widget():
             QTimer.singleShot(0, self, self._fit)
         return super().eventFilter(watched, event)

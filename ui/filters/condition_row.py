@@ -1,4 +1,5 @@
-"""One condition of the filter builder: its column, operator and values, and what can be done with it."""
+"""One condition of the filter builder: its column, operator and values, and the buttons to move or remove
+it."""
 
 from __future__ import annotations
 
@@ -48,12 +49,12 @@ SWITCHES = ("Compare with a column or a value", "Second: a column or a value")
 
 
 OFFER = "offer an index"
-"""In place of the operator for words, where the column has no index."""
+"""Takes the place of the operator for words if the column has no index."""
 
 
 class ConditionRow(QWidget):
-    """Edits a `Condition` in place. `changed` follows every edit; `move_requested` names a move of it,
-    `import_requested` wants the file in a table of a store."""
+    """Edits a `Condition` in place. `changed` is emitted after every edit; `move_requested` carries a move of
+    it; `import_requested` asks to import the file into a table of a store."""
 
     changed = Signal()
     move_requested = Signal(str)
@@ -77,14 +78,14 @@ class ConditionRow(QWidget):
         self.refresh()
 
     def use_words(self, words: WordIndexes | None) -> None:
-        """Offer to search by words where the column can be."""
+        """Offer a search by words if the column allows one."""
         self._words = words
         if words is not None:
             words.changed.connect(self._show_operators)
             self._show_operators()
 
     def focus(self) -> None:
-        """To the first field that still wants something."""
+        """Move the keyboard to the first field that is incomplete."""
         if not self.condition.column or not self._values.focus_first():
             self._column.setFocus()
 
@@ -97,7 +98,7 @@ class ConditionRow(QWidget):
         return self._values
 
     def choose(self, values: Sequence[Any]) -> None:
-        """Show and take values that were chosen from a list of them."""
+        """Set and show values that were chosen from a list."""
         before, self._touched = self.condition.operator, True
         self.condition.choose(values)
         if self.condition.operator == before:
@@ -108,7 +109,7 @@ class ConditionRow(QWidget):
         self._tell()
 
     def restore(self, before: Condition) -> None:
-        """What was there before values were chosen."""
+        """Restore the condition as it was before values were chosen."""
         now = self.condition
         if (now.operator, now.texts) != (before.operator, before.texts):
             now.operator, now.texts = before.operator, before.texts
@@ -122,7 +123,7 @@ class ConditionRow(QWidget):
         self._count.setToolTip("" if count is None else f"{count:,} rows meet this condition alone")
 
     def show_nans(self, count: int) -> None:
-        """Of the rows that meet the condition."""
+        """Show how many of the rows that meet the condition are NaN."""
         self._num_nans = count
         self._nans.setVisible(count > 0)
         if count:
@@ -134,7 +135,7 @@ class ConditionRow(QWidget):
         self.show_nans(self._num_nans)
 
     def refresh(self) -> None:
-        """Show the problem, if any, at the field it belongs to."""
+        """Show the problem, if any, at its field."""
         bound = self.condition.bound(self._types)
         problem = bound if isinstance(bound, Problem) else None
         shown = problem if problem and (self._touched or not problem.unfinished) else None
@@ -150,7 +151,7 @@ class ConditionRow(QWidget):
     def _make(self, names: QStringListModel) -> None:
         self._switch = QCheckBox()
         self._switch.setChecked(self.condition.on)
-        self._switch.setToolTip("Use this condition; off keeps it for later")
+        self._switch.setToolTip("Use this condition; switched off, it is kept for later")
         self._switch.setAccessibleName("Condition on")
         self._switch.toggled.connect(self._set_on)
         self._column = ColumnBox(names, self.condition.column)
@@ -185,10 +186,10 @@ class ConditionRow(QWidget):
         button.setText("Aa")
         button.setCheckable(True)
         button.setChecked(self.condition.ignore_case)
-        button.setToolTip("Capital and small letters are the same")
+        button.setToolTip("Ignore upper and lower case")
         button.setAccessibleName("Ignore case")
         policy = button.sizePolicy()
-        policy.setRetainSizeWhenHidden(True)  # fields of all rows stand below each other
+        policy.setRetainSizeWhenHidden(True)  # keeps the fields of all rows aligned
         button.setSizePolicy(policy)
         button.toggled.connect(self._set_case)
         return button
@@ -230,7 +231,7 @@ class ConditionRow(QWidget):
         outer.addWidget(self.offer)
 
     def _order_tabs(self) -> None:
-        """From left to right, though the fields for values are made anew again and again."""
+        """Set the tab order from left to right, because the value fields are often replaced."""
         before, after = (self._switch, self._column, self._operator), (self._case, self._more, self._remove)
         for one, following in pairwise((*before, *self._values.fields, *after)):
             QWidget.setTabOrder(one, following)
@@ -311,7 +312,7 @@ class ConditionRow(QWidget):
         self._tell()
 
     def _adapt_operator(self, type_: pa.DataType) -> None:
-        """To one that fits and still waits for a value; what would ask something at once is never chosen."""
+        """Switch to an operator that fits the type and needs a value, so that nothing is filtered at once."""
         first = offered(type_)[0]
         if not fits(self.condition.operator, type_) and first.arity is not Arity.NONE:
             self.condition.operator = first.id
@@ -334,7 +335,7 @@ class ConditionRow(QWidget):
         self._tell()
 
     def _search_words(self, column: str) -> None:
-        """Go on with the operator that an index of the column was built for."""
+        """Continue with the operator that needs the column's new index."""
         if column != self.condition.column:
             return
         self.condition.operator = WORDS
@@ -357,7 +358,7 @@ class ConditionRow(QWidget):
         self._tell()
 
     def _take_quick(self) -> None:
-        """Turn `>5` in the value field into its operator once it is fully typed."""
+        """Turn `>5` in the value field into its operator once it is complete."""
         type_, texts = type_of(self.condition.column, self._types), self.condition.texts
         typed = quick(texts[0], type_) if type_ is not None and len(texts) == 1 else None
         if (

@@ -1,4 +1,4 @@
-"""The row of fields under the header of the grid: what is typed above a column is a condition on it."""
+"""The row of fields under the grid's header: text typed above a column is a condition on it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ NO_VALUE = {"is_null": "=NULL", "not_null": "<>NULL", "is_true": "true", "is_fal
 
 
 def typed_condition(text: str, name: str, types: Types) -> Condition | Problem | None:
-    """What a text above a column asks of it: None for an empty text, a `Problem` where it cannot be read."""
+    """The condition for a text above a column: None for an empty text, a `Problem` if it cannot be read."""
     type_ = type_of(name, types)
     text = text.strip()
     if not text:
@@ -77,7 +77,7 @@ def _read_text(text: str, name: str) -> Condition:
 
 
 def written_condition(condition: Condition, types: Types) -> str | None:
-    """The text that asks the same; None where there is none."""
+    """The text of a condition in the filter row; None if it has none."""
     condition_filter = condition.filter(types)
     if condition_filter is None:
         return None
@@ -106,7 +106,7 @@ def _candidates(condition: Condition) -> list[str]:
 
 
 class FilterField(QLineEdit):
-    """One column's; it is another one's when that is scrolled to."""
+    """The field of one column; scrolling may reassign it to another."""
 
     left = Signal()
     key_pressed = Signal(object)
@@ -119,7 +119,7 @@ class FilterField(QLineEdit):
             super().keyPressEvent(event)
 
     def event(self, event: QEvent) -> bool:
-        """Tab leads to the field of the next column, which may have to be scrolled to."""
+        """Move Tab to the field of the next column, which may have to be scrolled to."""
         pressed = isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress
         if pressed and event.key() in (Key.Key_Tab, Key.Key_Backtab):
             self.keyPressEvent(event)
@@ -132,9 +132,10 @@ class FilterField(QLineEdit):
 
 
 class FilterRow(QWidget):
-    """`typed` has the name of a column and the text above it, 200 ms after the last key.
+    """The fields above the columns. `typed` carries a column's name and the text above it, 200 ms after the
+    last key.
 
-    Fields are made for the columns on screen alone, and none while the row is off.
+    Only the columns on screen have fields, and none do while the row is off.
     """
 
     typed = Signal(str, str)
@@ -186,7 +187,7 @@ class FilterRow(QWidget):
         self.follow_columns()
 
     def show_texts(self, texts: Mapping[str, str]) -> None:
-        """What the conditions of the columns are as text; what is just being typed stays."""
+        """Show the conditions of the columns as text; text being typed stays."""
         self._texts = texts
         for name in list(self._drafts):
             is_read = name != self._pending and name not in self._reasons
@@ -196,22 +197,22 @@ class FilterRow(QWidget):
             self._show_text(name)
 
     def settle(self, name: str, text: str) -> None:
-        """What is typed above a column was read; `text` is how its condition would be written."""
+        """Accept the text typed above a column; `text` is the normal form of its condition."""
         self._settled[name] = text
         self._reasons.pop(name, None)
         self._show_reason(name)
 
     def refuse(self, name: str, reason: str) -> None:
-        """What is typed above a column cannot be read."""
+        """Mark the text typed above a column as invalid."""
         self._reasons[name] = reason
         self._show_reason(name)
 
     def field_of(self, name: str) -> FilterField | None:
-        """Where the column is on screen."""
+        """The field of a column, if the column is on screen."""
         return self._fields.get(name)
 
     def focus_column(self, place: int) -> None:
-        """Let the keyboard be above the column at this place from left to right."""
+        """Move the keyboard above the column at this position from left to right."""
         if not self._shown or not 0 <= place < self._grid.horizontalHeader().count():
             return
         self._grid.show_column(place)
@@ -224,7 +225,7 @@ class FilterRow(QWidget):
     # -------------------------------------------------------------------- places
 
     def follow(self) -> None:
-        """Go with the columns when they were scrolled, or are others."""
+        """Follow the columns when they were scrolled or replaced."""
         if not self._shown:
             return
         offset, names = self._grid.horizontalHeader().offset(), self._grid.grid_model.names
@@ -232,7 +233,7 @@ class FilterRow(QWidget):
             self.follow_columns()
 
     def follow_columns(self) -> None:
-        """After columns were moved, resized, hidden or shown, too."""
+        """Follow the columns after they were moved, resized, hidden or shown."""
         if not self._shown:
             return
         header, names = self._grid.horizontalHeader(), self._grid.grid_model.names
@@ -319,14 +320,14 @@ class FilterRow(QWidget):
         self._wait.start()
 
     def flush(self) -> None:
-        """Take what was typed now rather than after the pause."""
+        """Apply the typed text now rather than after the pause."""
         self._wait.stop()
         name, self._pending = self._pending, ""
         if name:
             self.typed.emit(name, self._drafts.get(name, ""))
 
     def _left(self, name: str) -> None:
-        """What was read is written as its condition is."""
+        """Replace accepted text by the normal form of its condition."""
         if self._pending == name:
             self.flush()
         if name in self._drafts and name not in self._reasons:
@@ -350,7 +351,7 @@ class FilterRow(QWidget):
         event.accept()
 
     def _escape(self, field: FilterField) -> None:
-        """Back to what the condition is, and then to the rows."""
+        """Restore the condition's text, or, if it is unchanged, return to the rows."""
         name = field.name
         text = self._texts.get(name, "")
         if field.text() == text and name not in self._reasons:
@@ -396,4 +397,4 @@ class FilterRow(QWidget):
 
 
 TIP = "A value, or >5, <=5, <>5, =1, 2, a range 1~9, =NULL or <>NULL"
-TEXT_TIP = 'Text that is contained, "Text" as it is written, =AA, UA, <>AA, /regex/, =NULL or <>NULL'
+TEXT_TIP = 'Text to find, "Text" exactly as written, =AA, UA, <>AA, /regex/, =NULL or <>NULL'

@@ -1,4 +1,4 @@
-"""Counts of each condition of a filter that is being edited, alone."""
+"""Counting the rows that meet each single condition of a filter while it is edited."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CountKey = tuple[tuple[object, ...], Filter]
 
 
 class CountedFilter(Protocol):
-    """A filter that is being edited."""
+    """A filter being edited."""
 
     builder: FilterBuilder
 
@@ -35,11 +35,11 @@ class CountedFilter(Protocol):
 
 
 class LiveCount(QObject):
-    """Give it the rows that the filter is of, and the filter while it is edited: how many rows meet the whole
-    filter is known from the grid, and it asks `tasks` for single conditions.
+    """Counts for each condition how many rows meet it alone, through `tasks`. Give it the filtered rows, and
+    the filter while it is edited; the count of the whole filter is known from the grid.
 
-    Another filter cancels the counts of the one before. What was counted on a snapshot is remembered.
-    `failed` carries what a count met instead of an answer.
+    Another filter cancels the counts of the previous one. Counts on a snapshot are remembered.
+    `failed` carries the error of a count.
     """
 
     failed = Signal(Exception)
@@ -54,14 +54,14 @@ class LiveCount(QObject):
         self._running: CountKey | None = None
 
     def edit(self, edited: CountedFilter | None) -> None:
-        """Count for this filter from now on; None for none."""
+        """Count for this filter from now on; None to stop."""
         self._edited = edited
         self.restart()
 
     def set_rows(
         self, snapshot: Snapshot | None, where: Filter | None = None, count: int | None = None
     ) -> None:
-        """The rows that the filter is of, and how many of them were found to meet one."""
+        """Set the rows that are filtered, and the known count of one filter on them."""
         self._snapshot = snapshot
         if snapshot is not None and where is not None and count is not None:
             self._remember((snapshot.token, where), count)
@@ -73,14 +73,14 @@ class LiveCount(QObject):
             self._handle = None
 
     def restart(self) -> None:
-        """A count that is on its way and still wanted goes on."""
+        """Count again; a running count goes on if it is still needed."""
         if self._handle is None or self._running not in self._uncounted():
             self.stop()
             self._next()
         self._show()
 
     def _uncounted(self) -> list[CountKey]:
-        """Conditions that have to be counted still. One that is the whole filter is left to the grid."""
+        """The conditions still to be counted. One that is the whole filter is left to the grid."""
         if self._snapshot is None or self._edited is None:
             return []
         whole, token = self._edited.filter(), self._snapshot.token
@@ -95,7 +95,8 @@ class LiveCount(QObject):
         return [(condition, filter) for condition, filter in pairs if filter is not None]
 
     def _of_nan(self) -> list[tuple[Condition, Filter]]:
-        """What the rows meet whose NaN meets a condition, unless a condition beside it leaves NaN out."""
+        """For each condition that NaN meets, a filter of those rows, unless a condition beside it excludes
+        NaN."""
         if self._edited is None or self._snapshot is None:
             return []
         types, tree = self._snapshot.types, self._edited.builder.tree

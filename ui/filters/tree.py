@@ -1,4 +1,5 @@
-"""The filter as it is being edited: what is typed, and what is switched off without being lost."""
+"""The filter as it is being edited: with unfinished text, and conditions that are switched off but not
+lost."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ _SIGNS = {">=": "gte", "<=": "lte", "<>": "ne", "!=": "ne", ">": "gt", "<": "lt"
 
 
 def split_list(text: str) -> list[str]:
-    """The values of `AA, UA, "Paris, France"`; only in quotes can a value be empty or end in spaces."""
+    """The values of `AA, UA, "Paris, France"`; only a quoted value can be empty or end in spaces."""
     values, place = [], 0
     while place < len(text):
         item = _ITEM.match(text, place)
@@ -42,7 +43,7 @@ def join_list(values: Sequence[str]) -> str:
 
 
 def text_of(value: Any) -> str:
-    """The text that reads back as `value`."""
+    """The text that is read back as `value`."""
     if isinstance(value, bytes):
         return value.hex()
     if isinstance(value, Reference):
@@ -57,11 +58,12 @@ def text_of(value: Any) -> str:
 
 
 NAN_MAY_MEET = frozenset({"gt", "gte", "ne", "not_between", "nin"})
-"""NaN is more than every number."""
+"""Operators that NaN can meet, since it is greater than every number."""
 
 
 def nans_in(condition: Condition, filter: Filter, types: Types) -> Filter | None:
-    """What the rows meet whose NaN meets a condition; None where it is not on floats, or asks about NaN."""
+    """The rows that meet a condition because they are NaN; None if it is not on floats, or is about NaN
+    itself."""
     type_ = type_of(condition.column, types)
     if type_ is None or kind_of(type_) is not Kind.FLOAT or condition.operator not in NAN_MAY_MEET:
         return None
@@ -72,7 +74,7 @@ def nans_in(condition: Condition, filter: Filter, types: Types) -> Filter | None
 
 
 def quick(text: str, type_: pa.DataType) -> tuple[str, list[str]] | None:
-    """The operator and values that `>5`, `1~9`, `<>x` or `=NULL` stand for, if `text` is one of these."""
+    """The operator and values of a short form such as `>5`, `1~9`, `<>x` or `=NULL`; None for other text."""
     text = text.strip()
     if null := re.fullmatch(r"(=|<>|!=)\s*null", text, re.IGNORECASE):
         return ("is_null" if null.group(1) == "=" else "not_null"), []
@@ -86,7 +88,7 @@ def quick(text: str, type_: pa.DataType) -> tuple[str, list[str]] | None:
 
 
 def signed(text: str) -> tuple[str, str] | None:
-    """The operator that a text begins with, and what stands behind it."""
+    """The operator at the beginning of a text, and the rest of the text."""
     match = re.fullmatch(r"(>=|<=|<>|!=|>|<|=)\s*(.*)", text.strip(), re.DOTALL)
     return None if match is None else (_SIGNS[match[1]], match[2])
 
@@ -106,7 +108,7 @@ _COMPLEMENTS = (
 )
 SEVERAL = {"eq": "in", "ne": "nin"}
 CHOSEN = frozenset({"eq", "ne", "in", "nin"})
-"""Operators whose values people choose from those that there are."""
+"""Operators whose values can be chosen from a list of the column's values."""
 OPPOSITES = dict(_COMPLEMENTS) | {negative: positive for positive, negative in _COMPLEMENTS}
 EMPTY_TEXT = '""'
 Types = Mapping[str, pa.DataType]
@@ -114,7 +116,7 @@ Types = Mapping[str, pa.DataType]
 
 @dataclass(frozen=True)
 class Problem:
-    """Why a condition is left out of the filter, and which field says so: column, operator or value."""
+    """Why a condition is not part of the filter, and the field responsible: column, operator or value."""
 
     place: str
     reason: str
@@ -122,7 +124,7 @@ class Problem:
 
 
 def type_of(name: str, types: Types) -> pa.DataType | None:
-    """Of a column, or of the field inside one that a path such as `address.street` leads to."""
+    """The type of a column, or of a field inside one, given by a path such as `address.street`."""
     try:
         place = place_of(name, types)
     except BadData:
@@ -132,10 +134,11 @@ def type_of(name: str, types: Types) -> pa.DataType | None:
 
 @dataclass(eq=False)
 class Condition:
-    """`texts` holds one text for each value field: lists are one text with commas, `""` is empty text.
+    """A condition. `texts` holds one text per value field: a list is one text with commas, `""` is empty
+    text.
 
-    `given` are the values that `texts` were written from, exact until somebody types. `columns` are the
-    fields, by their places, that name a column to compare with.
+    `given` are the values that `texts` were written from, exact until the user types. `columns` are the
+    indexes of fields that name a column to compare with.
     """
 
     column: str = ""
@@ -148,11 +151,11 @@ class Condition:
 
     @property
     def takes_columns(self) -> bool:
-        """Whether its values may be other columns."""
+        """Whether its values can be other columns."""
         return OPERATORS[self.operator].takes is Takes.COLUMNS
 
     def switch(self, place: int) -> None:
-        """Compare with a column instead of a value there, or the other way round."""
+        """Switch a field between a value and a column to compare with."""
         self.columns ^= {place}
         arity = OPERATORS[self.operator].arity.value
         self.type_in([*self.texts, "", ""][:arity])
@@ -162,14 +165,14 @@ class Condition:
         self.texts, self.given = texts, None
 
     def choose(self, values: Sequence[Any]) -> None:
-        """Compare with exactly these; with several of them "is" becomes "is one of"."""
+        """Compare with exactly these values; if there are several, "is" becomes "is one of"."""
         if len(values) > 1:
             self.operator = SEVERAL.get(self.operator, self.operator)
         self.texts = texts_of(self.operator, values) if values else [""]
         self.given, self.columns = tuple(values) or None, frozenset()
 
     def values(self) -> tuple[Any, ...] | None:
-        """None while a field is still empty."""
+        """The values; None while a field is empty."""
         arity = OPERATORS[self.operator].arity
         if self.given is not None and (arity is Arity.MANY or arity.value == len(self.given)):
             return self.given
@@ -190,9 +193,7 @@ class Condition:
         whole = any(map(is_whole, self.given or ()))
         if type_ is not None and not whole and not operator.fits(type_):
             kind = kind_of(type_)
-            return Problem(
-                "operator", f"'{operator.wording(kind)}' cannot be asked of {kind.value} ({type_})"
-            )
+            return Problem("operator", f"'{operator.wording(kind)}' does not apply to {kind.value} ({type_})")
         values = self.values()
         if values is None:
             return Problem("value", "needs a value", unfinished=True)
@@ -228,7 +229,7 @@ def _read_words(predicate: Predicate) -> None:
 
 @dataclass(eq=False)
 class Group:
-    """`every` joins with and, otherwise or; `negated` asks for the opposite of the whole."""
+    """A group of conditions. `every` joins them with AND, otherwise OR; `negated` negates the whole group."""
 
     children: list[Condition | Group] = field(default_factory=list)
     every: bool = True
@@ -236,7 +237,7 @@ class Group:
     on: bool = True
 
     def filter(self, types: Types) -> Filter | None:
-        """None when nothing in it asks anything: an empty group is not a condition."""
+        """The filter of the group; None if it has no complete condition."""
         filters = [one for child in self.children if (one := child.filter(types)) is not None]
         if not self.on or not filters:
             return None
@@ -259,8 +260,8 @@ class Group:
         return None
 
     def beside(self, node: Node, types: Types) -> list[Filter]:
-        """What else rows have to meet that meet this node: the other conditions of the groups around it, as
-        far out as all conditions of a group are to be met."""
+        """The other conditions that rows of this node must meet: those of the groups around it, from the
+        outside in, as long as the groups are joined with AND."""
         inside = next((one for one in self.children if one is node or _holds(one, node)), None)
         if self.negated or inside is None:
             return []
@@ -269,7 +270,7 @@ class Group:
         return filters + inside.beside(node, types) if isinstance(inside, Group) else filters
 
     def exclude_nan(self, condition: Condition) -> None:
-        """Let NaN no longer meet a condition: by another one that has to be met as well."""
+        """Exclude NaN from a condition, by another condition joined with AND."""
         parent = self.parent_of(condition)
         if parent is None:
             return
@@ -281,7 +282,7 @@ class Group:
             parent.children[place] = Group([condition, other])
 
     def remove(self, node: Node) -> None:
-        """Groups that this leaves empty go too."""
+        """Remove a node, and groups that become empty."""
         parent = self.parent_of(node)
         if parent is None:
             return
@@ -290,14 +291,14 @@ class Group:
             self.remove(parent)
 
     def wrap(self, node: Node) -> None:
-        """Put a node into a new group that stands in its place."""
+        """Replace a node by a new group that contains it."""
         parent = self.parent_of(node)
         if parent is not None:
             place = parent.children.index(node)
             parent.children[place] = Group([node], every=not parent.every)
 
     def unwrap(self, node: Node) -> None:
-        """Move a node out of its group, to stand behind it."""
+        """Move a node out of its group, to the position after the group."""
         parent = self.parent_of(node)
         above = self.parent_of(parent) if parent is not None else None
         if parent is None or above is None:
@@ -323,7 +324,7 @@ def _holds(around: Node, node: Node) -> bool:
 
 
 def from_filter(filter: Filter | None) -> Group:
-    """The tree that shows a filter; its root is a group of conditions that all have to be met."""
+    """The tree of a filter; its root is a group joined with AND."""
     if filter is None:
         return Group()
     node = _node(filter)
@@ -331,7 +332,7 @@ def from_filter(filter: Filter | None) -> Group:
 
 
 def all_met(tree: Group) -> Group:
-    """A group with the same meaning whose conditions all have to be met: the tree, or what it stands in."""
+    """An equivalent group joined with AND: the tree itself, or a group that contains it."""
     return tree if tree.every and not tree.negated else Group([tree] if tree.children else [])
 
 
@@ -366,14 +367,14 @@ def _condition(predicate: Predicate) -> Condition:
 
 
 def texts_of(operator: str, values: Sequence[Any]) -> list[str]:
-    """What stands in the fields of a condition that compares with these values."""
+    """The texts in the fields of a condition with these values."""
     texts = [text_of(value) for value in values]
     many = OPERATORS[operator].arity is Arity.MANY
     return [join_list(texts)] if many else [text or EMPTY_TEXT for text in texts]
 
 
 def first_condition(types: Types) -> Condition:
-    """A fresh condition on the first column that can be compared."""
+    """A new condition on the first column that can be compared."""
     for name, type_ in types.items():
         if name != "_id" and len(offered(type_)) > 2:
             return Condition(name, offered(type_)[0].id)
@@ -381,7 +382,7 @@ def first_condition(types: Types) -> Condition:
 
 
 def to_json(node: Node) -> dict[str, Any]:
-    """The whole tree, with what is off and what is not finished yet."""
+    """The whole tree, including what is switched off or unfinished."""
     if isinstance(node, Condition):
         return {"column": node.column, "operator": node.operator, "texts": node.texts} | _marks(node)
     obj: dict[str, Any] = {"every" if node.every else "any": [to_json(child) for child in node.children]}
@@ -389,7 +390,7 @@ def to_json(node: Node) -> dict[str, Any]:
 
 
 def from_json(obj: Any) -> Group:
-    """Raises `BadFilter` when `obj` is not what `to_json` makes of a group."""
+    """The group that `to_json` wrote. Raises `BadFilter` if `obj` is not one."""
     try:
         node = _read(obj)
         if isinstance(node, Condition):
@@ -410,7 +411,7 @@ def _read(obj: dict[str, Any]) -> Node:
     on = bool(obj.get("on", True))
     if "column" in obj:
         if obj["operator"] not in OPERATORS:
-            raise ValueError(f"there is no operator {obj['operator']!r}")
+            raise ValueError(f"unknown operator {obj['operator']!r}")
         texts = [str(text) for text in obj["texts"]]
         columns = frozenset(int(place) for place in obj.get("columns", ()))
         ignored = bool(obj.get("ignore_case"))

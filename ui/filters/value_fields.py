@@ -1,4 +1,4 @@
-"""The fields of a condition: its column, and as many values as its operator takes."""
+"""The fields of a condition: its column, and the values that its operator takes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ NAMES = {0: "Value", 1: "Second value"}
 
 
 class ValueField(QLineEdit):
-    """`choice_requested` comes with Down, where values can be chosen from those that there are."""
+    """`choice_requested` is emitted on Down if values can be chosen from a list."""
 
     choice_requested = Signal()
     offers_choice = False
@@ -52,9 +52,9 @@ class ValueField(QLineEdit):
 
 
 class ValueFields(QWidget):
-    """`edited` gives all texts at every key stroke, `finished` comes with Enter or when a field is left,
-    `choice_requested` when a value is to be chosen from those that there are. `switched` has the place of a
-    field that is to name a column instead of a value, or the other way round."""
+    """The value fields. `edited` carries all texts on every key, `finished` is emitted on Enter or when a
+    field is left, `choice_requested` to choose a value from a list. `switched` carries the index of a field
+    that changes between a value and a column."""
 
     edited = Signal(list)
     finished = Signal()
@@ -80,7 +80,7 @@ class ValueFields(QWidget):
         texts: list[str],
         columns: frozenset[int] = frozenset(),
     ) -> None:
-        """Show the fields for this operator, holding `texts`; those at the places `columns` name a column."""
+        """Show the fields for this operator with `texts`; fields at the indexes `columns` name a column."""
         self._clear()
         count = 1 if operator.arity is Arity.MANY else operator.arity.value
         for place in range(count):
@@ -98,7 +98,7 @@ class ValueFields(QWidget):
         return [f.currentText() if isinstance(f, QComboBox) else f.text() for f in self._fields]
 
     def show_texts(self, texts: list[str]) -> None:
-        """In the fields that there are."""
+        """Set the texts of the existing fields."""
         for one, text in zip(self._fields, texts, strict=False):
             if isinstance(one, QLineEdit):
                 one.setText(text)
@@ -135,7 +135,7 @@ class ValueFields(QWidget):
         one.setAccessibleName(f"{NAMES[place]}: a column" if is_column else NAMES[place])
         self._fields.append(one)
         self._layout.addWidget(one)
-        one.show()  # a layout shows new widgets only later, and what is hidden takes no keyboard
+        one.show()  # a layout shows new widgets only later, and hidden ones cannot take the keyboard
 
     def _choice(self, text: str) -> QComboBox:
         box = QComboBox()
@@ -227,10 +227,10 @@ MOST_SHOWN = 15
 
 
 class ColumnBox(QLineEdit):
-    """`chosen` comes when a column is picked, or what was typed is left; it may be no column at all.
+    """`chosen` is emitted when a column is picked or the field is left; the text may not be a column.
 
-    No combo box: those measure every item, 0.2 s each for ten thousand columns. The model is shared by
-    all boxes of a builder. Who comes to it types over the column there is.
+    Not a combo box: those measure every item, 0.2 s each for ten thousand columns. The model is shared by all
+    boxes of a builder. Typing replaces the current name.
     """
 
     chosen = Signal(str)
@@ -246,19 +246,19 @@ class ColumnBox(QLineEdit):
         )
         self._open.setToolTip("All columns (Down)")
         self._open.triggered.connect(self.show_all)
-        self.setTextMargins(0, 0, 2 - theme.S, 0)  # beside the arrow the padding of a field is room lost
+        self.setTextMargins(0, 0, 2 - theme.S, 0)  # beside the arrow, a field's padding is wasted space
         self.setCompleter(self._complete_anywhere(names))
         self.editingFinished.connect(self._tell)
         theme.current().changed.connect(self._draw)
 
     def show_name(self, name: str) -> None:
-        """Another column, which nobody chose here."""
+        """Show another column without emitting `chosen`."""
         self._last = name
         self.setText(name)
         self.setCursorPosition(0)
 
     def show_all(self) -> None:
-        """The list of every column, at the one there is."""
+        """Open the list of all columns, at the current one."""
         self.setFocus()
         completer = self.completer()
         completer.setCompletionPrefix("")
@@ -269,16 +269,14 @@ class ColumnBox(QLineEdit):
 
     def focusInEvent(self, event: QFocusEvent) -> None:
         super().focusInEvent(event)
-        theme.variant(
-            self.completer().popup(), "completions"
-        )  # a list of its own: 2 ms, for the few that are used
+        theme.variant(self.completer().popup(), "completions")  # a separate list takes 2 ms, and few are used
         if event.reason() not in (Qt.FocusReason.PopupFocusReason, Qt.FocusReason.ActiveWindowFocusReason):
             self.selectAll()
         self._entered_by_mouse = event.reason() is Qt.FocusReason.MouseFocusReason
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         super().mouseReleaseEvent(event)
-        if self._entered_by_mouse and not self.hasSelectedText():  # the press set the cursor
+        if self._entered_by_mouse and not self.hasSelectedText():  # the mouse press set the cursor
             self.selectAll()
         self._entered_by_mouse = False
 
@@ -307,7 +305,7 @@ class ColumnBox(QLineEdit):
             self.chosen.emit(self._last)
 
     def _take_only_match(self) -> None:
-        """Of what was typed without choosing from the list, if no other column can be meant."""
+        """Complete the typed text if only one column matches it."""
         typed, names = self.text(), self._names.stringList()
         if not typed or typed in names:
             return

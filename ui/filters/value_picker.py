@@ -1,4 +1,4 @@
-"""The values of a column with their counts, to choose from: searched, ticked, taken with Enter."""
+"""The values of a column with their counts, to be searched, ticked and applied with Enter."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ SEARCH_MS = 200
 COUNT = "rows with this value"
 WIDTH, ROW, SHOWN_ROWS = 280, 24, 10
 BAR, LEAST_BAR = 0.34, 0.14
-"""Of the width, for the longest bar: at most, and at least where texts are long."""
+"""The length of the longest bar, as a share of the width: the maximum, and the minimum beside long texts."""
 CHECK_ROOM = 48
-"""Pixels of the check box and of gaps."""
+"""Pixels for the check box and gaps."""
 UNKNOWN = -1
 
 
@@ -58,7 +58,7 @@ def can_be_picked(type_: pa.DataType | None) -> bool:
 
 @dataclass(frozen=True)
 class ValueRequest:
-    """The values of a column, or of a field inside one by its path, in these rows."""
+    """The values of a column, or of a field inside one by its path, in the given rows."""
 
     rows: Query
     column: str
@@ -74,8 +74,8 @@ class ValueRequest:
 
 @dataclass(frozen=True)
 class ValueCount:
-    """`count` is `UNKNOWN` for a chosen value that is not among the most frequent. `key` is equal where
-    conditions take values for equal."""
+    """A value. `count` is `UNKNOWN` for a chosen value that is not among the most frequent. `key` is equal
+    for values that conditions treat as equal."""
 
     value: Any
     text: str
@@ -85,7 +85,7 @@ class ValueCount:
 
 @dataclass(frozen=True)
 class ValueCounts:
-    """`cut`: there are more values than these, the most frequent ones."""
+    """Counted values; `cut` means that there are more values than these, which are the most frequent."""
 
     values: tuple[ValueCount, ...]
     cut: bool = False
@@ -104,7 +104,7 @@ def counted(value: Any, count: int, key: object) -> ValueCount:
 
 
 def read_counts(request: ValueRequest, words: str, job: Job) -> ValueCounts:
-    """The most frequent values, of text those that contain `words`. Blocks."""
+    """The most frequent values; of texts, those that contain `words`. Blocks."""
     rows, name = request.rows, request.column
     if not request.with_null:
         rows = rows.then(Where(Predicate(name, "not_null")))
@@ -120,14 +120,14 @@ def read_counts(request: ValueRequest, words: str, job: Job) -> ValueCounts:
 
 
 class ValueList(QAbstractListModel):
-    """Values that contain what is searched for. Those chosen in the beginning stand first."""
+    """The values that match the search. Those chosen at the beginning come first."""
 
     ticked = Signal()
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.longest = 0
-        """Letters of the longest value."""
+        """The length of the longest value, in characters."""
         self.values: list[ValueCount] = []
         self.first: list[ValueCount] = []
         self.chosen: dict[object, ValueCount] = {}
@@ -157,7 +157,7 @@ class ValueList(QAbstractListModel):
 
     @property
     def last_of_first(self) -> int:
-        """The row of the last value that was chosen in the beginning; -1 where no other follows."""
+        """The row of the last value chosen at the beginning; -1 if no other value follows it."""
         count = sum(self._words in one.text.casefold() for one in self.first)
         return count - 1 if 0 < count < len(self.values) else -1
 
@@ -182,7 +182,7 @@ class ValueList(QAbstractListModel):
         self.ticked.emit()
 
     def tick_all(self, on: bool) -> None:
-        """Those that are shown."""
+        """Tick or untick all values that are shown."""
         for one in self.values:
             if on:
                 self.chosen.setdefault(one.key, one)
@@ -208,7 +208,7 @@ class ValueList(QAbstractListModel):
 
 
 class ValueDelegate(QStyledItemDelegate):
-    """Check box and text at the left, then the bar, then the count."""
+    """Paints check box and text at the left, then the bar, then the count."""
 
     def sizeHint(self, option: QStyleOptionViewItem, index: QModelIndex) -> QSize:  # type: ignore[override]
         return QSize(100, max(theme.current().px(ROW), theme.current().line_height() + theme.S))
@@ -225,7 +225,7 @@ class ValueDelegate(QStyledItemDelegate):
         metrics = painter.fontMetrics()
         widest = metrics.horizontalAdvance(f"0{model.most:,}")
         right = rect.right() - theme.S
-        room = right - widest - rect.left() - look.px(CHECK_ROOM)  # of text and bar
+        room = right - widest - rect.left() - look.px(CHECK_ROOM)  # for text and bar
         wide = room - model.longest * metrics.averageCharWidth()
         wide = max(round(LEAST_BAR * rect.width()), min(round(BAR * rect.width()), wide))
         bars = QRect(right - widest - wide, rect.top(), wide, 0)
@@ -263,11 +263,11 @@ class _Reading:
 
 
 class ValuePicker(QWidget):
-    """`changed` has the values that are ticked, after every tick; `closed` comes once, with whether they are
-    to be taken: not after Escape. Enter also takes the value that the keyboard is at, where it was searched
-    for or nothing was ticked yet.
+    """Picks values. `changed` carries the ticked values after every tick; `closed` is emitted once, and says
+    whether to apply them, which Escape declines. Enter also takes the current value, if it was searched for
+    or nothing is ticked yet.
 
-    What is counted is let go of when it is hidden.
+    The counts are dropped when it is hidden.
     """
 
     changed = Signal(object)
@@ -362,7 +362,7 @@ class ValuePicker(QWidget):
         return super().eventFilter(watched, event)
 
     def _press(self, event: QKeyEvent) -> bool:
-        """Of the search field, too, where Space is typed only behind other letters."""
+        """Handle a key, also in the search field, where Space is typed only after other characters."""
         key, moves = event.key(), {Key.Key_Down: 1, Key.Key_Up: -1, Key.Key_PageDown: SHOWN_ROWS,
                                    Key.Key_PageUp: -SHOWN_ROWS}  # fmt: skip
         if key in moves:
@@ -399,12 +399,12 @@ class ValuePicker(QWidget):
         self.stop()
 
     def closeEvent(self, event: QCloseEvent) -> None:
-        """Not when it is only hidden: its window may be on its way out, with those who listen."""
+        """Finish here, not on hiding: the window may be closing, and with it the listeners."""
         super().closeEvent(event)
         self.finish()
 
     def finish(self) -> None:
-        """Say what was chosen, once."""
+        """Emit the choice, once."""
         if not self._over:
             self._over = True
             self.closed.emit(self.values, not self._escaped)
@@ -430,7 +430,7 @@ class ValuePicker(QWidget):
         below = QHBoxLayout()
         below.addWidget(self._state, 1)
         for text, on in (("All", True), ("None", False)):
-            button = QToolButton(text=text, toolTip=f"Tick {'all' if on else 'none'} of those that are shown")
+            button = QToolButton(text=text, toolTip=f"{'Tick' if on else 'Untick'} all values that are shown")
             button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
             button.clicked.connect(lambda _=False, on=on: self.model.tick_all(on))
             below.addWidget(button)
@@ -457,7 +457,7 @@ class ValuePicker(QWidget):
 
 
 class PickerPopup(QFrame):
-    """Holds a picker until it is closed, and goes then."""
+    """Contains a picker until it is closed, and is deleted then."""
 
     def __init__(self, picker: ValuePicker, owner: QWidget) -> None:
         super().__init__(owner, Qt.WindowType.Popup)
@@ -469,7 +469,8 @@ class PickerPopup(QFrame):
         layout.addWidget(picker)
 
     def open_at(self, top_left: QPoint, avoid: int = 0) -> None:
-        """At a point of the screen; where there is no room below it, above what is `avoid` high over it."""
+        """Open at a point of the screen; if there is no room below, open above it, clear of the height
+        `avoid`."""
         self.adjustSize()
         screen = (self.parentWidget().screen() or QGuiApplication.primaryScreen()).availableGeometry()
         left = min(top_left.x(), screen.right() - self.width() - theme.S)
@@ -487,7 +488,7 @@ class PickerPopup(QFrame):
 
 
 def open_below(picker: ValuePicker, owner: QWidget, widget: QWidget) -> None:
-    """In a popup of `owner` under a widget."""
+    """Open the picker under a widget, in a popup of `owner`."""
     gap = theme.XS
     place = widget.mapToGlobal(QPoint(0, widget.height() + gap))
     PickerPopup(picker, owner).open_at(place, widget.height() + 2 * gap)

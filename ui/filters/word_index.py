@@ -26,7 +26,7 @@ MB = 1_000_000
 
 
 class WordSearch(Enum):
-    """Whether a column can be searched by words."""
+    """Whether, and how, a column can be searched by words."""
 
     READY = "it has an index"
     NO_INDEX = "an index can be built"
@@ -35,7 +35,8 @@ class WordSearch(Enum):
 
 
 class WordIndexes(QObject):
-    """Those of the dataset that a filter is of. `changed` when they are known, and after one was built."""
+    """The full-text indexes of the filtered dataset. `changed` is emitted when they are known, and after one
+    was built."""
 
     changed = Signal()
 
@@ -48,7 +49,7 @@ class WordIndexes(QObject):
             self._look(source)
 
     def search(self, column: str) -> WordSearch:
-        """Of a column; `NEVER`, too, until it is known."""
+        """Whether a column can be searched; also `NEVER` until that is known."""
         source = self.source
         if not isinstance(source, Table):
             names = source.schema.names
@@ -66,7 +67,8 @@ class WordIndexes(QObject):
         stopped: Callable[[], None],
         progress: Callable[[Progress], None],
     ) -> Handle:
-        """In the background; it goes on when the form is closed, and the Stop button ends it."""
+        """Build an index in the background; it continues if the form is closed, and the Stop button ends
+        it."""
         table = self.source
         assert isinstance(table, Table)
 
@@ -88,7 +90,7 @@ class WordIndexes(QObject):
         )  # fmt: skip
 
     def estimate(self, column: str, done: Callable[[str], None]) -> None:
-        """What an index takes, in words; empty where that cannot be told."""
+        """Estimate the size and build time of an index, as text; empty if they are unknown."""
         table = self.source
         assert isinstance(table, Table)
 
@@ -99,7 +101,7 @@ class WordIndexes(QObject):
             return f"about {rough_size(cost.num_bytes)}, built in about {rough_time(cost.seconds)}"
 
         def fail(error: Exception) -> None:
-            log.warning("What an index of %s takes is not known: %s", column, error)
+            log.warning("The cost of an index of %s could not be estimated: %s", column, error)
             done("")
 
         self._tasks.read(work, done, fail, owner=self, quiet=True)
@@ -131,8 +133,8 @@ def rough_time(seconds: float) -> str:
 
 
 class WordIndexOffer(QFrame):
-    """What is missing to search a column by words, and a button that makes it. `built` has the column once it
-    is there, `import_requested` comes where it needs a table first."""
+    """Says what is missing to search a column by words, with a button that provides it. `built` carries the
+    column once it has an index; `import_requested` is emitted if it needs a table first."""
 
     built = Signal(str)
     import_requested = Signal()
@@ -161,7 +163,7 @@ class WordIndexOffer(QFrame):
         return self._handle is not None
 
     def begin(self, indexes: WordIndexes, column: str) -> None:
-        """Offer what a column lacks, unless the index of another is being built."""
+        """Offer what a column lacks, unless the index of another one is being built."""
         if self.is_building:
             self.show()
             return
@@ -172,7 +174,7 @@ class WordIndexOffer(QFrame):
         self.show()
 
     def _know(self, column: str, cost: str) -> None:
-        """It may come when another column is offered, or nothing any more."""
+        """Show the cost, unless another column is offered by now, or none."""
         if not shiboken6.isValid(self) or column != self._column:
             return
         self._cost = cost
@@ -184,11 +186,13 @@ class WordIndexOffer(QFrame):
         theme.variant(self.says, "danger" if problem else "caption")
         self.act.setEnabled(True)
         if self._indexes.search(self._column) is WordSearch.NO_TABLE:
-            self.says.setText("Words are found by a full-text index, which is of a table of a store.")
+            self.says.setText(
+                "A search by words needs a full-text index, which only tables of a store can have."
+            )
             self.act.setText("Import…")
             return
         cost = f": {self._cost}" if self._cost else ""
-        offer = f"Words are found by a full-text index of “{visible(self._column)}”{cost}."
+        offer = f"A search by words needs a full-text index of “{visible(self._column)}”{cost}."
         self.says.setText(breakable(problem or offer))
         self.act.setText("Try again" if problem else "Build the index")
 

@@ -116,7 +116,7 @@ def test_rows_that_meet_the_filter_change_in_one_commit(qtbot: QtBot, flights: T
     settled(qtbot, dialog)
     same = flights.count(col("dep_delay") == 61)
     assert dialog.apply.text() == f"Change {late - same} rows"
-    assert f"{late - same} of {late} rows change. {same} have the value already." in said(dialog)
+    assert f"{late - same} of {late} rows change. {same} already have this value." in said(dialog)
     assert [b.text() for b in dialog.rows.buttons()] == [f"Filter · {late}", f"All · {ROWS}"]
     assert headers(dialog)[-2:] == ["dep_delay", "dep_delay after"] and len(cells(dialog)) == 20
     assert cells(dialog)[0][-2:] == ["62", "61"]
@@ -337,7 +337,7 @@ def test_split_merge_and_rename(qtbot: QtBot, flights: Table, opened: Opened) ->
     dialog = opened(flights, "split", column="route")
     dialog.form.by.setText("-")
     QTest.keyClicks(dialog.form.into, "from")
-    assert "Name two columns" in said(dialog)
+    assert "Name at least two columns" in said(dialog)
     QTest.keyClicks(dialog.form.into, ", to")
     settled(qtbot, dialog)
     assert cells(dialog)[0][-3:] == ["JFK-LAX-SFO", "JFK", "LAX-SFO"]
@@ -446,10 +446,10 @@ def test_an_upsert_of_a_file_or_table_by_key(
     path.write_text("carrier,dep_delay\nAA,5\nAA,6\nB6,7\nUA,1\n")
     dialog = opened(flights, "upsert")
     dialog.form.use_file(path)
-    assert "Choose the columns that rows are found by" in said(dialog)
+    assert "Choose the key columns that identify rows" in said(dialog)
     dialog.form.columns.choose(["carrier"])
     settled(qtbot, dialog)
-    assert "2 rows have a key that comes again with other values" in said(dialog)
+    assert "2 rows have the same key as another row, but other values" in said(dialog)
     assert not dialog.apply.isEnabled()
     words = [dialog.preview.verticalHeaderItem(row).text() for row in range(3)]
     assert words == ["conflict", "conflict", "new"]
@@ -520,7 +520,7 @@ def test_nothing_to_change_cannot_be_applied(qtbot: QtBot, flights: Table, opene
     dialog = opened(flights, column="carrier", filter=col("carrier") == "AA")
     QTest.keyClicks(field(dialog, "New value"), "AA")
     settled(qtbot, dialog)
-    assert "0 of 100 rows change. 100 have the value already." in said(dialog)
+    assert "0 of 100 rows change. 100 already have this value." in said(dialog)
     assert not dialog.apply.isEnabled()
 
 

@@ -77,7 +77,7 @@ def test_a_text_is_a_condition_and_is_written_like_that(name: str, text: str, as
         ("name", "/(/", "missing"),
         ("day", "x", "write a date"),
         ("late", "maybe", "maybe"),
-        ("at", "Oslo", "cannot be asked"),
+        ("at", "Oslo", "does not apply"),
         ("gone", "1", "no column"),
     ],
 )

@@ -70,7 +70,7 @@ def test_a_regular_expression_has_groups_and_its_faults_are_told(
     assert "missing )" in dialog.news.text() and dialog.find.property("variant") == "invalid"
     QTest.keyClicks(dialog.find, ")")
     QTest.keyClicks(dialog.with_, r"\2-\1")
-    assert "not found" in ready(dialog).news.text() and not dialog.replace.isEnabled()
+    assert "no match" in ready(dialog).news.text() and not dialog.replace.isEnabled()
     dialog.case.click()
     assert ready(dialog).replace.text() == "Change 1,000 cells"
     dialog.replace.click()
@@ -145,7 +145,7 @@ def test_somebody_elses_commit_refuses_what_was_counted_before(
     ready(dialog)
     table.update([{"_id": 1, "note": "mine"}])
     dialog.replace.click()
-    qtbot.waitUntil(lambda: "open it again to count anew" in dialog.news.text())
+    qtbot.waitUntil(lambda: "reopen this dialog to count again" in dialog.news.text())
     assert table.version == 2 and table.get(10)["note"] == "row 10"
     QTest.keyClick(dialog, Qt.Key.Key_Escape)
 
