@@ -1,4 +1,4 @@
-"""Has the cards of the columns on screen made, two at a time, and lets go of what is scrolled away."""
+"""Computes the cards of the columns on screen, two at a time, and drops those scrolled out of view."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MOST_CARDS = 400
 
 @dataclass(frozen=True, eq=False)
 class Face:
-    """A card with its texts, or why there is none."""
+    """A card with its texts, or the reason why there is none."""
 
     card: ColumnCard | None
     texts: CardTexts | None
@@ -45,7 +45,7 @@ class _Request:
 
 
 class CardLoader(QObject):
-    """`arrived` names the column whose card is there, or another one than before."""
+    """Loads cards. `arrived` carries the name of a column whose card is new or has changed."""
 
     arrived = Signal(str)
 
@@ -69,24 +69,24 @@ class CardLoader(QObject):
 
     @property
     def num_exact(self) -> int:
-        """How many of the cards that are wanted are there, and exact."""
+        """The number of requested cards that are exact by now."""
         return sum(name in self._final for name in self._wanted)
 
     @property
     def settled(self) -> bool:
-        """Whether all cards that are wanted are there, and exact."""
+        """Whether all requested cards are exact by now."""
         return not self._running and all(name in self._final for name in self._wanted)
 
     def set_rows(
         self, rows: Snapshot | EngineRows | None, where: Filter | None, computed: ComputedView | None = None
     ) -> None:
-        """Other rows: the cards from before stay until theirs are there, where the columns are the same.
-        `computed` has the columns that the rows lack."""
+        """Set the rows. If the columns are the same, the old cards stay until the new ones arrive. `computed`
+        has the columns that the rows lack."""
         before, self._rows = self._rows, rows
         steps, self._computed = _steps_of(self._computed), computed
         same = before is not None and rows is not None and before.token == rows.token
         same = same and steps == _steps_of(computed)
-        if same and where == self.where:  # in another order
+        if same and where == self.where:  # only the order differs
             return
         self.stop()
         self.where = where
@@ -99,7 +99,7 @@ class CardLoader(QObject):
         self._wanted = []
 
     def stop(self) -> None:
-        """Nobody waits any more for what is under way."""
+        """Cancel everything."""
         self._generation += 1
         for handle in self._running.values():
             handle.cancel()
@@ -109,13 +109,13 @@ class CardLoader(QObject):
         return self._faces.get(name)
 
     def hold(self, names: Collection[str]) -> None:
-        """Begin nothing until something is wanted again, and go on with these columns alone."""
+        """Continue only these columns, and start no others until the next `want`."""
         self._wanted = []
         for request in [one for one in self._running if one.name not in names]:
             self._running.pop(request).cancel()
 
     def want(self, names: Sequence[str]) -> None:
-        """The columns on screen, the most wanted first."""
+        """Request the cards of the columns on screen, the most important first."""
         self.hold(names)
         self._wanted = [name for name in names if self._is_countable(name)]
         for name in self._wanted:
@@ -143,7 +143,8 @@ class CardLoader(QObject):
         return self._computed is None or self._computed.can_profile(name)
 
     def _next(self) -> _Request | None:
-        """A sample of every column first, where there are very many rows, and beside them one exact card."""
+        """The next request: with very many rows, a sample of every column first, and beside them one exact
+        card."""
         rows = self._rows
         if rows is None:
             return None

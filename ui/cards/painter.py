@@ -24,8 +24,8 @@ MOST_KEPT = 2000
 
 @dataclass(frozen=True)
 class Mark:
-    """What is pointed at, chosen or brushed of a card: bars or values `first` to `last`, those of `also`, or
-    what is null."""
+    """What is hovered over, chosen or brushed on a card: bars or values `first` to `last`, those in `also`,
+    or the nulls."""
 
     first: int = -1
     last: int = -1
@@ -44,7 +44,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Places:
-    """Where the parts of a card lie, from its upper left corner."""
+    """The positions of the parts of a card, from its upper left corner."""
 
     width: int
     line: int
@@ -56,7 +56,7 @@ class Places:
 
     @property
     def top(self) -> int:
-        """Of the bars."""
+        """The upper edge of the bars."""
         return self.line + theme.XS
 
     @property
@@ -71,7 +71,7 @@ class Places:
         return min(max(BAR + GAP, self.inner // max(bars, 1)), WIDEST_BAR + GAP)
 
     def bar(self, place: int, bars: int) -> QRect:
-        """The whole height that a bar may have."""
+        """The area of a bar at its full height."""
         pitch = self.pitch(bars)
         return QRect(PADDING + place * pitch, self.top, pitch - GAP, self.base - self.top)
 
@@ -82,8 +82,8 @@ class Places:
 def paint_heights(
     painter: QPainter, counts: Sequence[int], last_width: float, area: QRectF, pitch: float, ink: QColor
 ) -> None:
-    """A bar for each count, one `pitch` behind the other, the greatest as high as the area. The last one
-    stands for `last_width` times the values of another."""
+    """Draw a bar for each count, at a distance of `pitch`, the greatest as high as the area. The last bar
+    covers `last_width` times as many values as the others."""
     if not any(counts):
         return
     dense = [*counts[:-1], counts[-1] / last_width]
@@ -101,7 +101,7 @@ def paint_heights(
 
 
 class CardPainter:
-    """Restyle it after the theme has changed. Coordinates are those of one card."""
+    """Paints cards. Restyle it after the theme has changed. Coordinates are relative to one card."""
 
     def __init__(self) -> None:
         self._bars: OrderedDict[tuple[int, int], tuple[ColumnCard, Bars]] = OrderedDict()
@@ -127,7 +127,7 @@ class CardPainter:
         return Places(width, self.line, self.height)
 
     def bars(self, card: ColumnCard, width: int) -> Bars:
-        """The histogram as it is drawn on a card of this width."""
+        """The histogram as drawn on a card of this width."""
         most = self.places(width).most_bars
         known = self._bars.get((id(card), most))
         if known is None or known[0] is not card:
@@ -141,7 +141,7 @@ class CardPainter:
         return 0 if face.card is None else min(len(face.card.top), ROWS)
 
     def missing_rect(self, face: Face, width: int) -> QRect:
-        """Where the share of nulls is written; empty where nothing is null."""
+        """The rectangle of the share of nulls; empty if there are none."""
         if face.texts is None or not face.texts.missing:
             return QRect()
         places = self.places(width)
@@ -149,7 +149,7 @@ class CardPainter:
         return QRect(PADDING + places.inner - wide, 0, wide, self.line)
 
     def paint(self, painter: QPainter, face: Face | None, width: int, mark: Mark | None, note: str) -> None:
-        """`note` stands in place of the caption."""
+        """Paint a card; `note` replaces the caption."""
         painter.setFont(self.font)
         places = self.places(width)
         if face is None:
@@ -174,7 +174,7 @@ class CardPainter:
     def _paint_caption(
         self, painter: QPainter, face: Face, places: Places, mark: Mark | None, note: str
     ) -> None:
-        """The range gives way before the share of nulls does."""
+        """Paint the caption. If space is short, the range is left out before the share of nulls."""
         assert face.texts is not None
         room = places.inner
         if note:
@@ -220,7 +220,7 @@ class CardPainter:
         widest = max(map(self.metrics.horizontalAdvance, face.texts.values[:rows]), default=0) + 1
         room = places.inner
         if room - end - theme.XS < widest <= room:
-            end = 0  # a value that can be read is worth more than its share
+            end = 0  # a readable value is worth more than its share
         bar = room - end - 2 * theme.XS - min(widest + theme.S, room * 9 // 20)
         if bar < theme.XS or not end or room - end - bar - 2 * theme.XS < widest <= room - end - theme.XS:
             bar = 0
@@ -265,7 +265,7 @@ class CardPainter:
             )
 
     def _paint_share(self, painter: QPainter, card: ColumnCard, place: int, room: QRect) -> None:
-        """How much of all rows, and inside it how much of those that meet the filter, on one scale."""
+        """Paint a value's share of all rows, and inside it that of the filtered rows, on the same scale."""
         rows = card.top[:ROWS]
         shares = [(one.all / max(card.all.rows, 1), one.count / max(card.shown.rows, 1)) for one in rows]
         most = max(max(pair) for pair in shares) or 1.0

@@ -1,5 +1,5 @@
-"""The strip of column cards between the grid's header and its rows: as wide as the columns, and scrolled with
-them. Brushing a histogram or clicking a value asks for a filter."""
+"""The strip of column cards between the grid's header and its rows, aligned with the columns. Brushing a
+histogram or clicking a value requests a filter."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ Key = Qt.Key
 LEAST_WIDTH = 96
 AFTER_ROWS_MS = 16
 WAIT_MS = 60
-"""What passes by while somebody scrolls is not counted."""
+"""Columns that are passed faster than this while scrolling are not counted."""
 RANGES = frozenset({"eq", "in", "between", "gt", "gte", "lt", "lte", "is_null", "is_true", "is_false"})
 
 
 def conditions_on(where: Filter | None, name: str) -> tuple[Filter, ...]:
-    """The conditions, among those that every row has to meet, that a range or a list of values of this column
-    takes the place of."""
+    """The conditions, among those that every row must meet, that a new range or list of values of this column
+    would replace."""
     parts = where.children if isinstance(where, And) else (where,)
     return tuple(part for part in parts if part is not None and _is_range(part, name))
 
@@ -55,7 +55,7 @@ def _is_range(part: Filter, name: str) -> bool:
 
 
 def _values_of(conditions: Sequence[Filter]) -> list[Any]:
-    """Those that the conditions list; none where they ask anything else."""
+    """The values that the conditions list; empty if there are other conditions."""
     values: list[Any] = []
     for one in conditions:
         if not isinstance(one, Predicate) or one.operator not in ("eq", "in"):
@@ -65,8 +65,8 @@ def _values_of(conditions: Sequence[Filter]) -> list[Any]:
 
 
 class CardStrip(QWidget):
-    """`filter_requested` has a condition, and those of the present filter that it takes the place of.
-    `column_opened` names a column whose caption was double-clicked."""
+    """The strip of cards. `filter_requested` carries a condition, and the conditions of the current filter
+    that it replaces; `column_opened` the name of a column whose caption was double-clicked."""
 
     filter_requested = Signal(object, object)
     column_opened = Signal(str)
@@ -98,8 +98,8 @@ class CardStrip(QWidget):
     def set_rows(
         self, rows: Snapshot | EngineRows | None, where: Filter | None, computed: ComputedView | None = None
     ) -> None:
-        """Show the columns of these rows, and beside them of those that meet the filter. `computed` has the
-        columns that the rows lack."""
+        """Show cards of these rows, and of those among them that meet the filter. `computed` has the columns
+        that the rows lack."""
         self._brush = self._gathered = self._item = self._hover = None
         self._waits = False
         self._large = rows is not None and (isinstance(rows, EngineRows) or rows.num_rows > LARGE_ROWS)
@@ -111,7 +111,7 @@ class CardStrip(QWidget):
         self.update()
 
     def set_shown(self, shown: bool) -> None:
-        """Switch the strip on or off; off it takes no room, and nothing is counted for it."""
+        """Show or hide the strip; hidden, it takes no room, and nothing is counted for it."""
         if shown == self._shown:
             return
         self._shown = shown
@@ -129,31 +129,31 @@ class CardStrip(QWidget):
 
     @property
     def wanted_height(self) -> int:
-        """None where there are no rows to show cards of."""
+        """The height; None if there are no rows to show cards of."""
         return self.card_painter.height if self._shown and self._has_rows else 0
 
     @property
     def least_width(self) -> int:
-        """Of a column, for its card to say something; a narrower one still has a card."""
+        """The minimum width at which a card is useful; narrower columns still have one."""
         return theme.current().px(LEAST_WIDTH) if self._shown else 0
 
     def stop(self) -> None:
-        """Let go of what is being counted."""
+        """Cancel all counting."""
         self._soon.stop()
         self.loader.stop()
 
     def wait_for_rows(self) -> None:
-        """Leave the machine to rows that are being read; `set_rows` or `go_on` ends that."""
+        """Pause while rows are being read; `set_rows` or `go_on` ends the pause."""
         self._waits = True
         self.loader.hold(())
 
     def go_on(self) -> None:
-        """No other rows came."""
+        """Resume, because no other rows came."""
         self._waits = False
         self._soon.start(AFTER_ROWS_MS)
 
     def follow(self) -> None:
-        """Go with the columns: they were scrolled, moved, resized, hidden or shown."""
+        """Follow the columns after they were scrolled, moved, resized, hidden or shown."""
         offset = self._grid.horizontalHeader().offset()
         if offset != self._offset:
             self._offset = offset
@@ -168,7 +168,7 @@ class CardStrip(QWidget):
     def _want(self) -> None:
         if not self._shown or self._waits:
             return
-        if not self._grid.grid_model.pages.settled:  # rows come before cards
+        if not self._grid.grid_model.pages.settled:  # rows have priority over cards
             self._soon.start(AFTER_ROWS_MS)
             return
         self._soon.stop()
@@ -186,7 +186,7 @@ class CardStrip(QWidget):
         return list(dict.fromkeys(names[column] for column in shown))
 
     def _has_card(self, column: int) -> bool:
-        """A column of rows inside groups has none."""
+        """Whether a column has a card; those of rows inside groups have none."""
         tree = self._grid.grid_model.tree
         return tree is None or tree.first_levels[column] <= tree.last_level
 
@@ -229,14 +229,14 @@ class CardStrip(QWidget):
         return bars if len(bars) else None
 
     def _items(self, column: int) -> int:
-        """How many bars or values can be pointed at."""
+        """The number of bars or values that can be selected."""
         bars, face = self.bars_of(column), self.face_of(column)
         if bars is not None:
             return len(bars)
         return 0 if face is None else self.card_painter.value_rows(face)
 
     def mark_at(self, point: QPoint) -> tuple[int, Mark] | None:
-        """The column under a point, and what of its card is there; a mark of nothing elsewhere on a card."""
+        """The column at a point, and the part of its card there; an empty mark elsewhere on a card."""
         column = self.column_at(point.x())
         face = self.face_of(column)
         if face is None or face.card is None:
@@ -277,7 +277,7 @@ class CardStrip(QWidget):
         painter.end()
 
     def _paint_card(self, painter: QPainter, column: int, zone: QRect) -> int:
-        """The card of a column, as far as it lies in `zone`; answers where it ends."""
+        """Paint the card of a column, as far as it lies in `zone`; return where it ends."""
         rect, look = self.card_rect(column), theme.current()
         painter.save()
         painter.setClipRect(rect.intersected(zone))
@@ -306,7 +306,7 @@ class CardStrip(QWidget):
         return self._hover[1] if self._hover is not None and self._hover[0] == column else None
 
     def note_of(self, column: int) -> str:
-        """The range while one is brushed."""
+        """The brushed range, as text; empty if nothing is brushed."""
         mark = self._mark(column)
         card, bars = self.card_of(column), self.bars_of(column)
         if mark is None or not mark.strong or mark.first < 0 or card is None or bars is None:
@@ -368,7 +368,7 @@ class CardStrip(QWidget):
         self.update()
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
-        """That of the column's header."""
+        """Open the menu of the column's header."""
         column = self.column_at(event.pos().x())
         header = self._grid.horizontalHeader()
         if column >= 0 and hasattr(header, "menu_requested"):
@@ -377,7 +377,7 @@ class CardStrip(QWidget):
     # -------------------------------------------------------------------- keys
 
     def focus_card(self, place: int) -> None:
-        """Let the keyboard be at the card of the column at this place from left to right."""
+        """Move the keyboard to the card of the column at this position from left to right."""
         if self._shown and self._grid.grid_model.columnCount():
             self._current, self._item, self._by_keys = self._grid.column_at(place), None, True
             self.setFocus(Qt.FocusReason.OtherFocusReason)
@@ -411,7 +411,7 @@ class CardStrip(QWidget):
             super().keyReleaseEvent(event)
 
     def _escape(self) -> None:
-        """Ends a brush, then a choice, and leaves the strip."""
+        """End a brush first, then a choice, then leave the strip."""
         if self._brush is None and self._gathered is None and self._item is None:
             self._grid.setFocus(Qt.FocusReason.OtherFocusReason)
         self._brush = self._gathered = self._item = None
@@ -449,7 +449,7 @@ class CardStrip(QWidget):
     # ----------------------------------------------------------------- filters
 
     def _gather(self, column: int, place: int) -> None:
-        """One more value for a list, or one less."""
+        """Add a value to the list of chosen ones, or remove it."""
         before = self._gathered[1] if self._gathered is not None and self._gathered[0] == column else ()
         after = tuple(p for p in before if p != place) if place in before else (*before, place)
         self._gathered = (column, after) if after else None
@@ -495,7 +495,7 @@ class CardStrip(QWidget):
         return super().event(event)
 
     def tip(self, column: int, hit: tuple[int, Mark] | None) -> str:
-        """All figures of a card, and first those of what is pointed at."""
+        """All figures of a card, first those of the hovered part."""
         text = self._words(column, None if hit is None else hit[1])
         return f"<p style='white-space: pre'>{html.escape(text)}</p>" if "<" in text else text
 
@@ -519,7 +519,7 @@ class CardStrip(QWidget):
         return f"{words}: {bar_counts(bars, mark.low, mark.high)}"
 
     def _say_current(self) -> None:
-        """Tell a screen reader."""
+        """Report the current part to screen readers."""
         names = self._grid.grid_model.names
         if not 0 <= self._current < len(names):
             return

@@ -1,4 +1,4 @@
-"""What a column card says: range, shares and counts, short on the card and in full in its tooltip."""
+"""The texts of a column card: range, shares and counts, short on the card and complete in its tooltip."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ _LARGE = ((10**12, "T"), (10**9, "B"), (10**6, "M"), (10**3, "k"))
 
 @dataclass(frozen=True)
 class CardTexts:
-    """`captions` say the same, the longest first. `values` are those of the card's top."""
+    """The texts of a card. `captions` are variants, the longest first; `values` are the values listed on the
+    card."""
 
     captions: tuple[str, ...]
     missing: str
@@ -34,7 +35,7 @@ class CardTexts:
 
 
 def texts_of(card: ColumnCard) -> CardTexts:
-    """Any thread."""
+    """The texts of a card. Any thread."""
     shown = card.shown
     return CardTexts(
         captions_of(card),
@@ -46,7 +47,7 @@ def texts_of(card: ColumnCard) -> CardTexts:
 
 
 def percent(part: int, whole: int) -> str:
-    """Three digits at most; neither 0% nor 100% where that is not so."""
+    """At most three digits; 0% and 100% only if exact."""
     if not whole or not part:
         return "0%"
     share = 100 * part / whole
@@ -58,7 +59,7 @@ def percent(part: int, whole: int) -> str:
 
 
 def missing_share(figures: Figures) -> str:
-    """How much is null, or NaN where nothing is; empty where all is there."""
+    """The share of nulls or, if there are none, of NaN; empty if nothing is missing."""
     if figures.rows and figures.nulls == figures.rows:
         return "all null"
     if figures.nulls:
@@ -94,7 +95,7 @@ def _distinct(figures: Figures) -> str:
 
 
 def ranges(low: Any, high: Any, kind: Kind) -> tuple[str, ...]:
-    """From the least to the greatest value, in more and in fewer characters."""
+    """From the least to the greatest value, in a longer and in shorter forms."""
     if isinstance(low, str) or isinstance(high, str):
         return (_joined(str(low)[:10].partition("T")[0], str(high)[:10].partition("T")[0]),)
     if kind in NUMBERS:
@@ -122,12 +123,12 @@ def _number_ranges(low: Any, high: Any) -> tuple[str, ...]:
 
 
 def is_like_years(low: Any, high: Any) -> bool:
-    """Whether whole numbers between these read better without a separator, as 2013 does."""
+    """Whether whole numbers in this range read better without a separator, as 2013 does."""
     return isinstance(low, int) and isinstance(high, int) and 1000 <= low <= high < 3000
 
 
 def _digits(low: Any, high: Any) -> int | None:
-    """So many behind the point that the range has two digits; None for whole numbers."""
+    """The decimal places that give the range two significant digits; None for whole numbers."""
     if isinstance(low, int) and isinstance(high, int):
         return None
     span = abs(float(high) - float(low)) or abs(float(high))
@@ -152,7 +153,7 @@ def number_text(value: Any, digits: int | None = None) -> str:
 
 
 def short_number(value: Any) -> str:
-    """Three digits, and a letter for thousands, millions, billions or trillions."""
+    """A number of three digits, with a letter for thousands, millions, billions or trillions."""
     if isinstance(value, float | Decimal) and not math.isfinite(value):
         return number_text(value)
     size = abs(value)
@@ -198,7 +199,7 @@ def _day_text(value: dt.date) -> str:
 
 
 def span_text(value: dt.timedelta) -> str:
-    """In the largest unit that it fills."""
+    """A duration in the largest unit in which it is at least 1."""
     seconds = abs(value.total_seconds())
     sign = MINUS if value < dt.timedelta(0) else ""
     for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s")):
@@ -211,7 +212,7 @@ def span_text(value: dt.timedelta) -> str:
 
 
 def value_text(value: Any, type_: pa.DataType) -> str:
-    """A value on one line, as cells of the grid have it."""
+    """A value on one line, as cells of the grid show it."""
     if value is None:
         return "NULL"
     if value == "":
@@ -267,7 +268,7 @@ def value_counts(card: ColumnCard, place: int) -> str:
 
 
 def summary_of(card: ColumnCard) -> str:
-    """All figures, a line for each set of rows."""
+    """All figures, one line for each set of rows."""
     lines = [f"{visible(card.column[:200])} \u00b7 {card.type!s:.80}"]
     if card.met is not None:
         lines.append(f"Filtered: {_figures(card.met, card.type)}")

@@ -1,4 +1,4 @@
-"""The axes of charts: numbers, powers of ten, moments, spans of time, and names of places."""
+"""The axes of charts: numbers, logarithms, dates and times, durations, and names of places."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from lamella.ui.cards.words import number_text, short_number
 from lamella.ui.charts.words import LONGEST, tick_text
 
 Ticks = list[tuple[float, list[float]]]
-"""Levels of ticks: how far they are apart, and where they are."""
+"""Levels of ticks: the distance between ticks, and their positions."""
 
 EVERYWHERE = (-math.inf, math.inf)
 TURNED_SHARE = 0.72
-"""How high and wide a text is that is turned by 45 degrees, as a share of its length."""
+"""Height and width of a text turned by 45 degrees, as a share of its length."""
 BETWEEN = [math.log10(step) for step in range(2, 10)]
 LEAST_DECADES = 1.5
-"""On shorter axes 2 and 5 are named as well; 3, 4 and 7, too, where 4 and 5 stand far enough apart."""
+"""On axes shorter than this, 2 and 5 are labelled as well, and 3, 4 and 7 if 4 and 5 are far enough apart."""
 FOUR_TO_FIVE = math.log10(5 / 4)
 MOMENT_PIXELS, SPAN_PIXELS = 84, 70
-"""What the name of a moment, and of a span of time, takes along its axis."""
+"""Pixels that the label of a date or time, and of a duration, takes along its axis."""
 
 
 class ChartAxis(pg.AxisItem):
-    """An axis whose ticks may become others: PySide does not survive that axes come and go. There are none
-    outside the `span`."""
+    """An axis whose kind of ticks can change: PySide crashes if axes are added and removed. There are no
+    ticks outside the `span`."""
 
     def __init__(self, orientation: str) -> None:
         super().__init__(orientation)
@@ -48,7 +48,7 @@ class ChartAxis(pg.AxisItem):
         self.update()
 
     def fit(self, pixels: float) -> None:
-        """Make room for names on an axis that is so long."""
+        """Make room for the labels of an axis of this length."""
         if isinstance(self.ticks, NameTicks) and self.style["showValues"]:
             room = self.ticks.fit(pixels, self.orientation)
             if self.orientation == "left":
@@ -57,7 +57,7 @@ class ChartAxis(pg.AxisItem):
                 self.setHeight(room + self._label_height())
 
     def reserve(self, low: float, high: float, pixels: float) -> None:
-        """Make exactly the room that names and title take, so that panels beside each other have the same."""
+        """Reserve exactly the room for labels and title, so that panels side by side have the same."""
         metrics = QFontMetrics(theme.current().font(theme.TextSize.CAPTION))
         if self.orientation == "bottom":
             self.setHeight(metrics.height() + theme.S + self._label_height())
@@ -71,7 +71,7 @@ class ChartAxis(pg.AxisItem):
 
     @property
     def overhang(self) -> int:
-        """Pixels that a turned name reaches to the left of its tick."""
+        """Pixels by which a turned label extends to the left of its tick."""
         return self.ticks.overhang if isinstance(self.ticks, NameTicks) and self._is_turned else 0
 
     @property
@@ -79,7 +79,7 @@ class ChartAxis(pg.AxisItem):
         return isinstance(self.ticks, NameTicks) and self.ticks.turned and self.orientation == "bottom"
 
     def boundingRect(self) -> QRectF:
-        """With room for names beyond its ends: pyqtgraph draws none that do not lie inside."""
+        """The bounds, with room for labels beyond the ends: pyqtgraph draws only those inside."""
         beyond = theme.current().line_height(theme.TextSize.CAPTION)
         if self.orientation == "left":
             return super().boundingRect().adjusted(0, -beyond, 0, beyond)
@@ -118,13 +118,13 @@ class ChartAxis(pg.AxisItem):
 
 
 class NumberTicks:
-    """Numbers with as many digits as tell the ticks apart; years have no separators."""
+    """Numbers with enough digits to distinguish the ticks; years have no separators."""
 
     def __init__(self, years: bool = False) -> None:
         self._years = years
 
     def values(self, low: float, high: float, size: float, orientation: str) -> Ticks | None:
-        """None for those of pyqtgraph."""
+        """The ticks; None to use those of pyqtgraph."""
         return None
 
     def texts(self, values: Sequence[float], spacing: float) -> list[str]:
@@ -140,7 +140,7 @@ class NumberTicks:
 
 
 class LogTicks:
-    """Positions are log10; a tick at each power of ten and at 2 … 9 between."""
+    """Positions are log10, with ticks at each power of ten and at 2 … 9 between."""
 
     def __init__(self) -> None:
         self._every, self._steps = 1, set[float]()
@@ -163,7 +163,7 @@ class LogTicks:
 
 def _power(place: float) -> str:
     if not sys.float_info.min_10_exp <= place <= sys.float_info.max_10_exp:
-        return ""  # in the room beside the outermost numbers
+        return ""  # in the margin beside the outermost numbers
     value = 10.0**place
     return number_text(round(value)) if 1 <= value < 1e6 else short_number(value)
 
@@ -175,11 +175,11 @@ DAY_STEPS = (1, 2, 7, 14)
 MONTH_STEPS = (1, 2, 3, 6)
 _EPOCH = dt.datetime(1970, 1, 1)
 _ENDS = (-62_135_596_800, 253_402_300_799)
-"""Of Python's calendar, in seconds since 1970."""
+"""The limits of Python's calendar, in seconds since 1970."""
 
 
 class MomentTicks:
-    """Seconds since 1970, at whole minutes, hours, days, months or years."""
+    """Seconds since 1970, with ticks at whole minutes, hours, days, months or years."""
 
     def values(self, low: float, high: float, size: float, orientation: str) -> Ticks:
         low, high = max(low, _ENDS[0]), min(high, _ENDS[1])
@@ -231,7 +231,7 @@ def _months(low: float, high: float, step: int) -> Iterator[float]:
 
 
 class SpanTicks:
-    """Seconds, as times of day or as spans of time."""
+    """Seconds, as times of day or as durations."""
 
     def __init__(self, clock: bool) -> None:
         self._clock = clock
@@ -259,15 +259,15 @@ class SpanTicks:
 
 
 class NameTicks:
-    """A name at each place of a dimension. Below a chart names are turned where they do not fit beside each
-    other, and some are left out where not even that helps."""
+    """The label of each place of a dimension. Below a chart, labels are turned if they do not fit side by
+    side, and some are left out if that is not enough."""
 
     def __init__(self, dimension: Dimension) -> None:
         self._names = {place.at: tick_text(dimension, place) for place in dimension.places}
         self.turned, self.widest, self.overhang = False, 0, 0
 
     def fit(self, pixels: float, orientation: str) -> int:
-        """How many pixels names take across an axis that is so long."""
+        """The pixels that labels take across an axis of this length."""
         metrics = QFontMetrics(theme.current().font(theme.TextSize.CAPTION))
         widths = [metrics.horizontalAdvance(name) for name in self._names.values()]
         widest = self.widest = max(widths, default=0)
@@ -289,7 +289,7 @@ class NameTicks:
 
 
 def ticks_of(dimension: Dimension) -> NumberTicks | LogTicks | MomentTicks | SpanTicks | NameTicks:
-    """Of the axis on which the places of a dimension stand."""
+    """The ticks of an axis for the places of a dimension."""
     kind = kind_of(dimension.type)
     if dimension.log:
         return LogTicks()

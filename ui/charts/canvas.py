@@ -1,4 +1,4 @@
-"""The panels of a chart on shared axes: drawn, looked at under the mouse, and brushed to filter."""
+"""The panels of a chart on shared axes: drawing, hovering, and brushing to filter."""
 
 from __future__ import annotations
 
@@ -42,19 +42,19 @@ from lamella.ui.charts.words import brush_text, figure_title, hover_text, place_
 from lamella.ui.widgets.plotting import cosmetic_pen
 
 LEAST_TITLE = 80
-"""Pixels of a panel that its title leaves to the axis, and has at least."""
+"""The minimum width of a panel's title, in pixels, and the part of the panel that it leaves to the axis."""
 REACH = 16
 """How far from a point the mouse may be, in pixels."""
 DRAG = 5
 MARGIN, MARKER_ROOM = 0.05, 0.02
-"""Above and below what is drawn, as a share of it."""
+"""Room above and below the marks, as a share of their height."""
 BRUSH_ALPHA, GRID_ALPHA = 40, 40
 
 
 @dataclass(frozen=True)
 class Picked:
-    """Places that somebody picked: the condition that finds their rows, None where there is none, what it is
-    called, and how many rows of the chart they have."""
+    """Places that were picked: the condition that finds their rows (None if there is none), its text, and the
+    number of the chart's rows in them."""
 
     condition: Filter | None
     text: str
@@ -62,7 +62,8 @@ class Picked:
 
 
 class ChartCanvas(pg.GraphicsLayoutWidget):
-    """`brushed` has what a stretch of an axis stands for, None for nothing; `clicked` what a figure does."""
+    """Draws a chart. `brushed` carries what a brushed range stands for, None for nothing; `clicked` the same
+    for a figure."""
 
     brushed = Signal(object)
     clicked = Signal(object)
@@ -96,7 +97,7 @@ class ChartCanvas(pg.GraphicsLayoutWidget):
 
     @property
     def names_lines(self) -> bool:
-        """Whether lines are named at their ends, and need no legend."""
+        """Whether lines are labelled at their ends, and need no legend."""
         assert self.data is not None
         drawn = self.data.spec.kind in (LINE, AREA) and self.display.labels and len(self.panels) <= 1
         return drawn and self.data.color is not None
@@ -104,7 +105,7 @@ class ChartCanvas(pg.GraphicsLayoutWidget):
     # ------------------------------------------------------------------- drawing
 
     def _redraw(self) -> None:
-        """Plots are used again: PySide does not survive that they come and go."""
+        """Draw all panels. Plots are reused: PySide crashes if they are added and removed."""
         self._redrawing = True
         self._remove_brush()
         self._show_ring(None, None)
@@ -129,14 +130,14 @@ class ChartCanvas(pg.GraphicsLayoutWidget):
         for number, place in enumerate(places):
             own = rows if place is None else [row for row in rows if row["panels"] == place.key]
             row_end = min(len(places), (number // across + 1) * across)
-            named = row_end + across > len(places)  # in its row there is one with none below it
+            named = row_end + across > len(places)  # some panel in its row has none below it
             self._add_panel(marks, own, place, divmod(number, across), named)
         self._name_panels()
         self._set_ranges()
         self._fit_axes()
 
     def _name_panels(self) -> None:
-        """As far as there is room over each."""
+        """Write the panels' titles, as far as there is room above each."""
         look, data = theme.current(), self.data
         metrics = QFontMetrics(look.font(theme.TextSize.CAPTION, bold=True))
         room = max(LEAST_TITLE, self.width() // self._abreast - LEAST_TITLE)
@@ -159,7 +160,7 @@ class ChartCanvas(pg.GraphicsLayoutWidget):
         return self._plots[number]
 
     def _room(self) -> tuple[int, int]:
-        """Of what is in sight of the chart."""
+        """The size of the visible part of the chart."""
         holder = self.parentWidget()
         return (self.width(), self.height()) if holder is None else (holder.width(), holder.height())
 
@@ -171,7 +172,7 @@ class ChartCanvas(pg.GraphicsLayoutWidget):
         cell: tuple[int, int],
         named: bool,
     ) -> None:
-        """`named`: with the names of places below it."""
+        """Draw a panel; `named` with the labels of places below it."""
         row, column = cell
         data, look = self.data, theme.current()
         assert data is not None
@@ -185,7 +186,7 @@ class ChartCanvas(pg.GraphicsLayoutWidget):
             axis.setPen(pg.mkPen(look.color("border_strong")))
             axis.setTextPen(look.color("muted"))
             axis.setStyle(tickFont=caption, maxTickLevel=1)
-        left.setGrid(False if data.spec.kind == HEAT_MAP else GRID_ALPHA)  # it would go through the cells
+        left.setGrid(False if data.spec.kind == HEAT_MAP else GRID_ALPHA)  # grid lines would cross the cells
         points = f"{caption.pointSizeF():.1f}pt"
         style = {"color": look.colors.muted, "font-size": points}
         named = named and data.x is not None
@@ -220,7 +221,7 @@ class ChartCanvas(pg.GraphicsLayoutWidget):
             left, right = _with_room(left, right)
         if data.shows_points or data.spec.kind in (SCATTER, HEAT_MAP):
             low, high = _ends(data.y)
-            if data.shows_points:  # else those at the ends are cut in half
+            if data.shows_points:  # otherwise points at the ends are cut in half
                 left, right = _with_room(left, right)
                 low, high = _with_room(low, high)
         else:
@@ -228,7 +229,7 @@ class ChartCanvas(pg.GraphicsLayoutWidget):
             high = max((panel.made.high for panel in self.panels), default=1.0)
             if not math.isfinite(low + high):
                 low, high = 0.0, 1.0
-            if low == high and not data.spec.log_y:  # a flat line says more above zero
+            if low == high and not data.spec.log_y:  # a flat line is clearer above zero
                 low, high = min(low, 0.0), max(high, 0.0) or float(low == 0)
             room = MARGIN * (high - low or abs(high) or 1.0)
             from_zero = low == 0 and data.spec.kind not in (LINE, BOX)
@@ -237,13 +238,13 @@ class ChartCanvas(pg.GraphicsLayoutWidget):
         stretch = map_stretch(low, high) if data.is_map and self.display.map else None
         for panel in self.panels:
             panel.plot.vb.setAspectLocked(stretch is not None, stretch)
-            if stretch is not None:  # a map may be higher or wider than the earth
+            if stretch is not None:  # a map may extend beyond the earth's limits
                 panel.plot.getAxis("bottom").span, panel.plot.getAxis("left").span = EARTH
             panel.plot.setRange(xRange=(left, right), yRange=(low, high), padding=0)
         self._name_lines()
 
     def _name_lines(self) -> None:
-        """Names behind the lines take part of the axis to their right."""
+        """Label lines at their ends, where the labels take part of the axis to their right."""
         if not self.panels or not self.names_lines:
             return
         panel, (left, right) = self.panels[0], self._view
@@ -273,7 +274,7 @@ class ChartCanvas(pg.GraphicsLayoutWidget):
     def resizeEvent(self, event: QResizeEvent | None) -> None:
         super().resizeEvent(event)
         if event is None or not hasattr(self, "panels") or self.data is None or self._redrawing:
-            return  # pyqtgraph calls it as it begins
+            return  # pyqtgraph calls this during construction
         across = panels_across(len(self.panels), *self._room())
         before = self._abreast
         if len(self.panels) > 1 and across != before:
@@ -286,11 +287,11 @@ class ChartCanvas(pg.GraphicsLayoutWidget):
     # ------------------------------------------------------------------- looking
 
     def panel_at(self, position: QPointF) -> Panel | None:
-        """By a position of the scene."""
+        """The panel at a position of the scene."""
         return next((p for p in self.panels if p.plot.vb.sceneBoundingRect().contains(position)), None)
 
     def mark_at(self, position: QPointF) -> tuple[Panel, Mark] | None:
-        """The figure under a position of the scene, or near it."""
+        """The figure at a position of the scene, or near it."""
         panel = self.panel_at(position)
         if panel is None:
             return None
@@ -304,7 +305,7 @@ class ChartCanvas(pg.GraphicsLayoutWidget):
         return self._below(panel, place)
 
     def _below(self, panel: Panel, place: QPointF) -> tuple[Panel, Mark] | None:
-        """Above a low bar, the bar."""
+        """The bar at a place above it, if the bar is low."""
         for mark in panel.made.marks:
             if (
                 mark.area is not None
@@ -316,7 +317,7 @@ class ChartCanvas(pg.GraphicsLayoutWidget):
 
     @staticmethod
     def _nearest(panel: Panel, place: QPointF) -> tuple[float, int]:
-        """How many pixels away the nearest point is, and its number."""
+        """The distance of the nearest point in pixels, and its index."""
         wide, high = panel.plot.vb.viewPixelSize()
         x, y = place.x(), place.y()
         away = (
@@ -346,7 +347,7 @@ class ChartCanvas(pg.GraphicsLayoutWidget):
         super().leaveEvent(event)
 
     def _show_ring(self, panel: Panel | None, mark: Mark | None) -> None:
-        """Around the figure that is looked at."""
+        """Draw a ring around the figure under the mouse or the keyboard's cursor."""
         if self._ring is not None:
             plot, ring = self._ring
             plot.removeItem(ring)
@@ -467,7 +468,7 @@ class ChartCanvas(pg.GraphicsLayoutWidget):
         return _picked(parts, row.get("rows", 1))
 
     def wheelEvent(self, event: QWheelEvent) -> None:
-        event.ignore()  # what holds the chart scrolls
+        event.ignore()  # the scroll area around the chart scrolls
 
     # ------------------------------------------------------------------- keyboard
 
@@ -496,7 +497,7 @@ class ChartCanvas(pg.GraphicsLayoutWidget):
             self._step(0)
 
     def _ordered(self) -> list[Mark]:
-        """By panel, then along the axis."""
+        """All marks by panel, then along the axis."""
 
         def place(mark: Mark) -> float:
             return mark.area.center().x() if mark.area is not None else mark.point.x() if mark.point else 0.0
@@ -534,7 +535,7 @@ class ChartCanvas(pg.GraphicsLayoutWidget):
         QToolTip.showText(self.mapToGlobal(where), text, self)
 
     def _extend(self, by: int) -> None:
-        """The brush by one place at its end."""
+        """Extend the brush by one place at its end."""
         data = self.data
         assert data is not None
         if data.x is None or not len(data.x):
@@ -567,8 +568,8 @@ def _picked(parts: Sequence[tuple[Dimension, Sequence[Place]]], rows: int) -> Pi
 
 
 def _between(dimension: Dimension, low: float, high: float) -> list[Place]:
-    """The places that a stretch of the axis touches; of several the last one is left out where it is only
-    grazed."""
+    """The places that a range of the axis touches; if there are several, the last one is left out when it is
+    only touched at its edge."""
     if dimension.form == "moments" and dimension.places:
         inside = [place for place in dimension.places if low <= place.at <= high]
         return inside or list(dimension.range_between(low, high))
@@ -583,7 +584,7 @@ def _ends(dimension: Dimension | None) -> tuple[float, float]:
 
 
 def _with_room(low: float, high: float) -> tuple[float, float]:
-    """With what a marker takes beyond either end."""
+    """The range, extended at both ends by the room for a marker."""
     room = MARKER_ROOM * (high - low)
     return low - room, high + room
 

@@ -1,4 +1,4 @@
-"""The figures of a chart as a table, and the files that a chart is exported to."""
+"""The figures of a chart as a table, and exporting a chart to files."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PICTURES = {".png": "PNG pictures (*.png)", ".svg": "SVG drawings (*.svg)"}
 
 
 class FiguresModel(QAbstractTableModel):
-    """Texts are made as they are shown."""
+    """The table of figures; texts are made when they are shown."""
 
     def __init__(self, table: pa.Table) -> None:
         super().__init__()
@@ -70,7 +70,7 @@ class FiguresModel(QAbstractTableModel):
 
 
 class FiguresTable(QTableView):
-    """Copying gives the selected figures with tabs between, as a spreadsheet takes them."""
+    """Copies the selected figures as tab-separated text, for spreadsheets."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -101,7 +101,7 @@ class FiguresTable(QTableView):
 
 
 def export_rows(data: ChartData) -> ExportRows:
-    """The figures, for the dialog that exports rows."""
+    """The figures as the export dialog takes them."""
     from lamella.core.query.builder import query_of
     from lamella.core.query.source import SnapshotSource
     from lamella.core.scan.snapshot import snapshot_of_rows
@@ -120,7 +120,7 @@ def export_rows(data: ChartData) -> ExportRows:
 
 
 def write_picture(path: Path, drawn: str | QImage) -> None:
-    """Raises `FileProblem` where it cannot be written."""
+    """Write a picture or drawing. Raises `FileProblem` if the file cannot be written."""
     if isinstance(drawn, QImage):
         if not drawn.save(str(path), "PNG"):
             raise FileProblem(path, "the picture cannot be written", fix="Choose another place")

@@ -1,4 +1,4 @@
-"""The panel beside a chart: its type, which columns it is of, how it is drawn, and the rows behind it."""
+"""The panel beside a chart: its type, its columns, how it is drawn, and the rows it is made of."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ from lamella.ui.widgets.controls import FlowLayout, IconButton
 
 WIDTH, AGGREGATE_WIDTH = 304, 104
 AGGREGATE_SHARE = 0.45
-"""Of the panel, at most."""
+"""The maximum share of the panel for the aggregate."""
 ANY_WIDTH = 16_777_215  # Qt's QWIDGETSIZE_MAX
 ICONS = {
     LINE: "chart-line", BAR: "chart", AREA: "chart-area", SCATTER: "chart-scatter", HISTOGRAM: "histogram",
@@ -72,7 +72,8 @@ SHOWN_FOR = {
 
 
 class ChartForm(QFrame):
-    """`changed` has another `ChartSpec`, `displayed` another `Display`; `closed` wants the table again."""
+    """The form. `changed` carries a new `ChartSpec`, `displayed` a new `Display`; `closed` asks to show the
+    table again."""
 
     changed = Signal(object)
     displayed = Signal(object)
@@ -94,13 +95,13 @@ class ChartForm(QFrame):
         self.log_x, self.log_y = QCheckBox("Log scale along X"), QCheckBox("Log scale along Y")
         self.checks = {name: QCheckBox(text) for name, text in DISPLAY.items()}
         self.counts = QGridLayout()
-        self._heading, self.remarks = QLabel("Rows behind it"), QLabel(wordWrap=True)
+        self._heading, self.remarks = QLabel("Rows in this chart"), QLabel(wordWrap=True)
         self._build()
 
     # ------------------------------------------------------------------- showing
 
     def show_spec(self, spec: ChartSpec, types: Mapping[str, pa.DataType]) -> None:
-        """What can be chosen follows from the type of chart and those of the columns."""
+        """Show a chart; its type and the types of the columns determine the choices."""
         self.spec = spec
         self.title.setText(TITLES[spec.kind])
         self.buttons[spec.kind].setChecked(True)
@@ -188,7 +189,7 @@ class ChartForm(QFrame):
         if name not in known and not (
             (name == "" and role in (*OPTIONAL, "measure")) or (name == "" and self.spec.kind == BOX)
         ):
-            self.show_spec(self.spec, self._types)  # back to the column that there was
+            self.show_spec(self.spec, self._types)  # restore the previous column
             return
         spec = replace(self.spec, **{role: name})
         if role == "measure":
@@ -334,7 +335,7 @@ class ChartForm(QFrame):
         return both
 
     def _fit(self) -> None:
-        """The aggregate beside its column, or above it where text is large."""
+        """Put the aggregate beside its column, or above it if text is large."""
         wide, directions = theme.current().px(AGGREGATE_WIDTH), QBoxLayout.Direction
         beside = wide <= self.width() * AGGREGATE_SHARE
         self._measure_line.setDirection(directions.LeftToRight if beside else directions.TopToBottom)

@@ -1,4 +1,4 @@
-"""What colours, hatches and sizes of a chart stand for."""
+"""The meaning of a chart's colours, hatches and sizes."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from lamella.ui.widgets.controls import FlowLayout
 
 SWATCH, TITLE_WIDTH = 14, 240
 SHARES = (1, 4, 16)
-"""What part of the greatest number each point of a scale of sizes stands for: each half as wide as the one
+"""The divisors of the greatest number for the points of a size scale: each point is half as wide as the one
 before."""
 
 
 class SizeScale(QWidget):
-    """Points of a few sizes, and the round numbers of a column that they stand for."""
+    """Points of a few sizes, with the round numbers of a column for which they stand."""
 
     def __init__(self, sizes: PointSizes, title: str) -> None:
         super().__init__()
@@ -58,7 +58,8 @@ class SizeScale(QWidget):
 
 
 def round_number(value: float) -> float:
-    """The greatest of 1, 2 or 5 times a power of ten that is not greater. 0 for what is not above it."""
+    """The greatest of 1, 2 or 5 times a power of ten that is not greater than the value; 0 if the value is
+    not above 0."""
     if not 0 < value < math.inf:
         return 0.0
     power = 10.0 ** math.floor(math.log10(value))
@@ -66,7 +67,7 @@ def round_number(value: float) -> float:
 
 
 class Swatch(QWidget):
-    """The look of one colour of a chart: of lines and points the marker, of bars the hatch."""
+    """A sample of one colour of a chart: with the marker for lines and points, and the hatch for bars."""
 
     def __init__(self, look: SeriesLook, hatched: bool) -> None:
         super().__init__()
@@ -88,7 +89,7 @@ class Swatch(QWidget):
 
 
 class ChartLegend(QWidget):
-    """What each colour stands for, in as many lines as it needs."""
+    """The meaning of each colour, on as many lines as necessary."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -105,7 +106,7 @@ class ChartLegend(QWidget):
         self._show()
 
     def show_scale(self, scale: QWidget) -> None:
-        """In place of colours that stand for values."""
+        """Show a scale in place of colours."""
         self.show_looks([], hatched=False)
         self._flow.addWidget(scale)
         self._show()

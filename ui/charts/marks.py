@@ -1,4 +1,4 @@
-"""What stands in a panel of a chart: bars, lines, areas, points, densities, boxes and cells."""
+"""The marks in a panel of a chart: bars, lines, areas, points, densities, boxes and cells."""
 
 from __future__ import annotations
 
@@ -26,16 +26,14 @@ Row = Mapping[str, Any]
 LINE_WIDTH, OUTLINE_WIDTH = 2.0, 1.2
 MARKER_SIZE, POINT_SIZE = 8, 6
 LEAST_POINT, MOST_POINT = 4, 28
-"""Pixels across, of points whose size a column says."""
+"""Diameters in pixels of points whose size is given by a column."""
 MOST_MARKED = 120
-"""Points of a line that still have markers."""
+"""A line with more points than this has no markers."""
 BAND_ALPHA, AREA_ALPHA, OVERLAP_ALPHA = 36, 110, 40
 CUT = 2.0
-"""How many times as high as the others a bar of what is left over may be."""
+"""How many times as high as the other bars the bar of the remaining values may be."""
 GAP = 0.08
-"""Between bars, as a share of a place's width."""
-LEAST_SEPARATED = 6
-"""Pixels of a bar from which a line of one pixel sets it off from the next."""
+"""The gap between bars, as a share of a place's width."""
 DASHES = (
     Qt.PenStyle.SolidLine, Qt.PenStyle.DashLine, Qt.PenStyle.DotLine, Qt.PenStyle.DashDotLine,
     Qt.PenStyle.DashDotDotLine,
@@ -44,19 +42,19 @@ DASHES = (
 
 @dataclass(frozen=True)
 class Display:
-    """How a chart is drawn, which changes none of its figures."""
+    """How a chart is drawn, which does not change its figures."""
 
     band: bool = True
     markers: bool = True
     labels: bool = True
     zero: bool = False
     map: bool = True
-    """Whether a degree is as long to the east as to the north."""
+    """Whether degrees of longitude and latitude have their true proportions."""
 
 
 @dataclass(frozen=True)
 class SeriesLook:
-    """What tells the rows of one colour from the others: the colour, and a marker, a dash and a hatch."""
+    """How the rows of one colour are drawn: with a colour, a marker, a dash and a hatch."""
 
     key: int
     name: str
@@ -75,7 +73,7 @@ class SeriesLook:
 
 
 def looks_of(dimension: Dimension | None) -> list[SeriesLook]:
-    """In the order of the colours."""
+    """The looks of the colours, in their order."""
     palette = theme.current().colors
     if dimension is None:
         accent = QColor(palette.card_met)
@@ -96,7 +94,7 @@ def looks_of(dimension: Dimension | None) -> list[SeriesLook]:
 
 @dataclass
 class Mark:
-    """Where a figure is drawn, in the panel's own coordinates, and of which row of the answer it is."""
+    """The position of a figure, in the panel's own coordinates, and its row in the answer."""
 
     row: Row
     area: QRectF | None = None
@@ -105,8 +103,8 @@ class Mark:
 
 @dataclass
 class PanelMarks:
-    """What one panel draws: `items` for pyqtgraph, `marks` to be found under the mouse, `ends` where lines
-    are named, and how far all of it reaches up and down."""
+    """What one panel draws: `items` for pyqtgraph, `marks` that can be found under the mouse, `ends` where
+    lines are labelled, and the lowest and highest value."""
 
     items: list[Any] = field(default_factory=list)
     marks: list[Mark] = field(default_factory=list)
@@ -121,8 +119,8 @@ class PanelMarks:
 
 
 class Shapes(pg.GraphicsObject):
-    """Rectangles with brushes, markers and texts, drawn in pixels, so that these keep their size. pyqtgraph's
-    own markers are bitmaps in a drawing."""
+    """Rectangles with brushes, markers and texts of a fixed size in pixels. pyqtgraph's own markers become
+    bitmaps in exported drawings."""
 
     def __init__(self, *, separated: bool = False) -> None:
         """`separated`: outlines part the rectangles from each other; narrow ones go without."""
@@ -138,11 +136,11 @@ class Shapes(pg.GraphicsObject):
         self._bounds = self._bounds.united(rect)
 
     def write(self, rect: QRectF, text: str, color: QColor) -> None:
-        """In the middle of a rectangle, where all such texts have room."""
+        """Write in the middle of a rectangle, if all such texts have room."""
         self._texts.append((rect, text, color))
 
     def mark(self, marker: str, color: QColor, size: float, x: np.ndarray, y: np.ndarray) -> None:
-        """A marker at each of the points."""
+        """Draw a marker at each of the points."""
         self._spots.append((marker, color, size, x, y))
         corners = QRectF(QPointF(x.min(), y.min()), QPointF(x.max(), y.max()))
         self._bounds = self._bounds.united(corners) if self._bounds.isValid() else corners
@@ -183,13 +181,13 @@ class Shapes(pg.GraphicsObject):
 
 
 def _on_pixels(rect: QRectF) -> QRectF:
-    """With edges of one width, and never without any."""
+    """A rectangle aligned to pixels, whose edges have the same width and never vanish."""
     left, top = round(rect.left()), round(rect.top())
     return QRectF(left, top, max(1, round(rect.right()) - left), max(1, round(rect.bottom()) - top))
 
 
 class EndLabels(pg.GraphicsObject):
-    """Names of lines behind their last points, moved apart where they would cover each other."""
+    """Labels of lines after their last points, moved apart where they would overlap."""
 
     def __init__(self, ends: Sequence[tuple[SeriesLook, float, float]], right: float) -> None:
         super().__init__()
@@ -202,7 +200,7 @@ class EndLabels(pg.GraphicsObject):
 
     @staticmethod
     def width(looks: Sequence[SeriesLook]) -> int:
-        """Pixels that they take."""
+        """The width of the labels in pixels."""
         metrics = QFontMetrics(theme.current().font(theme.TextSize.CAPTION, bold=True))
         return max((metrics.horizontalAdvance(look.name) for look in looks), default=0) + theme.XL
 
@@ -224,13 +222,14 @@ class EndLabels(pg.GraphicsObject):
         p.restore()
 
     def _floor(self, transform: QTransform) -> float:
-        """Where the plot ends below."""
+        """The lower edge of the plot."""
         box = self.getViewBox()
         return math.inf if box is None else transform.mapRect(box.viewRect()).bottom()
 
 
 def _apart(tops: Sequence[float], height: float, floor: float) -> list[float]:
-    """Lines of this height, from above to below, that cover none of each other and end above the floor."""
+    """The tops of lines of this height, from top to bottom, moved so that none overlap and all are above the
+    floor."""
     apart, below = list[float](), -math.inf
     for top in tops:
         apart.append(max(top, below))
@@ -242,7 +241,7 @@ def _apart(tops: Sequence[float], height: float, floor: float) -> list[float]:
 
 
 def draw_symbol(p: QPainter, marker: str, at: QPointF, size: float) -> None:
-    """One of pyqtgraph's markers, in pixels."""
+    """Draw one of pyqtgraph's markers, at a size in pixels."""
     from pyqtgraph.graphicsItems.ScatterPlotItem import Symbols
 
     p.save()
@@ -257,12 +256,12 @@ def draw_symbol(p: QPainter, marker: str, at: QPointF, size: float) -> None:
 
 @dataclass(frozen=True)
 class PointSizes:
-    """The area of a point goes with its number, up to the greatest. What is 0, negative or missing has the
-    least."""
+    """The area of a point is proportional to its number, up to the greatest. Numbers that are 0, negative or
+    missing have the smallest point."""
 
     greatest: float
     are_whole: bool = False
-    """Whether the numbers have no fractions, so that none should stand in the legend."""
+    """Whether the numbers are whole, so that the legend should have no fractions."""
 
     @classmethod
     def of(cls, data: ChartData) -> PointSizes:
@@ -271,7 +270,7 @@ class PointSizes:
         return cls(float(pc.max(sizes).as_py() or 0.0), whole)
 
     def pixels(self, numbers: Sequence[float]) -> np.ndarray:
-        """Whole diameters."""
+        """The diameters, as whole pixels."""
         values = np.array(numbers, np.float64)
         share = np.clip(np.nan_to_num(values / self.greatest if self.greatest > 0 else values * 0), 0, 1)
         return np.maximum(LEAST_POINT, np.round(MOST_POINT * np.sqrt(share)))
@@ -281,7 +280,7 @@ class PointSizes:
 
 
 class Marks:
-    """Draws the rows of the answer that belong to one panel."""
+    """Draws the rows of one panel."""
 
     def __init__(self, data: ChartData, display: Display, looks: Sequence[SeriesLook]) -> None:
         self._data, self._display, self._looks = data, display, looks
@@ -302,14 +301,14 @@ class Marks:
 
     @property
     def stacks(self) -> bool:
-        """Whether figures of several colours add up."""
+        """Whether figures of several colours are stacked."""
         adds = self._data.spec.kind == HISTOGRAM or self._data.spec.aggregate in ("count", "sum")
         return (
             adds and not self._log and all(v is None or v >= 0 for v in self._data.table["value"].to_pylist())
         )
 
     def at(self, value: float | None) -> float:
-        """The place of a figure on the axis; NaN where it has none."""
+        """The position of a figure on the axis; NaN if it has none."""
         if value is None:
             return math.nan
         if self._log:
@@ -327,7 +326,7 @@ class Marks:
         return _WHOLE if dimension is None else dimension.place(row["x"])
 
     def _base(self) -> float:
-        """Where bars begin: at 0, or below the least on an axis of powers."""
+        """The value at which bars begin: 0, or below the least value on a logarithmic axis."""
         if not self._log:
             return 0.0
         positive = [v for v in self._data.table["value"].to_pylist() if v is not None and v > 0]
@@ -372,8 +371,8 @@ class Marks:
             panel.items.append(_pairs(whiskers, cosmetic_pen(theme.current().color("text"), OUTLINE_WIDTH)))
 
     def _cut_others(self, panel: PanelMarks) -> None:
-        """What is left over of very many values is often more than all that is shown: its bar is cut, and
-        says how high it is."""
+        """Cut the bar of the remaining values, which are often more than all that is shown, and label it with
+        its height."""
         if self._data.x is None or not self._data.x.others or self._log:
             return
         ends = [(mark.row["x"] == OTHERS, mark.area) for mark in panel.marks if mark.area is not None]
@@ -439,7 +438,7 @@ class Marks:
             for row in own:
                 y[number[self._x(row).key]] = self.at(row["value"])
             there = np.isfinite(y)
-            if stacks:  # where there are no rows, there is nothing to add
+            if stacks:  # without rows there is nothing to add
                 y, there = np.where(there, y, 0.0), np.full(len(places), True)
             if not there.any():
                 continue
@@ -470,7 +469,7 @@ class Marks:
             panel.reach(float(y.min()), float(y.max()))
 
     def _sizes(self, rows: Sequence[Row]) -> Iterator[tuple[float, Any]]:
-        """Diameters in pixels, and which rows have them, the largest first."""
+        """Diameters in pixels, and the rows that have them, the largest first."""
         if "size" not in self._data.table.column_names:
             yield POINT_SIZE, slice(None)
             return
@@ -508,7 +507,7 @@ class Marks:
         panel.items += [shapes, _pairs(thin, pen), _pairs(bold, thick)]
 
     def _cells(self, panel: PanelMarks, rows: Sequence[Row]) -> None:
-        """Of a heat map, and of a scatter plot's densities."""
+        """Draw the cells of a heat map, or the densities of a scatter plot."""
         shapes = Shapes()
         across, down = self._data.x, self._data.y
         assert across is not None and down is not None
@@ -529,6 +528,6 @@ _WHOLE = Place(0, None, None, 0.0, -0.5, 0.5)
 
 
 def _pairs(points: Sequence[tuple[float, float]], pen: QPen) -> pg.PlotCurveItem:
-    """Lines between each two points."""
+    """Lines between pairs of points."""
     x, y = [x for x, _ in points], [y for _, y in points]
     return pg.PlotCurveItem(x, y, connect="pairs", pen=pen, antialias=True)

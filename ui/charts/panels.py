@@ -1,4 +1,4 @@
-"""The panels of a chart: how many stand abreast, and axes that begin at the same place in all of them."""
+"""The panels of a chart: how many are side by side, and the alignment of their axes."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from lamella.ui.charts.axes import NameTicks
 from lamella.ui.charts.marks import EndLabels, PanelMarks
 
 LEAST_WIDTH, LEAST_HEIGHT = 160, 130
-"""Of a panel; more of them are scrolled to."""
+"""The minimum size of a panel, in pixels; panels that do not fit are scrolled to."""
 EARTH = (-180.0, 180.0), (-90.0, 90.0)
-"""Longitudes and latitudes that there are."""
+"""The ranges of longitude and latitude."""
 
 
 @dataclass
@@ -29,14 +29,14 @@ class Panel:
     rows: Sequence[Mapping[str, Any]]
     place: Place | None
     cell: tuple[int, int]
-    """Row and column."""
+    """Row and column of the panel."""
     is_named: bool
-    """Whether its axis has the names of places below it."""
+    """Whether its axis has the labels of places below it."""
     labels: EndLabels | None = None
 
 
 def panels_across(count: int, width: int, height: int) -> int:
-    """So many panels abreast that they are neither flat nor thin."""
+    """The number of panels per row for which they are neither flat nor thin."""
     least = theme.current().px(LEAST_WIDTH)
 
     def misfit(across: int) -> float:
@@ -49,7 +49,7 @@ def panels_across(count: int, width: int, height: int) -> int:
 
 
 def align_axes(panels: Sequence[Panel]) -> None:
-    """Axes of the panels in one row, and in one column, begin at the same place."""
+    """Align the axes of the panels in each row and in each column."""
     for panel in panels:
         (west, east), (low, high) = panel.plot.vb.viewRange()
         left, bottom = panel.plot.getAxis("left"), panel.plot.getAxis("bottom")
@@ -60,7 +60,7 @@ def align_axes(panels: Sequence[Panel]) -> None:
 
 
 def names_overhang(panels: Sequence[Panel], x: Dimension) -> float:
-    """Pixels by which the first of turned names reaches out of the chart to the left."""
+    """Pixels by which the first turned label extends beyond the left edge of the chart."""
     most = 0.0
     for panel in panels:
         box, bottom = panel.plot.vb, panel.plot.getAxis("bottom")
@@ -72,5 +72,5 @@ def names_overhang(panels: Sequence[Panel], x: Dimension) -> float:
 
 
 def map_stretch(south: float, north: float) -> float:
-    """How long a degree to the east is against one to the north, in the middle between two latitudes."""
+    """The length of a degree of longitude relative to one of latitude, midway between two latitudes."""
     return max(0.05, math.cos(math.radians((south + north) / 2)))

@@ -1,4 +1,4 @@
-"""The colours of a heat map and of densities: one hue, deeper for greater figures, and its scale."""
+"""The colours of a heat map and of densities: one hue, darker for greater figures, with a scale."""
 
 from __future__ import annotations
 
@@ -16,18 +16,17 @@ from lamella.ui.charts.words import rounded, scale_text
 
 SCALE_WIDTH, SCALE_STEPS = 120, 24
 LEAST_SHARE = 0.1
-"""How much of the accent the least figure of a heat map has."""
+"""The share of the accent colour for the least figure of a heat map."""
 CUT_SHARE = 0.02
-"""Of the cells at either end, that share its colour."""
+"""The share of cells at either end that get the colour of the end."""
 MIDDLE_LUMINANCE = 0.179
-"""Where black and white are told from a colour equally well, by WCAG: 4.6 : 1."""
+"""The luminance at which black and white have the same contrast, 4.6 : 1 by WCAG."""
 
 
 @dataclass(frozen=True)
 class Ramp:
-    """From the least to the greatest figure, each deeper than the one before: no hue is needed to tell them
-    apart. Densities go by their logarithm. Figures may lie `beyond` its ends, in their
-    colours."""
+    """Colours from the least to the greatest figure, each darker than the one before, so that they differ
+    without hue. Densities use logarithms. Figures `beyond` the ends get the colours of the ends."""
 
     low: float
     high: float
@@ -49,14 +48,14 @@ class Ramp:
 
     @property
     def ends(self) -> tuple[str, str]:
-        """As the scale says them."""
+        """The labels of the scale's ends."""
         low, high = scale_text(rounded(self.low)), scale_text(rounded(self.high))
         return f"≤ {low}" if self.beyond[0] else low, f"≥ {high}" if self.beyond[1] else high
 
 
 def ramp_of(data: ChartData) -> Ramp:
-    """Densities begin at 0. Of the cells of a heat map the outermost fiftieths share the ends, as one of few
-    rows may lie far away from all others."""
+    """The ramp of a chart. Densities begin at 0. In a heat map, the outermost fiftieths of the cells share
+    the colours of the ends, since a cell of few rows may differ greatly from all others."""
     if "value" not in data.table.column_names:
         return Ramp(0.0, 1.0, log=True)
     values = sorted(value for value in data.table["value"].to_pylist() if value is not None)
@@ -68,14 +67,14 @@ def ramp_of(data: ChartData) -> Ramp:
 
 
 def ink_on(color: QColor) -> QColor:
-    """Black or white, whichever is more legible on it."""
+    """Black or white, whichever is more legible on the colour."""
     parts = [v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4 for v in color.getRgbF()[:3]]
     luminance = 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]
     return QColor("black" if luminance > MIDDLE_LUMINANCE else "white")
 
 
 class RampScale(QWidget):
-    """What the depths of a heat map or of densities stand for."""
+    """The scale that explains the colours of a heat map or of densities."""
 
     def __init__(self, ramp: Ramp, title: str) -> None:
         super().__init__()

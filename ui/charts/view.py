@@ -1,4 +1,4 @@
-"""The chart of what a tab shows: read off the GUI thread, drawn, explained, filtered by, and exported."""
+"""The chart of a tab: read off the GUI thread, drawn, explained, used to filter, and exported."""
 
 from __future__ import annotations
 
@@ -39,17 +39,18 @@ from lamella.ui.widgets.plotting import pixels_of, svg_of
 NOTHING = "There is nothing to draw: no row has all the values that this chart needs."
 NO_ROWS = "There is nothing to draw: no row meets the filter."
 FARTHEST = 1e150
-"""From zero. The squares of such numbers are still numbers, as Qt needs them of what it draws."""
+"""The greatest distance from zero. The squares of such numbers, which Qt computes in drawing, are still
+finite."""
 TOO_FAR = "Values beyond 10^150 cannot be drawn. Filter them out, or choose a log scale for their axis."
 MOST_SHARE = 0.4
-"""Of the view that the panel beside the chart takes."""
+"""The maximum share of the view for the panel beside the chart."""
 NARROW, ICON_WIDTH = 560, 36
-"""Pixels below which buttons are icons alone, and of such a button."""
+"""The width in pixels below which buttons show only icons, and the width of such a button."""
 EXPORTS = {"png": "Picture, PNG…", "svg": "Picture, SVG…", "figures": "Figures…"}
 
 
 class BrushBar(QFrame):
-    """What is brushed, and the button that filters by it."""
+    """Describes the brushed range, with a button that filters by it."""
 
     kept = Signal()
     dropped = Signal()
@@ -81,8 +82,8 @@ class BrushBar(QFrame):
 
 
 class ChartView(QWidget):
-    """`filter_requested` has a condition, `refused` why there is none. `export_requested` wants a file of a
-    kind of `EXPORTS`, `closed` the table."""
+    """The view of a chart. `filter_requested` carries a condition, `refused` why there is none.
+    `export_requested` asks for a file of one of the `EXPORTS`, `closed` for the table."""
 
     filter_requested = Signal(object)
     refused = Signal(str)
@@ -117,8 +118,8 @@ class ChartView(QWidget):
         return self._handle is not None
 
     def show_rows(self, query: Query, schema: pa.Schema, total: int, columns: list[str]) -> None:
-        """Draw other rows; the first time the chart that fits the `columns`. `total` are all rows, before any
-        filter."""
+        """Draw other rows; the first time, with a chart that fits the `columns`. `total` counts the rows
+        before any filter."""
         self._query, self._total = query, total
         types = {field.name: field.type for field in schema}
         first = not self._types
@@ -170,7 +171,7 @@ class ChartView(QWidget):
         self.changed.emit()
 
     def _show(self, data: ChartData) -> None:
-        """The chart, or a preview of it, which is neither exported nor copied."""
+        """Show the chart, or a preview of it, which can be neither exported nor copied."""
         self._handle = None
         self.data = data
         self._picked = None
@@ -226,7 +227,7 @@ class ChartView(QWidget):
     def _stopped(self) -> None:
         if self._handle is not None and not self._handle.running:
             self._handle = None
-            self._say("Stopped. Choose anything in the panel to draw the chart again.")
+            self._say("Stopped. Change anything in the panel to draw the chart again.")
 
     def _say(self, text: str, data: ChartData | None = None) -> None:
         self.data = data
@@ -277,7 +278,7 @@ class ChartView(QWidget):
     # ------------------------------------------------------------------- pictures
 
     def paint_picture(self, painter: QPainter) -> None:
-        """Title, legend and chart, as they are exported."""
+        """Paint title, legend and chart for an export."""
         look, width = theme.current(), self.picture_size.width()
         painter.setFont(look.font(theme.TextSize.TITLE, bold=True))
         painter.setPen(look.color("text"))
@@ -318,7 +319,7 @@ class ChartView(QWidget):
         self._place_brush_bar()
 
     def _fit(self) -> None:
-        """Names of buttons give way to icons, and the panel is narrower, where there is little room."""
+        """In a narrow view, show only the icons of buttons, and make the panel narrower."""
         look = theme.current()
         self.form.setFixedWidth(min(look.px(WIDTH), round(self.width() * MOST_SHARE)))
         narrow = self.width() - self.form.width() < look.px(NARROW)

@@ -1,4 +1,5 @@
-"""What a chart says: its title, names of places, figures under the mouse, and which rows it leaves out."""
+"""The texts of a chart: its title, labels of places, figures under the mouse, and which rows it leaves
+out."""
 
 from __future__ import annotations
 
@@ -17,11 +18,12 @@ from lamella.ui.cards.words import is_like_years, number_text, short_number, val
 LONGEST = 24
 FIGURE_DIGITS = 4
 SHORT_FROM = 100_000
-"""Three digits and a letter say as much of a scale's ends, in half the room."""
+"""From here on, a scale's ends are labelled with three digits and a letter, which take half the room."""
 
 
 def title_of(spec: ChartSpec, colored: bool = True) -> str:
-    """Such as "Mean of arr_delay by hour and origin". Not `colored`: so dense that colours are left out."""
+    """Such as "Mean of arr_delay by hour and origin". Without `colored`, so dense that colours are left
+    out."""
     x, y = visible(spec.x), visible(spec.y)
     by = [one for one in (spec.color if spec.has_color and colored else "", spec.panels) if one]
     if spec.kind == HISTOGRAM:
@@ -40,7 +42,7 @@ def title_of(spec: ChartSpec, colored: bool = True) -> str:
 
 
 def figure_title(spec: ChartSpec) -> str:
-    """What a figure is, as the axis says it."""
+    """The name of the figures, as on the axis."""
     if spec.kind in (SCATTER, BOX):
         return visible(spec.y)
     if not spec.has_measure or not spec.measure:
@@ -53,7 +55,7 @@ def figure_title(spec: ChartSpec) -> str:
 
 
 def figure_text(value: float | None) -> str:
-    """A figure as people read it: few digits behind the point."""
+    """A figure with few decimal places, for reading."""
     if value is None:
         return "NULL"
     if float(value).is_integer() and abs(value) < 1e15:
@@ -65,12 +67,12 @@ def figure_text(value: float | None) -> str:
 
 
 def scale_text(value: float) -> str:
-    """A number of a legend: 7,500, but 50M."""
+    """A number in a legend: 7,500, but 50M."""
     return short_number(value) if abs(value) >= SHORT_FROM else figure_text(value)
 
 
 def rounded(value: float) -> float:
-    """As a cell of a heat map has room for."""
+    """A figure rounded to fit into a cell of a heat map."""
     return round(value, 1) if abs(value) < 1000 else round(value)
 
 
@@ -88,17 +90,17 @@ def place_text(dimension: Dimension, place: Place) -> str:
 
 
 def short_text(dimension: Dimension, place: Place) -> str:
-    """The same, as far as a legend has room."""
+    """The same, shortened to fit into a legend."""
     text = "others" if place.key == OTHERS else place_text(dimension, place)
     if len(text) <= LONGEST:
         return text
     whole = visible(place.low) if isinstance(place.low, str) else text
-    end = whole[-LONGEST // 3 :]  # names that begin alike are told apart by it
+    end = whole[-LONGEST // 3 :]  # distinguishes names with the same beginning
     return f"{text[: LONGEST - len(end) - 1]}…{end}"
 
 
 def tick_text(dimension: Dimension, place: Place) -> str:
-    """Where a place is named below its bar: of a range its begin."""
+    """The label of a place below its bar; for a range, its beginning."""
     if dimension.form == "ranges" and place.key >= 0 and _single(dimension, place) is None:
         return _edge(dimension, place.low)
     return short_text(dimension, place)
@@ -118,7 +120,7 @@ def _range_text(dimension: Dimension, place: Place) -> str:
 
 
 def _single(dimension: Dimension, place: Place) -> Any:
-    """The one value of a range of whole numbers; None of others."""
+    """The single value in a range of whole numbers; None if there are several."""
     if kind_of(dimension.type) is not Kind.INTEGER or place.high is None:
         return None
     return place.low if place.high - place.low == 1 else None
@@ -132,7 +134,7 @@ def _edge(dimension: Dimension, value: Any) -> str:
 
 
 def moment_text(moment: Any, unit: str) -> str:
-    """A unit of time by its begin."""
+    """A unit of time, named by its beginning."""
     if not isinstance(moment, dt.date):
         return str(moment)[:10]
     if unit == "year":
@@ -150,7 +152,7 @@ def moment_text(moment: Any, unit: str) -> str:
 
 
 def hover_text(data: ChartData, row: Mapping[str, Any]) -> str:
-    """All that is known of one figure, a line each."""
+    """Everything known about one figure, on a line each."""
     spec, lines = data.spec, list[str]()
     for name, dimension in (("panels", data.panels), ("color", data.color), ("x", data.x), ("y", data.y)):
         if dimension is not None and name in row and not (data.shows_points and name in ("x", "y")):
@@ -198,7 +200,7 @@ def _box_lines(row: Mapping[str, Any]) -> list[str]:
 
 
 def counts_of(data: ChartData, total: int) -> list[tuple[str, str]]:
-    """Which rows are behind a chart and which not; `total` are all before the filter."""
+    """The numbers of rows in the chart and left out; `total` counts the rows before the filter."""
     lines = [("Used", f"{data.used:,}"), *((visible(why), f"{n:,}") for why, n in data.left_out)]
     if total > data.rows:
         lines.append(("Filtered out", f"{total - data.rows:,}"))
@@ -206,7 +208,7 @@ def counts_of(data: ChartData, total: int) -> list[tuple[str, str]]:
 
 
 def remarks_of(data: ChartData) -> list[str]:
-    """What should be known of the figures, and of those that are not drawn."""
+    """What should be known about the figures, and about those that are not drawn."""
     if data.spec.is_map and not data.is_map and data.table.num_rows:
         return [*data.remarks, f"No map: {visible(data.spec.y)} goes beyond 90 degrees"]
     if not data.spec.log_y or data.shows_points or data.spec.kind in (SCATTER, HEAT_MAP):
@@ -221,7 +223,7 @@ def remarks_of(data: ChartData) -> list[str]:
 
 
 def summary_of(data: ChartData) -> str:
-    """For those who do not see it."""
+    """A description of the chart for screen readers."""
     if not data.table.num_rows:
         return f"{title_of(data.spec)}: no figures"
     what = f"{title_of(data.spec)}: {quantity(data.table.num_rows, 'figure')} of {quantity(data.used, 'row')}"
@@ -234,7 +236,7 @@ def summary_of(data: ChartData) -> str:
 
 
 def brush_text(dimension: Dimension, places: Sequence[Place]) -> str:
-    """What a stretch of the axis stands for, such as "hour 17 – 20"."""
+    """A text for a range of the axis, such as "hour 17 – 20"."""
     first, last = places[0], places[-1]
     name = visible(dimension.column)
     if first is last:

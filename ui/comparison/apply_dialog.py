@@ -1,4 +1,4 @@
-"""Asks which differences of a comparison become changes of the table, with their counts."""
+"""The dialog that chooses which differences to apply to the table, with their counts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lamella.ui import theme
 
 
 class ApplyDialog(QDialog):
-    """`apply_requested` has the `Kinds` of differences. Deletions are not chosen to begin with."""
+    """`apply_requested` carries the `Kinds` of differences. Deletions are not checked initially."""
 
     apply_requested = Signal(object)
 
@@ -23,14 +23,14 @@ class ApplyDialog(QDialog):
         self.setWindowTitle("Apply the differences")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         other = visible(comparison.titles[1])
-        self.title = QLabel(f"Make the rows of {visible(table)} those of {other}")
+        self.title = QLabel(f"Make the rows of {visible(table)} equal to those of {other}")
         self.title.setWordWrap(True)
         theme.variant(self.title, "title")
         added, changed, removed = Kinds(removed=True).counts(comparison)
         self.changed = self._box(f"Change {quantity(changed, 'row')}: the cells that differ", changed, True)
         self.added = self._box(f"Add {quantity(added, 'row')} that only {other} has", added, True)
         self.removed = self._box(f"Delete {quantity(removed, 'row')} that {other} lacks", removed, False)
-        self.note = QLabel("One commit, which undo takes back.")
+        self.note = QLabel("One commit, which can be undone.")
         left_out = comparison.schema.added
         if left_out:
             names = ", ".join(map(visible, left_out[:6]))

@@ -1,4 +1,4 @@
-"""Asks what the rows of a tab are to be compared with, and how rows and cells are told apart."""
+"""The dialog that asks what to compare a tab's rows with, and how rows are matched and cells compared."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ MOST_LISTED = 2_000
 
 @dataclass(frozen=True)
 class Choices:
-    """How two sides are compared. `key` is None for what is suggested, empty for the order of rows."""
+    """How to compare two sides. `key` is None for the suggested columns, empty for the order of rows."""
 
     key: tuple[str, ...] | None = None
     tolerance: float = 0.0
@@ -54,7 +54,7 @@ class Choices:
 
 @dataclass(frozen=True)
 class OtherSide:
-    """What somebody may compare with: `open` gives it, on a worker."""
+    """A dataset to compare with: `open` returns it, on a worker."""
 
     title: str
     open: OpenSide = field(compare=False)
@@ -62,14 +62,14 @@ class OtherSide:
 
 @dataclass(frozen=True)
 class KeyColumns:
-    """The columns that both sides have, and those that tell rows apart."""
+    """The columns that both sides have, and those that identify rows."""
 
     common: tuple[str, ...]
     suggested: tuple[str, ...]
 
 
 def find_keys(before: Source, after: Source, job: Job) -> KeyColumns:
-    """Blocks. Raises `BadData` where no column is common."""
+    """Find the common columns and a suggested key. Blocks. Raises `BadData` if no column is common."""
     sides = whole_snapshot(before, job), whole_snapshot(after, job)
     common = tuple(pair.name for pair in pair_columns(*sides) if pair.is_common)
     suggested = suggest_key(*sides, job)
@@ -77,7 +77,7 @@ def find_keys(before: Source, after: Source, job: Job) -> KeyColumns:
 
 
 class CompareDialog(QDialog):
-    """`compare_requested` has an `OtherSide` and `Choices`."""
+    """`compare_requested` carries an `OtherSide` and `Choices`."""
 
     compare_requested = Signal(object, object)
 
@@ -119,7 +119,7 @@ class CompareDialog(QDialog):
 
     @property
     def chosen_key(self) -> tuple[str, ...]:
-        """In the order of the list."""
+        """The chosen columns in the order of the list."""
         items = (self.key.item(row) for row in range(self.key.count()))
         return tuple(item.data(Qt.ItemDataRole.UserRole) for item in items
                      if item.checkState() is Qt.CheckState.Checked)  # fmt: skip
@@ -129,11 +129,11 @@ class CompareDialog(QDialog):
         return self._handle is None
 
     def choose(self, title: str) -> None:
-        """Another side, by its title."""
+        """Choose the other side by its title."""
         self.other.setCurrentIndex(self.other.findText(visible(title)))
 
     def add_file(self, path: Path) -> None:
-        """Compare with a file, open or not."""
+        """Compare with a file, whether it is open or not."""
         from lamella.core.datasets import open_dataset
 
         self._others.append(OtherSide(path.name, lambda job: open_dataset(path, job=job)))
@@ -185,7 +185,7 @@ class CompareDialog(QDialog):
             self.by_order.setChecked(True)
         suggested = ", ".join(map(visible, keys.suggested))
         self.hint.setText(
-            f"{suggested} {'tell' if len(keys.suggested) > 1 else 'tells'} the rows of both apart"
+            f"{suggested} {'identify' if len(keys.suggested) > 1 else 'identifies'} the rows of both"
             if suggested
             else "No columns identify the rows of both sides: choose some, or compare by order"
         )
@@ -206,7 +206,7 @@ class CompareDialog(QDialog):
             item.setHidden(words not in item.text().casefold())
 
     def _follow(self) -> None:
-        """What can be done with the choices as they are."""
+        """Enable what the current choices allow."""
         by_key = self.by_key.isChecked()
         for widget in (self.key, self.find):
             widget.setEnabled(by_key)
@@ -217,7 +217,7 @@ class CompareDialog(QDialog):
 
     def _problem(self, by_key: bool) -> str:
         if self._tolerance is None:
-            return "The tolerance is not a number from 0 on"
+            return "The tolerance must be a number of at least 0"
         if self.other_side is None or self._key_columns is None:
             return ""
         return "Choose at least one column, or compare by order" if by_key and not self.chosen_key else ""
@@ -259,7 +259,7 @@ class CompareDialog(QDialog):
         group.addButton(self.by_key)
         group.addButton(self.by_order)
         rows = QLabel("Match rows by")
-        cells = QLabel("Cells are equal where")
+        cells = QLabel("Cells are equal if")
         for heading in (rows, cells):
             theme.variant(heading, "heading")
         self.find.setClearButtonEnabled(True)
@@ -296,7 +296,7 @@ class CompareDialog(QDialog):
 
 
 def sides_of(others: Mapping[str, Callable[[], Source]]) -> list[OtherSide]:
-    """What can be joined with a dataset can be compared with it, too."""
+    """The datasets that can be joined, which can also be compared."""
 
     def side(title: str, source: Callable[[], Source]) -> OtherSide:
         return OtherSide(title, lambda job: source())

@@ -1,4 +1,4 @@
-"""A comparison by column: in how many rows each differs, by how much at most, and the first of them."""
+"""A comparison by column: the number of rows that differ, the largest difference, and examples."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ NAME, ROWS, SHARE, LARGEST = range(4)
 LONGEST = 200
 RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 MOST_COLUMNS = 2_000
-"""Columns that are listed, those that differ most first."""
+"""The most columns listed, those that differ most first."""
 DIGITS, MOST_DIGITS = 1e6, 1e15
-"""Between these a number has no fraction, and all of its digits are shown."""
+"""Between these values, a number is shown without a fraction and with all its digits."""
 COLUMN = Qt.ItemDataRole.UserRole
 
 
 class ComparisonSummary(QTreeWidget):
-    """`column_chosen` has the name of a column whose differences are to be shown."""
+    """The list of columns. `column_chosen` carries the name of a column whose differences to show."""
 
     column_chosen = Signal(str)
 

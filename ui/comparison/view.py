@@ -1,4 +1,4 @@
-"""What differs between two datasets or versions: counts, the rows with marks, and a summary by column."""
+"""The differences between two datasets or versions: counts, the rows with marks, and a summary by column."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ from lamella.ui.widgets.controls import FlowLayout, IconButton
 Make = Callable[[Job], Comparison]
 ALL_COLUMNS, DIFFERENT_COLUMNS = "All columns", "Columns that differ"
 HIDES_EQUAL = True
-"""What the entry of the columns that differ holds, in place of a column's name."""
+"""The data of the entry "Columns that differ", in place of a column's name."""
 MOST_LISTED = 1_000
 SUMMARY_SHARE = 0.35
 
 
 class ComparisonView(QWidget):
-    """`failed` has why two sides could not be compared, `read_failed` why rows could not be read. The others
-    are wishes: `export_requested`, `apply_requested`, `options_requested`, and `closed`, which is done by
-    whoever shows it."""
+    """The view of a comparison. `failed` carries why two sides could not be compared, `read_failed` why rows
+    could not be read. `export_requested`, `apply_requested`, `options_requested` and `closed` ask the owner
+    to act."""
 
     closed = Signal()
     changed = Signal()
@@ -60,9 +60,10 @@ class ComparisonView(QWidget):
         self.rows: ComparedRows | None = None
         self._handle: Handle | None = None
         self._kinds_shown: tuple[Comparison, list[RowChange] | None] | None = None
-        """Of which kinds all rows are shown; None while they are those of one column."""
+        """The kinds of differences of which all rows are shown; None while the rows of one column are
+        shown."""
         self._looking: Handle | None = None
-        """For the cell of a row that differs."""
+        """The search for the cell of a row that differs."""
         self.grid = ComparisonGrid(tasks)
         self.pane = GridPane(tasks, self, self.grid)
         self.summary = ComparisonSummary()
@@ -88,18 +89,18 @@ class ComparisonView(QWidget):
 
     @property
     def is_settled(self) -> bool:
-        """Whether all that was asked for is on screen."""
+        """Whether everything requested is on screen."""
         return not self.running and self.rows is not None and self.grid.grid_model.pages.settled
 
     @property
     def status(self) -> str:
-        """Such as `3,535 rows in version 7 · 10 rows differ · 6 ms`."""
+        """A text for the status bar, such as `3,535 rows in version 7 · 10 rows differ · 6 ms`."""
         comparison = self.comparison
         if comparison is None:
             return "comparing…" if self.running else ""
         rows, differ = comparison.after.num_rows, comparison.num_rows
         words = (
-            "no row differs"
+            "no rows differ"
             if not differ
             else f"{differ:,} {'row differs' if differ == 1 else 'rows differ'}"
         )
@@ -110,7 +111,7 @@ class ComparisonView(QWidget):
         return f"{quantity(rows, 'row')} in {after} · {words} · {seconds}"
 
     def compare(self, make: Make) -> None:
-        """Show what `make` finds, on a worker."""
+        """Show the comparison that `make` computes on a worker."""
         self.stop()
         self.pane.set_busy("Comparing…")
         self._handle = self._tasks.read(
@@ -128,7 +129,7 @@ class ComparisonView(QWidget):
 
     @property
     def column(self) -> str | None:
-        """The one whose differences alone are shown."""
+        """The column to whose differences the rows are limited, if any."""
         chosen = self.columns.currentData()
         return chosen if isinstance(chosen, str) else None
 
@@ -179,7 +180,8 @@ class ComparisonView(QWidget):
     # ------------------------------------------------------------------- rows
 
     def _show_rows(self, _: object = None) -> None:
-        """Those that the choices leave: worked out on a worker, where a column has to be looked at."""
+        """Show the rows for the current choices; if a column must be searched, they are computed on a
+        worker."""
         comparison = self.comparison
         if comparison is None:
             return
@@ -206,7 +208,7 @@ class ComparisonView(QWidget):
         self.grid.show_compared(rows)
         comparison = rows.comparison
         self._hide_columns(comparison)
-        nothing = "" if rows.num_rows else "No row differs" if not comparison.num_rows else "No such row"
+        nothing = "" if rows.num_rows else "No rows differ" if not comparison.num_rows else "No such rows"
         self.pane.set_nothing(nothing)
         first = rows.next_difference(-1)
         if first is not None:
@@ -218,13 +220,13 @@ class ComparisonView(QWidget):
         self.changed.emit()
 
     def _hide_columns(self, comparison: Comparison) -> None:
-        """Those that are equal, where others are chosen; key columns stay."""
+        """Hide equal columns if that is chosen; key columns stay."""
         hides = self.columns.currentData() is HIDES_EQUAL
         stay = {*comparison.key, *(column.name for column in comparison.columns if column.rows)}
         self.grid.hide_columns({name: hides and name not in stay for name in self.grid.grid_model.names})
 
     def _find_cell(self, row: int) -> None:
-        """Go to the first cell of a row that differs, unless the current one does."""
+        """Go to the first cell of a row that differs, unless the current cell does."""
         if self._looking is not None:
             self._looking.cancel()
         rows, model = self.rows, self.grid.grid_model
@@ -248,14 +250,14 @@ class ComparisonView(QWidget):
         )
 
     def show_column(self, name: str) -> None:
-        """The rows in which a column differs, and no others."""
+        """Show only the rows in which a column differs."""
         place = self.columns.findData(name)
         if place >= 0:
             self.columns.setCurrentIndex(place)
             self.grid.setFocus()
 
     def go_on(self, backwards: bool = False) -> None:
-        """To the next row that differs, or the one before."""
+        """Go to the next row that differs, or to the previous one."""
         if self.rows is None:
             return
         current = self.grid.selection.current
@@ -267,7 +269,7 @@ class ComparisonView(QWidget):
             self._find_cell(to)
 
     def _follow(self) -> None:
-        """Where the current row is among those that differ."""
+        """Show the current row's position among those that differ."""
         rows, current = self.rows, self.grid.selection.current
         if rows is None or not len(rows.differences):
             self.place.clear()

@@ -1,4 +1,4 @@
-"""Which Lamella this is, and what it stands on."""
+"""The version of Lamella, and the software it is built on."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class AboutDialog(QDialog):
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         title = QLabel("Lamella", self)
         theme.variant(title, "display")
-        about = QLabel("Look at, filter and edit data of any size, with undo, and measure it.", self)
+        about = QLabel("View, filter and edit data of any size, with undo, and measure it.", self)
         theme.variant(about, "muted")
         about.setWordWrap(True)
         lines = QLabel(versions(), self)
@@ -59,7 +59,7 @@ class AboutDialog(QDialog):
 
 
 class LicencesDialog(QDialog):
-    """The licences of everything that is in the installed program."""
+    """The licences of everything in the installed program."""
 
     def __init__(self, text: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -75,8 +75,8 @@ class LicencesDialog(QDialog):
 
 
 def licences() -> str:
-    """A file of a few hundred kilobytes that the bundle holds; empty where packages stand beside Lamella with
-    licences of their own."""
+    """The licences: a file of a few hundred kilobytes in the bundle; empty where packages are installed
+    separately, with licences of their own."""
     try:
         return resources.path("licences.txt").read_text("utf8")
     except FileNotFoundError:
@@ -84,7 +84,7 @@ def licences() -> str:
 
 
 def versions() -> str:
-    """One line for each part, Python and system first."""
+    """One line for each component, Python and the operating system first."""
     lines = [f"Python {platform.python_version()}, {platform.platform()}"]
     for name in ("lamella", *STANDS_ON):
         try:

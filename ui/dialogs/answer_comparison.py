@@ -23,7 +23,7 @@ from lamella.ui import theme
 SIZE = 640, 420
 LONGEST = 200
 HINT = (
-    "A sample draws other rows on each engine, and a limit of rows that are not sorted gives any rows of a"
+    "A sample draws different rows on each engine, and a limit on unsorted rows returns arbitrary rows of a"
     " server."
 )
 
@@ -68,7 +68,7 @@ def verdict(comparison: Comparison) -> str:
         return comparison.problem
     count = len(comparison.differences)
     more = "more than " if comparison.more else ""
-    return f"The answers differ in {more}{quantity(count, 'place')}"
+    return f"The answers differ in {more}{count:,} {'cell' if count == 1 else 'cells'}"
 
 
 def _text(value: Any) -> str:

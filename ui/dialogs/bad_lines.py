@@ -28,12 +28,12 @@ SIZE = (760, 420)
 
 
 class BadLinesDialog(QDialog):
-    """Not modal: the rows stay in sight."""
+    """Not modal, so that the rows can be seen."""
 
     def __init__(
         self, name: str, problems: Sequence[Problem], parent: QWidget | None = None, *, unit: str = "line"
     ) -> None:
-        """`unit` is what is numbered: a line of a text, or a row."""
+        """`unit` is what is numbered: a line of a text file, or a row."""
         super().__init__(parent)
         self._problems = problems
         self.setWindowTitle("Bad lines")
@@ -53,7 +53,7 @@ class BadLinesDialog(QDialog):
         for column in range(self.list.columnCount()):
             self.list.resizeColumnToContents(column)
         more = len(problems) - MOST_SHOWN
-        self.more = QLabel(f"and {more:,} more; an import has them all in a table of its own")
+        self.more = QLabel(f"and {more:,} more; an import collects all of them in a separate table")
         theme.variant(self.more, "muted")
         self.more.setVisible(more > 0)
         self.copy_button, close = QPushButton("Copy"), QPushButton("Close")
@@ -78,13 +78,13 @@ class BadLinesDialog(QDialog):
         return [problem.file, *cells] if self._with_file else cells
 
     def _copy(self) -> None:
-        """Line and text of each, in full."""
+        """Copy the number and full text of each line."""
         lines = [f"{problem.line}\t{problem.text}" for problem in self._problems]
         QGuiApplication.clipboard().setText("\n".join(lines))
 
 
 def problem_counts(problems: Sequence[Problem]) -> str:
-    """ "2 lines left out, 1 value read as null"."""
+    """Such as "2 lines left out, 1 value read as null"."""
     lines = sum(not problem.column for problem in problems)
     values = len(problems) - lines
     counts = [f"{quantity(lines, 'line')} left out"] if lines else []

@@ -1,4 +1,4 @@
-"""What can be done or gone to, found by typing a part of its name."""
+"""The command palette: finds commands and destinations by part of their name."""
 
 from __future__ import annotations
 
@@ -35,14 +35,15 @@ WIDTH, HEIGHT = 560, 420
 ICON = 16
 ROW_PADDING = 12
 MOST_OF_A_GROUP = 7
-"""That are listed where several groups have something; one that is alone is listed whole."""
+"""The most offers per group if several groups have some; a single group is listed completely."""
 COMMANDS = "Commands"
 Index = QModelIndex | QPersistentModelIndex
 
 
 @dataclass(frozen=True)
 class Offer:
-    """`icon` is one of resources/icons or a picture; `detail` stands at the right."""
+    """A command or destination. `icon` is one of resources/icons or a picture; `detail` is shown at the
+    right."""
 
     name: str
     do: Callable[[], object]
@@ -56,7 +57,7 @@ class Offer:
 
 
 def command_offers(actions: Iterable[QAction]) -> list[Offer]:
-    """Those of actions that are possible now."""
+    """Offers of the actions that are enabled."""
     return [
         Offer(
             action.text().rstrip("…"),
@@ -71,7 +72,8 @@ def command_offers(actions: Iterable[QAction]) -> list[Offer]:
 
 
 def matching(offers: Iterable[Offer], text: str) -> list[Offer]:
-    """Those with every word of `text` in their names, the closest first; all of them for no word."""
+    """The offers whose names contain every word of `text`, the closest first; all offers for an empty
+    text."""
     words = text.casefold().split()
     if not words:
         return list(offers)
@@ -96,7 +98,7 @@ def _begins_a_word(name: str, word: str) -> bool:
 
 
 class OfferModel(QAbstractListModel):
-    """A row is an offer, or a text between them: the heading of a group, how many more it has."""
+    """Each row is an offer, or a text between them: the heading of a group, or how many more it has."""
 
     def __init__(self, offers: Sequence[Offer], parent: QObject) -> None:
         super().__init__(parent)
@@ -118,7 +120,7 @@ class OfferModel(QAbstractListModel):
             rows += [group] if len(self._groups) > 1 else []
             rows += listed
             more = len(matches[group]) - len(listed)
-            rows += [f"{more:,} more: type more of the name"] if more else []
+            rows += [f"{more:,} more: keep typing to find them"] if more else []
         self.beginResetModel()
         self.rows = rows or [f"Nothing is called “{visible(text.strip())}”"]
         self.endResetModel()
@@ -145,7 +147,7 @@ class OfferModel(QAbstractListModel):
 
 
 class OfferPainter(QStyledItemDelegate):
-    """Colours are looked up as a row is painted, so that they follow the theme."""
+    """Looks colours up when a row is painted, so that they follow the theme."""
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
         return QSize(0, theme.current().line_height() + ROW_PADDING)
@@ -192,7 +194,7 @@ def _paint_offer(painter: QPainter, option: QStyleOptionViewItem, inner: QRect, 
 
 
 class CommandPalette(QDialog):
-    """Enter does the chosen one of its offers; groups stand in the order in which they first come."""
+    """Enter runs the chosen offer; groups are in the order in which they first occur."""
 
     def __init__(
         self,
@@ -258,7 +260,7 @@ class CommandPalette(QDialog):
         return False
 
     def _step(self, step: int) -> None:
-        """One beyond an end is the other end; a page stops there."""
+        """Move the choice; single steps wrap around at the ends, pages stop there."""
         count = len(self.shown)
         if count:
             places = [n for n, row in enumerate(self.model.rows) if isinstance(row, Offer)]
@@ -266,7 +268,7 @@ class CommandPalette(QDialog):
             self._choose(at % count if abs(step) == 1 else min(max(at, 0), count - 1))
 
     def _choose(self, place: int) -> None:
-        """The offer at a place among those that are shown."""
+        """Run the offer at an index among those shown."""
         rows = [n for n, row in enumerate(self.model.rows) if isinstance(row, Offer)]
         if rows:
             self.list.setCurrentIndex(self.model.index(rows[place], 0))

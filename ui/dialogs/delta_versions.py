@@ -1,4 +1,4 @@
-"""Which version of a Delta table a tab shows."""
+"""The dialog that chooses which version of a Delta table a tab shows."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ SIZE, ROW_HEIGHT = QSize(760, 420), 28
 
 
 class VersionChoice(QDialog):
-    """`chosen` has the number of a version, None for the newest: the tab then follows the table."""
+    """`chosen` carries the number of a version; None for the newest, with which the tab then stays up to
+    date."""
 
     chosen = Signal(object)
 
@@ -74,7 +75,7 @@ class VersionChoice(QDialog):
 
     @property
     def current(self) -> int | None:
-        """The number of the version that is marked."""
+        """The number of the selected version."""
         item = self.list.currentItem()
         return None if item is None else item.data(NUMBER, Qt.ItemDataRole.UserRole)
 
@@ -87,7 +88,7 @@ class VersionChoice(QDialog):
     def _list(self, versions: Sequence[DeltaVersion]) -> None:
         self._newest = versions[0].number if versions else self._newest
         self.list.addTopLevelItems([self._item(version) for version in versions])
-        self.status.setText("" if versions else "The log holds no version that can be opened")
+        self.status.setText("" if versions else "The log has no version that can be opened")
         self.mark(self._shown)
         self.list.setFocus()
         self._update()

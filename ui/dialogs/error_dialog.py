@@ -1,4 +1,4 @@
-"""What went wrong, why, and what to do, with the details to copy."""
+"""The error dialog: what went wrong, why, and what to do, with details to copy."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from lamella.core.errors import FileProblem, LamellaError, visible
 from lamella.ui import theme
 
 BUG_WHAT = "Something unexpected went wrong"
-BUG_FIX = "Your data is as it was before. You can go on working; copy the details if you want to report it."
+BUG_FIX = "Your data is unchanged. You can continue working; copy the details if you want to report it."
 
 
 class ErrorDialog(QDialog):
-    """Not modal: the window stays usable behind it."""
+    """Not modal: the window behind it stays usable."""
 
     def __init__(self, error: Exception, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -69,7 +69,7 @@ class ErrorDialog(QDialog):
         return label
 
     def _path(self, path: str) -> QLineEdit:
-        """Where the file is, to be copied: however long, it makes nothing wider."""
+        """The path of the file, for copying; however long, it does not widen the dialog."""
         field = QLineEdit(visible(path), self)
         field.setReadOnly(True)
         field.setCursorPosition(0)
@@ -109,7 +109,7 @@ def sentences(error: Exception) -> tuple[str, str, str]:
 
 
 def message(error: Exception) -> str:
-    """All of it on one line."""
+    """The whole message on one line."""
     return str(LamellaError(*sentences(error)))
 
 

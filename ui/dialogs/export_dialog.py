@@ -1,4 +1,4 @@
-"""Rows as a file: which rows, which format with its options, what it begins with and what it loses."""
+"""The export dialog: which rows, the format and its options, a preview, and what would be lost."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ class WriteRows(Protocol):
 
 @dataclass(frozen=True)
 class ExportRows:
-    """Rows that can be exported. `sample` gives the first so many; `write` and `sample` run on a worker.
-    `format` is the only one that can have them, with options that are settled, or empty."""
+    """Rows that can be exported. `sample` returns the first rows, up to a number; `write` and `sample` run on
+    a worker. `format` is the only format possible, with fixed options; empty if all are."""
 
     label: str
     total: int | None
@@ -68,8 +68,8 @@ class ExportRows:
 
 
 class ExportDialog(WorkDialog):
-    """`exported` brings what was written. Not modal; closing it stops an export that runs. `source` is the
-    file that the rows are read from, which no export replaces."""
+    """`exported` carries what was written. Not modal; closing it stops a running export. `source` is the file
+    that the rows are read from, which no export may replace."""
 
     exported = Signal(Export)
 
@@ -182,7 +182,7 @@ class ExportDialog(WorkDialog):
         self.resize(OPTIONS_WIDTH + PREVIEW_WIDTH + 3 * theme.XL, HEIGHT)
 
     def _restyle(self) -> None:
-        """With the size of text."""
+        """Adapt to the text size."""
         look = theme.current()
         self.text.setFont(look.mono_font())
         self.losses_area.setFixedHeight(LOSSES_LINES * look.line_height())
@@ -206,7 +206,7 @@ class ExportDialog(WorkDialog):
 
     @property
     def values(self) -> dict[str, Any]:
-        """Of the format's options, what differs from the defaults."""
+        """The format's options that differ from the defaults."""
         return {**self.options.values(), **self.rows.settled}
 
     @property
@@ -218,7 +218,7 @@ class ExportDialog(WorkDialog):
 
     @property
     def is_settled(self) -> bool:
-        """Whether the preview is that of the choices, and nothing is being written."""
+        """Whether the preview matches the choices, and nothing is being written."""
         return not (self._pause.isActive() or self._reading or self.is_working)
 
     def choose_format(self, format_id: str) -> None:
@@ -253,7 +253,7 @@ class ExportDialog(WorkDialog):
         self._propose(path.with_suffix("") if known else path)
 
     def _propose(self, path: Path) -> None:
-        """A path without its suffix."""
+        """Propose a path, given without suffix."""
         suffix = self.format.suffixes[0]
         beside = " export" if self._is_source(path.with_name(f"{path.name}{suffix}")) else ""
         self.path_edit.setText(f"{path}{beside}{suffix}")
@@ -265,7 +265,7 @@ class ExportDialog(WorkDialog):
         return source.exists() and path.exists() and path.samefile(source)
 
     def _follow_suffix(self, text: str) -> None:
-        """What is typed chooses the format, too."""
+        """Choose the format by the typed suffix."""
         suffix = Path(text.strip()).suffix.casefold()
         if self.rows.format:
             return
@@ -287,7 +287,7 @@ class ExportDialog(WorkDialog):
         folder = self._folder if isinstance(path, RemotePath) else path.parent
         dialog = QFileDialog(self, "Export to", str(folder))
         dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-        dialog.setOption(QFileDialog.Option.DontConfirmOverwrite)  # it is asked once, when it is written
+        dialog.setOption(QFileDialog.Option.DontConfirmOverwrite)  # asked once, when it is written
         dialog.setNameFilters([f"{f.label} (*{' *'.join(f.suffixes)})" for f in FORMATS])
         dialog.selectNameFilter(dialog.nameFilters()[self.format_box.currentIndex()])
         dialog.selectFile(path.name)
@@ -329,7 +329,7 @@ class ExportDialog(WorkDialog):
         is_first = place not in self._samples
         self._samples[place] = sample
         if is_first and any(option.kind == "columns" for option in self.format.options):
-            self._choose_format()  # its fields list the columns, which are known from now on
+            self._choose_format()  # its fields list the columns, which are now known
         self._show_losses(sample.schema)
         if isinstance(preview, Exception):
             self.status.setText("")
@@ -355,7 +355,7 @@ class ExportDialog(WorkDialog):
         for names, text in self.format.losses_of(schema):
             more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
             lines.append(f"{', '.join(map(visible, names[:MOST_NAMES]))}{more}: {text}.")
-        self.losses.setText("\n".join(lines) or f"{self.format.label} keeps all of it.")
+        self.losses.setText("\n".join(lines) or f"Nothing: {self.format.label} preserves everything.")
 
     # ----------------------------------------------------------------- export
 
@@ -373,10 +373,10 @@ class ExportDialog(WorkDialog):
                 f"{path.name} is the file that is shown. Choose another name", kind=DANGER, stays=True
             )
             return
-        elsewhere = isinstance(path, RemotePath)  # whether something is there, the export finds out
+        elsewhere = isinstance(path, RemotePath)  # a remote file's existence is checked by the export
         if not elsewhere and path.exists() and not overwrite and not adds:
             self.message.say(
-                f"{path.name} is there already", ("Replace it", lambda: self.start(True)), stays=True
+                f"{path.name} already exists", ("Replace it", lambda: self.start(True)), stays=True
             )
             return
         self._choices.save(known, self._folder if elsewhere else path.parent, self.options.lasting())

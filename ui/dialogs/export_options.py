@@ -1,4 +1,4 @@
-"""The options of a format as fields, made from the table of formats, and what was chosen last."""
+"""The options of a format as fields, made from the table of formats, and the user's last choices."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from lamella.ui.widgets.controls import FieldForm, NumberBox
 from lamella.ui.widgets.popover import ColumnsChoice
 
 SHOWN_AS = {"": "(nothing)", "\t": "tab"}
-"""How values that cannot be seen are shown in a list of proposals."""
+"""How invisible values are shown in a list of suggestions."""
 CHOICE_WORDS = {
     "text": "Text", "needed": "Only where needed", "all": "All values",
     ".": "Point", ",": "Comma",
@@ -41,12 +41,13 @@ CHOICE_WORDS = {
     "refuse": "Refuse", "split": "Several sheets", "cut": "Cut it",
     "new": "New table", "append": "Append rows", "replace": "Replace rows",
 }  # fmt: skip
-"""What values of choices are called in a form; others stand as they are."""
+"""The labels of choices in a form; others are shown as they are."""
 log = logging.getLogger(__name__)
 
 
 class FormatOptions(QWidget):
-    """A field for each option of one format, but those in `settled`. `changed` follows every edit."""
+    """A field for each option of one format, except those in `settled`. `changed` is emitted after every
+    edit."""
 
     changed = Signal()
 
@@ -82,13 +83,13 @@ class FormatOptions(QWidget):
                 layout.labelForField(field).setToolTip(sentence_case(option.help))
 
     def values(self) -> dict[str, Any]:
-        """What differs from the defaults."""
+        """The options that differ from the defaults."""
         read = {option.name: self._value(option) for option in self._options}
         defaults = {option.name: option.default for option in self._options}
         return {name: value for name, value in read.items() if value != defaults[name]}
 
     def lasting(self) -> dict[str, Any]:
-        """What to propose the next time."""
+        """The options to suggest the next time."""
         chosen = self.values()
         return {o.name: chosen[o.name] for o in self.format.options if o.lasting and o.name in chosen}
 
@@ -139,7 +140,7 @@ class FormatOptions(QWidget):
 
 
 class ExportChoices:
-    """The format, its options and the folder that were chosen last, in a file of the user's."""
+    """The format, options and folder chosen last, in a file of the user's."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -148,7 +149,7 @@ class ExportChoices:
         self._load()
 
     def _load(self) -> None:
-        """What somebody else wrote there, or a later version, counts for nothing where it does not fit."""
+        """Load the choices. Entries that are invalid, or of a later version, are ignored."""
         try:
             saved = json.loads(self._path.read_text("utf-8"))
             if not isinstance(saved, dict):
@@ -156,7 +157,7 @@ class ExportChoices:
         except FileNotFoundError:
             return
         except (OSError, ValueError, RecursionError) as error:
-            log.warning("%s is not read, and what was chosen for exports is lost: %s", self._path, error)
+            log.warning("%s is not read, and the choices for exports in it are lost: %s", self._path, error)
             return
         ids = [known.id for known in FORMATS]
         self.format = saved["format"] if saved.get("format") in ids else self.format
@@ -168,7 +169,7 @@ class ExportChoices:
                 self.options[name] = _fitting(known, values)
 
     def save(self, known: Format, folder: Path, options: dict[str, Any]) -> None:
-        """A folder that cannot be written to costs the proposal, not the export."""
+        """Save the choices. If the folder is not writable, only the suggestion is lost, not the export."""
         self.format, self.folder = known.id, str(folder)
         self.options[known.id] = options
         saved = {"format": self.format, "folder": self.folder, "options": self.options}
@@ -177,7 +178,7 @@ class ExportChoices:
             with published(self._path) as draft:
                 draft.write_text(json.dumps(saved, indent=1), "utf-8")
         except (OSError, FileProblem) as error:
-            log.warning("What was chosen for the export is not remembered: %s", error)
+            log.warning("The choices for exports could not be saved: %s", error)
 
 
 def _fitting(known: Format, values: dict[str, Any]) -> dict[str, Any]:
@@ -187,5 +188,5 @@ def _fitting(known: Format, values: dict[str, Any]) -> dict[str, Any]:
             try:
                 fitting[option.name] = option.read(values[option.name])
             except BadData as error:
-                log.warning("What is remembered for exports of %s is not used: %s", known.label, error)
+                log.warning("The saved choices for exports of %s are ignored: %s", known.label, error)
     return fitting

@@ -1,4 +1,4 @@
-"""One file into a store: how it is read, which of its columns, into which table, and what that will do."""
+"""Importing one file into a store: how it is read, which columns, into which table, and with what effect."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ MODES: tuple[tuple[str, str], ...] = (
 
 
 class FileImportDialog(WorkDialog):
-    """`imported` brings the table with its rows; `several` that the file holds several tables, of which one
-    has to be named; `failed` what cannot be mended here.
+    """`imported` carries the table with its rows; `several` is emitted if the file holds several tables, one
+    of which must be chosen; `failed` carries errors that cannot be resolved here.
 
-    Not modal: the window stays usable while an import runs. Closing it stops the import.
+    Not modal: the window stays usable during an import. Closing the dialog stops the import.
     """
 
     imported = Signal(list)
@@ -67,7 +67,7 @@ class FileImportDialog(WorkDialog):
         reading: FileReading | None = None,
         name: str = "",
     ) -> None:
-        """`table` is one of a file that holds several; `name` what to propose instead of the file's name."""
+        """`table` is one of a file that holds several; `name` is suggested instead of the file's name."""
         super().__init__(tasks, parent)
         self._path, self._stores, self._proposed = path, list(stores), name
         self._planning: Handle | None = None
@@ -228,7 +228,7 @@ class FileImportDialog(WorkDialog):
         self._replan()
 
     def _replan(self) -> None:
-        """What the import will do is counted anew, a moment later."""
+        """Count the effect of the import again, after a short pause."""
         self._plan = None
         self._say_plan("")
         self._plan_later.start()
@@ -245,7 +245,7 @@ class FileImportDialog(WorkDialog):
             return
         key, table, columns = self._key(), self.table_box.currentText(), self.form.columns.chosen
         if mode == "upsert" and not key:
-            self._say_plan("Choose the columns by which rows are the same.")
+            self._say_plan("Choose the columns that identify rows.")
             return
 
         def work(job: Job) -> ImportPlan:
@@ -329,8 +329,8 @@ class FileImportDialog(WorkDialog):
 
 
 class ReadingDialog(QDialog):
-    """A file that is open in place or whose rows are taken, read in another way. `chosen` has how, which is
-    `remembered` for the file, as it says."""
+    """Chooses how to read a file that is open in place, or whose rows are used. `chosen` carries the reading,
+    which is remembered for the file if `remembered`."""
 
     chosen = Signal(FileReading)
 
@@ -350,9 +350,9 @@ class ReadingDialog(QDialog):
         self.title = QLabel(f"Read {visible(path.name)} differently")
         theme.variant(self.title, "title")
         choice = (
-            "What you choose is remembered for it." if remembered else "What you choose is for this change."
+            "The choice is remembered for it." if remembered else "The choice applies to this change only."
         )
-        note = QLabel(f"The file stays as it is. {choice}")
+        note = QLabel(f"The file stays unchanged. {choice}")
         theme.variant(note, "muted")
         self.form = ReadingForm(path, reading, tasks, self, table=table)
         self.form.described.connect(self._describe)

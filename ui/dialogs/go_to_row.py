@@ -1,4 +1,4 @@
-"""Ask for a row number."""
+"""The dialog that asks for a row number."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from lamella.ui import theme
 
 
 class GoToRow(QDialog):
-    """`chosen` has the row, counted from 0."""
+    """`chosen` carries the row, counted from 0."""
 
     chosen = Signal(object)
 
@@ -39,7 +39,7 @@ class GoToRow(QDialog):
     def _go(self) -> None:
         digits = self.field.text().strip().replace(",", "").replace(" ", "").replace("_", "")
         if not digits.isdecimal() or not 1 <= int(digits) <= self._num_rows:
-            self.problem.setText(f"There are rows 1 to {self._num_rows:,}")
+            self.problem.setText(f"Rows are numbered from 1 to {self._num_rows:,}")
             return
         self.chosen.emit(int(digits) - 1)
         self.accept()

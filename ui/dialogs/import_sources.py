@@ -1,4 +1,4 @@
-"""The files of an import with the tables they become, and below each the columns it brings."""
+"""The files of an import with the tables they become, and below each its columns."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ class ImportSources(QTreeWidget):
 
     @property
     def ready(self) -> bool:
-        """Whether every file has a table name of its own."""
+        """Whether every file has a unique table name."""
         names = [edit.text().strip().casefold() for edit in self._edits]
         return bool(names) and all(names) and len(set(names)) == len(names)
 
     def show_datasets(self, labels: Sequence[str], datasets: Sequence[Dataset]) -> None:
-        """`labels` say where each of the datasets comes from."""
+        """Show datasets; `labels` name their origins."""
         self.clear()
         self._datasets, self._edits = list(datasets), []
         for label, dataset in zip(labels, datasets, strict=True):
@@ -69,7 +69,7 @@ class ImportSources(QTreeWidget):
         self._retint()
 
     def suggest_names(self, used_names: Sequence[str]) -> None:
-        """A free name for each file, where nobody has typed one."""
+        """Suggest an unused name for each file for which the user has not typed one."""
         used = list(used_names)
         for dataset, edit in zip(self._datasets, self._edits, strict=True):
             if not edit.isModified():

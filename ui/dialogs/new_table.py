@@ -1,4 +1,4 @@
-"""A new table: empty, with columns of chosen types, or made of rows that are shown."""
+"""Creating a table: empty, with columns of chosen types, or from the rows that are shown."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ FIRST_COLUMNS = (("name", "string"), ("value", "float64"))
 
 @dataclass(frozen=True)
 class MadeOf:
-    """Rows of which a table is made: `rows` gives them, on a worker."""
+    """Rows from which to make a table: `rows` returns them, on a worker."""
 
     label: str
     name: str
@@ -70,7 +70,8 @@ class NewColumn(FieldRow):
 
 
 class NewTableDialog(WorkDialog):
-    """`created` has the table; nothing is made before the button is pressed, or where it is stopped."""
+    """`created` carries the table; nothing is created before the button is pressed, or if the work is
+    stopped."""
 
     created = Signal(Table)
 
@@ -155,7 +156,7 @@ class NewTableDialog(WorkDialog):
     # ---------------------------------------------------------------- content
 
     def schema(self) -> pa.Schema:
-        """Raises `LamellaError` for a type that is none."""
+        """The schema of the columns. Raises `LamellaError` for an unknown type."""
         return pa.schema(
             [
                 pa.field(column.text, stored_type(type_named(column.type.currentText())))
@@ -165,7 +166,7 @@ class NewTableDialog(WorkDialog):
         )
 
     def _problem(self) -> str:
-        """What is wrong with the columns; the name is the store's to judge."""
+        """What is wrong with the columns; the store checks the table's name."""
         names = [column.text for column in self.columns if column.text]
         for column in self.columns:
             name = column.text
@@ -178,8 +179,8 @@ class NewTableDialog(WorkDialog):
                 theme.variant(column.type, "invalid")
                 return str(error)
             if wrong:
-                return f"{ID} is what a table calls its row ids." if name == ID else (
-                    f"Two columns are called “{visible(name)}”."
+                return f"{ID} is reserved for the ids of rows." if name == ID else (
+                    f"Two columns are named “{visible(name)}”."
                 )  # fmt: skip
         return ""
 

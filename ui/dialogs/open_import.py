@@ -1,4 +1,4 @@
-"""Files into a store: where to, under which names, with a look at their columns and progress."""
+"""Importing files into a store: the target, the tables' names, a look at their columns, and progress."""
 
 from __future__ import annotations
 
@@ -36,13 +36,14 @@ MINIMUM_WIDTH = 560
 MOST_LISTED = 10
 
 Opened = tuple[str, Dataset | FileProblem]
-"""Where it comes from, for people."""
+"""The origin of a dataset, as text, and the dataset or why it cannot be opened."""
 
 
 class ImportDialog(WorkDialog):
-    """`imported` brings the new tables, each of them whole; `failed` what the dialog could not mend itself.
+    """`imported` carries the new tables, each complete; `failed` carries errors that the dialog cannot
+    resolve.
 
-    Not modal: the window stays usable while an import runs. Closing it stops the import.
+    Not modal: the window stays usable during an import. Closing the dialog stops the import.
     """
 
     imported = Signal(list)
@@ -56,7 +57,7 @@ class ImportDialog(WorkDialog):
         parent: QWidget | None = None,
         table: str | None = None,
     ) -> None:
-        """`table` is one of a file that holds several; all of them otherwise."""
+        """`table` is one of a file that holds several; by default, all of them are imported."""
         super().__init__(tasks, parent)
         self._table = table
         self._paths, self._stores = list(paths), list(stores)
@@ -80,7 +81,7 @@ class ImportDialog(WorkDialog):
         self.waiting = QLabel("Looking into the files…")
         theme.variant(self.waiting, "muted")
         self.as_one = QCheckBox(
-            "As one table: the rows of one file after those of the other, columns by name"
+            "As one table: the rows of the files one after the other, with columns matched by name"
         )
         self.as_one.setVisible(False)
         self.as_one.toggled.connect(lambda _: self._look())
@@ -128,7 +129,7 @@ class ImportDialog(WorkDialog):
     # ------------------------------------------------------------- looking in
 
     def _look(self) -> None:
-        """Open the files, which reads their first rows only."""
+        """Open the files, which reads only their first rows."""
         self.message.clear()
         self.waiting.show()
         self._is_one = self.as_one.isChecked()
@@ -138,7 +139,7 @@ class ImportDialog(WorkDialog):
         self._update()
 
     def _open_all(self, job: Job) -> list[Opened]:
-        """Each path with its dataset, or with why there is none: one bad file does not stop the others."""
+        """Each path with its dataset, or the problem with it: one bad file does not stop the others."""
         if self._is_one:
             return [self._open_as_one(job)]
         opened: list[Opened] = []
@@ -153,7 +154,7 @@ class ImportDialog(WorkDialog):
         return opened
 
     def _open_as_one(self, job: Job) -> Opened:
-        """All files as the rows of one dataset, or why they cannot be."""
+        """All files as one dataset, or the reason why that is not possible."""
         label = f"{len(self._paths):,} files"
         try:
             return label, open_dataset(self._paths, bad_lines="set-aside", job=job)
@@ -161,7 +162,7 @@ class ImportDialog(WorkDialog):
             return label, problem
 
     def _tables(self, path: Path, several: SeveralTables, job: Job) -> list[Opened]:
-        """Each table of a file, labelled by both names."""
+        """Each table of a file, labelled by the file and the table."""
         opened: list[Opened] = []
         for table in several.tables:
             job.check()
@@ -241,7 +242,7 @@ class ImportDialog(WorkDialog):
         self.accept()
 
     def _say_left_out(self) -> None:
-        """The lines of texts that could not be read, which are tables beside the others."""
+        """Say which lines of text files could not be read; they are in tables beside the others."""
         counts = [
             (source.dataset.name, len(problems_of(source.dataset))) for source in self.sources.selection()
         ]
@@ -263,7 +264,7 @@ class ImportDialog(WorkDialog):
         self._update()
 
     def _offer(self, error: Exception, left_out: bool = False) -> None:
-        """What can be mended here is offered here; the rest is the window's to show."""
+        """Offer what can be fixed here; leave other errors to the window."""
         if isinstance(error, RaggedRow) and error.paddable:
             path = error.path
             self.message.say(error.headline, ("Fill up short rows", lambda: self._pad(path)), kind=DANGER)
@@ -271,7 +272,7 @@ class ImportDialog(WorkDialog):
             path = error.path
             self.message.say(error.headline, ("Import anyway", lambda: self._ignore(path)), kind=DANGER)
         elif isinstance(error, FileProblem) and left_out:
-            self.message.say(f"{error.headline}, so it is left out", kind=DANGER)
+            self.message.say(f"{error.headline}, so it is not imported", kind=DANGER)
         else:
             self.failed.emit(error)
             if not self.sources.ready:
@@ -282,7 +283,7 @@ class ImportDialog(WorkDialog):
         listed = [problem.headline for problem in problems[:MOST_LISTED]]
         more = [f"and {len(problems) - MOST_LISTED:,} more"] if len(problems) > MOST_LISTED else []
         if short or left_out:
-            text = "\n".join([f"{len(problems):,} files are left out:", *listed, *more])
+            text = "\n".join([f"{len(problems):,} files are not imported:", *listed, *more])
             fill_up = [("Fill up short rows", lambda: self._pad(*short))] if short else []
             self.message.say(text, *fill_up, kind=DANGER)
         else:
@@ -291,7 +292,7 @@ class ImportDialog(WorkDialog):
             self._offer(LamellaError(what, why, "Choose other files"))
 
     def _ignore(self, path: Path) -> None:
-        """Import a file whose checksums differ; one of a folder's is named by the folder."""
+        """Import a file although its checksums differ; a file inside a folder is named by the folder."""
         self._unverified |= {p for p in self._paths if path.absolute().is_relative_to(p.absolute())}
         self._look()
 

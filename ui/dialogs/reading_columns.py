@@ -1,4 +1,4 @@
-"""The columns of a file as its reading has them: names, types, first values; and its first rows."""
+"""The columns of a file as it is read: names, types and first values; and its first rows."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from lamella.ui.grid.columns import icon_name, is_right_aligned
 from lamella.ui.grid.texts import screen_texts
 
 MOST_COLUMNS = 200
-"""That can be named and typed; the others come as they are."""
+"""At most this many columns can be renamed and typed; the others are imported as they are."""
 STORED, NAME, TYPE, VALUES = 0, 1, 2, 3
 NOTE = VALUES + SHOWN_VALUES
 ROW_HEIGHT, LONGEST = 36, 60
@@ -34,14 +34,15 @@ WIDTHS = {STORED: 130, NAME: 120, TYPE: 140, **dict.fromkeys(range(VALUES, NOTE)
 
 
 def type_name(kind: pa.DataType) -> str:
-    """As people call it."""
+    """The name of a type for users."""
     names = {"string": "text", "double": "float64", "date32[day]": "date", "timestamp[us]": "timestamp"}
     text = str(kind).replace("decimal128", "decimal")
     return names.get(text, text)
 
 
 class ReadingColumns(QTableWidget):
-    """`type_chosen` has the column, as the file calls it, and the name of a type, None for the one found."""
+    """`type_chosen` carries the column, by its name in the file, and the name of a type, None for the
+    detected one."""
 
     type_chosen = Signal(str, object)
     changed = Signal()
@@ -70,7 +71,7 @@ class ReadingColumns(QTableWidget):
         theme.current().changed.connect(self._retint)
 
     def show_columns(self, columns: Sequence[ColumnPreview], types: Mapping[str, str], typed: bool) -> None:
-        """`types` are those that were chosen; `typed`: whether they can be."""
+        """`types` are the chosen ones; `typed` says whether types can be chosen."""
         same = [column.key for column in columns] == [column.key for column in self._columns]
         self._columns = tuple(columns)
         for column in columns:
@@ -120,7 +121,7 @@ class ReadingColumns(QTableWidget):
         return box
 
     def eventFilter(self, watched: QWidget, event) -> bool:  # type: ignore[no-untyped-def]
-        """The wheel scrolls the columns; it chooses no types on its way."""
+        """Let the wheel scroll the columns rather than change a type under the mouse."""
         if event.type() == event.Type.Wheel and isinstance(watched, QComboBox):
             event.ignore()
             return True
@@ -180,7 +181,7 @@ class ReadingColumns(QTableWidget):
 
     @property
     def chosen(self) -> dict[str, str]:
-        """The columns that are taken, by the names of the reading, each with its new name."""
+        """The columns to import, by their names in the reading, with their new names."""
         names = {}
         rest = table_columns([column.name for column in self._columns])
         for row, column in enumerate(self._columns):
@@ -192,7 +193,7 @@ class ReadingColumns(QTableWidget):
 
     @property
     def ready(self) -> bool:
-        """Whether each column that is taken has a name of its own."""
+        """Whether each column to import has a unique name."""
         names = [name.casefold() for name in self.chosen.values()]
         return bool(names) and all(names) and len(set(names)) == len(names)
 
@@ -204,7 +205,7 @@ class ReadingColumns(QTableWidget):
 
 
 def _with_room(field: QWidget) -> QWidget:
-    """A field of a cell that does not touch those around it."""
+    """A field with a margin inside its cell."""
     holder = QWidget()
     layout = QHBoxLayout(holder)
     layout.setContentsMargins(0, 2, theme.S, 2)
@@ -217,7 +218,7 @@ def _shown_type(name: str) -> str:
 
 
 class FirstRows(QTableWidget):
-    """Few rows, to look at only."""
+    """A table of a few rows, read-only."""
 
     def __init__(self, name: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)

@@ -1,4 +1,5 @@
-"""How a file is read, as it was found out and as it can be corrected, with its first rows as they will be."""
+"""The form for how a file is read: detected options that can be corrected, and a preview of the first
+rows."""
 
 from __future__ import annotations
 
@@ -44,7 +45,7 @@ LABELS: dict[str, list[tuple[Any, str]]] = {
     "quote": [('"', '"'), ("'", "'"), ("", "none")],
     "header": [(True, "names"), (False, "values")],
 }
-"""The choices in one line, by the options that they are of, in the order of the screen."""
+"""The labels of the choices, by option, in the order of the screen."""
 ENCODING_LABELS = {
     "utf-8": "UTF-8", "utf-16-le": "UTF-16", "utf-16-be": "UTF-16 BE", "cp1252": "Windows-1252",
     "cp1250": "Windows-1250", "cp1251": "Windows-1251", "cp1253": "Windows-1253", "cp1254": "Windows-1254",
@@ -62,9 +63,9 @@ PAUSE_MS, COUNT_AFTER_MS = 150, 400
 
 
 class ReadingForm(QWidget):
-    """Of one file. `described` has its preview after each change; `failed` why it cannot be read so. Whoever
-    shows it finds a place for the button `detected`.
-    `changed` when names or choices of columns are others, which need no new reading."""
+    """The form of one file. `described` carries its preview after each change; `failed` why it cannot be read
+    with these options; `changed` is emitted after changes that need no new reading, such as names and choices
+    of columns. The owner places the button `detected`."""
 
     described = Signal(FilePreview)
     failed = Signal(Exception)
@@ -157,7 +158,7 @@ class ReadingForm(QWidget):
         self.sheet_row.hide()
 
     def _make_yes_no_row(self) -> None:
-        """The offer to read words such as ja and nein as true and false."""
+        """Make the row that offers to read words such as ja and nein as true and false."""
         self.yes_no_words = QLabel(textFormat=Qt.TextFormat.PlainText)
         self.read_yes_no = QPushButton("Read as true and false")
         theme.variant(self.read_yes_no, "link")
@@ -215,7 +216,7 @@ class ReadingForm(QWidget):
 
     @property
     def options(self) -> dict[str, Any]:
-        """Those that were chosen."""
+        """The options that the user chose."""
         return dict(self.reading.options)
 
     def _choose(self, name: str, value: Any) -> None:
@@ -240,7 +241,7 @@ class ReadingForm(QWidget):
         self._choose("nulls", tuple(_words(self.nulls.text())) or None)
 
     def _choose_text(self, name: str, value: Any) -> None:
-        """What was typed, which may be no value of the option."""
+        """Take a typed value, which may not be valid for the option."""
         try:
             self._choose(name, BY_NAME[name].read(value))
         except BadData as error:
@@ -251,7 +252,7 @@ class ReadingForm(QWidget):
             self._choose_text("booleans", [*self.options.get("booleans", ()), *self.preview.yes_no])
 
     def _choose_type(self, key: str, name: str | None) -> None:
-        """None for the type that is found."""
+        """Choose a type; None for the detected one."""
         types = dict(self.options.get("types", ()))
         types.pop(key, None)
         if name is not None:
@@ -265,7 +266,7 @@ class ReadingForm(QWidget):
         self.becomes.setCurrentIndex(0)
 
     def detect_again(self) -> None:
-        """Take back every choice."""
+        """Reset every choice."""
         self._take({})
 
     # ---------------------------------------------------------------- looking
@@ -300,7 +301,7 @@ class ReadingForm(QWidget):
 
     @property
     def ready(self) -> bool:
-        """Whether the preview is of what is chosen now, which may be read anew or not be readable."""
+        """Whether the preview matches the choices, rather than being read again or having failed."""
         return self.preview is not None and self._shown == self.reading and self.columns.ready
 
     def _fail(self, error: Exception) -> None:
@@ -314,7 +315,7 @@ class ReadingForm(QWidget):
             self._count_later.start()
 
     def _count(self) -> None:
-        """Read all of it for its problems and the number of its rows."""
+        """Read the whole file to find its problems and count its rows."""
         file = self.preview
         if file is not None:
             self._counting = self._tasks.read(
@@ -398,7 +399,7 @@ def _short(text: str) -> str:
 
 
 def _show_choice(box: QComboBox, name: str, value: Any) -> None:
-    """The value that is read with, which may be none of those that are offered."""
+    """Show the current value, which may not be among those offered."""
     if name == "encoding" and not box.count():
         for encoding in ENCODINGS:
             box.addItem(ENCODING_LABELS.get(encoding, encoding), encoding)

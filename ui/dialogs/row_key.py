@@ -1,4 +1,4 @@
-"""Which columns tell the rows of a server's table apart."""
+"""The dialog that chooses the columns that identify the rows of a server's table."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from lamella.ui.tasks import Handle, Tasks
 
 MINIMUM_WIDTH, MINIMUM_HEIGHT = 440, 440
 ABOUT = (
-    "A table of a Spark server has no order of its own. By a key, columns whose values tell its rows apart,"
-    " it has one: then there is a first row, and further rows are fetched from where the last one ends."
+    "A table of a Spark server has no order of its own. A key, columns whose values identify its rows, gives"
+    " it one: then there is a first row, and further rows are fetched from where the last one ends."
 )
-UNIQUE = "Every row has a key of its own."
+UNIQUE = "Every row has a different key."
 NAME = Qt.ItemDataRole.UserRole
 
 
 class RowKeyDialog(QDialog):
-    """`chosen` has the names of the columns, in the order in which they were checked; none for no key."""
+    """`chosen` carries the names of the columns in the order in which they were checked; empty for no key."""
 
     chosen = Signal(list)
 
@@ -68,7 +68,7 @@ class RowKeyDialog(QDialog):
         self._show()
 
     def check(self) -> None:
-        """Ask the server whether the key tells all rows apart."""
+        """Ask the server whether the key identifies every row."""
         self._stop()
         table, key = self._table, list(self.key)
 
@@ -91,7 +91,7 @@ class RowKeyDialog(QDialog):
     def _follow(self, item: QListWidgetItem) -> None:
         name, is_checked = item.data(NAME), item.checkState() is Qt.CheckState.Checked
         if is_checked == (name in self.key):
-            return  # its text alone
+            return  # only its text has changed
         self.key = [*self.key, name] if is_checked else [one for one in self.key if one != name]
         self._stop()
         self._show()
@@ -104,7 +104,7 @@ class RowKeyDialog(QDialog):
             item.setText(f"{visible(name)}{place}")
         self.use_button.setText("Use this key" if self.key or not self._table.key else "Use no key")
         self.use_button.setEnabled(self.key != list(self._table.key))
-        self._say("" if self.key else "Check the columns, the first one first.")
+        self._say("" if self.key else "Check the columns in the order of the key.")
 
     def _say(self, text: str, is_problem: object = False) -> None:
         self.note.setText(text)

@@ -1,4 +1,4 @@
-"""Which tables or sheets of a file to open."""
+"""The dialog that chooses which tables or sheets of a file to open."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from lamella.core.phrases import quantity
 from lamella.ui import theme
 
 MOST_CHECKED = 10
-"""Of a file with more tables than that, the first alone is checked: each opens a tab."""
+"""If a file has more tables, only the first is checked, since each opens a tab."""
 NAME, ROWS, COLUMNS = range(3)
 MINIMUM_WIDTH, ROW_HEIGHT = 460, 28
 
 
 class TableChoice(QDialog):
-    """`chosen` has the names of what is checked, in the order of the file."""
+    """`chosen` carries the names of the checked tables, in the order of the file."""
 
     chosen = Signal(list)
 
@@ -40,7 +40,7 @@ class TableChoice(QDialog):
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.title = QLabel(f"{visible(file)} holds {len(tables):,} {self._noun}s")
         theme.variant(self.title, "title")
-        self.list = QTreeWidget(rootIsDecorated=False, accessibleName="What the file holds")
+        self.list = QTreeWidget(rootIsDecorated=False, accessibleName="Tables in the file")
         self.list.setHeaderLabels([self._noun.capitalize(), "Rows", "Columns"])
         self.list.header().setStretchLastSection(False)
         self.list.header().setSectionResizeMode(NAME, QHeaderView.ResizeMode.Stretch)

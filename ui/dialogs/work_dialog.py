@@ -1,4 +1,4 @@
-"""A dialog with work that people wait for: its progress, the button that stops it, and how it ends."""
+"""A dialog with work to wait for: its progress, the button that stops it, and its result."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from lamella.ui.tasks import Handle, Tasks
 
 STEPS = 1000
 ROOM_AROUND = QSize(2 * theme.L, 4 * theme.L)
-"""Beside a dialog, and for its title, in a window that is as small as the large text lets it be."""
+"""Room beside a dialog, and for its title, in the smallest window possible with large text."""
 
 
 class WorkDialog(QDialog):
-    """Runs one piece of work at a time off the GUI thread. Cancel stops it while it runs, and closes the
-    dialog otherwise; so does the button in its frame. A subclass lays out `progress`, `status` and
+    """Runs one piece of work at a time off the GUI thread. Cancel, or closing the dialog's window, stops
+    running work and otherwise closes the dialog. Subclasses place `progress`, `status` and
     `cancel_button`."""
 
     def __init__(self, tasks: Tasks, parent: QWidget | None = None) -> None:
@@ -54,7 +54,7 @@ class WorkDialog(QDialog):
         done: Callable[[Any], None],
         text: str,
     ) -> None:
-        """`begin` is `Tasks.read` or `Tasks.write`. Where `done` is not called, `_fail` or `_stopped` is."""
+        """Start work; `begin` is `Tasks.read` or `Tasks.write`. It ends in `done`, `_fail` or `_stopped`."""
         self._started = time.monotonic()
         self._work = begin(
             work,
@@ -94,23 +94,23 @@ class WorkDialog(QDialog):
         self.status.setText(" · ".join(filter(None, words)))
 
     def _pace(self, progress: Progress, seconds: float) -> str:
-        """How fast it goes on, where the progress does not say that itself."""
+        """The speed of the work, if its progress does not report it."""
         return ""
 
     def _lock(self, locked: bool) -> None:
-        """Keep people from other choices while the work runs."""
+        """Disable the other controls while the work runs."""
         raise NotImplementedError
 
     def _fail(self, error: Exception) -> None:
         raise NotImplementedError
 
     def _stopped(self) -> None:
-        """Nothing came of the work."""
+        """The work was stopped without a result."""
         raise NotImplementedError
 
 
 def fit_into_window(dialog: QDialog, size: QSize) -> None:
-    """As large as this, or as the window leaves room for that all of its dialogs lie in."""
+    """Resize to this size, or to the room in the window inside which dialogs are placed."""
     owner = dialog.parentWidget()
     while owner is not None and owner.window().parentWidget() is not None:
         owner = owner.window().parentWidget()
@@ -119,7 +119,7 @@ def fit_into_window(dialog: QDialog, size: QSize) -> None:
 
 
 def time_left(fraction: float | None, seconds: float) -> str:
-    """What is left when it goes on as fast as it went; nothing before that can be told."""
+    """The remaining time at the current speed; empty until it can be estimated."""
     if not fraction or seconds < 1:
         return ""
     left = seconds / fraction - seconds

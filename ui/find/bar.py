@@ -1,4 +1,4 @@
-"""The bar above the rows in which people type what is to be found."""
+"""The find bar above the rows."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from lamella.ui.widgets.controls import ICON_GAP, IconButton, TwoPartBar
 from lamella.ui.widgets.popover import LIST_HEIGHT, CheckList, ChoiceButton
 
 LONGEST = 1 << 16
-"""Letters that a field shows without delay."""
+"""The most characters that a field shows without delay."""
 WIDE = 900
-"""Pixels, at the usual size of text, from which on buttons have their names beside their icons."""
+"""From this width on, in pixels at the default text size, buttons have names beside their icons."""
 FIELD_WIDTH, NEWS_WIDTH = 120, 104
-CUT = f"The text is longer than {LONGEST:,} characters: its end was left out"
+CUT = f"The text is longer than {LONGEST:,} characters: its end was cut off"
 
 
 class FindColumns(ChoiceButton):
-    """In which columns is looked: all but those that are left out, or those that are checked."""
+    """The columns to search: all except those left out, or those that are checked."""
 
     changed = Signal()
 
@@ -42,7 +42,7 @@ class FindColumns(ChoiceButton):
         form = QWidget()
         self.every = QPushButton("All columns")
         self.current = QPushButton("This column")
-        self._list = QListView(accessibleName="Columns to look in", uniformItemSizes=True)
+        self._list = QListView(accessibleName="Columns to search", uniformItemSizes=True)
         self._list.setMinimumHeight(LIST_HEIGHT)
         self._columns = CheckList(())
         self._names: list[str] = []
@@ -62,11 +62,11 @@ class FindColumns(ChoiceButton):
 
     @property
     def chosen(self) -> tuple[str, ...] | None:
-        """None for all columns."""
+        """The chosen columns; None for all."""
         return self._chosen
 
     def show_names(self, names: Sequence[str], current: str | None) -> None:
-        """The columns there are, and that of the current cell. Those that were chosen stay so."""
+        """Show the columns, and which one is current. Chosen columns stay chosen."""
         self.current.setEnabled(current is not None)
         self.current.setToolTip("" if current is None else visible(current))
         if list(names) == self._names:
@@ -101,7 +101,8 @@ class FindColumns(ChoiceButton):
 
 
 class FindBar(TwoPartBar):
-    """`changed` when something else is to be found; `words_changed` when words are meant and not a text."""
+    """`changed` is emitted when the search has changed; `words_changed` on a switch between words and
+    text."""
 
     changed = Signal()
     mode_changed = Signal()
@@ -126,7 +127,7 @@ class FindBar(TwoPartBar):
     def _make(self) -> None:
         self.text_mode, self.word_mode = segment_button("Text"), segment_button("Words")
         self.text_mode.setToolTip("Find a text anywhere in cells")
-        self.word_mode.setToolTip("Search by words, the best rows first: by a full-text index")
+        self.word_mode.setToolTip("Search for words by a full-text index, the best rows first")
         self._modes = QButtonGroup(self)
         for mode in (self.text_mode, self.word_mode):
             self._modes.addButton(mode)
@@ -136,8 +137,8 @@ class FindBar(TwoPartBar):
         self.field.setAccessibleName("Find")
         self.field.setMinimumWidth(FIELD_WIDTH)
         self.case = option_button("Aa", "Match case")
-        self.whole = option_button("“ab”", "Whole cell: the text is all of it")
-        self.regex = option_button(".*", "Regular expression, as RE2 has it")
+        self.whole = option_button("“ab”", "Whole cell: matches only if the text is the whole cell")
+        self.regex = option_button(".*", "Regular expression, in RE2's syntax")
         self.columns = FindColumns()
         self.news = _News()
         self.show_column = QPushButton("Show it")
@@ -145,8 +146,8 @@ class FindBar(TwoPartBar):
         self.previous = IconButton("chevron-up", "Previous (Shift+F3)")
         self.next = IconButton("chevron-down", "Next (F3)")
         self.stop = IconButton("stop", "Stop searching (Ctrl+.)")
-        self.keep = _text_button("filter", "Keep only these", "Filter the rows by what is found")
-        self.replace = _text_button("edit", "Replace…", "Put another text in its place (Ctrl+H)")
+        self.keep = _text_button("filter", "Keep only these", "Filter the rows by this search")
+        self.replace = _text_button("edit", "Replace…", "Replace the matches by another text (Ctrl+H)")
         self.close_button = IconButton("close", "Close (Esc)")
 
     def _lay_out(self) -> None:
@@ -191,17 +192,17 @@ class FindBar(TwoPartBar):
         return self.word_mode.isChecked()
 
     def begin(self) -> None:
-        """Let people type, over what they typed before."""
+        """Focus the field and select its text."""
         self.field.setFocus(Qt.FocusReason.ShortcutFocusReason)
         self.field.selectAll()
 
     def say(self, text: str, look: str = "muted") -> None:
-        """How many are found, or why none can be."""
+        """Show the number of hits, or why there are none."""
         self.news.say(text, look)
         theme.variant(self.field, "invalid" if look == "danger" else "")
 
     def show_hidden(self, column: str) -> None:
-        """That the current hit lies in a hidden column; nothing for an empty name."""
+        """Say that the current hit is in a hidden column; hide that for an empty name."""
         self.show_column.setVisible(bool(column))
         self.show_column.setToolTip(f"Show the column “{visible(column)}”" if column else "")
 
@@ -209,7 +210,7 @@ class FindBar(TwoPartBar):
         self.stop.setVisible(counting)
 
     def set_found(self, has_hits: bool) -> None:
-        """Whether there is anything to go to."""
+        """Set whether there are hits to go to."""
         for button in (self.previous, self.next, self.keep):
             button.setEnabled(has_hits)
 
@@ -230,7 +231,7 @@ class FindBar(TwoPartBar):
             super().keyPressEvent(event)
 
     def fit(self) -> None:
-        """With names beside icons where there is room for them."""
+        """Show names beside icons where there is room."""
         styles = Qt.ToolButtonStyle
         wide = self.width() >= theme.current().px(WIDE)
         for button in (self.keep, self.replace):
@@ -239,7 +240,7 @@ class FindBar(TwoPartBar):
 
 
 class _News(QLabel):
-    """Cut where it is too long; the tooltip has all of it."""
+    """A text that is shortened if it is too long; the tooltip has all of it."""
 
     def __init__(self) -> None:
         super().__init__(textFormat=Qt.TextFormat.PlainText)
@@ -254,7 +255,7 @@ class _News(QLabel):
         self._elide()
 
     def text(self) -> str:
-        """In full."""
+        """The full text."""
         return self._text
 
     def resizeEvent(self, event: QResizeEvent) -> None:

@@ -1,4 +1,4 @@
-"""A tab that looks for a text, or for words, in all tables of the open stores and all open files."""
+"""A tab that searches all tables of the open stores, and all open files, for a text or for words."""
 
 from __future__ import annotations
 
@@ -22,12 +22,13 @@ from lamella.ui.widgets.controls import IconButton
 
 PAUSE_MS = 300
 HINT = "Type a text to find it in every column of all tables and open files."
-NO_SOURCES = "There is nothing to look through: open a store or a file first."
+NO_SOURCES = "There is nothing to search: open a store or a file first."
 NOTHING = "Nothing found in {tables}."
 
 
 class SearchEverywhere(QWidget):
-    """`chosen` has the result that is to be shown; `status_changed` when `status` may be another."""
+    """The tab. `chosen` carries the result to show; `status_changed` is emitted when `status` may have
+    changed."""
 
     chosen = Signal(Result)
     status_changed = Signal()
@@ -35,7 +36,7 @@ class SearchEverywhere(QWidget):
     def __init__(
         self, sources: Callable[[], ListSources], tasks: Tasks, parent: QWidget | None = None
     ) -> None:
-        """`sources` is asked for each search."""
+        """`sources` is called for each search."""
         super().__init__(parent)
         self._sources, self._tasks = sources, tasks
         self._handle: Handle | None = None
@@ -43,7 +44,7 @@ class SearchEverywhere(QWidget):
         self.destroyed.connect(lambda: [handle.cancel() for handle in under_way])
         self._wanted: Sequence[Source] = ()
         self.tables: dict[Key, TableResults] = {}
-        """What is found by now, by table, in the order that they are looked through."""
+        """The results so far by table, in the order of the search."""
         self.status = ""
         self._pause = QTimer(self, singleShot=True, interval=PAUSE_MS)
         self._pause.timeout.connect(self.search)
@@ -67,7 +68,7 @@ class SearchEverywhere(QWidget):
         self.field.selectAll()
 
     def search(self) -> None:
-        """Look through everything there is now; what was looked for before is dropped."""
+        """Search everything that is open now; an earlier search is dropped."""
         self._drop()
         self.tables = {}
         pattern, words = self.pattern, self.words.isChecked()
@@ -107,7 +108,7 @@ class SearchEverywhere(QWidget):
         self._show()
 
     def stop_search(self) -> None:
-        """What was found by now stays."""
+        """Stop the search and keep the results so far."""
         if self._handle is not None:
             self._handle.cancel()
 
@@ -151,7 +152,7 @@ class SearchEverywhere(QWidget):
         return f"{count:,} found"
 
     def _show(self) -> None:
-        """Tables where something is found, or went wrong."""
+        """Show the tables with hits or errors."""
         results: list[Result] = []
         for table in list(self.tables.values()):
             if table.count or table.problem:
@@ -194,8 +195,8 @@ class SearchEverywhere(QWidget):
 
     def _make(self) -> None:
         self.text, self.words = segment_button("Text"), segment_button("Words")
-        self.text.setToolTip("Any text, in any column: all rows are looked through")
-        self.words.setToolTip("By full-text indexes; tables without one are looked through for the text")
+        self.text.setToolTip("Any text in any column; reads all rows")
+        self.words.setToolTip("Words by full-text indexes; tables without one are searched for the text")
         self._modes = QButtonGroup(self)
         for mode in (self.text, self.words):
             self._modes.addButton(mode)
@@ -204,8 +205,8 @@ class SearchEverywhere(QWidget):
         self.field.setPlaceholderText("Find in all tables and open files")
         self.field.setAccessibleName("Find everywhere")
         self.case = option_button("Aa", "Match case")
-        self.whole = option_button("“ab”", "Whole cell: the text is all of it")
-        self.regex = option_button(".*", "Regular expression, as RE2 has it")
+        self.whole = option_button("“ab”", "Whole cell: matches only if the text is the whole cell")
+        self.regex = option_button(".*", "Regular expression, in RE2's syntax")
         self.stop = IconButton("stop", "Stop searching (Ctrl+.)")
         self.stop.hide()
         self.news = QLabel(textFormat=Qt.TextFormat.PlainText)

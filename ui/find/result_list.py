@@ -1,4 +1,4 @@
-"""A list of cells that were found: where each is, and the piece of its text that shows why."""
+"""A list of search results: the position of each, and a snippet of its text around the match."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from lamella.core.query.cell_search import TextPattern
 from lamella.ui import theme
 
 BEFORE, AFTER = "\ue000", "\ue001"
-"""Around what is found in a snippet: characters of nobody's, so none of a text."""
+"""Mark matches in a snippet: private-use characters, which texts do not contain."""
 SNIPPET_LENGTH = 160
 CONTEXT = 40
-"""Letters of a text before what is found in it."""
+"""Characters of a text before its first match."""
 CUT = "…"
 UNDERLINE = 2
 Index = QModelIndex | QPersistentModelIndex
@@ -36,8 +36,8 @@ RESULT = Qt.ItemDataRole.UserRole
 
 @dataclass(frozen=True)
 class Result:
-    """`place` is where it is, `snippet` has what is found between `BEFORE` and `AFTER`. `row` is the number
-    of the row among those that were searched, and `row_id` that of a table's. A `heading` is no result."""
+    """A result. `place` describes its position; `snippet` has matches between `BEFORE` and `AFTER`. `row` is
+    the row's number among those searched, `row_id` its id in a table. A `heading` is not a result."""
 
     place: str
     snippet: str = ""
@@ -50,13 +50,13 @@ class Result:
 
     @property
     def text(self) -> str:
-        """As a screen reader says it."""
+        """The text for screen readers."""
         plain = self.snippet.replace(BEFORE, "").replace(AFTER, "")
         return ", ".join(part for part in (self.place, self.detail, plain) if part)
 
 
 def snippet_of(text: str, pattern: TextPattern) -> str:
-    """The piece of a text around the first place where a pattern matches, each of them marked."""
+    """The part of a text around the first match of a pattern, with every match marked."""
     spans = pattern.spans(text[: 4 * SNIPPET_LENGTH]) or pattern.spans(text)
     begin = max(0, spans[0][0] - CONTEXT) if spans else 0
     begin += len(text[begin:]) - len(text[begin:].lstrip()) if begin else 0
@@ -72,7 +72,7 @@ def snippet_of(text: str, pattern: TextPattern) -> str:
 
 
 def one_line(text: str) -> str:
-    """With the marks of what is found, and nothing else that a line cannot show."""
+    """The text on one line, keeping the marks of matches but no other characters that a line cannot show."""
     parts = text.replace("\n", "↵").replace("\t", " ").split(BEFORE)
     return BEFORE.join(AFTER.join(map(visible, part.split(AFTER))) for part in parts)
 
@@ -83,7 +83,7 @@ class ResultModel(QAbstractListModel):
         self.results: list[Result] = []
 
     def show(self, results: Sequence[Result]) -> None:
-        """These; those that were there before and are still the first ones stay as they are."""
+        """Show results; if they continue the ones already shown, those stay as they are."""
         kept = 0
         for old, new in zip(self.results, results, strict=False):
             if old != new:
@@ -114,7 +114,7 @@ class ResultModel(QAbstractListModel):
 
 
 class ResultList(QListView):
-    """`chosen` when a result is clicked, or Enter is pressed on it."""
+    """The list. `chosen` is emitted when a result is clicked, or on Enter."""
 
     chosen = Signal(Result)
 
@@ -133,7 +133,7 @@ class ResultList(QListView):
         self.results.show(results)
 
     def step(self, direction: int) -> bool:
-        """To the next result, or the one before, from the last to the first again; whether there is one."""
+        """Go to the next result, or the previous one, wrapping around; False if there are none."""
         count, at = self.results.rowCount(), self.currentIndex().row()
         for steps in range(1, count + 1):
             row = (at + direction * steps) % count if at >= 0 or direction > 0 else count - steps
@@ -156,7 +156,7 @@ class ResultList(QListView):
 
 
 class _Painter(QStyledItemDelegate):
-    """Two lines: where it is, and the snippet; one for a heading."""
+    """Paints two lines, the position and the snippet; one line for a heading."""
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
         look, result = theme.current(), index.data(RESULT)
@@ -201,7 +201,7 @@ def _line(
 
 
 def _snippet(painter: QPainter, area: QRect, snippet: str, font: QFont) -> None:
-    """What is found stands on a ground of its own, with a line below it."""
+    """Paint a snippet; matches have a coloured background and an underline."""
     look, metrics = theme.current(), QFontMetrics(font)
     colors = look.colors
     painter.setFont(font)

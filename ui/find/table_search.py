@@ -1,4 +1,4 @@
-"""One table or file of many, looked through for a text or for words."""
+"""Searching one of many tables or files for a text or for words."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from lamella.ui.find.result_list import Result, snippet_of
 from lamella.ui.find.word_search import search_words
 
 MOST_RESULTS = 20
-"""Of a table; the others are counted, and found in its tab."""
+"""The most results per table; further ones are counted, and found in the table's tab."""
 BY_INDEX, BY_SCAN = "full-text index", "all rows"
 Key = tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Source:
-    """What can be looked through: `open` gives it, and may read for that. `place` is where it is kept."""
+    """What can be searched: `open` returns it, and may read to do so. `place` names where it is stored."""
 
     key: Key
     title: str
@@ -34,13 +34,13 @@ class Source:
 
 
 ListSources = Callable[[Job], Sequence[Source]]
-"""Says what there is. Blocks."""
+"""Lists the sources. Blocks."""
 
 
 @dataclass(frozen=True)
 class TableResults:
-    """`count` hits or rows by now, the first of them as `results`. `how` they were found; `problem` is why
-    the rest was not."""
+    """`count` hits or rows so far, the first of them in `results`; `how` they were found; `problem` says why
+    the search did not complete."""
 
     source: Source
     results: tuple[Result, ...] = ()
@@ -61,7 +61,7 @@ class TableResults:
 
 
 class _Watched(Unreported):
-    """Lets somebody look now and then at what was found."""
+    """Publishes the hits from time to time."""
 
     def __init__(self, outer: Job, look: Callable[[], None]) -> None:
         super().__init__(outer)
@@ -76,8 +76,8 @@ class _Watched(Unreported):
 def search_source(
     source: Source, pattern: TextPattern, words: bool, job: Job, publish: Callable[[TableResults], None]
 ) -> TableResults:
-    """All of it. `publish` has the first results before the others are counted. Blocks; what goes wrong with
-    one table is a result, too."""
+    """Search a whole source. `publish` gets the first results before the others are counted. Blocks; errors
+    with one table are returned as its `problem`."""
     try:
         dataset = source.open(job)
         if words and isinstance(dataset, Table) and _is_indexed(dataset):
@@ -120,7 +120,7 @@ def _by_text(
 def _results(
     source: Source, view: View, hits: Hits, pattern: TextPattern, names: Sequence[str]
 ) -> Iterator[Result]:
-    """The first ones, as one reads."""
+    """The first results, row by row."""
     ids = view.snapshot.ids is not None
     for row, name in _first_cells(hits, names):
         page = view.page(row, 1, [name, ID] if ids else [name])

@@ -1,4 +1,4 @@
-"""The rows of a table that words are in, the best first: beside the grid, from the find bar."""
+"""Searching a table for words, the best rows first: a panel beside the grid, used by the find bar."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ from lamella.ui.window.loader import Tab
 MOST_RESULTS = 200
 PAUSE_MS = 200
 PANEL_WIDTH = 320
-OF_FILES = "Words are found by a full-text index, which is of a table of a store."
-OF_STEPS = "Words are found in the rows of a table, not in rows that steps compute. Switch these steps off."
-NO_INDEX = "Words are found by a full-text index, and this table has none yet."
+OF_FILES = "A search by words needs a full-text index, which only tables of a store can have."
+OF_STEPS = "Words are found in a table's own rows, not in computed ones. Switch off the steps that compute."
+NO_INDEX = "A search by words needs a full-text index, and this table has none yet."
 HINT = "Type words. \u201cTwo words\u201d next to each other, +must, -not, begin*, near~, column:word."
-GONE = "The row is not among those that are shown: the filter leaves it out."
+GONE = "The filter excludes this row."
 MARKS = Highlight(before=BEFORE, after=AFTER, length=SNIPPET_LENGTH)
 
 
 @dataclass(frozen=True)
 class WordHits:
-    """`rows` is how many rows there are in all."""
+    """The best hits; `rows` is the number of all rows that match."""
 
     results: Sequence[Result]
     rows: int
@@ -49,7 +49,7 @@ class WordHits:
 def search_words(
     table: Table, text: str, where: Filter | None, job: Job, most: int = MOST_RESULTS
 ) -> WordHits:
-    """The best rows, with their snippets and scores, and how many there are. Blocks. Raises `BadSearch`."""
+    """The best rows with snippets and scores, and the number of rows. Blocks. Raises `BadSearch`."""
     rows = table.search(text, columns=[], where=where, limit=None, job=job).num_rows
     best = table.search(text, columns=[], where=where, limit=most, highlight=MARKS, job=job)
     names = [name for name in best.column_names if name.startswith(SNIPPET)]
@@ -71,8 +71,8 @@ class WordTab(Tab, Protocol):
 
 
 class WordSearchPanel(QFrame):
-    """`index_requested` when people want to build an index, `import_requested` when they need a table for
-    that."""
+    """The panel. `index_requested` asks to build an index, `import_requested` to import the file into a
+    table, which an index needs."""
 
     index_requested = Signal()
     import_requested = Signal()
@@ -112,7 +112,7 @@ class WordSearchPanel(QFrame):
         return self._pause.isActive() or self._handle is not None
 
     def typed(self) -> None:
-        """Search for what the bar says, after a pause."""
+        """Search for the words in the bar, after a pause."""
         self._goes = True
         self.stop()
         self._pause.start()
@@ -127,7 +127,7 @@ class WordSearchPanel(QFrame):
         self.list.step(direction)
 
     def search(self) -> None:
-        """Anew, of the rows that are shown now."""
+        """Search again in the rows that are shown now."""
         self.stop()
         table, text, where = self._tab.table, self._bar.field.text(), self._tab.where
         if table is None:
@@ -160,7 +160,7 @@ class WordSearchPanel(QFrame):
         self._bar.say(f"The best {shown:,} of {rows}" if shown < hits.rows else rows)
         self._above.setVisible(not shown)
         self.act.hide()
-        self.offer.setText("" if shown else "No row has these words.")
+        self.offer.setText("" if shown else "No row contains these words.")
         self.list.show_results(hits.results)
         if self._goes and shown:
             self.list.setCurrentIndex(self.list.results.index(0))
@@ -196,7 +196,7 @@ class WordSearchPanel(QFrame):
         (self.import_requested if self._tab.table is None else self.index_requested).emit()
 
     def _show_row(self, result: Result) -> None:
-        """In the grid."""
+        """Go to a result's row in the grid."""
         tab, view, row_id = self._tab, self._tab.view, result.row_id
         if view is None or row_id is None:
             return

@@ -1,4 +1,4 @@
-"""The form in which the format of a column is chosen, with values as they would be shown."""
+"""The form that chooses the format of a column, with a preview of its values."""
 
 from __future__ import annotations
 
@@ -70,20 +70,20 @@ def choice(name: str, values: dict[str, str]) -> QComboBox:
 
 
 def row_label(name: str) -> QLabel:
-    """As wide as the widest, so that fields stand below each other in several layouts."""
+    """A label as wide as the widest, so that fields in several layouts are aligned."""
     label = QLabel(WORDS[name])
     label.setMinimumWidth(max(map(label.fontMetrics().horizontalAdvance, WORDS.values())))
     return label
 
 
 class DigitsField(QWidget):
-    """All digits, so many behind the point, or so many significant ones."""
+    """Chooses all digits, a number of decimal places, or a number of significant digits."""
 
     changed = Signal()
 
     def __init__(self, with_significant: bool) -> None:
         super().__init__()
-        self.how = choice("rounding", {"": "All", "digits": "After the point"})
+        self.how = choice("rounding", {"": "All", "digits": "Decimal places"})
         if with_significant:
             self.how.addItem("Significant", "significant")
         self.count = QLineEdit("2", accessibleName="How many digits")
@@ -141,7 +141,7 @@ class RuleRow(FieldRow):
 
     @property
     def rule(self) -> Rule | None:
-        """None while the value is not a number."""
+        """The rule; None while the value is not a number."""
         value = number_typed(self.value.text())
         return None if value is None else Rule(self.operator.currentText(), value, self.color.currentData())
 
@@ -151,7 +151,7 @@ def number_word(value: float | None) -> str:
 
 
 def number_typed(text: str) -> float | None:
-    """None for what is not a number, NaN and the infinities among it."""
+    """The typed number; None if it is not a finite number."""
     try:
         value = float(text.strip())
     except ValueError:
@@ -160,7 +160,7 @@ def number_typed(text: str) -> float | None:
 
 
 class ShadingFields(QWidget):
-    """The colours of a column of numbers."""
+    """The fields for the colours of a column of numbers."""
 
     changed = Signal()
 
@@ -228,7 +228,7 @@ class ShadingFields(QWidget):
 
 
 class FormatForm(QWidget):
-    """`changed` has the format whenever it is another one, `done` when the form is to be closed."""
+    """`changed` carries each new format; `done` asks to close the form."""
 
     changed = Signal(object)
     done = Signal()
@@ -263,7 +263,7 @@ class FormatForm(QWidget):
 
     @property
     def form(self) -> Format:
-        """As the fields say."""
+        """The format that the fields describe."""
         kind = self.kind.currentData()
         form = Format(kind, align=self.align.currentData())
         for option, field in self.fields.items():
@@ -276,12 +276,12 @@ class FormatForm(QWidget):
         return form if self.shading is None else replace(form, shading=self.shading.shading)
 
     def show_values(self, values: pa.Array) -> None:
-        """Values on screen, of which some are shown in the format."""
+        """Set the values on screen, some of which are previewed in the format."""
         self._values = values
         self.preview.show_texts(formatted(values, self._form))
 
     def reset(self) -> None:
-        """As the column was before."""
+        """Restore the column's previous format."""
         self._soon.stop()
         if self._form != self._before:
             self._form = self._before
@@ -313,7 +313,7 @@ class FormatForm(QWidget):
         self.close_button.clicked.connect(self._finish)
 
     def _show_options(self) -> None:
-        """Those that the kind has."""
+        """Show the options of the chosen kind."""
         while self.options.rowCount() > 1:
             widget = self.options.itemAt(1, QFormLayout.ItemRole.FieldRole).widget()
             if widget is self.align:
@@ -373,7 +373,7 @@ class FormatForm(QWidget):
         self.done.emit()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Enter in a field takes what was chosen."""
+        """Let Enter in a field accept the choice."""
         if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and isinstance(self.focusWidget(), QLineEdit):
             self._finish()
         else:
@@ -394,7 +394,7 @@ def _chosen(box: QComboBox, option: str) -> str:
 
 
 class Preview(QWidget):
-    """Values as they are, and beside them as they are shown."""
+    """Values without and with the format, side by side."""
 
     def __init__(self, is_text: bool) -> None:
         super().__init__()
@@ -415,7 +415,7 @@ class Preview(QWidget):
         self.setAccessibleName("Preview")
 
     def show_texts(self, texts: FormattedTexts) -> None:
-        """Of values that differ, as far as there are some."""
+        """Show texts of different values, as far as there are any."""
         pairs = dict(zip(texts.values, texts, strict=True))
         pairs.pop(None, None)
         shown: Sequence[tuple[str | None, str | None]] = list(pairs.items())[:MOST_PREVIEWS]

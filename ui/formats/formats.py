@@ -1,5 +1,5 @@
-"""ONE table of the forms in which the values of a column are shown: what each is for, its options, and how it
-writes a value. What is copied, filtered, edited and exported is the value itself."""
+"""ONE table of the formats of columns: what each is for, its options, and how it writes a value. Copying,
+filtering, editing and exporting use the value itself."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ from lamella.ui.grid.texts import ROUNDED, Texts, screen_texts, whole_texts
 
 MOST_DIGITS = 20
 LARGEST_PLAIN = 10**21
-"""From here on a number has an exponent, however it is shown."""
+"""From here on, a number has an exponent in every format."""
 
 MOST_ZEROS = 15
-"""Behind the point before the first digit, of a number without an exponent."""
+"""The most zeros between the decimal point and the first other digit in a number without an exponent."""
 
 ROUNDED_DIGITS = 3
 LEAST_PLAIN, MOST_PLAIN = -5, 15
@@ -50,7 +50,7 @@ SEPARATORS = {
     "point": (".", ","),
     "apostrophe": ("’", "."),
 }
-"""Between thousands, and before the fraction."""
+"""The separators between thousands, and before the decimals."""
 
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 MOMENT = re.compile(r"(-?\d{4,})-(\d\d)-(\d\d)(?:[ T](\d\d):(\d\d):(\d\d)(\.\d+)?)?(.*)")
@@ -64,10 +64,10 @@ DECIMAL_SIZES = ("B", "kB", "MB", "GB", "TB", "PB", "EB")
 
 @dataclass(frozen=True)
 class Format:
-    """How a column is shown. `kind` is one of `FORMATS`; the options that it does not have mean nothing.
+    """How a column is shown. `kind` is one of `FORMATS`; options that the kind does not have are ignored.
 
-    `digits` stand behind the point, `significant` ones are counted from the first that is not 0; None for as
-    many as the value has. `shading` is the colour of its cells.
+    `digits` counts decimal places, `significant` digits from the first one that is not 0; None for as many as
+    the value has. `shading` colours the cells.
     """
 
     kind: str = "plain"
@@ -86,7 +86,7 @@ class Format:
     shading: Shading | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """Without what is as usual."""
+        """The options that differ from their defaults."""
         usual = Format()
         options = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "shading"}
         options = {name: value for name, value in options.items() if value != getattr(usual, name)}
@@ -94,9 +94,9 @@ class Format:
 
     @staticmethod
     def from_json(obj: Any) -> Format:
-        """Raises ValueError for what `to_json` does not write."""
+        """The format that `to_json` wrote. Raises ValueError for anything else."""
         if not isinstance(obj, Mapping):
-            raise ValueError(f"a format is an object, and not {obj!r}")
+            raise ValueError(f"a format must be an object, not {obj!r}")
         options = dict(obj)
         shading = Shading.from_json(options.pop("shading")) if "shading" in options else None
         for name, value in options.items():
@@ -125,7 +125,8 @@ LONGEST_AFFIX = 60
 
 
 def number_text(value: Decimal, form: Format) -> str:
-    """With its separators, rounded as wanted. A value that would look like 0 and is not has a mark."""
+    """A number with separators, rounded as the format says. A value that would look like 0 but is not gets a
+    mark."""
     is_tiny = bool(value) and form.digits is None and value.adjusted() < -MOST_ZEROS
     if is_tiny or abs(value) >= LARGEST_PLAIN:
         return scientific_text(value, form)
@@ -147,15 +148,15 @@ def _rounded(value: Decimal, form: Format) -> Decimal:
 
 
 def _separated(text: str, form: Format) -> str:
-    """From the form that Python writes: 1,234.5."""
+    """Apply the separators to a number as Python writes it: 1,234.5."""
     thousands, point = SEPARATORS[form.separators]
     whole, dot, fraction = text.partition(".")
     return whole.replace(",", thousands) + (point + fraction if dot else "")
 
 
 def rounded_text(value: Decimal, form: Format) -> str:
-    """With three digits behind the point, further ones where fewer than three would count; in full where
-    that is shorter, and with an exponent far from 1."""
+    """A number with three decimal places, or more if fewer than three digits would be significant; in full if
+    that is shorter, and with an exponent if it is very large or small."""
     size = value.adjusted() if value else 0
     if not LEAST_PLAIN <= size < MOST_PLAIN:
         return scientific_text(value, Format(digits=ROUNDED_DIGITS))
@@ -174,7 +175,7 @@ def _number(value: Decimal, form: Format) -> str:
 
 
 def with_affixes(text: str, form: Format) -> str:
-    """The prefix stands behind the sign: -€5."""
+    """A number with prefix and suffix; the prefix follows the sign: -€5."""
     mark, rest = (text[0], text[1:]) if text[:1] in ("-", ROUNDED) else ("", text)
     return f"{mark}{form.prefix}{rest}{form.suffix}"
 
@@ -184,7 +185,7 @@ def _percent(value: Decimal, form: Format) -> str:
 
 
 def scientific_text(value: Decimal, form: Format) -> str:
-    """`digits` behind the point of the mantissa, or all there are."""
+    """A number with `digits` decimal places in its mantissa, or all it has."""
     if form.significant is not None and form.digits is None:
         form = replace(form, digits=form.significant - 1)
     if not value:
@@ -218,7 +219,7 @@ def bytes_text(value: Decimal, form: Format) -> str:
 
 
 def span_text(seconds: Decimal, form: Format) -> str:
-    """26:03:04, 1 d 02:03:04, or 1 d 2 h 3 min."""
+    """A duration: 26:03:04, 1 d 02:03:04, or 1 d 2 h 3 min."""
     exact = seconds if form.digits is None else seconds.quantize(
         Decimal(1).scaleb(-form.digits), context=EXACT)  # fmt: skip
     sign, left = ("-" if exact < 0 else ""), exact.copy_abs()
@@ -247,7 +248,7 @@ def _number_span(value: Decimal, form: Format) -> str:
 
 
 def moment_text(text: str, form: Format) -> str:
-    """From the ISO form. What is no such text stays as it is."""
+    """A date or time from its ISO form; other text stays unchanged."""
     match = MOMENT.fullmatch(text)
     if match is None:
         return text
@@ -293,7 +294,7 @@ def _plain(values: pa.ChunkedArray | pa.Array, form: Format) -> Texts:
 
 
 def _of_numbers(write: Callable[[Decimal, Format], str]) -> Callable[[Any, Format], Texts]:
-    """NaN and the infinities stay as they are."""
+    """Apply a number format; NaN and the infinities stay unchanged."""
 
     def texts(values: pa.ChunkedArray | pa.Array, form: Format) -> Texts:
         written: Texts = []
@@ -332,8 +333,8 @@ def is_zone(name: str) -> bool:
 
 @dataclass(frozen=True)
 class FormatKind:
-    """`options` are the fields of `Format` that it reads, and `write` gives one line for each value, None for
-    null."""
+    """A row of the table. `options` are the fields of `Format` that it uses; `write` returns one line for
+    each value, None for null."""
 
     id: str
     label: str
@@ -358,7 +359,7 @@ FORMATS = (
 )  # fmt: skip
 BY_ID = {known.id: known for known in FORMATS}
 AT_POINT = frozenset({"plain", "rounded"})
-"""In which numbers of a column stand with their points below each other."""
+"""The kinds in which a column's decimal points are aligned."""
 
 CHOICES: dict[str, dict[str, str]] = {
     "kind": {known.id: known.label for known in FORMATS},
@@ -372,11 +373,11 @@ CHOICES: dict[str, dict[str, str]] = {
     "span": {"clock": "26:03:04", "days": "1 d 02:03:04", "words": "1 d 2 h 3 min"},
     "align": {"": "Usual", "left": "Left", "center": "Centred", "right": "Right"},
 }  # fmt: skip
-"""The values that an option may have, with their words."""
+"""The values of the options, with their labels."""
 
 
 def kinds_for(type_: pa.DataType) -> list[FormatKind]:
-    """Those that fit a type, the plain one first."""
+    """The kinds that fit a type, the plain one first."""
     kind = kind_of(type_)
     return [known for known in FORMATS if kind in known.kinds]
 
@@ -386,7 +387,7 @@ def can_be_shaded(type_: pa.DataType) -> bool:
 
 
 def fitting(form: Format | None, type_: pa.DataType) -> Format | None:
-    """A format as far as it says something of values of a type."""
+    """The format if it applies to values of the type, otherwise None."""
     if form is None:
         return None
     if kind_of(type_) not in BY_ID[form.kind].kinds:
@@ -403,13 +404,13 @@ NO_AMOUNTS_AT_END = {
     *("id", "ids", "uid", "pid", "key", "code", "number", "no", "nr", "num"),
     *("time", "date", "hhmm", "port", "epoch", "version"),
 }
-"""Words in names of columns whose numbers are names or moments, which nobody counts in thousands."""
+"""Words in the names of columns whose numbers are identifiers or times rather than amounts."""
 
 
 @lru_cache(maxsize=10_000)
 def usual_format(name: str, type_: pa.DataType) -> Format | None:
-    """How a column is shown until another format is chosen: whole numbers with separators, unless its name
-    says that they are no amounts."""
+    """The default format of a column: whole numbers with separators, unless the name says that they are not
+    amounts."""
     if not pa.types.is_integer(type_):
         return None
     words = [word.lower() for word in WORDS.findall(name)]
@@ -418,13 +419,13 @@ def usual_format(name: str, type_: pa.DataType) -> Format | None:
 
 
 def form_of(formats: Mapping[str, Format], name: str, type_: pa.DataType) -> Format | None:
-    """The format of a column, by those that were chosen, as far as it says something of its values."""
+    """The chosen format of a column, if it applies to its values."""
     chosen = formats.get(name)
     return usual_format(name, type_) if chosen is None else fitting(chosen, type_)
 
 
 COMPUTED = frozenset({"sum", "avg", "median", "quantile", "stddev", "stddev_pop", "variance"})
-"""Aggregates that compute a number, where others give one of the values."""
+"""Aggregates that compute a new number; the others return one of the values."""
 
 KEEPS_FIGURES = (Where, Sort, Select, Limit, Sample, Compute)
 
@@ -432,9 +433,9 @@ KEEPS_FIGURES = (Where, Sort, Select, Limit, Sample, Compute)
 def figure_formats(
     steps: Sequence[Step], schema: pa.Schema, figures: Collection[str] = ()
 ) -> dict[str, Format]:
-    """How the floats that groups compute are shown until another format is chosen, by name: nobody reads the
-    last digits of a mean. `schema` is that of the rows behind the steps, `figures` are columns before them
-    that were computed so."""
+    """The default formats of floats that groups compute, by name: the last digits of a mean are never of
+    interest. `schema` is that of the rows after the steps; `figures` are columns before them that were also
+    computed by groups."""
     places = reversed(range(len(steps)))
     place = next((n for n in places if not isinstance(steps[n], KEEPS_FIGURES)), None)
     grouping = None if place is None else steps[place]
@@ -447,15 +448,15 @@ def figure_formats(
     else:
         return {}
     for step in steps[place or 0 :]:
-        if isinstance(step, Compute):  # one that is called alike takes the place of a figure
+        if isinstance(step, Compute):  # a new column of the same name replaces a figure
             names.difference_update(name for name, _ in step.values)
     floats = [one.name for one in schema if kind_of(one.type) is Kind.FLOAT]
     return {name: Format("rounded") for name in floats if name in names}
 
 
 class FormattedTexts(list[str | None]):
-    """What is shown of a page of a column; `values` are the texts without the format, with all digits of
-    floats where it is one of numbers, and `numbers` what colours are made of, where it has some."""
+    """The formatted texts of a page of a column. `values` are the texts without the format, with all digits
+    of floats if it is a number format, and `numbers` the basis of colours, if it has some."""
 
     def __init__(
         self, form: Format, texts: Iterable[str | None], values: Texts, numbers: list[float | None]
@@ -469,7 +470,7 @@ class FormattedTexts(list[str | None]):
 
     @property
     def extent(self) -> tuple[float, float] | None:
-        """The least and greatest number, NaN aside; None where there is none."""
+        """The least and greatest number without NaN; None if there are none."""
         finite = [n for n in self.numbers if n is not None and math.isfinite(n)]
         return (min(finite), max(finite)) if finite else None
 
@@ -477,7 +478,7 @@ class FormattedTexts(list[str | None]):
 def formatted(values: pa.ChunkedArray | pa.Array, form: Format) -> FormattedTexts:
     is_float = kind_of(values.type) is Kind.FLOAT
     plain = whole_texts(values) if is_float and form.kind != "plain" else screen_texts(values)
-    if form == SEPARATED and pa.types.is_integer(values.type):  # ten times as fast as by decimals
+    if form == SEPARATED and pa.types.is_integer(values.type):  # ten times as fast as with decimals
         texts: Texts = [None if value is None else f"{value:,}" for value in values.to_pylist()]
     else:
         texts = plain if form.kind == "plain" else BY_ID[form.kind].write(values, form)
@@ -485,7 +486,7 @@ def formatted(values: pa.ChunkedArray | pa.Array, form: Format) -> FormattedText
 
 
 def in_format(text: str, form: Format) -> str:
-    """A text of the screen, as a value of it would be shown; as it is where it does not say enough."""
+    """A text of the screen in a format; unchanged if the text does not contain enough of the value."""
     known = BY_ID[form.kind]
     if known.write is _spans or known.id == "plain":
         return text

@@ -16,7 +16,8 @@ SHADINGS = {
     "rules": "Rules",
 }
 COLORS = ("blue", "red", "green", "purple", "amber")
-"""In the order of the plots' palette, whose colours can be told apart with any of the common deficiencies."""
+"""In the order of the plots' palette, whose colours stay distinct with any of the common colour
+deficiencies."""
 
 RULES: dict[str, Callable[[float, float], bool]] = {
     "<": operator.lt,
@@ -31,7 +32,7 @@ MOST_RULES = 8
 
 @dataclass(frozen=True)
 class Rule:
-    """Values for which it holds are bold and on a ground of this colour."""
+    """Values that meet the rule are bold, on a background of this colour."""
 
     operator: str
     value: float
@@ -39,7 +40,7 @@ class Rule:
 
     def __post_init__(self) -> None:
         if self.operator not in RULES or self.color not in COLORS or not _is_number(self.value):
-            raise ValueError(f"there is no rule {self.operator!r} {self.value!r} → {self.color!r}")
+            raise ValueError(f"invalid rule {self.operator!r} {self.value!r} → {self.color!r}")
 
     def holds(self, value: float) -> bool:
         return RULES[self.operator](value, self.value)
@@ -47,7 +48,8 @@ class Rule:
 
 @dataclass(frozen=True)
 class Shade:
-    """Of one cell: `color` in a strength up to 1, over the part of its width from `left` to `right`."""
+    """The shade of one cell: `color` at a strength up to 1, over the part of its width from `left` to
+    `right`."""
 
     color: str
     strength: float = 1.0
@@ -58,8 +60,8 @@ class Shade:
 
 @dataclass(frozen=True)
 class Shading:
-    """`low` and `high` are the ends of a scale and of bars; None for the least and the greatest value seen.
-    What lies beyond has the colour of the end."""
+    """Colours by value. `low` and `high` are the ends of a scale and of bars; None for the least and greatest
+    values seen. Values beyond an end have its colour."""
 
     kind: str
     low: float | None = None
@@ -70,12 +72,13 @@ class Shading:
     def __post_init__(self) -> None:
         ends = [end for end in (self.low, self.high, self.center) if end is not None]
         if not self.kind or self.kind not in SHADINGS or not all(map(_is_number, ends)):
-            raise ValueError(f"there is no shading {self.kind!r} from {self.low!r} to {self.high!r}")
+            raise ValueError(f"invalid shading {self.kind!r} from {self.low!r} to {self.high!r}")
         if len(self.rules) > MOST_RULES:
             raise ValueError(f"a column has at most {MOST_RULES} rules")
 
     def shade(self, value: float | None, seen: tuple[float, float]) -> Shade | None:
-        """None for null and NaN, and where no rule holds. `seen` are the least and greatest value so far."""
+        """The shade of a value; None for null and NaN, and if no rule applies. `seen` are the extremes so
+        far."""
         if value is None or math.isnan(value):
             return None
         if self.kind == "rules":
@@ -90,7 +93,7 @@ class Shading:
         return self._around(value, low, high)
 
     def _around(self, value: float, low: float, high: float) -> Shade:
-        """Both sides on one scale, so that equal distances are equally strong."""
+        """Both sides on one scale, so that equal distances have equal strength."""
         reach = max(self.center - low, high - self.center)
         strength = _share(abs(value - self.center), 0.0, reach)
         return Shade("blue" if value < self.center else "amber", strength)
@@ -106,7 +109,7 @@ class Shading:
 
     @staticmethod
     def from_json(obj: Any) -> Shading:
-        """Raises ValueError for what `to_json` does not write."""
+        """The shading that `to_json` wrote. Raises ValueError for anything else."""
         if not isinstance(obj, Mapping) or not set(obj) <= {"kind", "low", "high", "center", "rules"}:
             raise ValueError(f"a shading is not {obj!r}")
         rules = obj.get("rules", [])
@@ -129,7 +132,7 @@ def _share(value: float, low: float, high: float) -> float:
 
 
 def _bar(value: float, low: float, high: float) -> Shade:
-    """From 0, or from the end that is nearer to it, to the value."""
+    """A bar from 0, or from the end of the scale nearest to 0, to the value."""
     low, high = min(low, 0.0), max(high, 0.0)
     zero, end = _share(0.0, low, high) if low < 0 else 0.0, _share(value, low, high)
     return Shade("red" if value < 0 else "blue", 1.0, min(zero, end), max(zero, end))

@@ -1,4 +1,4 @@
-"""The pages of the help: those of the documentation, and the keys off the action table."""
+"""The pages of the help: the documentation, and the keys from the action table."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ MARKS = re.compile(r"[*`|#>]+|!?\[([^\]]*)\]\([^)]*\)")
 
 @dataclass(frozen=True)
 class Section:
-    """A heading and what stands below it, to the next one."""
+    """A heading, and the text below it up to the next heading."""
 
     title: str
     anchor: str
@@ -42,7 +42,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Page:
-    """`text` is Markdown."""
+    """A page; `text` is Markdown."""
 
     name: str
     text: str
@@ -61,14 +61,14 @@ class Page:
                 parts[-1][1].append(line)
             else:
                 parts.append((MARKS.sub(r"\1", heading[2]), []))
-        if len(parts) > 1 and not any(parts[0][1]):  # nothing stands above the title
+        if len(parts) > 1 and not any(parts[0][1]):  # there is no text above the title
             del parts[0]
         return [Section(title, anchor_of(title), "\n".join(lines)) for title, lines in parts]
 
 
 @dataclass(frozen=True)
 class Hit:
-    """A section that has all the words, and a line of it."""
+    """A section that contains all the words, and one of its lines."""
 
     page: Page
     section: Section
@@ -76,12 +76,12 @@ class Hit:
 
 
 def anchor_of(title: str) -> str:
-    """By which links name a heading."""
+    """The anchor by which links refer to a heading."""
     return re.sub(r"[^\w\- ]", "", title.casefold()).strip().replace(" ", "-")
 
 
 def read_pages(folder: Path) -> dict[str, Page]:
-    """By file name, in the order of the index, then the keys. Blocks."""
+    """The pages by file name, in the order of the index, then the page of keys. Blocks."""
     pages = {path.name: Page(path.name, path.read_text("utf-8")) for path in sorted(folder.glob("*.md"))}
     index = pages.pop(INDEX, None)
     order = [FIRST, *LINK_TARGETS.findall(index.text)] if index is not None else [FIRST]
@@ -96,7 +96,7 @@ LINK_TARGETS = re.compile(r"\]\(([\w-]+\.md)")
 
 
 def _with_known_links(text: str, names: set[str]) -> str:
-    """Links to files that do not travel with the program are left as their words."""
+    """Replace links to files that are not part of the program by their text."""
 
     def known(link: re.Match[str]) -> str:
         picture, words, target = link.groups()
@@ -108,7 +108,7 @@ def _with_known_links(text: str, names: set[str]) -> str:
 
 
 def shortcuts_page() -> Page:
-    """Every key, by menus, as the action table has them."""
+    """The page of all keys, by menu, as in the action table."""
     lines = ["# Keyboard shortcuts", ""]
     for menu in MENUS:
         lines += _table(menu, [(keys_of(one), one.text) for one in ACTIONS if one.menu == menu and one.keys])
@@ -127,13 +127,13 @@ def _cell(text: str) -> str:
 
 
 def keys_of(action: Action) -> str:
-    """As this system writes them."""
+    """The keys as this operating system writes them."""
     return ", ".join(s.toString(s.SequenceFormat.NativeText) for s in sequences(action))
 
 
 def search(pages: Mapping[str, Page], text: str) -> list[Hit]:
-    """The sections that have all the words, those first that have them in their title, then those that have
-    them most often."""
+    """The sections that contain all the words: those with the words in the title first, then those with the
+    most occurrences."""
     words = text.casefold().split()
     if not words:
         return []

@@ -1,4 +1,4 @@
-"""A window that shows the pages of the help, offline: a list, a search, and links that work."""
+"""The window that shows the help offline: a list of pages, a search, and working links."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ CELL_PADDING = 6
 
 
 class PageView(QTextBrowser):
-    """A page of Markdown, in the colours and type of the window. `followed` has the target of a link."""
+    """A page of Markdown in the window's colours and fonts. `followed` carries the target of a link."""
 
     followed = Signal(str)
 
@@ -62,7 +62,7 @@ class PageView(QTextBrowser):
         self.anchorClicked.connect(lambda url: self.followed.emit(url.toString()))
 
     def loadResource(self, kind: int, url: QUrl) -> object:
-        """Pictures of the folder, no wider than a page."""
+        """Load a picture of the folder, scaled down to the width of a page if necessary."""
         if kind != QTextDocument.ResourceType.ImageResource.value:
             return super().loadResource(kind, url)
         image = QImage(str(self._folder / url.toString()))
@@ -81,7 +81,7 @@ class PageView(QTextBrowser):
         self.setPalette(palette)
         self.document().setMarkdown(page.text, QTextDocument.MarkdownFeature.MarkdownDialectGitHub)
         together = QTextCursor(self.document())
-        together.beginEditBlock()  # else the page is laid out after each of these
+        together.beginEditBlock()  # otherwise the page is laid out after each of these
         for frame in self.document().rootFrame().childFrames():
             if isinstance(frame, QTextTable):
                 _style_table(frame)
@@ -93,7 +93,7 @@ class PageView(QTextBrowser):
         self.moveCursor(QTextCursor.MoveOperation.Start)
 
     def go_to(self, anchor: str) -> bool:
-        """Whether there is such a heading, which is put at the top."""
+        """Scroll to a heading; False if it does not exist."""
         block = self.document().begin()
         while block.isValid():
             if block.blockFormat().headingLevel() and anchor_of(block.text()) == anchor:
@@ -153,7 +153,7 @@ def _style_block(block: QTextBlock) -> None:
 
 
 class HelpViewer(QWidget):
-    """Pages by their names; a `shown` page is `name` or `name#anchor`."""
+    """Shows pages by name; `shown` carries `name` or `name#anchor`."""
 
     def __init__(self, pages: Mapping[str, Page], folder: Path) -> None:
         super().__init__(None, Qt.WindowType.Window)
@@ -181,7 +181,7 @@ class HelpViewer(QWidget):
         return self._visits[self._place] if self._visits else ""
 
     def show_page(self, address: str) -> None:
-        """What was gone back from is dropped. An address that there is not shows the first page."""
+        """Show a page and drop the pages ahead in the history. An unknown address shows the first page."""
         if address.partition("#")[0] not in self.pages:
             address = FIRST if FIRST in self.pages else next(iter(self.pages))
         if address != self.shown:
@@ -190,7 +190,7 @@ class HelpViewer(QWidget):
         self._draw()
 
     def follow(self, target: str) -> None:
-        """A link: in the page, to another page, or to the web, which the browser opens."""
+        """Follow a link: within the page, to another page, or to the web, which the browser opens."""
         if target.startswith(("http://", "https://")):
             QDesktopServices.openUrl(QUrl(target))
         elif target.startswith("#"):
@@ -223,7 +223,7 @@ class HelpViewer(QWidget):
         self._mark_shown()
 
     def _mark_shown(self) -> None:
-        """In the list of pages; a search has another."""
+        """Select the shown page in the list of pages; a search has another list."""
         rows = [] if self.search.text() else range(self.list.count())
         self.list.blockSignals(True)
         for row in rows:

@@ -1,4 +1,4 @@
-"""The form of a new index: its kind, its columns, and what a full-text index needs to know of words."""
+"""The form of a new index: its kind, its columns, and the language and weights of a full-text index."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ from lamella.ui.widgets.popover import ColumnsChoice
 SORTED = "sorted"
 MOST_WEIGHT = 100.0
 MOST_WEIGHED = 6
-"""Columns that have a field for their weight each."""
-TAKEN = "There is such an index already"
+"""Up to this many columns have fields for their weights."""
+TAKEN = "This index already exists"
 AS_THEY_ARE = "Words as written"
 
 
@@ -47,7 +47,7 @@ class NewIndex:
 
 
 class IndexForm(QFrame):
-    """`wanted` has the index that is to be built."""
+    """`wanted` carries the index to build."""
 
     wanted = Signal(NewIndex)
     closed = Signal()
@@ -69,7 +69,7 @@ class IndexForm(QFrame):
 
     @property
     def index(self) -> NewIndex:
-        """As it is chosen now."""
+        """The index as it is currently chosen."""
         if self.kind.currentData() == SORTED:
             return NewIndex(SORTED, tuple(filter(None, (self.column.currentData(),))))
         names = tuple(self.texts.names)
@@ -81,7 +81,7 @@ class IndexForm(QFrame):
         return NewIndex(FULLTEXT, names, options)
 
     def begin(self, kind: str, column: str = "") -> None:
-        """With this kind and column chosen, where the table has such."""
+        """Start with this kind and column, if the table allows them."""
         self.kind.setCurrentIndex(self.kind.findData(kind))
         if column in self._sortable:
             self.column.setCurrentIndex(self.column.findData(column))
@@ -90,7 +90,7 @@ class IndexForm(QFrame):
         (self.column if kind == SORTED else self.texts).setFocus()
 
     def show_taken(self, indexes: Sequence[TableIndex]) -> None:
-        """Those that there are already."""
+        """Set the indexes that already exist."""
         self._taken = {(index.kind, index.columns) for index in indexes}
         self._check()
 
@@ -155,7 +155,7 @@ class IndexForm(QFrame):
         self._change_texts()
 
     def _change_texts(self) -> None:
-        """A field for the weight of each column, where there are several and not too many."""
+        """Make a field for each column's weight, if there are several columns but not too many."""
         names = self.texts.names
         weights = {name: box.value() for name, box in self._weights.items()}
         while (item := self._weight_row.takeAt(0)) is not None:
@@ -166,7 +166,7 @@ class IndexForm(QFrame):
             box = DecimalBox(decimals=1, minimum=0.1, maximum=MOST_WEIGHT, singleStep=0.5)
             box.setValue(weights.get(name, 1.0))
             box.setAccessibleName(f"Weight of {visible(name)}")
-            box.setToolTip("How many times a word in this column counts")
+            box.setToolTip("How much a word in this column counts, relative to the others")
             self._weights[name] = box
             self._weight_row.addWidget(QLabel(visible(name)))
             self._weight_row.addWidget(box)
@@ -180,7 +180,7 @@ class IndexForm(QFrame):
         problem = ""
         if not index.columns:
             none = not (self._sortable if index.kind == SORTED else self._texts)
-            problem = "No column can have such an index" if none else "Choose a column"
+            problem = "No column can have this kind of index" if none else "Choose a column"
         elif (index.kind, index.columns) in self._taken:
             problem = TAKEN
         theme.variant(self.news, "danger" if problem else "caption")

@@ -1,4 +1,4 @@
-"""The indexes of a table: what there is, what it takes, when it was used; made, dropped and made again."""
+"""The dialog of a table's indexes: which there are, their size and last use; building and dropping them."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ MOMENT = "%Y-%m-%d %H:%M"
 
 
 class IndexesDialog(QDialog):
-    """`changed` after an index was made or dropped. What is being built goes on when the dialog is closed;
-    the Stop button of the window ends it then."""
+    """`changed` is emitted after an index was built or dropped. Building continues if the dialog is closed;
+    then the window's Stop button ends it."""
 
     changed = Signal()
 
@@ -56,7 +56,7 @@ class IndexesDialog(QDialog):
         self._table, self._name, self._tasks = table, name, tasks
         self._building: Handle | None = None
         self.column = ""
-        """That a new index is of, unless another one is chosen."""
+        """The default column of a new index."""
         self.statuses: list[IndexStatus] = []
         self.setWindowTitle(f"Indexes of {visible(name)}")
         self._make()
@@ -64,13 +64,13 @@ class IndexesDialog(QDialog):
         self.refresh()
 
     def refresh(self) -> None:
-        """Look again, such as after rows changed."""
+        """Read the indexes again, for example after rows have changed."""
         self._tasks.read(
             lambda job: self._table.indexes.status(), self._show, self._fail, owner=self, quiet=True
         )  # fmt: skip
 
     def follow(self, table: Table, commit: object) -> None:
-        """A table was changed."""
+        """Refresh if this table was changed."""
         if table is self._table:
             self.refresh()
 
@@ -192,7 +192,7 @@ class IndexesDialog(QDialog):
     # ------------------------------------------------------------------ making and dropping
 
     def build(self, index: NewIndex) -> None:
-        """In the background, for the rows there are and those that come meanwhile."""
+        """Build an index in the background, for the current rows and those added meanwhile."""
         table, called = self._table, index_text(index.kind, index.columns)
 
         def work(job: Job) -> TableIndex:
@@ -235,7 +235,7 @@ class IndexesDialog(QDialog):
         self.cancel.setEnabled(True)
         self._show_building(False)
         self._allow()
-        self.messages.say("Stopped; nothing of the index was kept")
+        self.messages.say("Stopped; the index was not built")
 
     def _ask_drop(self) -> QMessageBox | None:
         row = self.list.currentRow()
@@ -245,7 +245,7 @@ class IndexesDialog(QDialog):
         called = index_text(status.index.kind, status.index.columns)
         box = QMessageBox(QMessageBox.Icon.Question, "Lamella", f"Drop the {called}?", parent=self)
         box.setInformativeText(
-            f"It frees {size_text(status.num_bytes)}. Rows stay as they are; {_slower(status.index.kind)} "
+            f"It frees {size_text(status.num_bytes)}. Rows stay unchanged; {_slower(status.index.kind)} "
             "It can be built again."
         )
         drop = box.addButton("Drop", QMessageBox.ButtonRole.DestructiveRole)
@@ -272,7 +272,7 @@ class IndexesDialog(QDialog):
 
 
 class TableTab(Protocol):
-    """What shows a table."""
+    """A tab that shows a table."""
 
     table: Table | None
     name: str
@@ -283,7 +283,8 @@ class TableTab(Protocol):
 
 
 def show_indexes(tab: TableTab, column: str = "") -> IndexesDialog | None:
-    """The indexes of the table of a tab; None for files, which have none. A new one begins with `column`."""
+    """Show the indexes of a tab's table; None for files, which have none. A new index starts with
+    `column`."""
     table = tab.table
     if table is None:
         return None
@@ -296,7 +297,7 @@ def show_indexes(tab: TableTab, column: str = "") -> IndexesDialog | None:
 
 
 def index_text(kind: str, columns: Sequence[str]) -> str:
-    """`sorted index of delay`."""
+    """The name of an index, such as `sorted index of delay`."""
     return f"{KINDS.get(kind, kind).lower().replace(' ', '-')} index of {', '.join(map(visible, columns))}"
 
 
@@ -307,7 +308,7 @@ def _slower(kind: str) -> str:
 
 
 def _cells(status: IndexStatus) -> list[tuple[str, str]]:
-    """Text and tooltip of each."""
+    """The text and tooltip of each cell."""
     index, used = status.index, status.last_used
     language = index.options.get("language")
     spoken = (str(language).capitalize() if language else "None: words as written") if (
@@ -328,7 +329,7 @@ def _cells(status: IndexStatus) -> list[tuple[str, str]]:
 
 
 def _weighted(index: TableIndex) -> str:
-    """`title × 2, body`."""
+    """The columns with their weights, such as `title × 2, body`."""
     weights = index.options.get("weights") or [1.0] * len(index.columns)
     pairs = zip(index.columns, weights, strict=True)
     return ", ".join(visible(name) + (f" × {weight:g}" if weight != 1 else "") for name, weight in pairs)
@@ -340,7 +341,7 @@ def state_text(status: IndexStatus) -> tuple[str, str]:
     missing = status.data_files - status.built
     return (
         f"{missing:,} of {status.data_files:,} files missing",
-        "What is missing is built when the index is used next",
+        "What is missing is built when the index is next used",
     )
 
 

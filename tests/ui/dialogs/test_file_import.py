@@ -238,7 +238,7 @@ def test_rows_are_replaced_and_the_button_says_so(qtbot, show, stores: list[Stor
 def test_an_upsert_says_what_changes_once_its_key_is_chosen(qtbot, show, stores: list[Store]) -> None:
     dialog = settled(qtbot, show("id,n\n2,22\n3,30\n", "new.csv"))
     choose(qtbot, dialog.mode_box, "by key into")
-    qtbot.waitUntil(lambda: dialog.plan.text() == "Choose the columns by which rows are the same.")
+    qtbot.waitUntil(lambda: dialog.plan.text() == "Choose the columns that identify rows.")
     assert not dialog.import_button.isEnabled()
     assert isinstance(dialog.key, ColumnsChoice)
     dialog.key.choose(["id"])

@@ -117,7 +117,7 @@ def test_a_bad_file_among_good_ones_is_left_out(
 ) -> None:
     (tmp_path / "notes").write_bytes(b"%PDF-1.7\n\xff")
     dialog = ready(qtbot, show(tmp_path / "notes", trips))
-    assert dialog.message.label.text() == "notes is a PDF document, so it is left out"
+    assert dialog.message.label.text() == "notes is a PDF document, so it is not imported"
     with qtbot.waitSignal(dialog.imported):
         dialog.import_button.click()
     assert stores[0].tables == ["trips"]
@@ -183,7 +183,7 @@ def test_every_file_that_is_left_out_is_listed_with_its_reason(
     dialog = ready(qtbot, show(tmp_path / "notes", tmp_path / "picture", trips))
     assert dialog.title.text() == "Import trips.parquet"
     assert dialog.message.label.text().splitlines() == [
-        "2 files are left out:",
+        "2 files are not imported:",
         "notes is a PDF document",
         "picture is a PNG picture",
     ]

@@ -86,7 +86,7 @@ def test_an_index_is_refused_where_there_is_one_and_columns_must_fit(dialog, tab
     click(dialog.new)
     form = dialog.form
     form.column.setCurrentText("n")
-    assert form.news.text() == "There is such an index already" and not form.build.isEnabled()
+    assert form.news.text() == "This index already exists" and not form.build.isEnabled()
     assert form.column.findText("tags") < 0 and form.column.findText("_id") < 0
     form.kind.setCurrentIndex(1)
     form.texts.choose([])

@@ -149,7 +149,7 @@ def test_a_file_is_compared_by_a_key_and_its_differences_applied(
     assert dialog.other.itemText(dialog.other.count() - 1) == A_FILE
     dialog.add_file(path)
     qtbot.waitUntil(lambda: dialog.is_settled)
-    assert dialog.chosen_key == ("note",) and "note tells the rows of both apart" in dialog.hint.text()
+    assert dialog.chosen_key == ("note",) and "note identifies the rows of both" in dialog.hint.text()
     dialog.tolerance.setText("-1")
     assert not dialog.compare_button.isEnabled() and "tolerance" in dialog.reason.text()
     dialog.tolerance.setText("")

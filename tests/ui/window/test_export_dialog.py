@@ -167,7 +167,7 @@ def test_a_file_that_is_there_is_replaced_only_when_that_is_wanted(
     dialog = opened()
     dialog.path_edit.setText(str(path))
     dialog.start()
-    assert dialog.message.label.text() == "out.csv is there already"
+    assert dialog.message.label.text() == "out.csv already exists"
     assert path.read_text() == "mine"
     with qtbot.waitSignal(dialog.exported):
         dialog.start(overwrite=True)
@@ -249,7 +249,7 @@ def test_choices_that_cannot_be_saved_are_logged_and_still_proposed(
     choices = ExportChoices(tmp_path / "taken" / "exports.json")
     choices.save(FORMATS[0], tmp_path, {"codec": "gzip"})
     assert choices.options["parquet"] == {"codec": "gzip"}
-    assert "is not remembered" in caplog.text and "taken" in caplog.text
+    assert "could not be saved" in caplog.text and "taken" in caplog.text
 
 
 @pytest.fixture
