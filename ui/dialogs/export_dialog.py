@@ -57,7 +57,7 @@ class WriteRows(Protocol):
 @dataclass(frozen=True)
 class ExportRows:
     """Rows that can be exported. `sample` returns the first rows, up to a number; `write` and `sample` run on
-    a worker. `format` is the only format possible, with fixed options; empty if all are."""
+    a worker. `format` is the only one possible, with `settled` options; empty if all are possible."""
 
     label: str
     total: int | None

@@ -218,7 +218,7 @@ class CastForm(ActForm):
         self.column = self.column_box(column)
         self.type = self.choice("Type", TYPES, editable=True)
         self.on_error = self.choice("Values that do not fit", [label for label, _ in NULLS_OR_NOT])
-        self.lossy = self.switch("Allow lower precision", tip="1.7 as a whole number is 1, a time its day")
+        self.lossy = self.switch("Allow loss of precision", tip="1.7 as a whole number is 1, a time its day")
         self.signs = {
             name: self.choice(name.capitalize(), [SIGNS.get(sign, sign) for sign in signs])
             for name, signs in READING_CHOICES.items()

@@ -61,7 +61,7 @@ class TableResults:
 
 
 class _Watched(Unreported):
-    """Publishes the hits from time to time."""
+    """Calls `look` at every report of progress, so that it can publish the hits so far."""
 
     def __init__(self, outer: Job, look: Callable[[], None]) -> None:
         super().__init__(outer)

@@ -387,7 +387,7 @@ def can_be_shaded(type_: pa.DataType) -> bool:
 
 
 def fitting(form: Format | None, type_: pa.DataType) -> Format | None:
-    """The format if it applies to values of the type, otherwise None."""
+    """The parts of a format that apply to values of the type; None if none do."""
     if form is None:
         return None
     if kind_of(type_) not in BY_ID[form.kind].kinds:
