@@ -42,7 +42,7 @@ from lamella.ui.charts.words import brush_text, figure_title, hover_text, place_
 from lamella.ui.widgets.plotting import cosmetic_pen
 
 LEAST_TITLE = 80
-"""Pixels: the minimum width of a panel's title, and the part of the panel's width that it leaves to the axis."""
+"""Pixels: the minimum width of a panel's title, and the part of the panel that it leaves to the axis."""
 REACH = 16
 """How far from a point the mouse may be, in pixels."""
 DRAG = 5

@@ -380,7 +380,7 @@ def test_choices_that_cannot_be_kept_are_logged(tmp_path: Path, caplog) -> None:
     readings = FileReadings(tmp_path / "a file" / "readings.json")
     readings.put(("/x.csv",), FileReading(options={"decimal": ","}))
     assert readings.of(("/x.csv",)).options == {"decimal": ","}
-    assert "not remembered" in caplog.text
+    assert "could not be saved" in caplog.text
 
 
 def test_choices_are_remembered_and_damage_of_their_file_counts_for_nothing(tmp_path: Path, caplog) -> None:
