@@ -49,7 +49,7 @@ AFTER = 3
 NOTHING = "Nothing changes: there is no match, or the new text is the same."
 MOST_NAMED = 3
 CHANGED = "Someone else changed the table: nothing was replaced. Close and reopen this dialog to count again."
-HINT = "Type a text to find to see what changes."
+HINT = "Type the text to find to see what would change."
 
 
 @dataclass(frozen=True)
