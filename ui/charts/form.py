@@ -95,7 +95,7 @@ class ChartForm(QFrame):
         self.log_x, self.log_y = QCheckBox("Log scale along X"), QCheckBox("Log scale along Y")
         self.checks = {name: QCheckBox(text) for name, text in DISPLAY.items()}
         self.counts = QGridLayout()
-        self._heading, self.remarks = QLabel("Rows used"), QLabel(wordWrap=True)
+        self._heading, self.remarks = QLabel("Rows"), QLabel(wordWrap=True)
         self._build()
 
     # ------------------------------------------------------------------- showing

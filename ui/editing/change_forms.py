@@ -217,7 +217,7 @@ class CastForm(ActForm):
         super().__init__(types, parent)
         self.column = self.column_box(column)
         self.type = self.choice("Type", TYPES, editable=True)
-        self.on_error = self.choice("Values that do not fit", [label for label, _ in NULLS_OR_NOT])
+        self.on_error = self.choice("Invalid values", [label for label, _ in NULLS_OR_NOT])
         self.lossy = self.switch("Allow loss of precision", tip="1.7 as a whole number is 1, a time its day")
         self.signs = {
             name: self.choice(name.capitalize(), [SIGNS.get(sign, sign) for sign in signs])
@@ -233,7 +233,7 @@ class CastForm(ActForm):
         self.lay_out(
             ("Column", beside(self.column, QLabel("to"), self.type)),
             ("Written with", self._reading),
-            ("Values that do not fit", beside(self.on_error, self.lossy)),
+            ("Invalid values", beside(self.on_error, self.lossy)),
         )
 
     def act(self) -> Act | None:
