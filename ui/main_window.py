@@ -323,7 +323,7 @@ class MainWindow(QMainWindow):
         else:
             tab.when_shown(self.change)
 
-    # ---------------------------------------------------------------- telling
+    # --------------------------------------------------------------- messages
 
     def show_error(self, error: Exception) -> None:
         """Show an error that nothing else has shown."""

@@ -106,7 +106,7 @@ class LamellaWindow(WindowSystem):
             raise StoodStill(f"{self.file.name} was not opened in the window")
         return tab
 
-    # -------------------------------------------------------------------- the acts
+    # ------------------------------------------------------------------------ acts
 
     def begin(self, act: str) -> None:
         if act in ("open", "reopen"):

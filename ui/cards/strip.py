@@ -93,7 +93,7 @@ class CardStrip(QWidget):
         self.setAccessibleName("Column cards")
         theme.current().changed.connect(self._restyle)
 
-    # --------------------------------------------------------------- what is shown
+    # ------------------------------------------------------------------ rows shown
 
     def set_rows(
         self, rows: Snapshot | EngineRows | None, where: Filter | None, computed: ComputedView | None = None
@@ -482,7 +482,7 @@ class CardStrip(QWidget):
         self._item = None
         self.filter_requested.emit(condition, conditions_on(self.loader.where, card.column))
 
-    # ----------------------------------------------------------------- telling
+    # ------------------------------------------------------------ descriptions
 
     def event(self, event: QEvent) -> bool:
         if isinstance(event, QHelpEvent) and event.type() is QEvent.Type.ToolTip:

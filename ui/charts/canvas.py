@@ -284,7 +284,7 @@ class ChartCanvas(pg.GraphicsLayoutWidget):
         self._fit_axes()
         self._name_lines()
 
-    # ------------------------------------------------------------------- looking
+    # ------------------------------------------------------------------ hovering
 
     def panel_at(self, position: QPointF) -> Panel | None:
         """The panel at a position of the scene."""

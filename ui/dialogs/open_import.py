@@ -126,7 +126,7 @@ class ImportDialog(WorkDialog):
             part.setEnabled(not busy)
         self.import_button.setEnabled(not busy and bool(self._stores) and self.sources.ready)
 
-    # ------------------------------------------------------------- looking in
+    # ------------------------------------------------------ opening the files
 
     def _look(self) -> None:
         """Open the files, which reads only their first rows."""

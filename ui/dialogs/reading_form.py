@@ -269,7 +269,7 @@ class ReadingForm(QWidget):
         """Reset every choice."""
         self._take({})
 
-    # ---------------------------------------------------------------- looking
+    # ------------------------------------------------------------- previewing
 
     def look(self) -> None:
         """Read the beginning of the file, off the GUI thread."""

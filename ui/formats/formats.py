@@ -215,7 +215,7 @@ def bytes_text(value: Decimal, form: Format) -> str:
     return f"{number_text(scaled, form)} {names[place]}"
 
 
-# --------------------------------------------------------------------- spans of time
+# ------------------------------------------------------------------------- durations
 
 
 def span_text(seconds: Decimal, form: Format) -> str:
@@ -244,7 +244,7 @@ def _number_span(value: Decimal, form: Format) -> str:
     return span_text(EXACT.multiply(value, UNITS[form.unit]), form)
 
 
-# ---------------------------------------------------------------------- days and times
+# --------------------------------------------------------------------- dates and times
 
 
 def moment_text(text: str, form: Format) -> str:

@@ -71,7 +71,7 @@ class TotalsRow(QWidget):
             self.show()
             self.shown_or_hidden.emit()
 
-    # --------------------------------------------------------------------- place
+    # ------------------------------------------------------------------ position
 
     def follow(self) -> None:
         """Move below the last row, as far as it is scrolled."""

@@ -107,7 +107,7 @@ class Comparing(QObject):
         self.hide()
         self._tab.charting.toggle()
 
-    # ------------------------------------------------------------------- what is compared
+    # ------------------------------------------------------------------------------ sides
 
     def compare_versions(self, before: int, after: int | None = None) -> None:
         """Compare two versions of the table; without `after`, compare with the newest, also after new
@@ -227,7 +227,7 @@ class Comparing(QObject):
         self.chip.setVisible(self.shown)
         self._tab.changed.emit()
 
-    # ------------------------------------------------------------------- what is done with it
+    # ----------------------------------------------------------------------- export and apply
 
     def export(self) -> None:
         """Export the rows that differ."""

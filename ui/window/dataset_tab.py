@@ -155,7 +155,7 @@ class DatasetTab(QWidget):
             return self.charting.status
         return status_text(self.shown, self.loader.running) + self.groups.hint
 
-    # ------------------------------------------------------------- what is asked
+    # --------------------------------------------------------- state and actions
 
     @property
     def where(self) -> Filter | None:
@@ -378,7 +378,7 @@ class DatasetTab(QWidget):
             part.stop()
         self.grid.grid_model.pages.cancel()
 
-    # -------------------------------------------------------------- what is told
+    # ------------------------------------------------------------------ messages
 
     def _loaded(self, loaded: Loaded) -> None:
         before, self.shown = [self.shown], loaded

@@ -100,7 +100,7 @@ def can_be_filled_up(error: Exception) -> bool:
 def sentence(error: Exception) -> str:
     if isinstance(error, LamellaError):
         return message(error)
-    return f"{BUG_WHAT}: {type(error).__name__}: {error}. Your data is as it was before."
+    return f"{BUG_WHAT}: {type(error).__name__}: {error}. Your data is unchanged."
 
 
 def temporary_file_problem(what: str, error: OSError) -> FileProblem:

@@ -242,7 +242,7 @@ class FileWatch(QObject):
         """Say that the file is no longer the one that the unsaved edits belong to."""
         edits = self._tab.edits
         self._tab.messages.say(
-            f"{self._tab.name} has changed on disk: the edits here cannot be saved into it any more.",
+            f"{self._tab.name} has changed on disk: the edits here can no longer be saved into it.",
             ("Save a copy…", edits.ask_copy),
             ("Discard the edits and reload", edits.discard_and_reload),
             stays=True,

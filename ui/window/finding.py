@@ -83,7 +83,7 @@ class Finding(QObject):
         self._pause.timeout.connect(partial(self._begin, go=True))
         tab.review.changed.connect(self._mark_staged)
 
-    # ------------------------------------------------------------------ what is asked
+    # ------------------------------------------------------------ opening and closing
 
     @property
     def is_open(self) -> bool:
@@ -198,7 +198,7 @@ class Finding(QObject):
             dialog.begin(pattern.text, pattern.case, pattern.whole, pattern.regex, self.bar.columns.chosen)
         return dialog
 
-    # ------------------------------------------------------------------ looking
+    # ---------------------------------------------------------------- searching
 
     def _typed(self) -> None:
         if self.bar.finds_words:
@@ -281,7 +281,7 @@ class Finding(QObject):
                 displayed[name] = screen_texts
         return displayed
 
-    # ------------------------------------------------------------------ what is found
+    # --------------------------------------------------------------------------- hits
 
     def _show_progress(self, search: CellSearch, progress: Progress) -> None:
         if search is self._search:
@@ -396,7 +396,7 @@ class Finding(QObject):
         self._show_hits()
         self._say()
 
-    # ------------------------------------------------------------------ what is said
+    # ------------------------------------------------------------------------ status
 
     def _show_hits(self) -> None:
         """Show the hits in the cells and at the scroll bar."""

@@ -78,7 +78,7 @@ class Searches(QObject):
         stores = list(window.library.stores)
         return lambda job: [*files, *(one for store in stores for one in _tables(store))]
 
-    # ------------------------------------------------------------------ going there
+    # ------------------------------------------------------------ going to a result
 
     def _go(self, result: Result) -> None:
         self._window.opening.open_key(result.key, partial(self._arrive, result))

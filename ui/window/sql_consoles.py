@@ -184,7 +184,7 @@ class SqlConsoles(QObject):
             line = Line.of(query.pipeline.steps, others)
             key = self._key_of(first)
             if key is None:
-                console.results.messages.say(f"{query.name} is not open any more", kind="message-danger")
+                console.results.messages.say(f"{query.name} is no longer open", kind="message-danger")
             else:
                 window.opening.open_key(key, lambda tab: tab.apply(line))
 

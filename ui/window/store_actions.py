@@ -448,7 +448,7 @@ class StoreActions(QObject):
 
         window.tasks.read(work, done, window.show_error, owner=self, quiet=True)
 
-    # ----------------------------------------------------------- media that vanish
+    # --------------------------------------------------------------- missing disks
 
     def _say_lost(self, store: Store) -> None:
         text = (

@@ -257,7 +257,7 @@ def test_a_file_that_changed_on_disk_offers_a_copy_or_to_reload(  # noqa: PLR091
     qtbot.waitUntil(lambda: "changed on disk" in tab.messages.label.text() and not tab.review.is_saving)
     assert trips.read_bytes() == other and tab.review.count == 1
     window.commands["refresh"].trigger()
-    qtbot.waitUntil(lambda: "cannot be saved into it any more" in tab.messages.label.text())
+    qtbot.waitUntil(lambda: "can no longer be saved into it" in tab.messages.label.text())
     assert tab.review.count == 1
     tab.review.save_copy(tmp_path / "copy.parquet")
     qtbot.waitUntil(lambda: "30 rows, with the edits" in tab.messages.label.text())
