@@ -34,6 +34,8 @@ CUT = 2.0
 """How many times as high as the other bars the bar of the remaining values may be."""
 GAP = 0.08
 """The gap between bars, as a share of a place's width."""
+LEAST_SEPARATED = 6
+"""The minimum width, in pixels, of a bar that a line of one pixel separates from the next."""
 DASHES = (
     Qt.PenStyle.SolidLine, Qt.PenStyle.DashLine, Qt.PenStyle.DotLine, Qt.PenStyle.DashDotLine,
     Qt.PenStyle.DashDotDotLine,

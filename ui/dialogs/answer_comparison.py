@@ -68,7 +68,7 @@ def verdict(comparison: Comparison) -> str:
         return comparison.problem
     count = len(comparison.differences)
     more = "more than " if comparison.more else ""
-    return f"The answers differ in {more}{count:,} {'place' if count == 1 else 'places'}"
+    return f"The answers differ in {more}{quantity(count, 'place')}"
 
 
 def _text(value: Any) -> str:
