@@ -424,14 +424,6 @@ class TrendView(QWidget):
             box.currentIndexChanged.connect(lambda _: self._read())
 
 
-def _workload_or_none(name: str) -> Workload | None:
-    """The workload; None if it is from another version or its file no longer exists."""
-    try:
-        return workload_named(name)
-    except LamellaError:
-        return None
-
-
 def _series(name: str, points: Sequence[TrendPoint], places: Mapping[int, int]) -> Series:
     """A series whose points have the numbers of the runs as `rows`, counted from the oldest."""
     series_points = (SeriesPoint(places[p.run], p.value or None, p.low, p.high, p.samples) for p in points)

@@ -144,16 +144,9 @@ class Look:
         )
 
 
-def _pen(color: QColor, width: float, style: Qt.PenStyle = Qt.PenStyle.SolidLine) -> QPen:
-    """A pen of the same width on paper and on high-resolution screens: pyqtgraph's pens are cosmetic, too."""
-    pen = QPen(color, width, style)
-    pen.setCosmetic(True)
-    return pen
-
-
 def cross_pen() -> QPen:
     """The pen of crosses, the same for every system: failures are red."""
-    pen = _pen(theme.current().color("danger"), CROSS_WIDTH)
+    pen = cosmetic_pen(theme.current().color("danger"), CROSS_WIDTH)
     pen.setCapStyle(Qt.PenCapStyle.RoundCap)
     return pen
 
