@@ -1,4 +1,4 @@
-"""The program's icon in the format that the system's executables want, from the one drawing."""
+"""Converts the drawing of the program's icon to the formats that the systems need."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from PySide6.QtSvg import QSvgRenderer
 
 SIZE = 256
 DESKTOP_SIZES = (16, 22, 24, 32, 48, 64, 96, 128, 256, 512)
-"""Of the icon theme that every Linux desktop falls back to."""
+"""The sizes of the icon theme that every Linux desktop falls back to."""
 
 
 def write(drawing: Path, target: Path, size: int = SIZE) -> Path:
-    """`target` ends in .ico, .icns or .png."""
+    """Write the icon to `target`, which ends in .ico, .icns or .png."""
     picture = QImage(size, size, QImage.Format.Format_ARGB32)
     picture.fill(Qt.GlobalColor.transparent)
     painter = QPainter(picture)
@@ -27,7 +27,7 @@ def write(drawing: Path, target: Path, size: int = SIZE) -> Path:
 
 
 def write_theme(drawing: Path, folder: Path) -> None:
-    """The drawing itself and in all sizes, as `hicolor` wants them below /usr/share/icons."""
+    """Write the drawing and all its sizes in the layout of `hicolor` below /usr/share/icons."""
     for size in DESKTOP_SIZES:
         write(drawing, folder / f"{size}x{size}" / "apps" / drawing.with_suffix(".png").name, size)
     scalable = folder / "scalable" / "apps" / drawing.name

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the bundle leaves out, and a table of what the rest of it takes.
+"""Decides what the bundle leaves out, and prints a table of the sizes of its parts.
 
 packaging/bundle_contents.py [FOLDER]       # by part, in megabytes; dist/lamella
 packaging/bundle_contents.py --files 20     # the largest files, too
@@ -34,7 +34,7 @@ BENCHMARK_ONLY = (
     "sqlalchemy",
     "tables",
 )
-"""Systems that only the benchmark asks, and the library of lake tables: 500 MB. Both say how to add them.
+"""Systems that only the benchmark uses, and the library of lake tables: 500 MB. Errors say how to add them.
 apsw stays, for `lamella sqlite`."""
 
 UNUSED_QT = (
@@ -54,7 +54,7 @@ UNUSED_QT = (
     "PySide6.QtUiTools",
 )
 STAND_INS = {"PySide6.QtOpenGL": "no_opengl.py", "PySide6.QtOpenGLWidgets": "no_opengl.py"}
-"""Modules of the bundle that a file beside this one replaces."""
+"""Modules that are replaced in the bundle by a file beside this one."""
 
 UNUSED_ARROW = (
     "pyarrow._azurefs",
@@ -158,9 +158,9 @@ UNUSED_MODULES = (
     "yaml",
     "zstandard",
 )
-"""What a developer's environment has and the program does without: tests, their servers, and what libraries
-import where they find it. Optional packages of the program, keyring and Spark's client, are among them: so a
-bundle from a developer's environment holds the same as one from the locked files."""
+"""Packages of a developer's environment that the program does not need: tests, their servers, and optional
+imports of libraries. They include optional packages of the program, keyring and Spark's client, so that a
+bundle from a developer's environment has the same content as one from the locked files."""
 
 UNUSED_FILES = (
     # Qt: modules that plugins would bring, screens without a desktop, TLS, pictures nobody shows
@@ -240,23 +240,24 @@ SYSTEM_LIBRARIES = re.compile(
     r"|keyutils|krb5|md|mount|ncurses|pango|pcre|pixman|png|readline|resolv|selinux|SM|stdc\+\+|systemd|thai"
     r"|tinfo|wayland|xcb|uuid)[^/]*\.so\.\d+$"
 )
-"""Of Linux: every desktop has them, and a graphics driver or an input method would be given ours instead of
-those that it was built with. GTK is the user's own, or Qt does without."""
+"""Libraries of Linux that every desktop has: graphics drivers and input methods need the ones that they were
+built with. GTK is the user's own; Qt works without it."""
 
 BUNDLED_XCB = re.compile(r"libxcb-(cursor|icccm|image|keysyms|render-util|util)\.so\.\d+$")
 """Small libraries that Qt needs and that a desktop may lack."""
 
 
 DOCSTRINGS = ("lamella", "apsw")
-"""SQLite's shell makes its help of them. All other modules run under `python -OO`, too: whom their docstrings
-are for has a Python prompt, and the bundle has none."""
+"""Packages that keep their docstrings: SQLite's shell makes its help from them. Other modules are compiled as
+by `python -OO`, because the bundle has no Python prompt to read docstrings in."""
 
 COPIES = re.compile(r"/pyarrow/lib\w+\.so(\.\d+\.\d+\.\d+)?$")
-"""The wheel of pyarrow has some libraries under three names; `.so.2600` is the one that is loaded."""
+"""Copies in pyarrow's wheel, which has some libraries under three names; `.so.2600` is the one that is
+loaded."""
 
 
 def needed(entries: Iterable[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
-    """Those of PyInstaller's lists (place in the bundle, source, kind) that the bundle keeps."""
+    """The entries of PyInstaller's lists (place in the bundle, source, kind) that the bundle needs."""
     return [entry for entry in entries if is_needed(entry[0])]
 
 
@@ -271,7 +272,7 @@ def is_needed(place: str) -> bool:
 
 
 def without_docstrings(modules: Iterable[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
-    """PyInstaller's list of modules (name, source, kind), most of them to be compiled as by `python -OO`."""
+    """PyInstaller's list of modules (name, source, kind), most of which are compiled as by `python -OO`."""
     return [
         (name, source, kind if name.partition(".")[0] in DOCSTRINGS else f"{kind}-2")
         for name, source, kind in modules
@@ -317,7 +318,7 @@ def part_of(place: str) -> str:
 
 
 def table(folder: Path) -> str:
-    """Megabytes by part, as Markdown: the largest first."""
+    """The size of each part in megabytes as a Markdown table, the largest first."""
     sizes: Counter[str] = Counter()
     for path in files(folder):
         sizes[part_of(path.relative_to(folder).as_posix())] += path.stat().st_size

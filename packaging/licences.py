@@ -1,5 +1,5 @@
-"""The licences of everything that the bundle holds, from the metadata of the installed packages: one text,
-which About shows and every installer carries."""
+"""The licences of everything in the bundle, from the metadata of the installed packages: one text, which
+About shows and every installer contains."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def packages_of(modules: Iterable[str]) -> list[str]:
 
 
 def summary(package: str) -> str:
-    """A line: name, version, licence."""
+    """One line about a package: name, version, licence."""
     metadata = importlib.metadata.metadata(package)
     declared = metadata.get("License-Expression") or _classifiers(metadata.get_all("Classifier") or [])
     brief = (metadata.get("License") or "").strip().partition("\n")[0]
@@ -46,7 +46,7 @@ def _classifiers(lines: list[str]) -> str:
 
 
 def texts(package: str) -> list[str]:
-    """What the package says of its licence, in full: files of its metadata, else of the metadata itself."""
+    """The full licence texts of a package: files of its metadata, or the metadata itself."""
     distribution = importlib.metadata.distribution(package)
     files = [file for file in distribution.files or () if TEXTS.search(file.name) and file.suffix != ".py"]
     found = [Path(str(file.locate())).read_text("utf8", errors="replace").strip() for file in files]
@@ -63,7 +63,7 @@ def python_text() -> str:
 
 
 def document(packages: Iterable[str]) -> str:
-    """What is inside, a line each, then the texts."""
+    """The whole text: a line for each package, then the licences."""
     names = list(packages)
     lines = [f"Python {platform.python_version()}: PSF-2.0", *map(summary, names)]
     parts = [

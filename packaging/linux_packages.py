@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Makes the packages for Linux from `dist/lamella`: dist/lamella_VERSION_ARCHITECTURE.deb and a .tar.xz.
+"""Creates the packages for Linux from `dist/lamella`: dist/lamella_VERSION_ARCHITECTURE.deb and a .tar.xz.
 
     packaging/linux_packages.py                  # both
     packaging/linux_packages.py --only tar       # one of them
-    packaging/linux_packages.py --version 0.2.0  # under another version than the program's
+    packaging/linux_packages.py --version 0.2.0  # with another version than the program's
 
-The .deb needs Debian's dpkg-dev, which looks up what the libraries of the bundle need of the system. Who
-packages is DEBFULLNAME and DEBEMAIL, or else who made the last commit.
+The .deb needs Debian's dpkg-dev, which finds the system packages that the bundle's libraries need. The
+maintainer is DEBFULLNAME with DEBEMAIL, or the author of the last commit.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ HERE = ROOT / "packaging" / "linux"
 BUNDLE = ROOT / "dist" / "lamella"
 PLACE = Path("usr/lib/lamella")
 OPTIONAL = {"libqgtk3.so": "Suggests", "libreadline": "Recommends", "readline.": "Recommends"}
-"""What a file needs, by its name, where the program does without."""
+"""How the needs of optional files are declared, by the name of the file."""
 
 LOADED_BY_NAME = (
     "libgl1",
@@ -45,7 +45,7 @@ LOADED_BY_NAME = (
 )
 ALSO = ("hicolor-icon-theme", "shared-mime-info")
 LEVEL = 6
-"""Of xz: higher ones need a gigabyte of memory and save 2 %."""
+"""The compression level of xz: higher ones need a gigabyte of memory and save 2 %."""
 SUMMARY = "data explorer for Parquet, CSV, JSON, Excel and databases"
 ABOUT = """\
  Lamella opens Parquet, Arrow, CSV, JSON, Excel, SQLite and DuckDB files of any
@@ -64,7 +64,7 @@ def architecture() -> str:
 
 
 def last_commit() -> tuple[datetime, str]:
-    """When, and whose mail address."""
+    """The time of the last commit, and its author's mail address."""
     git = ["git", "-C", str(ROOT), "log", "-1", "--format=%ct %ce"]
     done = subprocess.run(git, capture_output=True, text=True, check=True)
     seconds, address = done.stdout.split()
@@ -80,7 +80,7 @@ def maintainer(address: str) -> str:
 
 
 def lay_out_desktop(share: Path, version: str, date: datetime) -> None:
-    """The desktop's files below a folder `share`: entry, icons, metadata, types of files, manual page."""
+    """Write the desktop files below a folder `share`: entry, icons, metadata, file types, manual page."""
     applications, metadata, types = (share / name for name in ("applications", "metainfo", "mime/packages"))
     for folder in (applications, metadata, types):
         folder.mkdir(parents=True)
@@ -96,12 +96,12 @@ def lay_out_desktop(share: Path, version: str, date: datetime) -> None:
 
 
 def write_gzip(target: Path, content: bytes) -> None:
-    """The same bytes each time."""
+    """Compress a file reproducibly: the same content gives the same bytes."""
     target.write_bytes(gzip.compress(content, 9, mtime=0))
 
 
 def set_modes(folder: Path) -> None:
-    """As Debian wants them, whatever the umask: programs 755, everything else 644."""
+    """Set the modes that Debian requires, whatever the umask: 755 for programs, 644 for everything else."""
     for path in [folder, *folder.rglob("*")]:
         if not path.is_symlink():
             runs = path.is_dir() or (
@@ -140,7 +140,7 @@ def make_deb(version: str, target: Path, level: int = LEVEL) -> Path:
 
 
 def libraries_of_debian(folder: Path) -> list[Path]:
-    """Those that came from the system where the bundle was built: the package depends on them instead."""
+    """The libraries from the system where the bundle was built, which the package depends on instead."""
     return [path for path in folder.glob("lib*.so*") if not path.is_symlink() and "python" not in path.name]
 
 
@@ -185,8 +185,8 @@ def control_file(root: Path, version: str, who: str) -> str:
 
 
 def system_packages(root: Path) -> dict[str, str]:
-    """Depends, Recommends and Suggests: the packages whose libraries those of the bundle are linked against,
-    and those that Qt opens by their names."""
+    """Depends, Recommends and Suggests: the packages of libraries that the bundle links to, or that Qt loads
+    by name."""
     inside = root / PLACE / "_internal"
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "debian").mkdir()
@@ -222,7 +222,8 @@ def _files_by_field(root: Path) -> list[str]:
 
 
 def make_tar(version: str, target: Path, level: int = LEVEL) -> Path:
-    """One folder that runs from anywhere: the bundle, a script that starts it, the desktop's files."""
+    """Create an archive with one folder that runs from anywhere: the bundle, a start script, desktop
+    files."""
     date, _ = last_commit()
     name = f"lamella-{version}-linux-{os.uname().machine}"
     with tempfile.TemporaryDirectory(prefix="lamella-tar-") as folder:
@@ -244,7 +245,7 @@ def make_tar(version: str, target: Path, level: int = LEVEL) -> Path:
 
 
 def needed_glibc(folder: Path) -> str:
-    """The newest version of the C library that any file of the bundle asks for."""
+    """The newest version of the C library that any file of the bundle needs."""
     versions = {(2, 0)}
     for path in folder.rglob("*"):
         if path.is_file() and not path.is_symlink():

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Prints the manual page of `lamella`, made from what `--help` says: `packaging/manual.py | man -l -`."""
+"""Prints the manual page of `lamella`, made from the output of `--help`: `packaging/manual.py | man -l -`."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from lamella.app import __version__, cli
 ENDS = (
     ("0", "It worked."),
     ("1", "A bug; the log has the details."),
-    ("2", "Something that you can mend, as the message says."),
+    ("2", "An error that you can fix, as the message says."),
     ("3", "Damage was found."),
     ("130", "Stopped by Ctrl+C."),
 )
 
 
 def page(date: str = "") -> str:
-    """In groff's man macros."""
+    """The page in groff's man macros."""
     return "\n".join([f'.TH LAMELLA 1 "{date}" "Lamella {__version__}" "User Commands"', *_lines()]) + "\n"
 
 
@@ -55,7 +55,7 @@ def _options(parser: argparse.ArgumentParser) -> Iterator[str]:
 
 
 def plain(text: str) -> str:
-    """Text that groff shows as it stands."""
+    """The text, escaped so that groff shows it unchanged."""
     escaped = re.sub(r"\s+", " ", text).strip().replace("\\", r"\e").replace("-", r"\-")
     return re.sub(r"^([.'])", r"\\&\1", escaped)
 

@@ -1,6 +1,6 @@
-"""Stands in the bundle for PySide6.QtOpenGL and PySide6.QtOpenGLWidgets, 12 MB.
+"""Replaces PySide6.QtOpenGL and PySide6.QtOpenGLWidgets (12 MB) in the bundle.
 
-pyqtgraph imports both for curves that it would draw with OpenGL; nothing here asks for that.
+pyqtgraph imports both to draw curves with OpenGL, which Lamella does not use.
 """
 
 from PySide6.QtWidgets import QWidget as QOpenGLWidget

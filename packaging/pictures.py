@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Puts pictures of the tour into the documentation, in fewer colours: `packaging/pictures.py FOLDER`, which
-`lamella --tour FOLDER` has filled. `python3 dev.py shots` does both.
+"""Copies pictures of the tour into the documentation, with fewer colours: `packaging/pictures.py FOLDER`,
+after `lamella --tour FOLDER`. `python3 dev.py shots` does both.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ COLORS = 256
 
 
 def put_into_docs(tour: Path, target: Path = TARGET) -> list[Path]:
-    """In the light theme; what was there before goes."""
+    """Copy the pictures in the light theme, replacing the existing ones."""
     target.mkdir(exist_ok=True)
     for path in target.glob("*.png"):
         path.unlink()
@@ -32,8 +32,8 @@ def put_into_docs(tour: Path, target: Path = TARGET) -> list[Path]:
 
 
 def with_fewer_colors(image: QImage) -> QImage:
-    """A picture of at most 256 colours, a third as large as a file: each pixel gets the nearest of those
-    without which most would be lost."""
+    """The picture with at most 256 colours, which makes its file a third as large. Colours are chosen one by
+    one where the error is greatest, and each pixel gets the nearest one."""
     width, height = image.width(), image.height()
     pixels = np.frombuffer(image.convertToFormat(QImage.Format.Format_RGB32).constBits(), np.uint32)
     colors, places, counts = np.unique(pixels, return_inverse=True, return_counts=True)
@@ -48,7 +48,7 @@ def with_fewer_colors(image: QImage) -> QImage:
     indexes = nearest[places].tobytes()
     made = QImage(indexes, width, height, width, QImage.Format.Format_Indexed8)
     made.setColorTable(colors[kept].tolist())
-    return made.copy()  # the bytes are Python's
+    return made.copy()  # Python owns the bytes
 
 
 if __name__ == "__main__":
