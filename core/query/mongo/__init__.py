@@ -1,4 +1,4 @@
-"""Aggregations as MongoDB writes them, as steps of a query: `[{"$match": …}, {"$group": …}]`."""
+"""MongoDB's aggregation pipelines as steps of a query: `[{"$match": …}, {"$group": …}]`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""MongoDB's expressions and accumulators as computed values and aggregates."""
+"""Converts MongoDB's expressions and accumulators to computed values and aggregates."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ MANY = 1000
 
 @dataclass(frozen=True)
 class Operator:
-    """`make` is given `least` to `most` values. `names` are the keys of a dict that may be given instead of
-    a list, of which the first `least` are needed."""
+    """An operator. `make` takes `least` to `most` values. `names` are the keys of a dict that may replace the
+    list of values; the first `least` are required."""
 
     least: int
     most: int
@@ -38,12 +38,12 @@ def _simple(function: str) -> Make:
 
 
 def _text(function: str) -> Make:
-    """Of nothing MongoDB makes the empty text."""
+    """A function of text; null becomes the empty text, as in MongoDB."""
     return lambda *values: call("coalesce", call(function, *values), "")
 
 
 def _remainder(number: Expression, divisor: Expression) -> Expression:
-    """With the sign of the number that is divided."""
+    """The remainder, with the sign of the dividend."""
     return call("multiply", call("sign", number), call("modulo", call("abs", number), call("abs", divisor)))
 
 
@@ -60,7 +60,8 @@ def _truncated(moment: Expression, unit: Expression, begin: Expression | None = 
     monday = isinstance(begin, Constant) and str(begin.value).lower() in ("monday", "mon")
     if unit == Constant("week") and not monday:
         raise BadQuery(
-            "$dateTrunc: weeks begin on Monday here, in MongoDB on Sunday", fix='Add "startOfWeek": "monday"'
+            "$dateTrunc: weeks begin on Monday here, but on Sunday in MongoDB",
+            fix='Add "startOfWeek": "monday"',
         )
     return call("truncate", moment, unit)
 
@@ -132,25 +133,26 @@ WAYS_OUT = {
 
 
 def unknown(place: str, kind: str, key: Any, known: Iterable[str], ways: Mapping[str, str]) -> BadQuery:
-    """`ways` are the ways out for what MongoDB has and queries here do not."""
+    """The error for an unknown name. `ways` are alternatives to what MongoDB has and queries here lack."""
     listed = list(known)
     message = f"{place}: there is no {kind} {key!r}"
     if key in ways:
-        return BadQuery(message, "MongoDB has it, queries here do not", ways[key])
+        return BadQuery(message, "MongoDB has it, but queries here do not", ways[key])
     guesses = " or ".join(f"'{guess}'" for guess in nearest(str(key), listed))
     return BadQuery(message, fix=f"Did you mean {guesses}?" if guesses else f"There are: {', '.join(listed)}")
 
 
 def single(place: str, kind: str, value: Any, example: str) -> tuple[str, Any]:
-    """The only key of a dict, and what it is given."""
+    """The only key of a dict, and its value."""
     if not isinstance(value, Mapping) or len(value) != 1:
         raise BadQuery(
-            f"{place}: {shown(value)} is not a valid {kind}", fix=f"Write a dict of one name: {example}"
+            f"{place}: {shown(value)} is not a valid {kind}", fix=f"Write a dict with one key: {example}"
         )
     ((key, operand),) = value.items()
     if not isinstance(key, str) or not key.startswith("$"):
         raise BadQuery(
-            f"{place}: {shown(value)} is not a valid {kind}", fix=f"Write its name behind a dollar: {example}"
+            f"{place}: {shown(value)} is not a valid {kind}",
+            fix=f"Begin its name with a dollar sign: {example}",
         )
     return key, operand
 
@@ -158,7 +160,7 @@ def single(place: str, kind: str, value: Any, example: str) -> tuple[str, Any]:
 def arguments(
     place: str, name: str, value: Any, needed: Iterable[str], optional: Iterable[str] = ()
 ) -> dict[str, Any]:
-    """A dict of the arguments that `name` takes; raises `BadQuery` for one that is lacking or not known."""
+    """The arguments of `name` as a dict; raises `BadQuery` if one is missing or unknown."""
     takes = [*needed, *optional]
     if not isinstance(value, Mapping):
         raise BadQuery(
@@ -174,7 +176,7 @@ def arguments(
 
 
 def whole(place: str, name: str, value: Any, least: int) -> int:
-    """A number of rows; MongoDB's own are whole too, but may be written as floats."""
+    """A whole number, such as a number of rows; it may be written as a float, as in MongoDB."""
     fits = isinstance(value, int | float) and not isinstance(value, bool) and value == value // 1
     if not fits or value < least:
         raise BadQuery(f"{place}: {name} takes a whole number of {least} or more, not {shown(value)}")
@@ -190,7 +192,7 @@ RAW = ("$literal", "$switch")
 
 
 class Rows(Protocol):
-    """The rows that stages are given: a query, as far as a stage needs it."""
+    """The rows to which stages apply: a query, as far as stages need it."""
 
     pipeline: Pipeline
 
@@ -220,25 +222,24 @@ class Rows(Protocol):
 
 
 class ExpressionReader:
-    """Reads the expressions of one stage. A condition asks of columns alone: what it compares beyond them
-    becomes one of the `hidden` columns, which are computed first, in this order, and left out afterwards.
-    """
+    """Reads the expressions of one stage. Conditions can compare only columns; other operands become `hidden`
+    columns, which are computed first, in this order, and removed afterwards."""
 
     def __init__(self, rows: Rows, names: Iterable[str] = ()) -> None:
-        """`names` are names that no hidden column may have, beside those that the rows have."""
+        """`names` are further names that hidden columns must not have, besides those of the rows."""
         self.place = rows.name
         self._used_names = {*rows.schema.names, *names}
         self.hidden: list[tuple[str, Expression]] = []
 
     def fresh(self, name: str) -> str:
-        """A name that no column has yet."""
+        """A column name that is not used yet; marks it as used."""
         while name in self._used_names:
             name += "_"
         self._used_names.add(name)
         return name
 
     def value(self, spec: Any, depth: int = 0) -> Expression:
-        """Raises `BadQuery` for what cannot be computed."""
+        """Read a value. Raises `BadQuery` for what cannot be computed."""
         if depth > DEEPEST:
             raise BadQuery(f"{self.place}: an expression nests more than {DEEPEST} deep")
         if isinstance(spec, str):
@@ -247,8 +248,8 @@ class ExpressionReader:
             return self._operation(*single(self.place, "expression", spec, _EXAMPLE), depth + 1)
         if isinstance(spec, list | tuple | set):
             raise BadQuery(
-                f"{self.place}: a list cannot be made of values: {spec!r}",
-                fix="Give each a name of its own; $push collects the values of a group",
+                f"{self.place}: a list of values cannot be computed: {spec!r}",
+                fix="Give each value its own name; $push collects the values of a group",
             )
         return Constant(spec)
 
@@ -259,7 +260,7 @@ class ExpressionReader:
         return text[1:]
 
     def column(self, spec: Any, depth: int = 0) -> str:
-        """The column that an expression is, or a hidden one that it is computed as."""
+        """The column that an expression names, or a hidden column that it is computed as."""
         value = self.value(spec, depth)
         if isinstance(value, Named):
             return value.name
@@ -268,7 +269,7 @@ class ExpressionReader:
         return name
 
     def condition(self, spec: Any, depth: int = 0) -> Filter:
-        """What is true of a row; a field alone has to hold true."""
+        """Read a condition; a field alone must be true."""
         if isinstance(spec, bool):
             return all_of(()) if spec else any_of(())
         if not isinstance(spec, Mapping):
@@ -302,7 +303,7 @@ class ExpressionReader:
         )
 
     def _operand_values(self, key: str, operator: Operator, operand: Any) -> list[Any]:
-        """By name, in a list, or a single value as it is."""
+        """The operands: by name, from a list, or a single value."""
         if (
             operator.names
             and isinstance(operand, Mapping)
@@ -342,7 +343,7 @@ class ExpressionReader:
         return met | both if operator == "eq" else met & ~both
 
     def _operand(self, spec: Any, depth: int) -> Any:
-        """A reference to a column, or a constant as it is."""
+        """A reference to a column, or a constant."""
         if isinstance(spec, str):
             return Reference(self.path(spec)) if spec.startswith("$") else spec
         if isinstance(spec, Mapping):
@@ -352,14 +353,16 @@ class ExpressionReader:
         return spec
 
     def _one_of(self, operands: Sequence[Any], depth: int) -> Filter:
-        """A field among constants, or a constant among the items of a field."""
+        """Whether a field is one of several constants, or a constant is an item of a field."""
         subject, values = operands
         if isinstance(values, str) and values.startswith("$"):
             return Predicate(self.path(values), "has", (self._operand(subject, depth),))
         column = self.column(subject, depth)
         listed = self._list("$in", values)
         if any(isinstance(value, str) and value.startswith("$") for value in listed):
-            raise BadQuery(f"{self.place}: $in takes constants", fix="Ask for $eq with each, in an $or")
+            raise BadQuery(
+                f"{self.place}: $in takes constants", fix="Use $eq for each value, joined with $or"
+            )
         predicate = Predicate(column, "in", tuple(value for value in listed if value is not None))
         return any_of([predicate, Predicate(column, "is_null")]) if None in listed else predicate
 
@@ -377,7 +380,7 @@ class ExpressionReader:
 
 NamedAggregate = tuple[str, Aggregate]
 METHODS = ("approximate", "continuous")
-"""MongoDB's names of ways to find percentiles; here they are exact, between two values."""
+"""MongoDB's methods of computing percentiles; here they are always exact and interpolated."""
 
 _SIMPLE = {
     "$avg": "avg",
@@ -391,19 +394,19 @@ _SIMPLE = {
     "$stdDevPop": "stddev_pop",
 }
 _WAYS_OUT = {
-    "$firstN": "Take $push, and the first items of the list",
-    "$lastN": "Take $push, and the last items of the list",
-    "$top": "Put $sort before, and take $first",
-    "$bottom": "Put $sort before, and take $last",
+    "$firstN": "Use $push, and take the first items of the list",
+    "$lastN": "Use $push, and take the last items of the list",
+    "$top": "Put $sort before, and use $first",
+    "$bottom": "Put $sort before, and use $last",
     "$mergeObjects": "Take the fields one by one",
-    "$accumulator": "Compute with what the aggregates of the query give",
+    "$accumulator": "Compute from the aggregates of the query",
 }
 
 
 def read_accumulator(name: str, spec: Any, reading: ExpressionReader) -> Iterator[NamedAggregate]:
-    """The columns that one entry of $group becomes: several percentiles are a column each."""
+    """Read an entry of $group as columns; several percentiles become one column each."""
     if name.startswith("$") or "." in name:
-        raise BadQuery(f"{reading.place}: $group cannot call a column {name!r}", fix="Leave the sign out")
+        raise BadQuery(f"{reading.place}: $group cannot name a column {name!r}", fix="Leave the sign out")
     key, operand = single(reading.place, "accumulator", spec, '{"$sum": "$delay"}')
     if key == "$percentile":
         yield from _percentiles(name, operand, reading)
@@ -443,7 +446,7 @@ def _percentiles(name: str, operand: Any, reading: ExpressionReader) -> Iterator
     )
     if not fits or not parts:
         raise BadQuery(
-            f"{reading.place}: $percentile takes parts of the values as p, not {parts!r}",
+            f"{reading.place}: $percentile takes a list of parts as p, not {parts!r}",
             fix='Give a list of numbers from 0 to 1: "p": [0.5, 0.9]',
         )
     value = reading.value(fields["input"])

@@ -1,4 +1,4 @@
-"""THE table of MongoDB's stages that queries have, each made one or more steps."""
+"""THE table of MongoDB's stages that queries support; each becomes one or more steps."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ Values = Sequence[tuple[str, Expression]]
 
 
 def add_columns(rows: Rows, values: Values, reading: ExpressionReader) -> Rows:
-    """With these columns, and with the hidden ones they are computed from, which the caller leaves out."""
+    """Add these columns, and the hidden ones they are computed from, which the caller removes."""
     if not _seen_changed(values):
         return _then_compute(rows, (*reading.hidden, *values))
     apart = [(reading.fresh(name), value) for name, value in values]
@@ -50,7 +50,7 @@ def add_columns(rows: Rows, values: Values, reading: ExpressionReader) -> Rows:
 
 
 def select_columns(rows: Rows, names: Iterable[str]) -> Rows:
-    """These columns alone; unchanged where they are all there are."""
+    """Keep only these columns; unchanged if they are all there are."""
     columns = tuple(names)
     if not columns:
         raise BadQuery(f"{rows.name}: no column would be left", fix="Leave at least one")
@@ -58,16 +58,18 @@ def select_columns(rows: Rows, names: Iterable[str]) -> Rows:
 
 
 def called(name: str, columns: Iterable[str]) -> list[str]:
-    """The column of this name, or those that are called by paths below it: `_id.carrier` for `_id`."""
+    """The column with this name, or those with paths below it: `_id.carrier` for `_id`."""
     listed = list(columns)
     return [name] if name in listed else [one for one in listed if one.startswith(f"{name}.")]
 
 
 def flat(spec: Mapping[str, Any], place: str, above: str = "") -> Iterator[tuple[str, Any]]:
-    """A document of a stage with the names inside others as paths."""
+    """Flatten a stage's document: names in nested documents become paths."""
     for name, value in spec.items():
         if not isinstance(name, str) or name.startswith("$") or not name:
-            raise BadQuery(f"{place}: {name!r} is not a name of a column", fix="A name begins with no dollar")
+            raise BadQuery(
+                f"{place}: {name!r} is not a column name", fix="Names do not begin with a dollar sign"
+            )
         if isinstance(value, Mapping) and value and not any(str(key).startswith("$") for key in value):
             yield from flat(value, place, f"{above}{name}.")
         else:
@@ -75,14 +77,14 @@ def flat(spec: Mapping[str, Any], place: str, above: str = "") -> Iterator[tuple
 
 
 def refuse_inside(name: str, rows: Rows) -> None:
-    """A field inside a column cannot be made or taken away."""
+    """Refuse to add or remove a field inside a column."""
     columns = rows.schema.names
     parts = name.split(".")
     outer = next((c for c in (".".join(parts[:n]) for n in range(1, len(parts))) if c in columns), None)
     if outer is not None and name not in columns:
         raise BadQuery(
-            f"{rows.name}: '{name}' lies inside the column '{outer}', which only changes as a whole",
-            fix=f"Name the fields of '{outer}' that you want, or compute a column called otherwise",
+            f"{rows.name}: '{name}' is inside the column '{outer}', which can only be changed as a whole",
+            fix=f"List the fields of '{outer}' that you want, or compute a column with another name",
         )
 
 
@@ -91,7 +93,7 @@ def _then_compute(rows: Rows, values: Values) -> Rows:
 
 
 def _seen_changed(values: Values) -> bool:
-    """Whether a value uses what an earlier one has replaced."""
+    """Whether a value uses a column that an earlier one replaces."""
     replaced: set[str] = set()
     for name, value in values:
         if any(used in replaced or used.partition(".")[0] in replaced for used in _names_in(value)):
@@ -112,15 +114,15 @@ def _names_in(value: Expression) -> Iterator[str]:
 
 COUNT = "count"
 NOTHING = Call("cast", (Constant(None), Constant("int64")))
-"""The key of all rows where the stage says None, as a value that has a type."""
+"""The key of a single group of all rows, `_id: None`, as null with a type."""
 
 
 def group_stage(rows: Rows, spec: Any) -> Rows:
-    """$group: a row for each value of `_id`, or of each of its parts, which become `_id.part`."""
+    """$group: one row for each value of `_id`, or of its parts, which become `_id.part`."""
     if not isinstance(spec, Mapping) or ID not in spec:
         raise BadQuery(
             f"{rows.name}: $group lacks '{ID}'",
-            "It says what the rows are grouped by",
+            "It gives the grouping key",
             f'Write {{"{ID}": "$carrier", …}}, or {{"{ID}": None, …}} for one group of all rows',
         )
     reading = ExpressionReader(rows, spec)
@@ -128,7 +130,7 @@ def group_stage(rows: Rows, spec: Any) -> Rows:
 
 
 def bucket_stage(rows: Rows, spec: Any) -> Rows:
-    """$bucket: `_id` is where a range begins; each ends before the next one begins."""
+    """$bucket: groups by ranges. `_id` is the start of a range; each ends before the next one starts."""
     parts = arguments(rows.name, "$bucket", spec, ("groupBy", "boundaries"), ("default", "output"))
     output = parts.get("output", {COUNT: {"$sum": 1}})
     if not isinstance(output, Mapping) or ID in output:
@@ -146,14 +148,14 @@ def bucket_stage(rows: Rows, spec: Any) -> Rows:
 
 
 def count_stage(rows: Rows, name: Any) -> Rows:
-    """$count: how many rows there are; of none there is no answer, as MongoDB has it."""
+    """$count: the number of rows; for no rows the answer is empty, as in MongoDB."""
     if not isinstance(name, str) or not name or name.startswith("$") or "." in name:
         raise BadQuery(f"{rows.name}: $count takes a name, not {shown(name)}", fix='Write {"$count": "n"}')
     return rows.then(Group((), ((name, Aggregate("count")),), Predicate(name, "gt", (0,))))
 
 
 def sort_by_count_stage(rows: Rows, key: Any) -> Rows:
-    """$sortByCount: the values of an expression, the most frequent first."""
+    """$sortByCount: the values of an expression with their counts, most frequent first."""
     if not (isinstance(key, str) and key.startswith("$")) and not isinstance(key, Mapping):
         raise BadQuery(f"{rows.name}: $sortByCount takes a field, not {shown(key)}", fix='Write "$carrier"')
     return group_stage(rows, {ID: key, COUNT: {"$sum": 1}}).then(Sort((SortKey(COUNT, True),)))
@@ -162,7 +164,7 @@ def sort_by_count_stage(rows: Rows, key: Any) -> Rows:
 def _by(
     rows: Rows, keys: Sequence[tuple[str, Expression]], spec: Mapping[str, Any], reading: ExpressionReader
 ) -> Rows:
-    """The keys are called so in the end; aggregates are of the rows as they were."""
+    """Group the rows by keys with these names; aggregates see the rows as they were."""
     named = {name: accumulator for name, accumulator in spec.items() if name != ID}
     aggregates = [
         one for name, accumulator in named.items() for one in read_accumulator(name, accumulator, reading)
@@ -187,7 +189,7 @@ def _keys(spec: Any, reading: ExpressionReader) -> list[tuple[str, Expression]]:
 
 
 def _sums(rows: Rows, aggregates: Mapping[str, Aggregate]) -> list[str]:
-    """Sums of numbers, which MongoDB has as 0 where there are none."""
+    """The sums of numbers, which MongoDB returns as 0 if there are none."""
     schema = rows.schema
     return [
         name
@@ -211,18 +213,18 @@ def _edges(value: Any, place: str) -> list[Any]:
 
 
 def _refuse_unlike(default: Any, edge: Any, place: str) -> None:
-    """One column holds values of one type."""
+    """Refuse a default of another type than the ranges: they share a column."""
     numbers = isinstance(default, int | float) and isinstance(edge, int | float)
     if default is not None and not numbers and type(default) is not type(edge):
         raise BadQuery(
-            f"{place}: the default of $bucket, {default!r}, stands in one column with {edge!r}",
-            "They are of different types",
-            "Leave it out: rows outside come under null",
+            f"{place}: the default of $bucket, {default!r}, would be in one column with {edge!r}",
+            "Their types differ",
+            "Leave it out: rows outside the ranges get null",
         )
 
 
 def _range(column: str, begins: Sequence[Any]) -> Expression:
-    """Where the range begins that a value lies in, found by halves."""
+    """The start of the range that a value lies in, by binary search."""
     if len(begins) == 1:
         return Constant(begins[0])
     middle = len(begins) // 2
@@ -231,7 +233,8 @@ def _range(column: str, begins: Sequence[Any]) -> Expression:
 
 
 def project_stage(rows: Rows, spec: Any) -> Rows:
-    """Either what is left or what is left out; `_id` is left unless it is left out by name."""
+    """$project: lists either the columns to keep or those to remove; `_id` is kept unless removed
+    explicitly."""
     fields = dict(flat(_document("$project", spec, rows), rows.name))
     included = {name: value for name, value in fields.items() if not _is_flag(value) or value}
     out = [name for name in fields if name not in included]
@@ -239,8 +242,8 @@ def project_stage(rows: Rows, spec: Any) -> Rows:
         return without(rows, out)
     if [name for name in out if name != ID]:
         raise BadQuery(
-            f"{rows.name}: $project both keeps '{next(iter(included))}' and leaves '{out[0]}' out",
-            fix=f"Name what is kept alone; only '{ID}' may be left out beside",
+            f"{rows.name}: $project both keeps '{next(iter(included))}' and removes '{out[0]}'",
+            fix=f"List only the columns to keep; only '{ID}' may be removed as well",
         )
     if ID not in fields and called(ID, rows.schema.names):
         included = {ID: True, **included}
@@ -248,7 +251,7 @@ def project_stage(rows: Rows, spec: Any) -> Rows:
 
 
 def add_fields_stage(rows: Rows, spec: Any) -> Rows:
-    """$addFields, which is called $set too: each replaces the column of its name, or comes behind all."""
+    """$addFields, also $set: each field replaces the column of its name, or is appended."""
     fields = list(flat(_document("$addFields", spec, rows), rows.name))
     for name, _ in fields:
         refuse_inside(name, rows)
@@ -259,7 +262,7 @@ def add_fields_stage(rows: Rows, spec: Any) -> Rows:
 
 
 def without(rows: Rows, names: list[str]) -> Rows:
-    """$unset. Raises `UnknownColumn`."""
+    """$unset: remove columns. Raises `UnknownColumn`."""
     gone: set[str] = set()
     for name in names:
         refuse_inside(name, rows)
@@ -290,7 +293,7 @@ def _there(name: str, rows: Rows) -> list[str]:
 
 
 def _is_flag(value: Any) -> bool:
-    """Numbers say whether a column is kept, as true and false do."""
+    """Whether a value means to keep or remove a column: a boolean or a number."""
     return isinstance(value, bool | int | float)
 
 
@@ -303,9 +306,9 @@ def _document(stage: str, spec: Any, rows: Rows) -> Mapping[str, Any]:
 
 
 def lookup_stage(rows: Rows, spec: Any, then: tuple[str, Any] | None) -> Rows:
-    """The columns of the other table are called by paths below what `as` says: `airline.name`.
+    """$lookup: join with another table, whose columns are named by paths below `as`: `airline.name`.
 
-    Rows without a partner are left out, unless $unwind keeps them; null is no partner of null.
+    Rows without a partner are dropped unless $unwind keeps them; null is not a partner of null.
     """
     needed = ("from", "localField", "foreignField", "as")
     parts = arguments(rows.name, "$lookup", spec, needed, ("pipeline",))
@@ -326,7 +329,7 @@ def lookup_stage(rows: Rows, spec: Any, then: tuple[str, Any] | None) -> Rows:
 
 
 def unwind_path(place: str, operand: Any) -> tuple[str, bool]:
-    """The list that $unwind names, and whether rows without an item stay."""
+    """The list that $unwind names, and whether rows without items stay."""
     spec = operand if isinstance(operand, Mapping) else {"path": operand}
     parts = arguments(place, "$unwind", spec, ("path",), ("preserveNullAndEmptyArrays",))
     path, keep = parts["path"], parts.get("preserveNullAndEmptyArrays", False)
@@ -343,8 +346,8 @@ def _kept_without_partner(place: str, name: str, then: tuple[str, Any] | None) -
         if path == name:
             return keep
     raise BadQuery(
-        f"{place}: $lookup makes no list of rows in a column",
-        fix=f'Follow it with {{"$unwind": "${name}"}}, which gives a row for each of them',
+        f"{place}: $lookup cannot collect rows in a list here",
+        fix=f'Follow it with {{"$unwind": "${name}"}}, which returns one row for each of them',
     )
 
 
@@ -353,8 +356,8 @@ def _sibling_rows(rows: Rows, name: str) -> Rows:
     sibling = rows.sibling(name)
     if sibling is None:
         raise BadQuery(
-            f"{rows.name}: $lookup finds no '{name}'",
-            "Only tables of one store know each other by name",
+            f"{rows.name}: $lookup cannot find '{name}'",
+            "Only tables of the same store can be looked up by name",
             "Join the other dataset: .join(other, left_on=…, right_on=…)",
         )
     return sibling
@@ -366,8 +369,8 @@ def _match_rows(other: Rows, pipeline: Any) -> Rows:
     for stage in pipeline:
         if not isinstance(stage, Mapping) or set(stage) != {"$match"}:
             raise BadQuery(
-                f"{other.name}: the pipeline of $lookup only matches rows, and cannot do {stage!r}",
-                fix="Put other stages behind the $unwind",
+                f"{other.name}: the pipeline of $lookup can only match rows, and cannot do {stage!r}",
+                fix="Put other stages after the $unwind",
             )
         other = other.where(stage["$match"])
     return other
@@ -376,24 +379,24 @@ def _match_rows(other: Rows, pipeline: Any) -> Rows:
 Stage = Callable[[Rows, Any], Rows]
 _EXAMPLE = '{"$match": {"carrier": "UA"}}'
 _WAYS_OUT = {
-    "$bucketAuto": "Ask for ranges of one width: .buckets('distance', 10)",
-    "$out": "Read the answer and keep it: store.create_table('name', rows.read())",
+    "$bucketAuto": "Use ranges of equal width: .buckets('distance', 10)",
+    "$out": "Read the answer and store it: store.create_table('name', rows.read())",
     "$merge": "Read the answer and write it: table.upsert(rows.read(), key='code')",
-    "$unionWith": "Read both answers and put them together",
-    "$graphLookup": "Follow the edges that relations are: store.edges('knows')",
+    "$unionWith": "Read both answers and concatenate them",
+    "$graphLookup": "Follow the edges that relations form: store.edges('knows')",
     "$search": "Search the table first: table.search('words', where=…)",
     "$replaceRoot": "Name its fields: {'$project': {'city': '$address.city'}}",
     "$replaceWith": "Name its fields: {'$project': {'city': '$address.city'}}",
-    "$setWindowFields": "Ask in SQL: store.sql('select …, rank() over (…) from …')",
+    "$setWindowFields": "Use SQL: store.sql('select …, rank() over (…) from …')",
     "$fill": "Fill one by one: {'$addFields': {'n': {'$ifNull': ['$n', 0]}}}",
 }
 
 
 def apply_stages(rows: R, stages: Any) -> R:
-    """The rows after all stages.
+    """Apply all stages to the rows.
 
-    Raises `BadQuery`, `BadFilter`, `UnknownColumn` or `UnknownTable` for a stage that is not known, is not
-    written as it has to be, or names what is not there.
+    Raises `BadQuery`, `BadFilter`, `UnknownColumn` or `UnknownTable` for a stage that is unknown, malformed,
+    or refers to something that does not exist.
     """
     if not isinstance(stages, list | tuple):
         raise BadQuery(
@@ -413,7 +416,7 @@ def apply_stages(rows: R, stages: Any) -> R:
 
 
 def _match_stage(rows: Rows, spec: Any) -> Rows:
-    """What `$expr` compares may be computed, where it stands beside the conditions."""
+    """$match. Operands of `$expr` may be computed; it may stand next to other conditions."""
     if not isinstance(spec, Mapping):
         raise BadQuery(f"{rows.name}: $match takes a dict, not {spec!r}", fix=f"Write {_EXAMPLE}")
     plain = {name: value for name, value in spec.items() if name != "$expr"}
@@ -433,7 +436,7 @@ def _sort_stage(rows: Rows, spec: Any) -> Rows:
     for name, direction in spec.items():
         if isinstance(direction, bool) or direction not in (1, -1) or not isinstance(name, str):
             raise BadQuery(
-                f"{rows.name}: $sort goes by {name!r} neither up nor down: {direction!r}",
+                f"{rows.name}: $sort has an invalid direction for {name!r}: {direction!r}",
                 fix="Write 1 for ascending, -1 for descending",
             )
     return rows.then(Sort(tuple(SortKey(name, direction == -1) for name, direction in spec.items())))
@@ -448,7 +451,7 @@ def _skip_stage(rows: Rows, spec: Any) -> Rows:
 
 
 def _sample_stage(rows: Rows, spec: Any) -> Rows:
-    """`seed` is ours: the same rows and seed give the same sample."""
+    """$sample. `seed` is an addition: the same rows and seed give the same sample."""
     parts = arguments(rows.name, "$sample", spec, ("size",), ("seed",))
     return rows.sample(whole(rows.name, "$sample", parts["size"], 1), parts.get("seed", 0))
 
@@ -477,7 +480,7 @@ def _behind(stages: Any) -> Callable[[Rows], Rows]:
 
 
 def _limits_in_one(before: Rows, after: Rows) -> Rows:
-    """$skip and the $limit that follows as one step: then rows are found by their position."""
+    """Merge $skip and a following $limit into one step, so that rows are found by position."""
     count = len(before.pipeline.steps)
     steps: list[Step] = []
     for step in after.pipeline.steps[count:]:

@@ -1,5 +1,5 @@
-"""What differs between DuckDB and Spark in aggregates. One that is made of several takes the condition beside
-it inside."""
+"""Translation of aggregates from DuckDB to Spark. An aggregate composed of several ones takes the condition
+of its FILTER inside."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from lamella.core.query.spark.writing import (
 
 
 def condition_inside(node: exp.Filter, _context: Context) -> exp.Expr:
-    """An aggregate that is made of another one has the condition inside already."""
+    """Drop the FILTER of a composed aggregate, which has the condition inside already."""
     return node.this if node.this.meta.get("filtered") else node
 
 
 def _collected(name: str, value: exp.Expr, node: exp.Expr) -> exp.Expr:
-    """A list of values that meet the condition beside the aggregate, if there is one."""
+    """A list of the values that meet the aggregate's FILTER, if there is one."""
     collected = call(name, value)
     if isinstance(node.parent, exp.Filter):
         condition = node.parent.expression.this.copy()
@@ -43,8 +43,8 @@ def _composed(composed: exp.Expr) -> exp.Expr:
 
 
 def array_agg(node: exp.ArrayAgg, _context: Context) -> exp.Expr:
-    """Nulls are left out there: what is collected are structs, which are never null. `number_rows` has put
-    the number of each row in place of its order."""
+    """A list of values. Spark leaves out nulls, so structs are collected, which are never null. `number_rows`
+    has replaced the order by row numbers."""
     inside = node.this
     if isinstance(inside, exp.Order) and isinstance(inside.this, exp.Distinct):
         return _composed(call("array_sort", _collected("collect_set", inside.this.expressions[0], node)))
@@ -61,7 +61,7 @@ def array_agg(node: exp.ArrayAgg, _context: Context) -> exp.Expr:
         return _composed(call("transform", call("array_sort", _collected("collect_list", pair, node)), item))
     if isinstance(inside, exp.Anonymous) and inside.this == "struct":
         return call("collect_list", inside)
-    raise NotInDialect("a list of rows without an order is another each time there", "Sort the rows first")
+    raise NotInDialect("a list of unsorted rows has no stable order in Spark", "Sort the rows first")
 
 
 def first(name: str) -> Rule:
@@ -69,7 +69,7 @@ def first(name: str) -> Rule:
         inside = node.this
         if not isinstance(inside, exp.Order):
             raise NotInDialect(
-                "the first and the last of rows without an order are others each time there",
+                "the first and last of unsorted rows are not stable in Spark",
                 "Sort the rows first",
             )
         return call(name, inside.this, inside.expressions[0].this)
@@ -78,8 +78,7 @@ def first(name: str) -> Rule:
 
 
 def quantile(node: Any, context: Context) -> exp.Expr:
-    """Between the two values around a place among all in order: Spark's own takes NaN and the infinities
-    otherwise."""
+    """An interpolated quantile: Spark's own function treats NaN and infinities differently."""
     return _composed(_each_part(node.expression, lambda part: _between(node, part)))
 
 
@@ -88,7 +87,7 @@ def median(node: exp.Median, context: Context) -> exp.Expr:
 
 
 def approximate_quantile(node: exp.ApproxQuantile, context: Context) -> exp.Expr:
-    """One value after the other: Sail 0.7 takes no list of them."""
+    """Approximate quantiles, one at a time: Sail 0.7 does not accept a list of them."""
     value = spark_cast(node.this, "DOUBLE")
     if isinstance(node.parent, exp.Filter):
         value = case(node.parent.expression.this.copy(), value)
@@ -101,7 +100,7 @@ def approximate_quantile(node: exp.ApproxQuantile, context: Context) -> exp.Expr
 
 
 def approximate_distinct(node: exp.ApproxDistinct, context: Context) -> exp.Expr:
-    """Sail 0.7 counts floats as texts alone."""
+    """Sail 0.7 counts distinct floats only as text."""
     value, known = node.this, context.type_of(node.this)
     if known is not None and is_.is_floating(known):
         value = spark_cast(without_sign_of_zero(value, context), "STRING")
@@ -109,7 +108,7 @@ def approximate_distinct(node: exp.ApproxDistinct, context: Context) -> exp.Expr
 
 
 def _each_part(parts: exp.Expr, make: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:
-    """A list of quantiles, where a list of them is wanted."""
+    """A quantile, or a list of them if a list is requested."""
     if isinstance(parts, exp.Anonymous) and parts.this == "array":
         return call("array", *map(make, parts.expressions))
     return make(parts)
@@ -127,7 +126,7 @@ def _between(node: exp.Expr, quantile: exp.Expr) -> exp.Expr:
 
 
 def stddev_of_all(node: exp.StddevPop, _context: Context) -> exp.Expr:
-    """Of a single value 0, whatever it is."""
+    """The standard deviation of a population: 0 for any single value."""
     value = node.this
     if isinstance(node.parent, exp.Filter):
         value = case(node.parent.expression.this.copy(), value)
@@ -136,7 +135,7 @@ def stddev_of_all(node: exp.StddevPop, _context: Context) -> exp.Expr:
 
 
 def quantile_of_values(node: Any, context: Context) -> exp.Expr:
-    """A value itself, of whatever type: Spark's own takes numbers alone."""
+    """A quantile that is one of the values, of any type: Spark's own function takes only numbers."""
     values = call("array_sort", _collected("collect_list", node.this, node))
 
     def at(part: exp.Expr) -> exp.Expr:
@@ -148,8 +147,8 @@ def quantile_of_values(node: Any, context: Context) -> exp.Expr:
 
 
 def histogram(node: exp.Anonymous, _context: Context) -> exp.Expr:
-    """The counts alone, in the order of the bins, of which each has its upper bound: there is no map for
-    `values_of_map` to take them from."""
+    """The counts of the bins in order; each bin includes its upper bound. There is no map, so `values_of_map`
+    passes them through."""
     value, bounds = node.expressions
     met = [node.parent.expression.this] if isinstance(node.parent, exp.Filter) else []
     counts = []
@@ -162,10 +161,10 @@ def histogram(node: exp.Anonymous, _context: Context) -> exp.Expr:
 
 
 def values_of_map(node: exp.Anonymous, _context: Context) -> exp.Expr:
-    """Of a histogram alone."""
+    """The values of a map, supported only for a histogram."""
     counts: exp.Expr = node.expressions[0]
     if not counts.meta.get("filtered"):
-        raise NotInDialect("the values of a map have no equal there")
+        raise NotInDialect("the values of a map have no equivalent in Spark")
     return counts
 
 
@@ -180,8 +179,8 @@ def mode(node: exp.Mode, context: Context) -> exp.Expr:
 
 
 def extreme(node: Any, context: Context) -> exp.Expr:
-    """Sail 0.7 finds another extreme each time where NaN is among the values, and none where all are
-    infinite: both are counted by themselves. NaN is the greatest number."""
+    """The minimum or maximum. Sail 0.7 returns varying extremes if there are NaNs, and none if all values are
+    infinite, so both are counted separately. NaN is the greatest number."""
     known, value = context.type_of(node.this), node.this
     if known is None or not is_.is_floating(known):
         return node if known is None else with_type(node, known)
@@ -212,5 +211,5 @@ def extreme(node: Any, context: Context) -> exp.Expr:
 
 
 def avg(node: exp.Avg, context: Context) -> exp.Expr:
-    """Spark rounds the mean of decimals to decimals."""
+    """The mean as a float: Spark rounds the mean of decimals to a decimal."""
     return exp.Avg(this=spark_cast(node.this, "DOUBLE"))

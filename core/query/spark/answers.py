@@ -1,4 +1,4 @@
-"""Answers of a Spark server to queries: as a table, streamed, counted, or as rows to compute figures of."""
+"""Answers of a Spark server to queries: as a table, a stream, a count, or rows to compute figures from."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from lamella.core.scan.snapshot import joined_snapshot
 
 
 class SparkEngine:
-    """Answers queries of the tables of one server, as `core.query.source.Engine`."""
+    """Answers queries of the tables of one server; see `core.query.source.Engine`."""
 
     def __init__(self, server: SparkServer) -> None:
         self.server = server
@@ -60,8 +60,8 @@ class SparkEngine:
         return int(self.server.read(sql, job).column(0)[0].as_py())
 
     def fetch(self, query: Question, job: Job, before: Fetched | None = None) -> Fetched:
-        """Rows that have a key go on behind the last one that is here; others are asked for from the first
-        one on again, for a server without an order has no other place to begin."""
+        """Fetch rows. Rows with a key continue after the last one fetched; others are fetched again from the
+        first one, since an unordered answer has no position to continue from."""
         compiler, node = self._plan(query, job)
         name, schema = query.pipeline.source, node.fields.schema_with_notes
         keyset, most = Keyset.of(node, compiler), spill.most_rows()
@@ -93,8 +93,8 @@ class SparkEngine:
 
 
 class SparkRows:
-    """Rows of an answer, for the statements of charts, cards and profiles, as `core.query.source.FigureRows`:
-    all of them, not those that were fetched."""
+    """All rows of an answer, not only the fetched ones, for the statements of charts, cards and profiles; see
+    `core.query.source.FigureRows`."""
 
     token = None
     is_remote = True

@@ -1,7 +1,7 @@
-"""Statements in DuckDB's dialect as Spark's, with the same answer: ONE table of what differs.
+"""Translates statements from DuckDB's dialect to Spark's, with the same answer: ONE table of the differences.
 
-What stands in no table here, and is no plain SQL, is refused before anything runs. The session's time zone is
-UTC. A `Context` says what types columns have, because some differences depend on them.
+What is in no table here, and is not plain SQL, is refused before anything runs. The session's time zone is
+UTC. A `Context` gives the types of columns, on which some differences depend.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from lamella.core.query.spark.writing import Context, NotInDialect, Rule, as_it_
 
 
 def to_spark(statement: str, context: Context | None = None) -> str:
-    """The statement in Spark's dialect. Raises `NotInDialect`."""
+    """Translate the statement. Raises `NotInDialect`."""
     context = context or Context()
     try:
         tree = sqlglot.parse_one(statement, dialect="duckdb")
@@ -26,7 +26,7 @@ def to_spark(statement: str, context: Context | None = None) -> str:
     lift_unnests(tree)
     number_rows(tree)
     root = exp.Paren(this=tree)
-    for node in reversed(list(root.walk(bfs=True))):  # what is inside comes first
+    for node in reversed(list(root.walk(bfs=True))):  # inner nodes come first
         if node is root:
             continue
         mended = _mended(node, context)
@@ -39,13 +39,13 @@ def _mended(node: exp.Expr, context: Context) -> exp.Expr:
     if isinstance(node, exp.Anonymous):
         rule = FUNCTIONS.get(str(node.this).casefold())
         if rule is None:
-            raise NotInDialect(f"the function {str(node.this).casefold()}() has no equal there")
+            raise NotInDialect(f"the function {str(node.this).casefold()}() has no equivalent in Spark")
         return rule(node, context)
     rule = rules().get(type(node))
     if rule is not None:
         return rule(node, context)
     if isinstance(node, exp.Func) and not isinstance(node, plain_functions()):
-        raise NotInDialect(f"the function {node.sql_name().casefold()}() has no equal there")
+        raise NotInDialect(f"the function {node.sql_name().casefold()}() has no equivalent in Spark")
     return node
 
 
@@ -81,20 +81,20 @@ FUNCTIONS: dict[str, Rule] = {
     "count_if": renamed("count_if"),
     "histogram": aggregates.histogram,
     "map_values": aggregates.values_of_map,
-    # which rows: any, and always the same
+    # sampling: a hash that is always the same
     "hash": renamed("xxhash64"),
-    # made by what reshapes statements
+    # produced by reshaping
     "posexplode": as_it_is,
     "get": as_it_is,
     "array_repeat": as_it_is,
     "struct": as_it_is,
 }
-"""By the name that sqlglot leaves as it is."""
+"""Rules for functions that sqlglot does not parse, by name."""
 
 
 @cache
 def rules() -> Mapping[type, Rule]:
-    """By what sqlglot makes of a function or an operator."""
+    """Rules for functions and operators that sqlglot parses, by class."""
     tables = (_relations, _numbers, _comparisons, _times, _texts, _nested_values, _aggregates)
     return {kind: rule for table in tables for kind, rule in table().items()}
 
@@ -206,7 +206,7 @@ def _aggregates() -> dict[type, Rule]:
 
 @cache
 def plain_functions() -> tuple[type, ...]:
-    """Functions and operators that mean the same there, and are written by sqlglot."""
+    """Functions and operators with the same meaning in Spark, which sqlglot writes."""
     return (
         exp.Abs, exp.And, exp.Or, exp.Xor, exp.Case, exp.Coalesce, exp.Count, exp.Exp, exp.Greatest, exp.If,
         exp.Least, exp.Lower, exp.RowNumber, exp.DenseRank, exp.Rank, exp.Sqrt, exp.Sum, exp.Upper,

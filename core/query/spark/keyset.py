@@ -1,5 +1,5 @@
-"""The rows behind one that is known by its place in the order: how an answer goes on where a server has no
-cheap way to the thousandth row."""
+"""Keyset pagination: the rows after one that is known by its sort values. A server has no cheap access to the
+thousandth row, so answers continue this way."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ from lamella.core.query.plan import FilterNode, Identifiers, Node, ProjectNode, 
 from lamella.core.query.spark.plan import EXACT, SparkCompiler
 
 Bookmark = tuple[Any, ...]
-"""What the last row that was fetched has in the columns of the order, hidden ones too."""
+"""The values of the last fetched row in the sort columns, including hidden ones."""
 
 
 def constant(value: Any, kind: pa.DataType) -> exp.Expr:
-    """A value of Python's as one of this type."""
+    """A Python value as a literal of this type."""
     plain = value_type(kind)
     exact = value if isinstance(value, float) else convert(value, plain).exact
     return cast_to(literal(exact, plain), plain)
 
 
 class Keyset:
-    """The columns that the rows of an answer are ordered by, whether the answer shows them or not."""
+    """The columns by which the rows of an answer are sorted, whether the answer shows them or not."""
 
     def __init__(self, node: Node, fields: Sequence[Field]) -> None:
         self._node, self._fields = node, fields
 
     @classmethod
     def of(cls, node: Node, compiler: SparkCompiler) -> Keyset | None:
-        """None where nobody can say where a row stands: its table has no key, or it is ordered by nested
-        values, or by floats whose last digits may differ the next time."""
+        """The keyset of an answer; None if rows have no reliable position: the table has no key, or they are
+        sorted by nested values, or by floats whose last digits may vary."""
         shown = {one.identifier: one for one in node.fields.all}
         fields = [shown.get(one.identifier) or compiler.hidden_field(one.identifier) for one in node.order]
         is_exact = all(
@@ -48,15 +48,14 @@ class Keyset:
         return cls(node, fields) if compiler.has_order and fields and is_exact else None
 
     def rows(self, behind: Bookmark | None) -> Node:
-        """Those of the answer, or those that come later than a bookmark, with the hidden columns of the order
-        behind the others."""
+        """The rows of the answer, or those after a bookmark, followed by the hidden sort columns."""
         node = self._node if behind is None else self._rows_behind(behind)
         shown = Identifiers(one.identifier for one in node.fields.all)
         hidden = [one for one in self._fields if one.identifier not in shown]
         return ProjectNode(node, Fields(node.fields.place, (*node.fields.all, *hidden), node.fields.trusted))
 
     def _rows_behind(self, bookmark: Bookmark) -> Node:
-        """The order tells every two rows apart, so none is left out and none comes twice."""
+        """The rows after a bookmark. The order is total, so none is left out or repeated."""
         later: list[exp.Expr] = []
         equal: list[exp.Expr] = []
         for rank, value, one in zip(self._node.order, bookmark, self._fields, strict=True):
@@ -68,15 +67,15 @@ class Keyset:
         return FilterNode(self._node, [condition], Identifiers(one.identifier for one in self._fields))
 
     def reader(self, pieces: Iterator[pa.Table], most: int) -> KeysetReader:
-        """Of pieces of `rows`."""
+        """A reader for the pieces of `rows`."""
         places = {one.identifier: place for place, one in enumerate(self.rows(None).fields.all)}
         columns = [places[one.identifier] for one in self._fields]
         return KeysetReader(pieces, most, len(self._node.fields.all), columns)
 
 
 class KeysetReader:
-    """The columns that the answer shows, piece after piece. `bookmark` is of the last row among the first
-    `most`."""
+    """Yields the columns that the answer shows, piece by piece. `bookmark` is that of the last of the first
+    `most` rows."""
 
     def __init__(self, pieces: Iterator[pa.Table], most: int, shown: int, order: Sequence[int]) -> None:
         self._pieces, self._left, self._shown, self._order = pieces, most, shown, order
@@ -92,8 +91,8 @@ class KeysetReader:
 
 
 def _compare(rank: Rank, value: Any, kind: pa.DataType) -> tuple[exp.Expr | None, exp.Expr]:
-    """Whether a column's value comes later than this one, None where none does, and whether it is equal.
-    Nulls come last, and NaN, of any sign, is the greatest number."""
+    """Conditions for a column's value coming after `value` (None if none does), and for being equal. Nulls
+    come last, and NaN of any sign is the greatest number."""
     here = column(rank.identifier)
     is_null = exp.Is(this=here, expression=exp.Null())
     if value is None:

@@ -1,4 +1,4 @@
-"""What the steps of a query mean on a Spark server: the compiler of DuckDB's queries, over tables there."""
+"""Compiles the steps of a query for a Spark server: the compiler for DuckDB, over tables of the server."""
 
 from __future__ import annotations
 
@@ -47,18 +47,18 @@ _TABLE = "__lamella_s"
 EXACT = frozenset(
     {Kind.INTEGER, Kind.DECIMAL, Kind.TEXT, Kind.DATE, Kind.TIMESTAMP, Kind.BOOLEAN, Kind.BINARY}
 )
-"""Values of which a literal is the same value on every engine."""
+"""Kinds of values whose literals mean the same on every engine."""
 _EXACT_FUNCTIONS = frozenset({"add", "subtract", "multiply", "divide", "negate", "abs"})
 NO_CURSOR: Any = None
-"""No rows are handed to a server."""
-AS_TEXT = "A type that is not known here; shown as text"
+"""Stands for the cursor: no rows are uploaded to a server."""
+AS_TEXT = "This type is not supported; shown as text"
 NO_ORDER = "A table of a Spark server has no order"
 
 
 @runtime_checkable
 class SparkSource(Protocol):
-    """A table of a Spark server. `relation` is its SQL, `stored_schema` what the server tells of its columns;
-    `key` are those that tell its rows apart, by which they are in order, if somebody has said so."""
+    """A table of a Spark server. `relation` is its SQL, `stored_schema` its columns as the server describes
+    them. `key` are the columns that identify and sort its rows, if the user has named them."""
 
     @property
     def name(self) -> str: ...
@@ -77,8 +77,8 @@ class SparkSource(Protocol):
 
 
 class SparkScan(Node):
-    """The rows of a table of the server, or of a SELECT there: `table` is what statements call it. Columns
-    are named by their places, so that names that are alike, or odd, are never seen there."""
+    """The rows of a table, or of a SELECT, on the server; statements refer to it as `table`. Columns are
+    named by their index, so that unusual or similar names do not reach the server."""
 
     def __init__(
         self, table: str, place: str, stored: pa.Schema, key: Sequence[str] = (), depth: int = 1
@@ -101,13 +101,13 @@ class SparkScan(Node):
 
     @staticmethod
     def _value(value: exp.Expr, stored: pa.DataType, shown: pa.DataType) -> exp.Expr:
-        """As text where nothing here has the type."""
+        """The value; as text if there is no equivalent type here."""
         return value if is_.is_string(stored) or not is_.is_string(shown) else exp.cast(value, "text")
 
 
 def shown_schema(stored: pa.Schema) -> pa.Schema:
-    """The columns as they are seen here: what only the server can compute with is text, and noted; columns
-    that would have one name get numbers."""
+    """The columns as they are shown here: types that only the server supports become text, with a note;
+    repeated names get numbers."""
     fields, names = [], set[str]()
     for one in stored:
         name, again = one.name, 2
@@ -133,7 +133,7 @@ def _is_known(kind: pa.DataType) -> bool:
 
 
 def plain_type(kind: pa.DataType) -> pa.DataType:
-    """The same without what servers differ in: nullability, names of list items, wide offsets."""
+    """The type without details in which servers differ: nullability, names of list items, wide offsets."""
     if is_.is_large_string(kind) or is_.is_string_view(kind):
         return pa.string()
     if is_.is_large_binary(kind) or is_.is_binary_view(kind):
@@ -150,7 +150,7 @@ def plain_type(kind: pa.DataType) -> pa.DataType:
 
 
 class SparkCompiler(Compiler):
-    """`find` gives the table of a name."""
+    """Compiles a query for one server. `find` returns the table with a given name."""
 
     def __init__(self, server: SparkServer, find: Callable[[str], Source], job: Job) -> None:
         super().__init__(_no_snapshot, job, by_id=False)
@@ -158,11 +158,11 @@ class SparkCompiler(Compiler):
         self.tables: dict[str, str] = {}
         self.types: dict[str, pa.DataType] = {}
         self.stable: set[str] = set()
-        """The identifiers of columns whose floats are the same each time, to the last digit: those of tables,
-        and what plain arithmetic makes of them. A sum depends on the order in which rows come."""
+        """The identifiers of columns whose floats are reproducible to the last digit: those of tables, and
+        results of plain arithmetic. A sum depends on the order of rows."""
         self._steps: list[tuple[Step, Node, Node]] = []
         self.has_order = True
-        """Whether all rows that are read have a key, so that orders tell every two of them apart."""
+        """Whether all rows that are read have a key, so that orders are total."""
 
     @property
     def context(self) -> Context:
@@ -192,11 +192,11 @@ class SparkCompiler(Compiler):
         return node
 
     def is_stable(self, field: Field) -> bool:
-        """Whether a column has the same values each time that it is asked for."""
+        """Whether a column has the same values each time it is read."""
         return field.identifier in self.stable or kind_of(field.type) in EXACT
 
     def hidden_field(self, identifier: str) -> Field:
-        """A column of an order that is not in the answer. Those that no step names number rows."""
+        """A sort column that is not in the answer. Those that no step names are row numbers."""
         return Field(identifier, self.types.get(identifier, pa.int64()), identifier)
 
     def _reached(self, path: str, rows: Node) -> tuple[Field, tuple[exp.Expr, Identifiers]]:
@@ -207,13 +207,13 @@ class SparkCompiler(Compiler):
         return field, (value, inputs)
 
     def statement(self, node: Node, most: int | None = None) -> str:
-        """The rows in their order, as SQL for Spark. Raises `BadQuery`, which names the step, for what that
-        cannot say."""
+        """The rows in their order, as SQL for Spark. Raises `BadQuery`, which names the step, for what cannot
+        be translated."""
         query = select_answer(node, self.query_context)
         return self.translated(query if most is None else query.limit(most))
 
     def translated(self, query: exp.Query) -> str:
-        """Of the rows after the last step. Raises as `statement`."""
+        """Translate a query of the rows after the last step. Raises like `statement`."""
         try:
             return to_spark(query.sql("duckdb"), self.context)
         except NotInDialect:
@@ -229,24 +229,24 @@ class SparkCompiler(Compiler):
         return QueryContext(NO_CURSOR, self.job)
 
     def read(self, node: Node, most: int | None = None) -> pa.Table:
-        """At most so many rows. Raises `NoRoom` once they take more memory than a query may."""
+        """Read at most `most` rows. Raises `NoRoom` once they take more memory than a query may use."""
         pieces, total_bytes = list[pa.Table](), 0
         for piece in self.pieces(node, most):
             pieces.append(piece)
             total_bytes += piece.nbytes
             if total_bytes > memory_limit():
                 raise NoRoom(
-                    f"the answer takes more than the {memory_limit() >> 20:,} MB that a query may take",
+                    f"the answer takes more than the {memory_limit() >> 20:,} MB that a query may use",
                     "It is returned as a whole",
                     "Ask for fewer rows or columns, or read it with batches()",
                 )
-        if not node.fields.all:  # tables without columns lose their rows where they are joined
+        if not node.fields.all:  # concatenating tables without columns loses their number of rows
             rows = sum(piece.num_rows for piece in pieces)
             return pa.table({"row": pa.nulls(rows)}).select([])
         return pa.concat_tables(pieces) if pieces else node.fields.schema.empty_table()
 
     def pieces(self, node: Node, most: int | None = None) -> Generator[pa.Table]:
-        """The rows as they come, with the types that the query has."""
+        """Yield the rows as they arrive, with the types of the query."""
         for piece in self.server.stream(self.statement(node, most), self.job):
             yield from_duckdb(piece, node.fields.schema)
 
@@ -255,7 +255,7 @@ class SparkCompiler(Compiler):
             function = AGGREGATES.get(one.function)
             if function is not None and function.ordered and not rows.order:
                 raise BadQuery(
-                    f"{rows.fields.place}: '{function.id}' of rows that are not sorted cannot be told",
+                    f"{rows.fields.place}: '{function.id}' of rows that are not sorted is undefined",
                     NO_ORDER,
                     "Sort the rows first, or name the key of the table",
                 )
@@ -284,14 +284,15 @@ class SparkCompiler(Compiler):
         return LimitNode(rows, step.count, step.offset)
 
     def _spark_sample(self, step: Sample, rows: Node) -> Node:
-        """By a hash of the key, or of the values where there is none: any rows, and always the same."""
+        """Sample by a hash of the key, or of the values if there is none: a random sample that stays the
+        same."""
         ranks: list[exp.Expr] = [column(rank.identifier) for rank in rows.order]
         if not ranks:
             ranks = [column(one.identifier) for one in rows.fields.all if not is_.is_nested(one.type)]
         return SampleNode(rows, step.count, [func("hash", number(step.seed), *ranks)])
 
     def _spark_sql(self, step: Sql, rows: Node) -> Node:
-        """What somebody typed, in DuckDB's dialect; the server says what columns its answer has."""
+        """SQL that a user typed in DuckDB's dialect; the server determines the columns of its answer."""
         from lamella.core.query.sql.step import tables_named
 
         tables_named(step.text, step.rows)
@@ -306,19 +307,21 @@ class SparkCompiler(Compiler):
         return SparkScan(self._table_of(f"({sql})"), rows.fields.place, stored, depth=rows.depth + 1)
 
     def _with_names(self, node: Node) -> str:
-        """The rows with the names that people know."""
+        """The rows with the columns' own names."""
         identifiers = Identifiers(one.identifier for one in node.fields.all)
         values = [alias(column(one.identifier), one.name) for one in node.fields.all]
         query = exp.select(*values).from_(node.source(identifiers, self.query_context))
         return to_spark(query.sql("duckdb"), self.context)
 
     def _spark_facets(self, step: Facets, rows: Node) -> Node:
-        raise NotInDialect("several answers at once cannot be asked for there", "Ask for them one by one")
+        raise NotInDialect(
+            "several answers cannot be computed at once in Spark", "Run the queries one by one"
+        )
 
 
 class SkipNode(Node):
-    """All rows from some row on, by their numbers: Sail 0.7 forgets the order below an offset that has no
-    limit, where the rows are computed with."""
+    """All rows from a row on, by row number: for an offset without limit, Sail 0.7 loses the order if later
+    steps compute with the rows."""
 
     def __init__(self, rows: Node, offset: int) -> None:
         self._rows, self._offset = rows, offset
@@ -338,7 +341,7 @@ class SkipNode(Node):
 
 
 class SampleNode(LimitNode):
-    """As a limit, with the columns that tell rows apart, or all."""
+    """A limit that also reads the columns that are hashed."""
 
     def __init__(self, rows: Node, count: int, by: Sequence[exp.Expr]) -> None:
         super().__init__(rows, count, 0, [*by, *(rank.sql for rank in rows.order)])
@@ -357,11 +360,11 @@ def _refusal(step: Step, rows: Node, error: NotInDialect) -> BadQuery:
 
 
 def elsewhere(name: str, server: SparkServer) -> BadQuery:
-    """Local rows, or those of another server, in a query that runs on this one."""
+    """The error for local rows, or rows of another server, in a query that runs on this one."""
     return BadQuery(
         f"'{name}' cannot be joined with a table of {server.place}",
-        "The server does not see it, and nothing is uploaded there",
-        "Write it to where the server reads, and open it from there; or export the table and join it here",
+        "The server cannot see it, and nothing is uploaded",
+        "Write it where the server reads it, and open it from there; or export the table and join it here",
     )
 
 
@@ -374,7 +377,8 @@ def _no_snapshot(name: str) -> Snapshot:
 
 
 def _is_arithmetic(value: Expression, stable: Collection[str]) -> bool:
-    """Whether a value is made of stable columns by what every machine computes to the same last digit."""
+    """Whether a value is computed from stable columns by operations that every machine computes to the same
+    last digit."""
     if isinstance(value, Named):
         return value.name in stable or value.name.partition(".")[0] in stable
     if isinstance(value, Call):

@@ -1,16 +1,16 @@
-"""Spark's SELECTs rebuilt: lists as rows, and aggregates that heed the order of rows."""
+"""Restructures SELECTs for Spark: lists as rows, and aggregates that depend on the order of rows."""
 
 from __future__ import annotations
 
 from lamella.core.libraries import exp
 
 NUMBER = "__lamella_number"
-"""The column with the numbers of rows in their order, within the group."""
+"""The column with the numbers of rows in their order, within each group."""
 
 
 def lift_unnests(tree: exp.Expr) -> None:
-    """Lists that DuckDB makes rows of among the columns, side by side, in a LATERAL VIEW: of one of them, the
-    others by its places. All have one length, and a number of the place among them is known by it."""
+    """Replace lists that DuckDB unnests side by side among the columns by a LATERAL VIEW of one of them; the
+    others are accessed by index. All have the same length, and a list of indexes becomes that of the view."""
     for select in list(tree.find_all(exp.Select)):
         lists = [
             one
@@ -46,7 +46,7 @@ def _item(values: exp.Expr, place: str) -> exp.Expr:
 
 
 def _is_places(values: exp.Expr) -> bool:
-    """0, 1, 2 and so on."""
+    """Whether a list is 0, 1, 2 and so on."""
     if isinstance(values, exp.GenerateSeries):
         return True
     if not isinstance(values, exp.Array):
@@ -55,7 +55,7 @@ def _is_places(values: exp.Expr) -> bool:
 
 
 def _some_of(values: exp.Expr) -> exp.Expr:
-    """A list of so many items, whichever."""
+    """A list of the same length with any items."""
     if isinstance(values, exp.Array):
         return values
     count = values.args["end"]
@@ -63,7 +63,7 @@ def _some_of(values: exp.Expr) -> exp.Expr:
 
 
 def name_keys(tree: exp.Expr) -> None:
-    """Sail 0.7 takes no GROUP BY ALL: what is no aggregate is named."""
+    """Replace GROUP BY ALL, which Sail 0.7 does not accept, by the expressions that are not aggregates."""
     for select in list(tree.find_all(exp.Select)):
         group = select.args.get("group")
         if group is None or not group.args.get("all"):
@@ -73,7 +73,7 @@ def name_keys(tree: exp.Expr) -> None:
 
 
 def number_rows(tree: exp.Expr) -> None:
-    """Rows are numbered in their order, within their group, below aggregates that heed it."""
+    """Number the rows in their order, within each group, below aggregates that depend on it."""
     for select in list(tree.find_all(exp.Select)):
         ordered = _own_orders(select)
         if not ordered:
@@ -94,7 +94,7 @@ def number_rows(tree: exp.Expr) -> None:
 
 
 def _own_orders(select: exp.Select) -> list[exp.Order]:
-    """The orders of rows that aggregates of the SELECT itself name."""
+    """The row orders in the SELECT's own aggregates."""
     orders = []
     for one in select.expressions:
         for node in one.find_all(exp.ArrayAgg, exp.First, exp.Last):

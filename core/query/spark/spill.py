@@ -1,5 +1,5 @@
-"""The answer of a server as rows that can be paged: a cluster has no cheap way to the thousandth row, so its
-answer comes once, as far as a limit goes, and lies here meanwhile."""
+"""Local copies of a server's answers, for paging. A cluster has no cheap access to the thousandth row, so its
+answer is fetched once, up to a limit."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from lamella.core.phrases import quantity
 from lamella.core.scan.snapshot import Column, FileSegment, Snapshot, snapshot_of_rows
 
 FOLDER = "lamella-spark-"
-"""What the folder of a process is called in the temporary one, with its number behind."""
+"""The prefix of a process's folder in the temporary folder; the process id follows."""
 IN_MEMORY_BYTES = 32 << 20
-"""Smaller answers are not written to the disk."""
+"""Smaller answers are not written to disk."""
 GROUP_ROWS = 1 << 17
-"""Of a row group of the file, where they take less than that."""
+"""The number of rows in a row group of the file, if they take less than `IN_MEMORY_BYTES`."""
 DEFAULT_ROWS = 1_000_000
 
 _numbers = count()
@@ -36,7 +36,7 @@ _most_rows = DEFAULT_ROWS
 
 
 def limit_rows(rows: int) -> None:
-    """So many rows of an answer are fetched at most, from the next one on."""
+    """Set the maximum number of rows that are fetched of an answer, from the next one on."""
     global _most_rows  # noqa: PLW0603 -- a setting of the process
     _most_rows = rows
 
@@ -48,8 +48,8 @@ def most_rows() -> int:
 def spill(
     pieces: Iterable[pa.Table], schema: pa.Schema, name: str, most: int, job: Job
 ) -> tuple[Snapshot, bool]:
-    """The first `most` rows of an answer, and whether there are more. No piece behind them is asked for.
-    Raises `NoRoom` where the disk is full."""
+    """Store the first `most` rows of an answer; return them, and whether there are more. No further piece is
+    requested. Raises `NoRoom` if the disk is full."""
     tables, size, rows, more = list[pa.Table](), 0, 0, False
     file: _File | None = None
     try:
@@ -80,7 +80,7 @@ def spill(
 
 
 class _File:
-    """A Parquet file that is gone with the last who reads it."""
+    """A Parquet file that is deleted with its last reader."""
 
     def __init__(self, schema: pa.Schema) -> None:
         self._schema = schema
@@ -94,7 +94,7 @@ class _File:
             raise _no_room(error) from error
 
     def write(self, rows: pa.Table) -> None:
-        """Servers send thousands of rows at a time, of which a row group has many."""
+        """Write rows. Servers send thousands of rows at a time, of which a row group combines many."""
         self._group.append(rows)
         is_large = sum(one.nbytes for one in self._group) >= IN_MEMORY_BYTES
         if is_large or sum(one.num_rows for one in self._group) >= GROUP_ROWS:
@@ -109,7 +109,7 @@ class _File:
             raise _no_room(error) from error
 
     def discard(self) -> None:
-        with suppress(OSError):  # on a full disk the footer finds no room either
+        with suppress(OSError):  # on a full disk there is no space for the footer either
             self._writer.close()
         self.path.unlink(missing_ok=True)
 
@@ -139,14 +139,14 @@ class _Keeps:
 
 def _no_room(error: OSError) -> NoRoom:
     return NoRoom(
-        "the rows of a Spark server find no room on the disk",
+        "there is no disk space for the rows of a Spark server",
         error.strerror or str(error),
-        f"Make room in {tempfile.gettempdir()}, or fetch fewer: the setting spark_rows",
+        f"Free space in {tempfile.gettempdir()}, or fetch fewer rows: the setting spark_rows",
     )
 
 
 def _folder() -> Path:
-    """Of this process. What processes that are gone have left there is removed."""
+    """The folder of this process. Folders of processes that have ended are removed."""
     folder = Path(tempfile.gettempdir(), f"{FOLDER}{os.getpid()}")
     with _lock:
         if not folder.is_dir():
@@ -157,7 +157,7 @@ def _folder() -> Path:
 
 
 def remove_leftovers() -> None:
-    """The files of processes that ended without removing them."""
+    """Remove the files of processes that ended without removing them."""
     for folder in Path(tempfile.gettempdir()).glob(f"{FOLDER}*"):
         number = folder.name.removeprefix(FOLDER)
         if number.isdecimal() and int(number) != os.getpid() and not psutil.pid_exists(int(number)):

@@ -1,4 +1,4 @@
-"""Types of columns on the way to Spark: what each is called in its SQL, and what Arrow tells of it."""
+"""Column types for Spark: their names in its SQL, and Arrow's types."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lamella.core.libraries import exp
 
 @cache
 def _names() -> dict[Any, tuple[str, pa.DataType]]:
-    """DuckDB's types by what sqlglot calls them: Spark's name, and Arrow's type."""
+    """DuckDB's types, as sqlglot names them: Spark's name, and Arrow's type."""
     kinds = exp.DataType.Type
     return {
         kinds.BOOLEAN: ("BOOLEAN", pa.bool_()),
@@ -39,7 +39,7 @@ def _names() -> dict[Any, tuple[str, pa.DataType]]:
 
 
 def spark_type(kind: exp.DataType) -> str | None:
-    """What Spark calls a type of DuckDB's; None for one that it lacks, such as nanoseconds."""
+    """Spark's name of a DuckDB type; None for a type that it lacks, such as nanoseconds."""
     if kind.is_type(exp.DataType.Type.DECIMAL):
         return "DECIMAL({}, {})".format(*_digits(kind))
     if kind.is_type(exp.DataType.Type.LIST) or kind.is_type(exp.DataType.Type.ARRAY):
@@ -59,7 +59,7 @@ def spark_type(kind: exp.DataType) -> str | None:
 
 
 def cast_kind(value: exp.Expr) -> pa.DataType | None:
-    """The type that a cast gives, written for DuckDB or for Spark; None for what is no cast."""
+    """The type of a cast written for DuckDB or Spark; None for other expressions."""
     if not isinstance(value, exp.Cast):
         return None
     kind = value.to
@@ -71,7 +71,7 @@ def cast_kind(value: exp.Expr) -> pa.DataType | None:
     if kind.is_type(exp.DataType.Type.DECIMAL):
         return pa.decimal128(*_digits(kind))
     if kind.is_type(exp.DataType.Type.LIST) or kind.is_type(exp.DataType.Type.ARRAY):
-        return pa.list_(pa.null())  # of whatever: that it is a list is all that matters
+        return pa.list_(pa.null())  # the type of the items does not matter
     return _names().get(kind.this, (None, None))[1]
 
 
@@ -81,7 +81,7 @@ def _by_spark_name() -> dict[str, pa.DataType]:
 
 
 def _digits(kind: exp.DataType) -> tuple[int, int]:
-    """Of a decimal: 18 and 3 where its type does not say."""
+    """The precision and scale of a decimal; 18 and 3 if its type does not give them."""
     parts = [int(part.name) for part in kind.expressions]
     if not parts:
         return 18, 3

@@ -1,4 +1,4 @@
-"""What differs between DuckDB and Spark in values: numbers, times, texts, lists and structs."""
+"""Translation of values from DuckDB to Spark: numbers, times, texts, lists and structs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ from lamella.core.query.spark.writing import (
 
 def table(node: exp.Table, context: Context) -> exp.Expr:
     if isinstance(node.this, exp.Func):
-        raise NotInDialect(f"{node.this.sql('duckdb')} gives no rows there", "Name a table of the server")
+        raise NotInDialect(
+            f"{node.this.sql('duckdb')} returns no rows in Spark", "Name a table of the server"
+        )
     sql = context.tables.get(node.name)
     if sql is not None and not node.db:
         node.set("this", exp.Var(this=sql))
@@ -37,28 +39,28 @@ def table(node: exp.Table, context: Context) -> exp.Expr:
 
 
 def subquery(node: exp.CTE, _context: Context) -> exp.CTE:
-    """Spark has no words for whether it is computed once."""
+    """Spark has no syntax for MATERIALIZED."""
     node.set("materialized", None)
     return node
 
 
 def cast(node: exp.Cast, context: Context) -> exp.Expr:
-    """Fractions are rounded to whole numbers in DuckDB, and cut off in Spark; floats and instants are written
-    otherwise."""
+    """Casts to whole numbers round in DuckDB, and truncate in Spark; floats and instants are written as text
+    differently."""
     safe, value = isinstance(node, exp.TryCast), node.this
     known, kinds = context.type_of(value), cast_kind(node)
     name = spark_type(node.to)
     if name is None:
-        raise NotInDialect(f"there is no type {node.to.sql('duckdb')} there")
+        raise NotInDialect(f"the type {node.to.sql('duckdb')} has no equivalent in Spark")
     if known is not None and kinds is not None and is_.is_string(kinds):
         if is_.is_floating(known):
             raise NotInDialect(
-                "numbers with a fraction are written as text in another way there",
-                "Round them first, or leave them numbers",
+                "numbers with a fraction are written as text differently in Spark",
+                "Round them first, or keep them as numbers",
             )
         if is_.is_timestamp(known) and known.tz is not None:
             raise NotInDialect(
-                "times with a zone are written as text in another way there", "Leave them times"
+                "times with a zone are written as text differently in Spark", "Keep them as times"
             )
     if known is not None and kinds is not None and (is_.is_integer(kinds) or name == "DECIMAL(38, 0)"):
         if is_.is_floating(known):
@@ -72,12 +74,12 @@ def cast(node: exp.Cast, context: Context) -> exp.Expr:
 
 
 def floor(name: str) -> Rule:
-    """Spark's gives a whole number of 64 bits, which holds no large float."""
+    """Spark returns a 64-bit integer, which cannot represent large floats."""
 
     def rule(node: Any, context: Context) -> exp.Expr:
         value, known = node.this, context.type_of(node.this)
         if known is None:
-            raise NotInDialect(f"{name}() of a value whose type is not known", "Cast it first")
+            raise NotInDialect(f"{name}() of a value whose type is unknown", "Cast it first")
         if not is_.is_floating(known):
             return call(name, value)
         small = exp.LT(this=call("abs", value.copy()), expression=spark_cast(whole(2**52), "DOUBLE"))
@@ -87,7 +89,7 @@ def floor(name: str) -> Rule:
 
 
 def round_value(node: exp.Round, context: Context) -> exp.Expr:
-    """Spark rounds the digits that a float is written with, DuckDB the float times a power of ten."""
+    """Spark rounds the decimal digits of a float, DuckDB the float times a power of ten."""
     value, known, digits = node.this, context.type_of(node.this), node.args.get("decimals")
     if digits is None:
         digits = whole(0)
@@ -108,7 +110,7 @@ def round_value(node: exp.Round, context: Context) -> exp.Expr:
 
 
 def sign(node: exp.Sign, context: Context) -> exp.Expr:
-    """NaN has none."""
+    """The sign; 0 for NaN, which has none."""
     return case(call("isnan", spark_cast(node.this.copy(), "DOUBLE")), whole(0), call("sign", node.this))
 
 
@@ -118,7 +120,7 @@ def divide_whole(node: exp.IntDiv, context: Context) -> exp.Expr:
 
 
 def divide(node: exp.Div, context: Context) -> exp.Expr:
-    """DuckDB divides whole numbers into a fraction, and by zero into null."""
+    """DuckDB's division of whole numbers gives a fraction, and division by zero gives null."""
     return exp.Div(
         this=as_double(node.this),
         expression=unless_zero(as_double(node.expression)),
@@ -155,7 +157,7 @@ def same(node: Any, context: Context) -> exp.Expr:
 
 
 def equal(node: exp.EQ, context: Context) -> Any:
-    """NaN equals itself, also where a server takes it for unequal; both parts can be keys of a join."""
+    """NaN equals NaN, even on servers where it does not; both sides can be keys of a join."""
     sides = node.this, node.expression
     kinds = [context.type_of(side) for side in sides]
     if not all(kind is not None and is_.is_floating(kind) for kind in kinds):
@@ -176,7 +178,7 @@ def distinct(node: exp.Distinct, context: Context) -> exp.Expr:
 
 
 def compared(node: Any, context: Context) -> Any:
-    """A number beside floats is a float: as a decimal it would make decimals of them."""
+    """Compare. A number next to floats becomes a float; as a decimal it would turn them into decimals."""
     parts = [node.this, *as_list(node.args.get("expression")), *node.expressions]
     kinds = [context.type_of(part) for part in parts if part is not None]
     if any(kind is not None and is_.is_floating(kind) for kind in kinds):
@@ -188,8 +190,8 @@ def compared(node: Any, context: Context) -> Any:
 
 
 def ordered(node: exp.Ordered, context: Context) -> exp.Expr:
-    """0 and -0 are one number in an order, and NaN is the greatest one, whatever its sign: Sail 0.7 takes one
-    with a sign for the least."""
+    """Sort. 0 and -0 are equal, and NaN of any sign is the greatest number: Sail 0.7 sorts a negative NaN
+    first."""
     known, value = context.type_of(node.this), node.this
     if known is not None and is_.is_floating(known):
         value = call("nanvl", value, spark_cast(exp.Literal.string("NaN"), "DOUBLE"))
@@ -206,12 +208,12 @@ def window(node: exp.Window, context: Context) -> exp.Expr:
 
 def log(node: exp.Log, _context: Context) -> exp.Expr:
     if node.this.name != "10" or node.expression is None:
-        raise NotInDialect("a logarithm to another base than 10 or e has no equal there")
+        raise NotInDialect("logarithms to bases other than 10 and e have no equivalent in Spark")
     return call("log10", node.expression)
 
 
 def nan_or_null(node: Any, _context: Context) -> exp.Expr:
-    """Of null it is null."""
+    """Whether a value is NaN; null for null."""
     (value,) = arguments(node)
     return case(not_null(value.copy()), call("isnan", value))
 
@@ -245,12 +247,12 @@ def date_part(node: Any, context: Context) -> exp.Expr:
         return exp.Paren(this=exp.Add(this=call("weekday", value), expression=whole(1)))
     name = _PARTS.get(part)
     if name is None:
-        raise NotInDialect(f"the part '{part}' of a time has no equal there")
+        raise NotInDialect(f"the part '{part}' of a time has no equivalent in Spark")
     return call(name, value)
 
 
 def date_trunc(node: Any, context: Context) -> exp.Expr:
-    """Spark's gives an instant, also of what clocks show."""
+    """Truncate a time. Spark returns an instant, even for local times."""
     known = context.type_of(node.this)
     truncated = call("date_trunc", exp.Literal.string(node.args["unit"].name.casefold()), node.this)
     if known is None or not is_.is_timestamp(known):
@@ -259,11 +261,11 @@ def date_trunc(node: Any, context: Context) -> exp.Expr:
 
 
 def timezone(node: exp.Anonymous, context: Context) -> exp.Expr:
-    """Of an instant what clocks show, of that the instant: in the session's own zone a cast does both."""
+    """Convert between instants and local times; in the session's own zone a cast does both."""
     zone, value = node.expressions
     known = context.type_of(value)
     if zone.name.casefold() not in ("utc", "etc/utc") or known is None or not is_.is_timestamp(known):
-        raise NotInDialect("times are seen in UTC there, and in no other zone", "Compute with times in UTC")
+        raise NotInDialect("only the time zone UTC is supported on Spark", "Compute with times in UTC")
     zoned = known.tz is not None
     converted = spark_cast(value, "TIMESTAMP_NTZ" if zoned else "TIMESTAMP")
     return with_type(converted, pa.timestamp("us", None if zoned else "UTC"))
@@ -284,10 +286,10 @@ def from_epoch(zoned: bool) -> Rule:
 
 
 def unix_to_time(node: Any, context: Context) -> exp.Expr:
-    """What sqlglot reads of make_timestamp(…)."""
+    """The form in which sqlglot parses make_timestamp(…)."""
     scale = node.args.get("scale")
     if scale is None or scale.name != "6":
-        raise NotInDialect("times are counted in microseconds there")
+        raise NotInDialect("times on Spark must be in microseconds")
     moment = call("timestamp_micros", spark_cast(node.this, "BIGINT"))
     return with_type(spark_cast(moment, "TIMESTAMP_NTZ"), pa.timestamp("us"))
 
@@ -309,12 +311,12 @@ def date_diff(node: Any, context: Context) -> exp.Expr:
             node.this,
         )
     if unit.casefold() != "day":
-        raise NotInDialect(f"differences of times in the unit '{unit}' are counted otherwise there")
+        raise NotInDialect(f"differences of times in the unit '{unit}' are computed differently in Spark")
     return call("datediff", last, first)
 
 
 def add_or_subtract(node: Any, context: Context) -> Any:
-    """Dates: so many days later; and how many days lie between two."""
+    """Add days to dates, or return the number of days between two."""
     one, other = context.type_of(node.this), context.type_of(node.expression)
     if isinstance(node.expression, exp.Anonymous) and node.expression.this == "make_dt_interval":
         seconds = node.expression.expressions[-1]
@@ -345,11 +347,11 @@ def to_hours(node: exp.Anonymous, context: Context) -> exp.Expr:
 
 
 def list_extract(node: Any, _context: Context) -> exp.Expr:
-    """Counted from 1; null beyond the end."""
+    """Extract an item; the first index is 1, and beyond the end it is null."""
     if isinstance(node, exp.Bracket):
         values, place, offset = node.this, node.expressions[0], node.args.get("offset") or 0
         if isinstance(place, exp.Slice) or len(node.expressions) != 1:
-            raise NotInDialect("slices of lists have no equal there")
+            raise NotInDialect("slices of lists have no equivalent in Spark")
         return call(
             "get",
             values,
@@ -364,7 +366,7 @@ def list_extract(node: Any, _context: Context) -> exp.Expr:
 
 
 def list_position(node: exp.Anonymous, _context: Context) -> exp.Expr:
-    """Null for what is not in the list, where Spark has 0."""
+    """The position of an item; null if it is not in the list, where Spark returns 0."""
     return call("nullif", call("array_position", *node.expressions), whole(0))
 
 
@@ -375,12 +377,12 @@ def list_filter(node: exp.ArrayFilter, context: Context) -> exp.Expr:
 
 
 def struct_field(node: exp.Anonymous, context: Context) -> exp.Expr:
-    """By its number in DuckDB, by its name in Spark."""
+    """Access a field, by number in DuckDB, by name in Spark."""
     value, place = node.expressions
     kind = context.type_of(value)
     if kind is None or not is_.is_struct(kind):
         raise NotInDialect(
-            "a field of this value cannot be named there", "Compute the field as a column first"
+            "a field of this value cannot be accessed by name in Spark", "Compute the field as a column first"
         )
     inner = kind.field(int(place.name) - 1)
     field = exp.Dot(this=value, expression=exp.to_identifier(inner.name, quoted=True))
@@ -397,7 +399,7 @@ def struct(node: exp.Struct, _context: Context) -> exp.Expr:
 
 
 def map_of_entries(node: Any, _context: Context) -> exp.Expr:
-    """The keys are numbers here: as wide as those that are looked for."""
+    """The keys are integers here; they are cast to the width of those that are looked up."""
     for row in node.find_all(exp.Anonymous):
         if str(row.this) == "struct":
             row.set("expressions", [spark_cast(row.expressions[0], "BIGINT"), *row.expressions[1:]])
@@ -410,7 +412,7 @@ def value_of_map(node: exp.Anonymous, _context: Context) -> exp.Expr:
 
 
 def error(node: Any, _context: Context) -> exp.Expr:
-    """What it says begins with what is known before it runs."""
+    """Raise an error. Its message starts with the constant part, known before the query runs."""
     texts = [one.name for one in node.find_all(exp.Literal) if one.is_string]
     return call(
         "raise_error", exp.Literal.string((texts[0] if texts else "a value cannot be computed").rstrip(": "))
@@ -418,7 +420,7 @@ def error(node: Any, _context: Context) -> exp.Expr:
 
 
 def concat(node: Any, _context: Context) -> exp.Expr:
-    """Nulls count as nothing."""
+    """Concatenate; nulls are skipped."""
     return call("concat_ws", exp.Literal.string(""), *(spark_cast(one, "STRING") for one in arguments(node)))
 
 
@@ -427,7 +429,7 @@ def trim(node: exp.Trim, _context: Context) -> exp.Expr:
     characters = node.expression
     if characters is None:
         return call(side, node.this)
-    # btrim takes the characters last, the other two of Spark's take them first
+    # btrim takes the characters last; Spark's ltrim and rtrim take them first
     return call("btrim", node.this, characters) if side == "btrim" else call(side, characters, node.this)
 
 

@@ -1,4 +1,4 @@
-"""What Spark's SQL is written with: what is known of a statement's columns, and pieces of expressions."""
+"""Building blocks of Spark's SQL: what is known of a statement's columns, and parts of expressions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from lamella.core.query.spark.types import cast_kind
 
 
 class NotInDialect(BadSql):
-    """What has no equal in Spark's dialect; `what` says it as a subject, such as "nanoseconds"."""
+    """SQL without an equivalent in Spark's dialect; `what` is a noun phrase, such as "nanoseconds"."""
 
     def __init__(self, what: str, fix: str = "") -> None:
         self.subject = what
@@ -24,14 +24,14 @@ class NotInDialect(BadSql):
 
 @dataclass(frozen=True)
 class Context:
-    """`types` are those of columns by their identifiers, `tables` the SQL of tables by what the statement
-    calls them."""
+    """What is known of a statement: the types of columns by identifier, and the SQL of tables by the name
+    that the statement uses."""
 
     types: Mapping[str, pa.DataType] = field(default_factory=dict)
     tables: Mapping[str, str] = field(default_factory=dict)
 
     def type_of(self, value: exp.Expr) -> pa.DataType | None:
-        """Arrow's, where it is known."""
+        """Arrow's type of a value; None if unknown."""
         while isinstance(value, exp.Paren):
             value = value.this
         if "arrow" in value.meta:
@@ -58,12 +58,12 @@ Rule = Callable[[Any, Context], "exp.Expr"]
 
 
 def call(name: str, *arguments: exp.Expr) -> exp.Expr:
-    """A function of Spark's by its own name."""
+    """A function of Spark by its own name."""
     return exp.Anonymous(this=name, expressions=list(arguments))
 
 
 def spark_cast(value: exp.Expr, name: str, safe: bool = False) -> exp.Expr:
-    """To a type of Spark's by its own name."""
+    """Cast to a type of Spark by its own name."""
     kind = exp.DataType(this=exp.DataType.Type.USERDEFINED, kind=name)
     return exp.TryCast(this=value, to=kind, safe=True) if safe else exp.Cast(this=value, to=kind)
 
@@ -81,7 +81,7 @@ def not_null(value: exp.Expr) -> exp.Expr:
 
 
 def renamed(name: str) -> Rule:
-    """Another name for a function of the same meaning."""
+    """A rule that renames a function with the same meaning."""
 
     def rule(node: Any, _context: Context) -> exp.Expr:
         return call(name, *arguments(node))

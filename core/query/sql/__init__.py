@@ -1,4 +1,4 @@
-"""SQL that people type (DuckDB's dialect) over tables of a store, and over files in place."""
+"""SQL that users type, in DuckDB's dialect, over tables of a store and files in place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Statements that change a table, as a question for the rows and what is to be done with them."""
+"""Converts statements that change a table to a query for the rows, and what to do with them."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ WAYS = "INSERT INTO t SELECT …, UPDATE t SET …, DELETE FROM t … and CREATE
 
 @dataclass(frozen=True)
 class ChangeStatement:
-    """`question` is a SELECT. Its answer holds new rows; or the `_id` of rows, each with its new cells.
+    """A change. `question` is a SELECT whose answer has the new rows, or the `_id` of rows, each with its new
+    cells.
 
-    `columns` are those that an INSERT names, in the answer's order; None for all of the table's, or, where
-    they go `by_name`, for those that the answer names. An UPDATE's are those that it sets.
+    `columns` are those that an INSERT lists, in the answer's order. None means all of the table's columns, or
+    those of the answer if `by_name`. For an UPDATE they are the columns that it sets.
     """
 
     kind: Kind
@@ -31,13 +32,14 @@ class ChangeStatement:
 
 
 def change_statement(text: str) -> ChangeStatement | None:
-    """None for a statement that changes nothing. Raises `BadSql` for changes that are made otherwise here."""
+    """The change that a statement makes; None if it changes nothing. Raises `BadSql` for unsupported
+    changes."""
     word = first_word(text)
     if word not in _CHANGES_BEGIN:
         if word in QUERY_WORDS or word in ("explain", ";", ""):
             return None
         if not word.isalpha():
-            return None  # the engine says where it cannot be read
+            return None  # the engine reports where it cannot be parsed
         if word not in _REFUSED:
             raise BadSql(f"no statement begins with {word.upper()}", fix=instead_of(word, BEGINNINGS))
         raise _refused(word.upper(), "")
@@ -52,7 +54,7 @@ def change_statement(text: str) -> ChangeStatement | None:
 
 
 def _tree_of(text: str, word: str) -> exp.Expr | None:
-    """The one statement in the text; None where the engine may know it as a form of WITH."""
+    """The only statement in the text; None if the engine may know it as a form of WITH."""
     try:
         statements = [s for s in sqlglot.parse(text, dialect="duckdb") if s is not None]
     except sqlglot.errors.SqlglotError as error:
@@ -69,7 +71,8 @@ def _tree_of(text: str, word: str) -> exp.Expr | None:
 
 
 def _unreadable(text: str, reason: str) -> BadSql:
-    """By the engine's words, which name the place, where it cannot read the statement either."""
+    """The error for a statement that cannot be parsed, with the engine's message and position if it fails
+    there too."""
     try:
         duckdb.extract_statements(text)
     except duckdb.Error as problem:
@@ -79,7 +82,7 @@ def _unreadable(text: str, reason: str) -> BadSql:
 
 
 def _refuse_other_clauses(tree: exp.Expr) -> None:
-    """Whatever is not known here would be left out, and with it what narrows the change down."""
+    """Refuse unknown clauses: leaving them out could widen the change."""
     target = tree.this.this if isinstance(tree.this, exp.Schema) else tree.this
     for part, known in ((tree, _CLAUSES[type(tree)]), (target, {"this", "alias"})):
         for clause, said in part.args.items():
@@ -87,7 +90,7 @@ def _refuse_other_clauses(tree: exp.Expr) -> None:
                 what = f"{tree.key.upper()} with {clause.strip('_').upper()}"
                 raise _refused(what, f"Leave it out: {_sql_text(said)}")
     if target.alias_column_names:
-        raise _refused("Naming the columns of a changed table anew", "Leave the names out")
+        raise _refused("Renaming the columns of a changed table", "Leave the names out")
 
 
 def _sql_text(what: object) -> str:
@@ -114,7 +117,7 @@ def _updating(tree: exp.Expr) -> ChangeStatement:
     table, set_to = tree.this, tree.expressions
     columns = [_set_column(part) for part in set_to]
     if ID in columns:
-        raise BadSql(f"{_name(table)}: {ID} cannot be set", "It tells rows apart for good", "Leave it out")
+        raise BadSql(f"{_name(table)}: {ID} cannot be set", "It identifies rows permanently", "Leave it out")
     values = [exp.alias_(part.expression, f"v{i}", quoted=True) for i, part in enumerate(set_to)]
     query = exp.select(_id_of(table), *values).from_(table)
     others = tree.args.get("from_")
@@ -142,7 +145,7 @@ def _creating(tree: exp.Expr) -> ChangeStatement:
             "Write CREATE TABLE name AS SELECT …; in Python, store.create_table takes rows",
         )
     if isinstance(tree.this, exp.Schema):
-        raise _refused("CREATE TABLE with names of columns", "Name them in the SELECT: SELECT 1 AS a")
+        raise _refused("CREATE TABLE with column names", "Name them in the SELECT: SELECT 1 AS a")
     return ChangeStatement("create", _name(tree.this), _question(rows, tree))
 
 
@@ -159,7 +162,7 @@ _REFUSED = frozenset(
         "start", "truncate", "use", "vacuum",
     }
 )  # fmt: skip
-"""What other statements of databases begin with."""
+"""The first words of other statements that databases have."""
 _CLAUSES: dict[type[exp.Expr], set[str]] = {
     exp.Insert: {"this", "expression", "by_name", "with_"},
     exp.Update: {"this", "expressions", "from_", "where", "with_"},
@@ -194,7 +197,7 @@ def _rows_question(query: exp.Select, tree: exp.Expr, others: Sequence[exp.Expr]
 
 
 def _question(rows: exp.Expr, tree: exp.Expr) -> str:
-    """With the common table expressions that the whole statement begins with."""
+    """The SELECT, with the common table expressions of the whole statement."""
     rows = rows.copy()
     around = tree.args.get("with_")
     if around is not None and rows is not tree:
@@ -219,7 +222,7 @@ def _set_column(part: exp.Expr) -> str:
 def _name(target: exp.Expr) -> str:
     table = target.this if isinstance(target, exp.Schema) else target
     if not isinstance(table, exp.Table) or table.db:
-        raise BadSql(f"{target.sql('duckdb')} is no table here", fix="Name a table of the store")
+        raise BadSql(f"{target.sql('duckdb')} is not a table here", fix="Name a table of the store")
     return table.name
 
 
@@ -229,4 +232,4 @@ def _refuse_returning(tree: exp.Expr) -> None:
 
 
 def _refused(what: str, way: str) -> BadSql:
-    return BadSql(f"{what} is not done in SQL here", f"Changes are {WAYS}", way)
+    return BadSql(f"{what} is not supported in SQL here", f"Changes are {WAYS}", way)

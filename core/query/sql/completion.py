@@ -1,4 +1,4 @@
-"""What may stand at a place of a statement that is being typed: tables, columns, functions, keywords."""
+"""Proposes what can be inserted in a statement being typed: tables, columns, functions, keywords."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from lamella.core.query.sql.script import Lexeme, lexemes, statement_at, stateme
 
 Kind = Literal["column", "table", "store", "function", "keyword"]
 MOST = 200
-"""Proposals at a place: nobody reads more, and another letter leaves fewer."""
+"""The maximum number of proposals: nobody reads more, and another letter narrows them down."""
 LEAST_ANYWHERE = 2
-"""Letters after which columns of tables are proposed that the statement does not name."""
+"""The number of letters from which columns of other tables are proposed too."""
 
 _PLAIN_NAME = re.compile(r"[^\W\d]\w*\Z")
 _BEFORE_TABLE = frozenset({"from", "join", "into", "update", "table", "describe", "desc", "summarize"})
@@ -27,7 +27,7 @@ _CLAUSES = frozenset(
         "intersect", "except", "qualify", "window", "returning", "offset", "tablesample", "at",
     ]
 )  # fmt: skip
-"""What ends a list of tables."""
+"""Words that end a list of tables."""
 _NO_ALIAS = _CLAUSES | {
     "join", "inner", "left", "right", "full", "outer", "cross", "natural", "asof", "positional", "semi",
     "anti", "as", "lateral", "from",
@@ -36,7 +36,7 @@ _NO_ALIAS = _CLAUSES | {
 
 @dataclass(frozen=True)
 class TableColumns:
-    """The columns of a table with their types in words, in its order."""
+    """The columns of a table in order, with their types as text."""
 
     columns: tuple[tuple[str, str], ...]
 
@@ -47,14 +47,14 @@ class TableColumns:
 
 @dataclass(frozen=True)
 class Words:
-    """What the engine knows: functions with their arguments, keywords, and those that are no names."""
+    """The words that the engine knows: functions with their arguments, keywords, and reserved keywords."""
 
     functions: Mapping[str, str] = field(default_factory=dict)
     keywords: tuple[str, ...] = ()
     reserved: frozenset[str] = frozenset()
 
     def quoted(self, name: str) -> str:
-        """An identifier as it has to be written."""
+        """An identifier, in quotes if needed."""
         if _PLAIN_NAME.match(name) and name.casefold() not in self.reserved:
             return name
         return '"' + name.replace('"', '""') + '"'
@@ -62,8 +62,8 @@ class Words:
 
 @dataclass(frozen=True)
 class Names:
-    """Tables by the names that a statement may use; None for one whose columns are not known yet. `stores`
-    has the tables that may be named with their store: `tables` has these as `store.table`."""
+    """The tables that a statement may refer to, by name; None for one whose columns are not known yet.
+    `stores` lists the tables that need the store's name: in `tables` they are `store.table`."""
 
     tables: Mapping[str, TableColumns | None] = field(default_factory=dict)
     stores: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -81,7 +81,7 @@ class Names:
 
 @dataclass(frozen=True)
 class Proposal:
-    """`text` takes the place of what is typed; `name` is shown, and `detail` at the right of it."""
+    """A proposal. `text` replaces what has been typed; `name` is shown, with `detail` to its right."""
 
     text: str
     name: str
@@ -91,7 +91,8 @@ class Proposal:
 
 @dataclass(frozen=True)
 class Proposals:
-    """For the text from `start` to the place; `unknown` are tables whose columns would help."""
+    """Proposals that replace the text from `start` to the cursor. `unknown` are tables whose columns would be
+    needed."""
 
     start: int
     found: tuple[Proposal, ...] = ()
@@ -99,7 +100,8 @@ class Proposals:
 
 
 def propose(text: str, place: int, names: Names, words: Words) -> Proposals:
-    """The best first: those that begin with what is typed, columns before functions and keywords."""
+    """Return proposals, the best first: those that begin with the typed text, columns before functions and
+    keywords."""
     part = statement_at(text, statements_of(text), place)
     start, stop = (part.start, part.end) if part is not None and part.start <= place else (place, place)
     code = list(lexemes(text[start:stop]))
@@ -120,7 +122,7 @@ def propose(text: str, place: int, names: Names, words: Words) -> Proposals:
 
 @cache
 def engine_words() -> Words:
-    """Those of DuckDB. Blocks for some milliseconds, the first time."""
+    """The words of DuckDB. Blocks for some milliseconds on first use."""
     with cursor() as own:
         functions = own.execute(
             "SELECT function_name, any_value(parameters ORDER BY len(parameters)) FROM duckdb_functions()"
@@ -143,7 +145,7 @@ _OFTEN = (
     "end", "distinct", "limit", "with", "union all", "desc", "asc", "over", "partition by", "insert into",
     "update", "set", "delete from", "values", "create table",
 )  # fmt: skip
-"""Keywords that are proposed before all others."""
+"""Keywords that are proposed first."""
 
 
 def _takes_no_names(one: Lexeme) -> bool:
@@ -165,7 +167,7 @@ def _is_word(one: Lexeme, among: frozenset[str]) -> bool:
 
 @dataclass
 class _Group:
-    """What stands between two parentheses, or at the top; groups inside are one item."""
+    """The items between two parentheses, or at the top level; nested groups are one item."""
 
     items: list[Lexeme | _Group] = field(default_factory=list)
     outer: _Group | None = None
@@ -179,7 +181,7 @@ _FROM = frozenset({"from", "update", "into", "join"})
 
 @dataclass(frozen=True)
 class _Source:
-    """A table in FROM, or a query there, by its alias."""
+    """A table or query in FROM, with its alias."""
 
     alias: str
     table: str = ""
@@ -187,7 +189,7 @@ class _Source:
 
 
 class _Statement:
-    """As far as it can be understood with a hole in it."""
+    """An incomplete statement, as far as it can be understood."""
 
     def __init__(self, before: Sequence[Lexeme], after: Sequence[Lexeme], names: Names) -> None:
         self.before, self._names = before, names
@@ -198,7 +200,7 @@ class _Statement:
 
     @property
     def sources(self) -> list[_Source]:
-        """Of the query that the place is in, and then of those around it."""
+        """The tables in scope: those of the query around the cursor, then those of outer queries."""
         sources: list[_Source] = []
         group: _Group | None = self.here
         while group is not None:
@@ -224,7 +226,7 @@ class _Statement:
         return list(table.columns)
 
     def _outputs(self, query: _Group, unknown: dict[str, None], depth: int) -> list[tuple[str, str]]:
-        """The names that a query gives its columns."""
+        """The names of a query's columns."""
         outputs: list[tuple[str, str]] = []
         sources = _sources(query)
         for item in _select_list(query):
@@ -256,7 +258,7 @@ def _nested(top: _Group, items: Sequence[Lexeme]) -> _Group:
 
 
 def _nested_on(here: _Group, items: Sequence[Lexeme]) -> None:
-    """What follows the place, which may close the groups around it."""
+    """Read the items after the cursor, which may close the groups around it."""
     group: _Group | None = here
     for number, one in enumerate(items):
         if one.text == "(":
@@ -275,7 +277,7 @@ def _nested_on(here: _Group, items: Sequence[Lexeme]) -> None:
 
 
 def _ctes(top: _Group) -> Iterator[tuple[str, _Group]]:
-    """By name: what stands in parentheses behind `name AS`."""
+    """Common table expressions by name: groups after `name AS`."""
     items = top.items
     for at, one in enumerate(items):
         if isinstance(one, _Group):
@@ -286,7 +288,7 @@ def _ctes(top: _Group) -> Iterator[tuple[str, _Group]]:
 
 
 def _cte_name(items: Sequence[Lexeme | _Group], at: int) -> str:
-    """Of the group there, also `name(a, b) AS MATERIALIZED (…)`."""
+    """The name of the group at an index, also for `name(a, b) AS MATERIALIZED (…)`."""
     back = at - 1
     while back >= 0 and _says(items[back], "materialized", "not"):
         back -= 1
@@ -331,7 +333,7 @@ def _star() -> Lexeme:
 
 
 def _sources(group: _Group) -> list[_Source]:
-    """The tables and queries in the FROM of one query, in their order."""
+    """The tables and queries in the FROM of one query, in order."""
     sources: list[_Source] = []
     items, at, expects, in_from = group.items, 0, False, False
     while at < len(items):
@@ -364,7 +366,7 @@ def _ends_in_from(items: Sequence[Lexeme | _Group]) -> bool:
 
 
 def _source(items: Sequence[Lexeme | _Group], at: int) -> tuple[_Source, int]:
-    """With its alias, and where it ends."""
+    """Read a table or query with its alias; return it, and the index after it."""
     first, table, query = items[at], "", None
     at += 1
     if isinstance(first, _Group):
@@ -404,7 +406,7 @@ class _Search:
             yield from self._in_expression()
 
     def _ranked(self, proposals: Iterator[Proposal]) -> Iterator[Proposal]:
-        """Those that begin with what is typed, then those that have it somewhere."""
+        """Sort proposals: those that begin with the typed text, then those that contain it."""
         seen: set[tuple[str, Kind]] = set()
         inside: list[Proposal] = []
         for one in proposals:
@@ -474,7 +476,7 @@ class _Search:
             yield from self._columns_anywhere()
 
     def _cased(self, keyword: str) -> str:
-        """As the statement writes its keywords."""
+        """The keyword in the case that the statement uses."""
         first = next((one.text for one in self._statement.before if one.kind == "word"), "")
         return keyword.upper() if first.isupper() else keyword
 
@@ -485,7 +487,7 @@ class _Search:
                 yield Proposal(self._words.quoted(name), name, "column", detail_text)
 
     def _columns_anywhere(self) -> Iterator[Proposal]:
-        """Of tables that the statement does not name yet."""
+        """Columns of all tables, for a statement that names none yet."""
         for table in self._names.alone:
             columns = self._names.tables[table]
             for (name, _kind), folded in zip(

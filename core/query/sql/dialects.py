@@ -1,4 +1,4 @@
-"""SQL written anew: laid out in lines, or from the dialect of another database in DuckDB's."""
+"""Rewrites SQL: formats it, or translates it from another database's dialect to DuckDB's."""
 
 from __future__ import annotations
 
@@ -13,23 +13,25 @@ from lamella.core.query.sql.script import lexemes, placeholders, statements_of
 from lamella.core.query.sql.sources import Sources
 
 LONGEST = 200_000
-"""Characters of a text that is written anew: sqlglot takes a second for about as many."""
+"""The maximum length in characters: sqlglot takes about a second for this many."""
 DIALECTS = {
     "postgres": "PostgreSQL", "sqlite": "SQLite", "spark": "Spark", "mysql": "MySQL", "tsql": "SQL Server",
     "bigquery": "BigQuery", "snowflake": "Snowflake", "oracle": "Oracle",
 }  # fmt: skip
-"""In the order in which they are tried."""
+"""The dialects, in the order in which they are tried."""
 _PERCENT = "'%"
-"""What formats of dates begin with in MySQL, and not in Spark, which has functions of the same names."""
+"""The start of date formats in MySQL; Spark has functions of the same names with other formats."""
 _SAFE = "safe_"
-"""What functions begin with in BigQuery that others read as functions without a meaning."""
+"""The prefix of some functions in BigQuery, which other dialects parse as unknown functions."""
 
 
 def laid_out(text: str) -> str:
-    """The statements over several lines, with keywords in capitals. Raises `BadSql` for what is no SQL, and
-    for a text that is too long. Comments stay, between the same words."""
+    """Format the statements over several lines, with keywords in capitals. Raises `BadSql` for text that is
+    not SQL or is too long. Comments stay between the same words."""
     if len(text) > LONGEST:
-        raise BadSql(f"a text of more than {LONGEST:,} characters is not laid out", fix="Select a part of it")
+        raise BadSql(
+            f"a text of more than {LONGEST:,} characters cannot be formatted", fix="Select a part of it"
+        )
     parts = statements_of(text)
     edges = [0, *(part.end for part in parts[:-1]), len(text)]
     formatted = [
@@ -45,21 +47,21 @@ def _laid_out(text: str, line: int) -> str:
         statements = sqlglot.transpile(text, read="duckdb", write="duckdb", pretty=True)
     except sqlglot.errors.SqlglotError as error:
         reason = str(error).partition("\n")[0]
-        raise BadSql(f"the statement in line {line} is not laid out", reason) from error
+        raise BadSql(f"the statement in line {line} cannot be formatted", reason) from error
     return ";\n".join(statements)
 
 
 @dataclass(frozen=True)
 class Translation:
-    """`dialect` is what the text was written in, as people call it."""
+    """A translated statement. `dialect` is the name of the dialect it was written in."""
 
     dialect: str
     text: str
 
 
 def translated(text: str, sources: Sources, job: Job) -> Translation | None:
-    """One statement of another database as DuckDB takes it, the first dialect in which it can be read and
-    then names what there is; None where there is none. Nothing runs. Blocks for some 100 ms."""
+    """Translate a statement of another database to DuckDB's dialect, from the first dialect in which it
+    parses and refers to existing names; None if there is none. Nothing runs. Blocks for some 100 ms."""
     if len(text) > LONGEST:
         return None
     parameters = {one.name: None for one in placeholders(text)}
@@ -75,7 +77,7 @@ def translated(text: str, sources: Sources, job: Job) -> Translation | None:
 
 
 def _rank(dialect: str, text: str) -> int:
-    """What a text is surely of goes before the others, and what it is surely not of behind them."""
+    """Put the dialect that the text surely has first, and one that it surely does not have last."""
     if dialect == "bigquery" and _SAFE in text.casefold():
         return -1
     return 1 if dialect == "spark" and _PERCENT in text else 0

@@ -1,4 +1,4 @@
-"""The plan of a statement as a tree of operators, estimated or measured, as DuckDB's EXPLAIN tells it."""
+"""The plan of a statement as a tree of operators, estimated or measured, from DuckDB's EXPLAIN."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _WORDS = re.compile(r"\b[A-Za-z_]\w*\b")
 
 @dataclass(frozen=True)
 class Operator:
-    """One of the plan: `seconds` are its own, without those of the operators it reads from, and added up over
-    threads; `rows` are those it gave, `read` those it read of a table. They are None where nothing was
-    measured. `estimated` are the rows that were expected."""
+    """An operator of the plan. `seconds` is its own time without that of its inputs, added up over threads;
+    `rows` are the rows it produced, `read` those it read from a table. They are None if nothing was measured.
+    `estimated` is the expected number of rows."""
 
     name: str
     details: tuple[str, ...] = ()
@@ -45,7 +45,7 @@ class Operator:
 
 @dataclass(frozen=True)
 class SqlPlan:
-    """`seconds` is what the whole statement took, None where it did not run."""
+    """A plan. `seconds` is the time of the whole statement; None if it did not run."""
 
     root: Operator
     seconds: float | None = None
@@ -60,7 +60,7 @@ class SqlPlan:
 
 
 def explain_sql(text: str, sources: Sources, request: SqlRequest, job: Job, *, measured: bool) -> SqlPlan:
-    """The plan of one SELECT; `measured` runs it. Raises what `run_sql` raises."""
+    """Return the plan of one SELECT; `measured` runs it. Raises what `run_sql` raises."""
     words = "explain (analyze, format json)" if measured else "explain (format json)"
     started = time.perf_counter()
     answer = run_sql(f"{words} {text}", sources, request, job)
@@ -78,7 +78,7 @@ def explain_sql(text: str, sources: Sources, request: SqlRequest, job: Job, *, m
 
 
 def _column_names(tables: Mapping[str, Snapshot]) -> dict[str, str]:
-    """What columns are called by what they are called inside the files of a table, where that is one name."""
+    """The names of columns by their names inside files, if unambiguous."""
     names_by_stored: dict[str, set[str]] = {}
     for snapshot in tables.values():
         columns = {column.key: column.name for column in snapshot.columns}
@@ -105,7 +105,7 @@ def _operator(node: Mapping[str, Any], names: Mapping[str, str], files: Mapping[
 
 
 def _detail(key: str, value: object, names: Mapping[str, str]) -> str:
-    """Files and columns by their names: what the engine knows them by is no one's business."""
+    """A detail as text, with files and columns by their own names rather than the engine's internal ones."""
     parts = value if isinstance(value, list) else [value]
     text = ", ".join(str(part) for part in parts)
     if key in ("Filename(s)", "Filenames", "Files") or key.lower().startswith("file"):

@@ -1,4 +1,4 @@
-"""Where in a statement an error is, and what may have been meant, as DuckDB says it in its message."""
+"""Finds the position of an error in a statement, and a suggestion, from DuckDB's message."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _NAMES = re.compile(r'"((?:[^"]|"")+)"')
 _MOST_CANDIDATES = 3
 _AT_END = "syntax error at end of input"
 _ASIDE = 40
-"""Characters from where the message points that the name may be at."""
+"""The maximum distance in characters between where the message points and the name."""
 
 Span = tuple[int, int]
 
 
 def place_of(message: str, text: str, lines_before: int = 0) -> Span | None:
-    """The characters of `text` that the message points at, None where it points nowhere in it. The engine may
-    have been given the text with other names in it, and with lines before it, and shows a part of a long
+    """The characters of `text` that the message points at; None if it points at none. The text given to the
+    engine may have other names and additional lines before it, and the message shows a part of a long
     line."""
     excerpt = _EXCERPT.search(message)
     if excerpt is None:
@@ -50,22 +50,22 @@ def place_of(message: str, text: str, lines_before: int = 0) -> Span | None:
     stop = min(len(text), start + max(1, carets))
     named = _NAMES.search(message.partition("\n")[0])
     if named is not None and named[1].casefold() not in text[start:stop].casefold():
-        near = text.find(named[1], max(place, start - _ASIDE), start + _ASIDE)  # wide letters count twice
+        near = text.find(named[1], max(place, start - _ASIDE), start + _ASIDE)  # wide letters count as two
         start, stop = (near, near + len(named[1])) if near >= 0 else (start, stop)
     return (start, stop) if start <= len(text) else None
 
 
 @dataclass(frozen=True)
 class SyntaxProblem:
-    """Where a text cannot be read, and why."""
+    """Where a text cannot be parsed, and why."""
 
     span: Span
     text: str
 
 
 def syntax_problem(text: str) -> SyntaxProblem | None:
-    """Of the first statement in a text that cannot be read. One that ends too early is not finished, and no
-    problem yet. Blocks for some milliseconds; nothing runs."""
+    """The problem of the first statement that cannot be parsed. A statement that ends too early is
+    unfinished, which is not a problem yet. Blocks for some milliseconds; nothing runs."""
     for part in statements_of(text):
         own = with_dollars(text[part.start : part.stop])
         try:
@@ -89,13 +89,14 @@ def _start_of_line(text: str, number: int) -> int:
 
 
 def _span_of_name(message: str, text: str) -> Span | None:
-    """Of the first name in the message that the text has."""
+    """The position of the first name in the message that occurs in the text."""
     places = (place_of_name(name, text) for name in _NAMES.findall(message.partition("\n")[0]))
     return next((place for place in places if place is not None), None)
 
 
 def place_of_name(name: str, text: str) -> Span | None:
-    """Where the text has the name, also with spaces around its dots, or with its parts in quotes."""
+    """The position of a name in the text, which may have spaces around its dots, or quotes around its
+    parts."""
     if not name:
         return None
     parts = r'"?\s*\.\s*"?'.join(re.escape(part) for part in name.split("."))
@@ -104,7 +105,7 @@ def place_of_name(name: str, text: str) -> Span | None:
 
 
 def in_words(error: LamellaError) -> tuple[str, str]:
-    """What is wrong in one sentence, and what may have been meant or can be done; the latter may be empty."""
+    """Describe the error in one sentence, and give a suggestion or fix, which may be empty."""
     if not (_KIND.match(error.why) or _EXCERPT.search(error.why)):
         return ". ".join(part for part in (_begun(error.what), _begun(error.why)) if part), error.fix
     message = _KIND.sub("", _EXCERPT.sub("", error.why)).strip()

@@ -1,4 +1,4 @@
-"""How many rows a statement read of its tables, from the profile that DuckDB makes while it runs."""
+"""The number of rows that a statement read of its tables, from DuckDB's profile of the run."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _SCANS = ("READ_PARQUET", "PARQUET_SCAN", "PYTHON_ARROW_SCAN", "ARROW_SCAN")
 
 @dataclass(frozen=True)
 class RowsRead:
-    """The rows of the row groups that a scan read. `row_groups` are those and all that the files have, None
-    for rows in memory. Files do not say which row groups were read, only how many: `is_exact` is False where
-    the rows are that share of all."""
+    """The rows in the row groups that a scan read. `row_groups` are the number read and the total; None for
+    rows in memory. Files do not say which row groups were read, only how many: `is_exact` is False if the
+    rows are computed from that share."""
 
     rows: int
     is_exact: bool = True
@@ -38,14 +38,14 @@ class RowsRead:
 
 @dataclass(frozen=True)
 class TableFiles:
-    """What a scan's share is taken of: the rows of a table's files, and how many files these are."""
+    """The total that a scan's share refers to: the rows and the number of a table's files."""
 
     num_rows: int
     num_files: int
 
     @classmethod
     def by_name(cls, tables: Mapping[str, Snapshot]) -> dict[str, TableFiles]:
-        """By the name of each file, as far as no two tables have files of one name."""
+        """The totals by file name, for names that only one table has."""
         files_by_name: dict[str, TableFiles] = {}
         for snapshot in tables.values():
             files = snapshot.files
@@ -55,12 +55,12 @@ class TableFiles:
 
 
 def rows_read_by(connection: duckdb.DuckDBPyConnection, tables: Mapping[str, Snapshot]) -> RowsRead | None:
-    """By the last statement of a connection that was told `PROFILING`, once its rows are fetched.
+    """The rows read by the last statement of a connection with `PROFILING`, once its rows are fetched.
 
-    Zero rows where statistics alone answered, None where there is no profile of it.
+    Zero rows if statistics alone gave the answer; None if there is no profile.
     """
     profile = json.loads(connection.get_profiling_information(format="json"))
-    if profile.get("result") == "error":  # DuckDB 2.0's word for a plan that had nothing to run
+    if profile.get("result") == "error":  # how DuckDB 2.0 reports a plan with nothing to run
         return RowsRead(0)
     if "operator" not in profile:
         return None
@@ -70,7 +70,7 @@ def rows_read_by(connection: duckdb.DuckDBPyConnection, tables: Mapping[str, Sna
 
 
 def scan_of(node: Mapping[str, Any], files: Mapping[str, TableFiles]) -> RowsRead | None:
-    """What an operator of a profile read of a table; None for one that reads none."""
+    """The rows that an operator of a profile read from a table; None if it reads none."""
     info = node.get("extra_info") or {}
     if info.get("Function") not in _SCANS or info.get("Projections") == POSITION:
         return None
@@ -81,14 +81,14 @@ def scan_of(node: Mapping[str, Any], files: Mapping[str, TableFiles]) -> RowsRea
     groups = (scanned, total)
     table = files.get(PurePath(str(info.get("Filename(s)", "")).split(",")[0].strip()).name)
     if table is None or not ("Filters" in info or "Dynamic Filters" in info):
-        return RowsRead(given, True, groups)  # for a LIMIT a few of each row group
+        return RowsRead(given, True, groups)  # a LIMIT reads a few rows of each row group
     share = int(info.get("Total Files Read", table.num_files)) / table.num_files
     rows = max(given, round(table.num_rows * min(share, 1.0) * scanned / total))
     return RowsRead(rows, scanned in (0, total) and share == 1.0, groups)
 
 
 def row_groups_text(read: RowsRead) -> str:
-    """Such as `, 1 of 10 row groups`; empty for rows in memory."""
+    """The row groups as text, such as `, 1 of 10 row groups`; empty for rows in memory."""
     return "" if read.row_groups is None else f", {read.row_groups[0]:,} of {read.row_groups[1]:,} row groups"
 
 

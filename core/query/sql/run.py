@@ -1,4 +1,4 @@
-"""SQL that people type, over named datasets: it reads them, within its limits, and nothing else."""
+"""Runs SQL that users type over named datasets: it reads only these, within its limits."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from lamella.core.scan.snapshot import Snapshot
 
 
 def in_types(answer: pa.Table, kinds: Sequence[pa.DataType | None]) -> pa.Table:
-    """Columns in the types given, where one is given."""
+    """Cast columns to the given types, if given."""
     columns = [_in_type(column, kind) for column, kind in zip(answer.columns, kinds, strict=True)]
     fields = [field.with_type(c.type) for field, c in zip(answer.schema, columns, strict=True)]
     return pa.Table.from_arrays(columns, schema=pa.schema(fields))
@@ -49,14 +49,14 @@ def in_types(answer: pa.Table, kinds: Sequence[pa.DataType | None]) -> pa.Table:
 def _in_type(column: pa.ChunkedArray, kind: pa.DataType | None) -> pa.ChunkedArray:
     if kind is None or kind == column.type or not _is_alike(column.type, kind):
         return column
-    if holds(kind, pa.types.is_decimal256):  # text here, where the rows of other queries are bytes
+    if holds(kind, pa.types.is_decimal256):  # text here, but bytes in other queries
         return column.cast(kind)
     table = pa.Table.from_arrays([column], names=["x"])
     return from_duckdb(table, pa.schema([pa.field("x", kind)])).column(0)
 
 
 def _is_alike(answer: pa.DataType, kind: pa.DataType) -> bool:
-    """Whether one is of the other's fields, which a variant is not: DuckDB puts it together from them."""
+    """Whether types have the same fields. A variant does not: DuckDB assembles it from its fields."""
     if is_.is_struct(kind):
         same = is_.is_struct(answer) and [f.name for f in answer] == [f.name for f in kind]
         return same and all(_is_alike(a.type, b.type) for a, b in zip(answer, kind, strict=True))
@@ -68,7 +68,7 @@ def _is_alike(answer: pa.DataType, kind: pa.DataType) -> bool:
 
 
 _HANDED_ON = (exp.Min, exp.Max, exp.First, exp.Last, exp.AnyValue, exp.IgnoreNulls, exp.Paren, exp.Coalesce)
-"""What gives back one of the values that it is given."""
+"""Expressions that return one of their arguments."""
 _COUNTED_ROWS = re.compile(r"\bcount\s*\(\s*\*\s*\)")
 _SELECT = re.compile(r"\bselect\b")
 _UNNAMED = re.compile(
@@ -78,7 +78,7 @@ Types = Mapping[str, Mapping[str, pa.DataType]]
 
 
 def changes_type(kind: pa.DataType) -> bool:
-    """Whether the engine hands values of this type back as ones of another."""
+    """Whether the engine returns values of this type as another type."""
     if is_.is_timestamp(kind):
         return kind.tz not in (None, "UTC") or kind.unit not in ("us", "ns")
     return not (
@@ -93,8 +93,8 @@ def changes_type(kind: pa.DataType) -> bool:
 def column_types(
     statement: Statement, tables: Mapping[str, Snapshot], columns: Sequence[str]
 ) -> list[pa.DataType | None]:
-    """For each column of the answer the type of the table's column whose values it holds, None for what is
-    computed, and for what cannot be told."""
+    """For each column of the answer, the type of the table column that it passes through; None if it is
+    computed or cannot be determined."""
     nothing: list[pa.DataType | None] = [None] * len(columns)
     named = [c for snapshot in tables.values() for c in snapshot.columns if _is_named(c.name, statement)]
     otherwise = [c.name.lower() for c in named if changes_type(c.type)]
@@ -116,8 +116,8 @@ def _is_named(column: str, statement: Statement) -> bool:
 
 
 def _may_hand_on(text: str, columns: Sequence[str]) -> bool:
-    """Whether one of these columns can be in the answer: named in the statement, or taken along unnamed. A
-    glance, since following a statement takes longer than many take to run."""
+    """Whether one of these columns can be in the answer, by name or as part of `*` and the like. This is a
+    quick check: analysing a statement takes longer than many take to run."""
     message = _COUNTED_ROWS.sub("", text.lower())
     if not columns:
         return False
@@ -126,7 +126,7 @@ def _may_hand_on(text: str, columns: Sequence[str]) -> bool:
 
 
 def _scope(text: str, types: Types) -> scopes.Scope | None:
-    """None for statements that sqlglot does not follow: the types of their answers are the engine's."""
+    """The scope of a statement; None if sqlglot cannot analyse it: the answer then has the engine's types."""
     schema: dict[str, object] = {table: dict.fromkeys(names, "text") for table, names in types.items()}
     try:
         tree = sqlglot.parse_one(text, dialect="duckdb")
@@ -170,21 +170,21 @@ def _origin(value: exp.Expr, scope: scopes.Scope, types: Types) -> pa.DataType |
 
 
 def _renamed(named: exp.Expr | None, names: Sequence[str]) -> list[str]:
-    """By the alias of a table, which may name the first few columns anew: `t AS x(a, b)`."""
+    """The names of columns under the alias of a table, which may rename the first few: `t AS x(a, b)`."""
     anew = named.alias_column_names if isinstance(named, exp.Table) else []
     return [name.lower() for name in (*anew, *names[len(anew) :])]
 
 
 Parameters = Sequence[Any] | Mapping[str, Any]
 TypedRelation = tuple[duckdb.DuckDBPyRelation, Sequence[pa.DataType | None]]
-"""A statement, and the types that columns of its answer keep."""
+"""A relation, and the types that columns of its answer keep."""
 
 
 @dataclass(frozen=True)
 class SqlRequest:
-    """What belongs to a statement: values for its `?` or `$name`, the versions to read (one for all tables,
-    or by name), the seconds and bytes it may take, and whether it may read files that it names. `described`:
-    nothing runs, and the answer is empty, with its columns."""
+    """The parameters of a run: values for `?` or `$name`, the versions to read (one for all tables, or by
+    name), the limits in seconds and bytes, and whether the statement may read files that it names. With
+    `described`, nothing runs, and the answer is empty with its columns."""
 
     parameters: Parameters | None = None
     as_of: When | Mapping[str, When] | None = None
@@ -197,9 +197,9 @@ class SqlRequest:
 def run_sql(
     text: str, sources: Sources, request: SqlRequest = SqlRequest(), job: Job | None = None
 ) -> pa.Table:
-    """The answer of one SELECT in DuckDB's dialect. Columns that are handed through keep their types.
+    """Run one SELECT in DuckDB's dialect. Columns that are passed through keep their types.
 
-    Raises `BadSql`, `UnknownTable`, `TookTooLong`, and `NoRoom` where it does not fit into memory.
+    Raises `BadSql`, `UnknownTable`, `TookTooLong`, and `NoRoom` if the answer does not fit in memory.
     """
     with time_limit(job or Job(), request.seconds, sources.place) as own_job:
         statement, tables = _understood(text, sources, request, own_job)
@@ -213,7 +213,7 @@ def run_sql(
 
 @dataclass(frozen=True)
 class TableRead:
-    """A table that a statement reads: `columns` of its `num_columns` are those that it can mean."""
+    """A table that a statement reads: of its `num_columns`, `columns` may be used."""
 
     name: str
     columns: int
@@ -223,8 +223,8 @@ class TableRead:
 
 @dataclass(frozen=True)
 class SqlStream:
-    """The answer of a statement as it comes in. Two columns may have one name. `figures` are the places of
-    those that an average or the like computes. `rows_read` is known after the last batch."""
+    """The answer of a statement as a stream. Two columns may have the same name. `figures` are the indexes of
+    columns with averages and the like. `rows_read` is available after the last batch."""
 
     schema: pa.Schema
     reads: tuple[TableRead, ...]
@@ -237,7 +237,7 @@ class SqlStream:
 def stream_sql(
     text: str, sources: Sources, request: SqlRequest = SqlRequest(), job: Job | None = None
 ) -> Iterator[SqlStream]:
-    """The answer of `run_sql` in batches, in bounded memory, for as long as the block lasts."""
+    """Yield the answer of `run_sql` in batches, in bounded memory, for the duration of the block."""
     own_job = job or Job()
     statement, tables = _understood(text, sources, request, own_job)
     confined = _confined(request, sources, tables)
@@ -263,7 +263,7 @@ def _typed(
 
 
 def _reads(statement: Statement, tables: Mapping[str, Snapshot]) -> Iterator[TableRead]:
-    """As the statement names them."""
+    """The tables under the names in the statement."""
     names = {table.view: table.name for table in statement.tables}
     for view, snapshot in tables.items():
         shown = [c for c in snapshot.columns if c is not snapshot.ids]
@@ -272,14 +272,14 @@ def _reads(statement: Statement, tables: Mapping[str, Snapshot]) -> Iterator[Tab
 
 
 def tables_of(text: str, sources: Sources, request: SqlRequest, job: Job) -> dict[str, Snapshot]:
-    """What the tables are that a statement names, by their views."""
+    """The snapshots of the tables that a statement names, by view."""
     return _understood(text, sources, request, job)[1]
 
 
 def _understood(
     text: str, sources: Sources, request: SqlRequest, job: Job
 ) -> tuple[Statement, dict[str, Snapshot]]:
-    """The statement, and what the tables are that it names, by their views."""
+    """Parse the statement; return it with the snapshots of its tables, by view."""
     try:
         statement = cached_statement(text) or _parsed(text, sources, job)
         return statement, snapshots_of(statement.tables, sources, request.as_of, request.files, job)
@@ -293,7 +293,7 @@ def _understood(
 def _as_bad_sql(
     text: str, statement: Statement, sources: Sources, request: SqlRequest, own: duckdb.DuckDBPyConnection
 ) -> Iterator[None]:
-    """What DuckDB raises leaves the block as `BadSql`, with its place in the statement."""
+    """Raise DuckDB's errors in the block as `BadSql`, with the position in the statement."""
     try:
         yield
     except _RAISED_BY_CURSOR:
@@ -316,7 +316,7 @@ def _as_bad_sql(
 def _with_place(
     error: duckdb.Error, statement: Statement, request: SqlRequest, own: duckdb.DuckDBPyConnection
 ) -> str | None:
-    """What it says when it is asked for the plan alone: of a relation, DuckDB 2.0 does not say where in the
+    """The message when only the plan is requested: for a relation, DuckDB 2.0 does not say where in the
     statement it failed."""
     if not isinstance(error, duckdb.BinderException | duckdb.CatalogException):
         return None
@@ -333,9 +333,9 @@ def _parsed(text: str, sources: Sources, job: Job) -> Statement:
 
 
 def _key(statement: Statement, tables: Mapping[str, Snapshot], request: SqlRequest) -> Hashable:
-    """What is equal for statements that may use what one of them made; None for one that shares nothing.
+    """A key that is equal for statements that may share a prepared relation; None if nothing can be shared.
 
-    Copies of a store have equal tokens: what is confined to the same files is of one of them.
+    Copies of a store have equal tokens, but the confinement to files distinguishes them.
     """
     if request.parameters is not None or request.files or not statement.groups:
         return None
@@ -351,7 +351,7 @@ def _answer(
 ) -> pa.Table:
     _refuse_text_as_number(statement, tables)
     relation, kinds = own.again() or _bound(own, statement, tables, request, job)
-    if request.described:  # names that stand twice get numbers in what limit() makes
+    if request.described:  # limit() adds numbers to repeated names
         empty = collect_table(relation.limit(0), memory_limit(), job)
         return in_types(empty.rename_columns(relation.columns), kinds)
     return in_types(collect_table(relation, request.memory or memory_limit(), job, _LESS), kinds)
@@ -364,7 +364,8 @@ def _bound(
     request: SqlRequest,
     job: Job,
 ) -> TypedRelation:
-    """Over views of the columns that are named, or else, to say what is wrong, of all."""
+    """Prepare the relation, over views of the named columns; if that fails, over all, for a better
+    message."""
     reads: Decodings | None = None
     for view, snapshot in tables.items():
         job.check()
@@ -374,7 +375,7 @@ def _bound(
         bound = relation, column_types(statement, tables, relation.columns)
         return own.keep(bound, reads) if reads is not None else bound
     except RecursionError as error:
-        raise BadSql("A value that was given is nested too deep", fix="Give flatter ones") from error
+        raise BadSql("A parameter value is nested too deeply", fix="Pass flatter values") from error
     except duckdb.BinderException:
         if statement.columns is None:
             raise
@@ -386,14 +387,14 @@ def _values(parameters: Parameters | None) -> Any:
         return parameters
     if isinstance(parameters, (str, bytes)) or not isinstance(parameters, Sequence):
         raise BadData(
-            f"parameters={shown(parameters)} are no values for a statement",
-            fix="Give a list for ?, a dict for $name",
+            f"parameters={shown(parameters)} are not values for a statement",
+            fix="Give a list for ?, or a dict for $name",
         )
     return list(parameters)
 
 
 def _confined(request: SqlRequest, sources: Sources, tables: Mapping[str, Snapshot]) -> Confined:
-    """Files of the sources' folders need not be listed, so that the same confinement serves the next time."""
+    """The confinement. Files in the sources' folders are not listed, so that it can be reused next time."""
     problem = "" if request.memory is None else _memory_problem(request.memory)
     if problem:
         raise BadData(
@@ -409,21 +410,20 @@ def _confined(request: SqlRequest, sources: Sources, tables: Mapping[str, Snapsh
 
 def _memory_problem(memory: object) -> str:
     if not isinstance(memory, int):
-        return "no whole number of bytes"
+        return "not a whole number of bytes"
     if memory > _MOST_MEMORY:
         return "more than any machine has"
     return "too little for any statement" if memory < _LEAST_MEMORY else ""
 
 
 def _not_allowed(error: Exception, text: str) -> BadSql:
-    """With the place of the file's name in the statement."""
+    """The error for a file, with the position of its name in the statement."""
     named = re.search(r'"([^"]+)"', str(error))
     place = text.find(named[1]) if named is not None else -1
     problem = BadSql(
         "the statement may not read that file",
         str(error).partition("\n")[0].removeprefix("Permission Error: ").partition(" - ")[0],
-        "Statements read what was opened, and nothing else. Open the file and give it a name, or allow it:"
-        " files=True",
+        "Statements can read only what was opened. Open the file and give it a name, or allow it: files=True",
     )
     if named is not None and place >= 0:
         problem.span = place, place + len(named[1])
@@ -436,22 +436,22 @@ def _refuse_text_as_number(statement: Statement, tables: Mapping[str, Snapshot])
     try:
         tree = sqlglot.parse_one(statement.text, dialect="duckdb")
     except sqlglot.errors.SqlglotError as error:
-        raise BadSql("the statement cannot be followed", str(error).splitlines()[0]) from error
+        raise BadSql("the statement cannot be analysed", str(error).splitlines()[0]) from error
     comparison = text_compared_as_number(tree, tables)
     if comparison is not None:
         table, column = comparison
         raise BadSql(
-            f"column '{column}' of table '{table}' cannot be ordered, or compared with a number, in SQL",
-            "It holds decimals of more than 38 digits, which are text there",
-            "Compare it with = and all its digits in quotes, or ask read(where=, sort=)",
+            f"column '{column}' of table '{table}' cannot be sorted, or compared with a number, in SQL",
+            "Its decimals have more than 38 digits, and are text in SQL",
+            "Compare it with = and all its digits in quotes, or use read(where=, sort=)",
         )
 
 
-_LESS = "Ask for fewer rows or columns (LIMIT, WHERE), or let it take more: memory="
+_LESS = "Ask for fewer rows or columns (LIMIT, WHERE), or raise the limit: memory="
 _REFUSED_WAYS = re.compile(
     r",? or SET [a-z_]+=.*?(?=\.$|\.\s)|\s*Please try installing and loading.*", re.DOTALL
 )
-"""What the engine advises, and no statement may do."""
+"""Advice in the engine's messages that statements cannot follow."""
 _LEAST_MEMORY = 8 << 20
 _MOST_MEMORY = 2**62
 _RAISED_BY_CURSOR = (

@@ -1,4 +1,4 @@
-"""A text of several statements: where each begins and ends, which one a place is in, its parameters."""
+"""Scripts: texts of several statements, with their positions and parameters."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _LEXEMES = re.compile(
 _PLAIN = re.compile(
     r"(?:[^\W\deExX][\w$]*|[eExX](?!')[\w$]*|[\d\s,.()=<>*+|%:?\[\]{}!@^&~#\\]+|-(?!-)|/(?!\*))+"
 )
-"""What neither ends a statement nor hides an end: most of a text, in one piece."""
+"""Text that neither ends a statement nor can hide an end: most of a script."""
 _MARKS = re.compile(r"/\*|\*/")
 _COMPARES = frozenset({"=", "<", ">", "!", "between", "and", "like", "ilike", "not", "in", "(", "$", ":"})
 _BEFORE_COLON = frozenset("=<>(,+-*/|%")
@@ -37,8 +37,8 @@ _BEFORE_COLON = frozenset("=<>(,+-*/|%")
 
 @dataclass(frozen=True, slots=True)
 class Lexeme:
-    """A piece of SQL between `start` and `stop`, in characters. A `name` is in double quotes, a `text` in
-    single ones or between dollars; `closed` says whether its end was reached."""
+    """A token of SQL between `start` and `stop`, in characters. A `name` is in double quotes, a `text` in
+    single quotes or between dollars; `closed` is whether its end was found."""
 
     kind: Kind
     start: int
@@ -48,14 +48,14 @@ class Lexeme:
 
     @property
     def identifier(self) -> str:
-        """What a word or a name means, without its quotes."""
+        """A word or name without quotes."""
         if self.kind != "name":
             return self.text
         return self.text[1 : -1 if self.closed and len(self.text) > 1 else None].replace('""', '"')
 
 
 def lexemes(text: str) -> Iterator[Lexeme]:
-    """All of the text but its spaces, whatever it holds: what is not closed reaches to the end."""
+    """Split any text into tokens, without white space; an unclosed token extends to the end."""
     place = 0
     while place < len(text):
         one, place = _lexeme(text, place)
@@ -64,7 +64,7 @@ def lexemes(text: str) -> Iterator[Lexeme]:
 
 
 def _lexeme(text: str, place: int) -> tuple[Lexeme | None, int]:
-    """The next one, None for spaces, and where it ends."""
+    """The next token (None for white space), and its end."""
     match = _LEXEMES.match(text, place)
     assert match is not None  # a sign is any character
     kind, stop, closed = match.lastgroup, match.end(), True
@@ -91,7 +91,7 @@ def _lexeme(text: str, place: int) -> tuple[Lexeme | None, int]:
 
 
 def _is_closed(text: str, quote: str) -> bool:
-    """Whether an odd number of quotes ends it: two in a row are one of its characters."""
+    """Whether a text ends with a closing quote: two quotes in a row are a character of the text."""
     inner = text[text.index(quote) + 1 :]
     before = inner.rstrip(quote)
     escapes = text[0] in "eE" and (len(before) - len(before.rstrip("\\"))) % 2
@@ -99,7 +99,7 @@ def _is_closed(text: str, quote: str) -> bool:
 
 
 def _end_of_block(text: str, place: int) -> tuple[int, bool]:
-    """Comments lie inside each other."""
+    """The end of a block comment, which may contain others, and whether it is closed."""
     depth = 1
     while depth:
         mark = _MARKS.search(text, place)
@@ -112,8 +112,8 @@ def _end_of_block(text: str, place: int) -> tuple[int, bool]:
 
 @dataclass(frozen=True)
 class Part:
-    """One statement of a script, in characters: from its first word to its last, without comments around it.
-    `line` is the number of the line it begins in, from 1; `end` is where the next may begin."""
+    """One statement of a script, in characters: from its first word to its last, without surrounding
+    comments. `line` is the line it starts in, from 1; `end` is where the next may start."""
 
     start: int
     stop: int
@@ -122,7 +122,7 @@ class Part:
 
 
 def statements_of(text: str) -> list[Part]:
-    """In their order; what holds nothing but comments is none."""
+    """The statements of a text, in order; comments alone are not a statement."""
     parts: list[Part] = []
     start = stop = -1
     line, counted = 1, 0
@@ -156,8 +156,8 @@ def statements_of(text: str) -> list[Part]:
 
 
 def statement_at(text: str, parts: Sequence[Part], place: int) -> Part | None:
-    """The one that a place is in, or stands right behind; between two of them, the next, unless the one
-    before ends in the same line."""
+    """The statement that contains a position or ends there; between two, the next one, unless the previous
+    one ends in the same line."""
     if not parts:
         return None
     number = bisect_right([part.start for part in parts], place) - 1
@@ -172,8 +172,8 @@ def statement_at(text: str, parts: Sequence[Part], place: int) -> Part | None:
 
 @dataclass(frozen=True)
 class Placeholder:
-    """A parameter that is named in a statement, as `$name` or `:name`; `start` is where its sign stands.
-    `beside` is the name that it is compared with, where one stands before it."""
+    """A named parameter in a statement, `$name` or `:name`; `start` is the position of its sign. `beside` is
+    the name it is compared with, if one precedes it."""
 
     name: str
     start: int
@@ -183,8 +183,8 @@ class Placeholder:
 
 
 def placeholders(text: str) -> list[Placeholder]:
-    """In the order of the text, each time it is named. A colon that belongs to a cast, a slice, a struct or a
-    label is none."""
+    """All named parameters in the order of the text, including repetitions. Colons of casts, slices, structs
+    and labels are not parameters."""
     result: list[Placeholder] = []
     open_brackets: list[str] = []
     before: Lexeme | None = None
@@ -220,7 +220,8 @@ def _may_name(text: str, colon: Lexeme, before: Lexeme | None, open_brackets: li
 
 
 def with_dollars(text: str) -> str:
-    """The statement with `$name` for each `:name`, which DuckDB does not know; as long as before."""
+    """The statement with `$name` for each `:name`, which DuckDB does not support; its length stays the
+    same."""
     signs = list(text)
     for one in placeholders(text):
         signs[one.start] = "$"

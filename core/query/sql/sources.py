@@ -1,4 +1,4 @@
-"""What the names in a statement lead to, as views of the columns that it can ask for."""
+"""Resolves the names in a statement to datasets, and provides views of the columns that it may use."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from lamella.core.validation import text_of
 
 @dataclass(frozen=True)
 class Sources:
-    """The datasets that may be named, in `place`. `find` gives one by its name, at a version where one is
-    given. `folders` are those whose files may be read; `open_file` opens a file that a statement names."""
+    """The datasets that a statement in `place` may name. `find` returns one by name, at a version if given.
+    Files in `folders` may be read; `open_file` opens a file that a statement names."""
 
     place: str
     names: Sequence[str]
@@ -43,9 +43,9 @@ def snapshots_of(
     files: bool,
     job: Job,
 ) -> dict[str, Snapshot]:
-    """By the names of the views. `files`: a name that is none of theirs may be a file's.
+    """Snapshots of the tables, by view. With `files`, an unknown name may be that of a file.
 
-    Raises `UnknownTable`, `BadSql` for a file that may not be read, and what datasets raise.
+    Raises `UnknownTable`, `BadSql` for a file that may not be read, and the errors of datasets.
     """
     known = {**{name.casefold(): name for name in sources.names}, **{name: name for name in sources.names}}
     snapshots: dict[str, Snapshot] = {}
@@ -77,7 +77,7 @@ def _file(table: TableName, sources: Sources, allowed: bool) -> Source:
     if not allowed or sources.open_file is None:
         raise BadSql(
             f"the file '{table.name}' may not be read by a statement",
-            "Statements read what was opened, and nothing else",
+            "Statements can read only what was opened",
             "Open it and give it a name, or allow it: files=True",
         )
     if table.view != table.name:
@@ -90,7 +90,7 @@ def _is_path(name: str) -> bool:
 
 
 def _version(table: TableName, name: str, as_of: When | Mapping[str, When] | None) -> When | None:
-    """What stands beside the table goes before what holds for all."""
+    """The version of a table: the one in the statement takes precedence over `as_of`."""
     if table.time is not None:
         try:
             return dt.datetime.fromisoformat(table.time)
@@ -104,14 +104,14 @@ def _version(table: TableName, name: str, as_of: When | Mapping[str, When] | Non
 
 
 def _refuse_lookalikes(tables: Sequence[str]) -> None:
-    """The engine would take one for the other."""
+    """Refuse names that differ only in case, which the engine would confuse."""
     first: dict[str, str] = {}
     for table in tables:
         other = first.setdefault(table.casefold(), table)
         if other != table:
             raise BadSql(
                 f"tables '{other}' and '{table}' cannot be read in one statement",
-                "SQL does not tell upper from lower case in names",
+                "SQL does not distinguish upper and lower case in names",
                 "Rename one of them",
             )
 
@@ -124,17 +124,17 @@ _statements = CountedCache[tuple[object, ...], tuple[str, Decodings | None]](MOS
 def make_view(
     prepared: PreparedCursor[Any], view: str, snapshot: Snapshot, statement: Statement, job: Job
 ) -> Decodings | None:
-    """A view of the live rows, on this cursor alone, with the columns at least that the statement names.
+    """Create a view of the live rows on this cursor, with at least the columns that the statement names.
 
-    Decimals of more than 38 digits, which DuckDB has not, are text there with every digit; durations are
-    whole numbers, counted in the column's unit.
+    Decimals of more than 38 digits, which DuckDB lacks, become text with all digits; durations become whole
+    numbers in the column's unit.
 
-    Gives the rows that it is, where these are in memory and may be again.
+    Returns the rows that it reads from memory, if it can do so again.
     """
     _refuse_unspeakable(snapshot.name, [column.name for column in snapshot.columns])
     columns = _named(snapshot, statement)
     decodings = Decodings() if columns and _is_served_from_memory(snapshot, statement) else None
-    if decodings is not None and _is_of_files_alone(snapshot):  # in memory, rows are what the view would be
+    if decodings is not None and _is_of_files_alone(snapshot):  # rows in memory replace the view
         called = tuple(column.name for column in columns)
         if decodings.hand(DecodedRows(view, snapshot.files, columns, called), prepared, job):
             return decodings
@@ -145,8 +145,8 @@ def make_view(
 
 
 def _is_served_from_memory(snapshot: Snapshot, statement: Statement) -> bool:
-    """Only files have statistics, by which the engine joins and sorts in less memory, and passes over much of
-    a large file that is filtered."""
+    """Whether to read decoded columns from memory. Only files have statistics, with which the engine joins
+    and sorts in less memory, and skips much of a large filtered file."""
     return statement.groups and (not statement.filters or is_cacheable(snapshot))
 
 
@@ -156,7 +156,8 @@ def _is_of_files_alone(snapshot: Snapshot) -> bool:
 
 
 def _named(snapshot: Snapshot, statement: Statement) -> tuple[Column, ...]:
-    """To bind a wide table takes longer than to answer many a question of a few columns."""
+    """The columns that the statement names: binding a wide table takes longer than many queries of a few
+    columns."""
     named = statement.columns or ()
     return tuple(c for c in snapshot.columns if c.name.casefold() in named)
 
@@ -169,8 +170,8 @@ def _statement(
     own: duckdb.DuckDBPyConnection, view: str, snapshot: Snapshot, columns: tuple[Column, ...],
     decodings: Decodings | None, job: Job,
 ) -> str:  # fmt: skip
-    """What makes the view; kept where others can read what it reads, since wide tables take longer to write
-    down than many a question to answer."""
+    """The statement that creates the view. It is cached if it can be reused: for wide tables, writing it
+    takes longer than many queries."""
     names = tuple(column.name for column in columns)
     made = (view, snapshot.name, snapshot.token, names, decodings is None)
     text, used = _statements.get(made) or ("", None)
@@ -198,20 +199,20 @@ def _create_view(
 
 
 def _refuse_unspeakable(table: str, columns: list[str]) -> None:
-    """Columns that the engine has no name for, or would take for each other: it does not tell the upper and
-    lower case of English letters apart."""
+    """Refuse column names that SQL cannot have or would confuse: it does not distinguish upper and lower case
+    of English letters."""
     first: dict[bytes, str] = {}
     for column in columns:
         if not column or "\0" in column:
             raise BadSql(
                 f"table '{table}' cannot be read in SQL, which has no name for its column {column!r}",
-                "Names are never empty there and hold no zero character",
+                "Names in SQL are never empty and contain no zero character",
                 "Rename the column",
             )
         other = first.setdefault(column.encode().lower(), column)
         if other != column:
             raise BadSql(
                 f"table '{table}' cannot be read in SQL with both columns '{other}' and '{column}'",
-                "SQL does not tell upper from lower case in names",
+                "SQL does not distinguish upper and lower case in names",
                 "Rename one of them",
             )

@@ -1,4 +1,4 @@
-"""One statement as DuckDB's own parser reads it: its kind, and the tables and columns that it names."""
+"""Parses one statement with DuckDB's own parser: its kind, and the tables and columns that it names."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from lamella.core.query.duckdb_source import OWN_NAMES
 from lamella.core.query.engine import CountedCache
 
 _WHOLE_ROWS = frozenset({"STAR", "POSITIONAL_REFERENCE", "PIVOT", "SHOW_REF"})
-"""Classes and types of nodes that mean columns without naming them."""
+"""Classes and types of nodes that refer to columns without naming them."""
 
 
 def named_columns(root: Mapping[str, Any]) -> frozenset[str] | None:
-    """Case-folded names, of other things too; None where columns may be meant that are not named, as by the
-    name of a table, which is a whole row."""
+    """Case-folded names in a statement, including names of other things; None if it may refer to columns
+    without naming them, for example by the name of a table, which is a whole row."""
     columns, alone, tables = set[str](), set[str](), set[str]()
     for node in _nodes(root):
         if _means_others(node):
@@ -35,7 +35,7 @@ def named_columns(root: Mapping[str, Any]) -> frozenset[str] | None:
 
 
 def groups_one_table(root: Mapping[str, Any]) -> bool:
-    """Whether it groups the rows of one table, and nothing else reads any."""
+    """Whether it groups the rows of one table, and reads nothing else."""
     read = [node for node in _nodes(root) if node.get("type") in ("BASE_TABLE", "TABLE_FUNCTION", "JOIN")]
     return root.get("from_table") in read and len(read) == 1 and bool(root.get("group_expressions"))
 
@@ -50,11 +50,11 @@ _COMPUTED = frozenset(
         "stddev_samp", "stddev_pop", "variance", "var_samp", "var_pop", "corr", "/",
     ]
 )  # fmt: skip
-"""Functions whose numbers have digits that nobody reads."""
+"""Functions whose results have insignificant last digits."""
 
 
 def figure_places(root: Mapping[str, Any]) -> tuple[int, ...]:
-    """Which columns of the answer are computed by such functions; none where `*` hides their places."""
+    """The indexes of columns of the answer computed by such functions; empty if `*` hides the indexes."""
     columns = root.get("select_list", ())
     if any(column.get("class") == "STAR" for column in columns):
         return ()
@@ -80,7 +80,7 @@ def _nodes(node: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def _of_order(select: Mapping[str, Any], modifiers: Any) -> list[Any]:
-    """What ORDER BY and its like name, but for what the question itself gives a name."""
+    """The names in ORDER BY and the like, except aliases of the query itself."""
     aliases = {item["alias"].casefold() for item in select.get("select_list", ())}
     orders = [order["expression"] for modifier in modifiers for order in modifier.get("orders", ())]
     others = [modifier for modifier in modifiers if "orders" not in modifier]
@@ -99,18 +99,17 @@ QUERY_WORDS = frozenset(
         "summarize", "show", "table", "(",
     ]
 )  # fmt: skip
-"""What a question begins with."""
+"""The first words of queries."""
 _CHANGES = frozenset({"insert", "update", "delete", "merge"})
-"""What may stand behind WITH, and is none."""
+"""Statements that may follow WITH and are not queries."""
 LONGEST = 16_384
-"""Characters of a text that is remembered."""
+"""The maximum number of characters of a statement that is cached."""
 
 
 @dataclass(frozen=True)
 class TableName:
-    """A table as the statement names it, `store.table` where it is `qualified`. `version` is what stands in
-    `AT (VERSION => …)`, `time` what stands in `AT (TIMESTAMP => …)`; `view` is what the engine is to know it
-    as."""
+    """A table as the statement names it, as `store.table` if `qualified`. `version` is the value in `AT
+    (VERSION => …)`, `time` that in `AT (TIMESTAMP => …)`; `view` is its name for the engine."""
 
     name: str
     view: str
@@ -121,9 +120,10 @@ class TableName:
 
 @dataclass(frozen=True)
 class Statement:
-    """`text` is what the engine is given; the tables are those that it reads from outside. `columns` are the
-    names that it can mean, case-folded, None where it can mean any. `groups` says that it groups the rows of
-    one table and reads nothing else, `filters` that rows may be left out. `figures` are places of columns."""
+    """A parsed statement. `text` is the text for the engine; `tables` are the external tables that it reads.
+    `columns` are the case-folded names that it may refer to; None if it may refer to any. `groups` means that
+    it groups the rows of one table and reads nothing else, `filters` that rows may be filtered. `figures` are
+    indexes of columns."""
 
     text: str
     tables: tuple[TableName, ...]
@@ -138,13 +138,13 @@ _known = CountedCache[str, Statement](64)
 
 
 def cached_statement(text: str) -> Statement | None:
-    """What `parsed` made of the same text before: that takes longer than many a question to answer."""
+    """The cached result of parsing the same text, which takes longer than many queries."""
     return _known.get(text)
 
 
 def parse_statement(text: str, names: Sequence[str], own: duckdb.DuckDBPyConnection) -> Statement:
-    """The one SELECT in `text`, or what stands for one: VALUES, FROM …, DESCRIBE, SUMMARIZE, PIVOT. EXPLAIN
-    may stand before it.
+    """Parse the only SELECT in `text`, or its equivalent: VALUES, FROM …, DESCRIBE, SUMMARIZE, PIVOT. EXPLAIN
+    may precede it.
 
     Raises `BadSql` for anything else.
     """
@@ -164,9 +164,9 @@ def _parsed(text: str, names: Sequence[str], own: duckdb.DuckDBPyConnection) -> 
         return Statement(text, tuple(TableName(n, n) for n in _named_by_words(text)))
     if kind != duckdb.StatementType.SELECT:
         raise BadSql(
-            f"{first_word(text).upper()} is not a question",
+            f"{first_word(text).upper()} is not a query",
             "SQL here only reads",
-            "Change tables through insert, update, delete, or give write=True",
+            "Change tables with insert, update or delete, or pass write=True",
         )
     tree = json.loads(own.execute("SELECT json_serialize_sql($1)", [text]).fetchall()[0][0])
     if tree["error"]:
@@ -177,7 +177,7 @@ def _parsed(text: str, names: Sequence[str], own: duckdb.DuckDBPyConnection) -> 
 def _kind(
     text: str, names: Sequence[str], own: duckdb.DuckDBPyConnection
 ) -> tuple[duckdb.StatementType, str]:
-    """With the statement itself, without comments before it."""
+    """The type of the statement, and its text without leading comments."""
     try:
         statements = own.extract_statements(text)
     except duckdb.Error as error:
@@ -188,19 +188,20 @@ def _kind(
 
 
 def _only_asks(text: str) -> bool:
-    """What PIVOT stands in is several statements to DuckDB, which does not say of which kind."""
+    """Whether a text only queries. DuckDB splits PIVOT into several statements, without saying of which
+    type."""
     return first_word(text) in QUERY_WORDS and not _CHANGES.intersection(
         word for word, _start in _words(text)
     )
 
 
 def first_word(text: str) -> str:
-    """In lower case, without comments before it; empty where there is none."""
+    """The first word in lower case, without leading comments; empty if there is none."""
     return next((word for word, _start in _words(text)), "")
 
 
 def _words(text: str) -> Iterator[tuple[str, int]]:
-    """Words of SQL, operators and names, in lower case, each with the byte where it begins."""
+    """The words, operators and names in lower case, each with the index of its first byte."""
     written = text.encode()
     tokens = [*duckdb.tokenize(text), (len(written), duckdb.token_type.comment)]
     for (start, kind), (stop, _next) in itertools.pairwise(tokens):
@@ -215,18 +216,19 @@ def _message(error: Exception) -> str:
 
 
 def quote_hint(text: str, names: Sequence[str], own: duckdb.DuckDBPyConnection) -> str:
-    """What helps where the name of a table is a word of SQL."""
+    """A hint for a table whose name is a keyword of SQL."""
     words = set(re.findall(r'(?<!")\b\w+\b(?!")', text))
     for name in words.intersection(names):
         try:
             own.extract_statements(f"SELECT * FROM {name}")
         except duckdb.ParserException:
-            return f'{name} is a word of SQL: write "{name}" where the table is meant'
+            return f'{name} is a keyword of SQL: write "{name}" to refer to the table'
     return ""
 
 
 def _named_by_words(text: str) -> list[str]:
-    """The tables of a PIVOT without its values, which DuckDB has no tree for: it makes several statements."""
+    """The tables of a PIVOT without values, for which DuckDB has no tree: it splits it into several
+    statements."""
     try:
         tree = sqlglot.parse_one(text, dialect="duckdb")
     except sqlglot.errors.SqlglotError as error:
@@ -241,7 +243,7 @@ def _named_by_words(text: str) -> list[str]:
 
 
 def _statement(text: str, root: Mapping[str, Any]) -> Statement:
-    """Each table at a version of its own gets a view of its own, which takes its place in the text."""
+    """Each version of a table gets its own view, which replaces it in the text."""
     written, tables = text.encode(), dict[TableName, None]()
     placed = sorted(_tables(root, frozenset()), key=lambda node: -int(node["query_location"]))
     for node in placed:
@@ -261,7 +263,8 @@ def _gives_rows(node: Mapping[str, Any]) -> bool:
 
 
 def _tables(node: Any, hidden: frozenset[str]) -> Iterator[Mapping[str, Any]]:
-    """Tables named anywhere below `node`, but for common table expressions, which hide others."""
+    """Tables named anywhere below `node`, except common table expressions, which hide tables of the same
+    name."""
     if isinstance(node, list):
         for part in node:
             yield from _tables(part, hidden)
@@ -280,15 +283,15 @@ def _tables(node: Any, hidden: frozenset[str]) -> Iterator[Mapping[str, Any]]:
 
 
 def _refuse_lists_of_tables(node: Mapping[str, Any]) -> None:
-    """The engine knows the tables that a statement names, and no others."""
+    """Refuse statements that list tables: the engine knows only the tables that a statement names."""
     if node.get("show_type") in ("SHOW_SPECIAL", "SHOW_FROM") or (
         node.get("type") == "BASE_TABLE"
         and node["schema_name"].lower() in ("information_schema", "pg_catalog")
     ):
         raise BadSql(
-            "tables are not listed in SQL here",
-            "A statement knows those that it names, and no others",
-            "DESCRIBE t lists the columns of one; the sidebar lists tables, and store.tables in Python",
+            "tables cannot be listed in SQL here",
+            "A statement can see only the tables that it names",
+            "DESCRIBE t lists the columns of a table; the sidebar, or store.tables in Python, lists tables",
         )
 
 
@@ -305,7 +308,7 @@ def _table_name(node: Mapping[str, Any], number: int) -> TableName:
     view, qualified = f"{OWN_NAMES}at_{number}", bool(stores)
     name = ".".join([*stores, name])
     if qualified and int(node["query_location"]) == _NOWHERE:
-        raise BadSql(f"DESCRIBE {name} is not done here", fix=f"Write DESCRIBE SELECT * FROM {name}")
+        raise BadSql(f"DESCRIBE {name} is not supported here", fix=f"Write DESCRIBE SELECT * FROM {name}")
     if at is None:
         return TableName(name, view if qualified else name, qualified=qualified)
     value = at["expr"]
@@ -314,7 +317,7 @@ def _table_name(node: Mapping[str, Any], number: int) -> TableName:
     literal = value.get("literal")
     if literal is None or literal["kind"] not in ("INTEGER", "STRING"):
         raise BadSql(
-            f"the version of table '{name}' has to be written out",
+            f"the version of table '{name}' must be a literal",
             "It is looked up before the statement runs",
             "Write AT (VERSION => 3), AT (VERSION => 'a name') or AT (TIMESTAMP => '2024-05-01 12:00')",
         )
@@ -325,7 +328,7 @@ def _table_name(node: Mapping[str, Any], number: int) -> TableName:
 
 
 def _replaced(written: bytes, node: Mapping[str, Any], view: str) -> bytes:
-    """`flights f AT (VERSION => 3)` becomes the view, under the alias or the name that the rest uses."""
+    """Replace `flights f AT (VERSION => 3)` by the view, under the alias or name that the statement uses."""
     first = int(node["query_location"])
     stop = first + int(node["query_location_length"])
     quoted = exp.to_identifier(node["alias"] or node["table_name"], quoted=True).sql("duckdb")
@@ -335,6 +338,6 @@ def _replaced(written: bytes, node: Mapping[str, Any], view: str) -> bytes:
 
 
 def _sample(named: bytes) -> bytes:
-    """TABLESAMPLE, which belongs to the name of a table."""
+    """The TABLESAMPLE clause, which is part of the table's name."""
     places = [start for word, start in _words(named.decode()) if word == "tablesample"]
     return named[places[-1] :] if places else b""

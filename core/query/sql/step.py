@@ -1,4 +1,4 @@
-"""A SELECT as a step of a query: it reads the rows before it and the datasets that it names, and no files."""
+"""SELECT as a step of a query: it reads the rows before it and the datasets that it names, but no files."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from lamella.core.query.steps import Sql
 from lamella.core.scan.snapshot import Column, MemorySegment, Snapshot
 
 LONGEST = 100_000
-"""Characters of a statement."""
+"""The maximum number of characters of a statement."""
 _BEGINS = frozenset({"select", "with", "from", "("})
 _GIVE_ROWS = frozenset({"unnest", "range", "generate_series"})
-"""Functions of DuckDB's that give rows and read nothing."""
+"""DuckDB's functions that return rows without reading anything."""
 _numbers = count()
 
 
 def sql_step(text: str, rows: str, find: Callable[[str], Source | None]) -> tuple[Sql, dict[str, Source]]:
-    """The step that `text` is, where the rows before it are called `rows`, and the other datasets that it
-    names. Nothing of it runs. Raises `BadSql` for anything but one SELECT, `UnknownTable`."""
+    """Make `text` a step, in which the rows before it are called `rows`; return it with the other datasets
+    that it names. Nothing runs. Raises `BadSql` for anything but one SELECT, and `UnknownTable`."""
     named = tables_named(text, rows)
     others: dict[str, Source] = {}
     for name in named:
@@ -45,9 +45,10 @@ def sql_step(text: str, rows: str, find: Callable[[str], Source | None]) -> tupl
 
 
 def tables_named(text: str, *known: str) -> list[str]:
-    """Those that one SELECT names. Raises `BadSql` for anything else, and for what reads files."""
+    """The tables that one SELECT names. Raises `BadSql` for anything else, and for functions that read
+    files."""
     if not isinstance(text, str) or len(text) > LONGEST:
-        raise BadSql(f"a statement is text of at most {LONGEST:,} characters")
+        raise BadSql(f"a statement must be text of at most {LONGEST:,} characters")
     with cursor(Job(), "the statement", Confined()) as own:
         statement = parse_statement(text, known, own)
     if first_word(text) not in _BEGINS or statement.functions is None:
@@ -58,19 +59,19 @@ def tables_named(text: str, *known: str) -> list[str]:
     if odd:
         raise BadSql(
             f"the statement may not use {odd[0]}()",
-            "A step reads the rows before it, and no files",
+            "A step can read the rows before it, but no files",
             "Open the file, or import it, and name it",
         )
     if any(table.qualified for table in statement.tables):
-        raise BadSql("a step names no stores", fix="Leave the store's name out, or import its table")
+        raise BadSql("a step cannot name stores", fix="Leave the store's name out, or import its table")
     if any(table.view != table.name for table in statement.tables):
-        raise BadSql("a step reads no earlier versions", fix="Leave AT (…) out")
+        raise BadSql("a step cannot read earlier versions", fix="Leave AT (…) out")
     return [table.name for table in statement.tables]
 
 
 @dataclass(frozen=True)
 class _Frozen:
-    """A snapshot as what a statement finds by its name."""
+    """A snapshot as a source for a statement."""
 
     name: str
     frozen: Snapshot
@@ -84,7 +85,7 @@ class _Frozen:
 
 
 def sql_node(step: Sql, rows: Node, others: Mapping[str, Snapshot], number: int, job: Job) -> Node:
-    """Its columns are found out on empty datasets and without running it: nothing is read or computed."""
+    """Compile a step. Its columns are determined on empty datasets: nothing is read or computed."""
     tables_named(step.text, step.rows)
     empty = {name: _in_memory(name, other.schema.empty_table()) for name, other in others.items()}
     empty[step.rows] = _in_memory(step.rows, rows.fields.schema.empty_table())
@@ -111,7 +112,7 @@ def _answer(
 
 
 class SqlNode(Node):
-    """The answer of a statement on the rows before it; it runs when it is read."""
+    """The answer of a statement on the rows before it, which runs when it is read."""
 
     def __init__(
         self, step: Sql, rows: Node, others: Mapping[str, Snapshot], empty: Snapshot, number: int

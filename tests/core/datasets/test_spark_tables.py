@@ -135,8 +135,8 @@ def test_facets_are_refused_with_the_name_of_the_step(table: SparkTable) -> None
 @pytest.mark.parametrize(
     ("expression", "why"),
     [
-        (col("id").cast("timestamp[ns]"), "there is no type"),
-        (col("n").cast("string"), "written as text in another way"),
+        (col("id").cast("timestamp[ns]"), "has no equivalent"),
+        (col("n").cast("string"), "written as text differently"),
     ],
 )
 def test_values_that_spark_has_otherwise_are_refused(table: SparkTable, expression: object, why: str) -> None:

@@ -257,7 +257,7 @@ def test_queries_and_files_in_place_are_aggregated_too(flights, tmp_path):
     files = open_dataset(tmp_path / "f.parquet")
     stages = [{"$group": {"_id": "$carrier", "n": {"$sum": 1}}}]
     assert files.aggregate(stages).read().equals(flights.where("n >= 0").aggregate(stages).read())
-    with pytest.raises(BadQuery, match="Only tables of one store"):
+    with pytest.raises(BadQuery, match="Only tables of the same store"):
         files.aggregate([{"$lookup": {"from": "t", "localField": "n", "foreignField": "n", "as": "t"}},
                          {"$unwind": "$t"}])  # fmt: skip
 
@@ -274,8 +274,8 @@ LOOKUP = {"from": "airlines", "localField": "carrier", "foreignField": "code", "
     [
         ({"$grup": {}}, BadQuery, r"no stage '\$grup'.*Did you mean '\$group'"),
         ({"$out": "x"}, BadQuery, r"no stage '\$out'.*store\.create_table"),
-        ({"match": {}}, BadQuery, "behind a dollar"),
-        ({"$match": {}, "$limit": 1}, BadQuery, "a dict of one name"),
+        ({"match": {}}, BadQuery, "with a dollar sign"),
+        ({"$match": {}, "$limit": 1}, BadQuery, "a dict with one key"),
         ({"$match": {"n": {"$gtt": 1}}}, BadFilter, r"no operator '\$gtt'"),
         ({"$match": {"$text": {"$search": "x"}}}, BadFilter, r"table\.search"),
         ({"$match": []}, BadQuery, "takes a dict"),
@@ -285,7 +285,7 @@ LOOKUP = {"from": "airlines", "localField": "carrier", "foreignField": "code", "
         ({"$group": {"n": {"$sum": 1}}}, BadQuery, "lacks '_id'"),
         (group({"$summ": 1}), BadQuery, r"no accumulator '\$summ'.*Did you mean '\$sum'"),
         (group({"$top": {}}), BadQuery, r"Put \$sort before"),
-        (group({"$push": {"a": "$n"}}), BadQuery, "behind a dollar"),
+        (group({"$push": {"a": "$n"}}), BadQuery, "with a dollar sign"),
         (group({"$count": 1}), BadQuery, "takes nothing"),
         (group({"$sum": "$carrier"}), BadQuery, "'sum' does not fit carrier"),
         (group({"$percentile": {"input": "$n", "p": 0.5}}), BadQuery, "numbers from 0 to 1"),
@@ -304,7 +304,7 @@ LOOKUP = {"from": "airlines", "localField": "carrier", "foreignField": "code", "
         ({"$project": {"x": {"$year": "$n"}}}, BadQuery, r"'year' does not fit n \(int32\)"),
         ({"$project": {"x": {"$add": []}}}, BadQuery, "takes 1 or more"),
         ({"$project": {"x": {"$cond": {"if": "$snow", "then": 1}}}}, BadQuery, "lacks 'else'"),
-        ({"$project": {"x": ["$n"]}}, BadQuery, "list cannot be made"),
+        ({"$project": {"x": ["$n"]}}, BadQuery, "list of values cannot be computed"),
         ({"$project": {"x": "$$NOW"}}, BadQuery, r"no variable '\$\$NOW'"),
         ({"$project": {"x": {"$dateTrunc": {"date": "$day", "unit": "week"}}}}, BadQuery, "on Monday"),
         ({"$addFields": {"at.x": 1}}, BadQuery, "inside the column 'at'"),
@@ -316,7 +316,7 @@ LOOKUP = {"from": "airlines", "localField": "carrier", "foreignField": "code", "
         ({"$count": "$n"}, BadQuery, "takes a name"),
         ({"$sortByCount": "carrier"}, BadQuery, "takes a field"),
         ({"$bucket": {"groupBy": "$n", "boundaries": [2, 1]}}, BadQuery, "the least first"),
-        ({"$bucket": {"groupBy": "$n", "boundaries": [1, 2], "default": "rest"}}, BadQuery, "under null"),
+        ({"$bucket": {"groupBy": "$n", "boundaries": [1, 2], "default": "rest"}}, BadQuery, "get null"),
         ({"$facet": []}, BadQuery, "takes a dict"),
         ({"$facet": {"a": [{"$fly": 1}]}}, BadQuery, "no stage"),
         ({"$sample": {"size": "2"}}, BadQuery, "whole number"),

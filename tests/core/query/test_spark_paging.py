@@ -197,6 +197,6 @@ def test_a_disk_that_fills_up_at_the_end_keeps_no_file(monkeypatch: pytest.Monke
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(pq.ParquetWriter, "close", close)
-    with pytest.raises(NoRoom, match="find no room on the disk"):
+    with pytest.raises(NoRoom, match="there is no disk space"):
         spill.spill(batches(80), next(batches(1)).schema, "t", 400_000, Job())
     assert paths and not paths[0].exists()

@@ -208,7 +208,7 @@ def test_tables_are_not_listed_as_if_there_were_none(store: Store, asked: str) -
 
 def test_memory_and_datasets_that_are_none_are_told(store: Store, outside: Path) -> None:
     for memory in ("1GB", 1e9):
-        with pytest.raises(BadData, match="no whole number of bytes"):
+        with pytest.raises(BadData, match="not a whole number of bytes"):
             store.sql("select 1", memory=memory)
     with pytest.raises(BadData, match="'t' is not a dataset, but 5"):
         sql("select * from t", {"t": 5})

@@ -92,7 +92,7 @@ def test_laid_out_keeps_every_statement_and_comment():
     made = laid_out("select a, b -- why\nfrom t where x=1; select 2 /* end */;")
     assert made.count(";") == 2 and "why" in made and "end" in made and "\nFROM t\n" in made, made
     assert laid_out(made) == made
-    with pytest.raises(LamellaError, match="line 2 is not laid out"):
+    with pytest.raises(LamellaError, match="line 2 cannot be formatted"):
         laid_out("select 1;\nselect from where group")
 
 

@@ -116,7 +116,7 @@ def test_a_time_means_the_version_that_was_the_newest_then(store: Store) -> None
     [
         ("version => 99", StoreProblem, "no version 99"),
         ("version => 'frist prices'", UnknownVersion, "Did you mean 'first prices'"),
-        ("version => 1 + 1", BadSql, "has to be written out"),
+        ("version => 1 + 1", BadSql, "must be a literal"),
         ("timestamp => 'yesterday'", BadSql, "'yesterday' is not a time"),
         ("timestamp => '1999-01-01'", StoreProblem, "no version yet"),
     ],

@@ -140,7 +140,7 @@ def test_what_is_not_open_is_not_read(run, tmp_path):
     console = run(f"select * from read_csv('{secret}')")
     assert "may not read that file" in message(console) and not console.results.pages
     assert "may not be read" in message(run(f"select * from '{secret}'"))
-    assert "is not done in SQL here" in message(run("copy flights to 'x.csv'"))
+    assert "is not supported in SQL here" in message(run("copy flights to 'x.csv'"))
 
 
 @pytest.mark.slow
@@ -330,9 +330,9 @@ def test_sql_of_the_manuals_of_other_databases_runs_or_is_offered_anew(qtbot, ru
 def test_what_is_no_statement_here_is_refused_with_what_helps(run):
     for text, says in (
         ("selct carrier from flights", "No statement begins with SELCT. Did you mean 'select'?"),
-        ("show tables", "DESCRIBE t lists the columns of one"),
-        ("install httpfs", "INSTALL is not done in SQL here"),
-        ("attach 'x.db'", "ATTACH is not done in SQL here"),
+        ("show tables", "DESCRIBE t lists the columns of a table"),
+        ("install httpfs", "INSTALL is not supported in SQL here"),
+        ("attach 'x.db'", "ATTACH is not supported in SQL here"),
         ("select * from read_csv('/etc/passwd')", "The statement may not read that file"),
         (".tables", "cannot be read"),
     ):
