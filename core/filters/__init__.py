@@ -1,4 +1,5 @@
-"""Conditions on rows: built, bound to a schema, compiled to SQL and Arrow, said in plain words."""
+"""Filters on rows: building them, binding them to a schema, compiling them to SQL and Arrow, and describing
+them in words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A filter tree made to fit a schema: every column known, every operator and value right for it."""
+"""Binds a filter tree to a schema: every column exists, and every operator and value fits it."""
 
 from __future__ import annotations
 
@@ -30,14 +30,13 @@ from lamella.core.filters.predicate_values import BadValue, BoundReference, Type
 from lamella.core.filters.values import value_text
 
 MOST_WHOLE = 1_000
-"""Values in lists and structs that one condition compares with."""
+"""The maximum number of values inside lists and structs in one condition."""
 _COUNTS = {Arity.NONE: "no value", Arity.ONE: "one value", Arity.TWO: "two values"}
 
 
 @dataclass(frozen=True)
 class Bound(Predicate):
-    """A predicate that fits its column, which lies at `place`. `exact` is what compilers compare with (see
-    `Value`)."""
+    """A predicate that fits its column, which is at `place`. Compilers compare with `exact` (see `Value`)."""
 
     type: pa.DataType = field(default_factory=pa.null)
     exact: tuple[Any, ...] = ()
@@ -45,38 +44,39 @@ class Bound(Predicate):
 
     @cached_property
     def memo(self) -> dict[Any, Any]:
-        """What compilers make of many values, by what it is made for: once, not for each block of rows."""
+        """What compilers prepare from many values, by purpose: done once, not for each block of rows."""
         return {}
 
     @property
     def is_listable(self) -> bool:
-        """Whether its values could be given as one list with others."""
+        """Whether its values can be merged into one list with those of other conditions."""
         return self.has_only_values and OPERATORS["in"].fits(self.type)
 
     @cached_property
     def has_only_values(self) -> bool:
-        """Whether it compares with values alone: no columns, no conditions on items."""
+        """Whether it compares only with values: no columns, no conditions on items."""
         return not any(issubclass(kind, BoundReference | Filter) for kind in set(map(type, self.exact)))
 
 
 def bind(filter: Filter, schema: pa.Schema, name: str) -> Filter:
-    """The same tree over `Bound` predicates, where many values of one column are asked for together; binding
-    again is harmless.
+    """Bind the filter: return the same tree with `Bound` predicates, in which conditions on one column are
+    merged. Binding a bound filter again is harmless.
 
-    `name` is the dataset's, for messages. Raises `UnknownColumn`, or `BadFilter` for an operator or a
-    value that does not fit, a pattern that cannot be read, and groups nested deeper than `DEEPEST`.
+    `name` is the dataset's name for messages. Raises `UnknownColumn`, or `BadFilter` for an operator or value
+    that does not fit, an invalid pattern, or groups nested deeper than `DEEPEST`.
     """
     return bind_to(filter, dict(zip(schema.names, schema.types, strict=True)), name)
 
 
 def bind_to(filter: Filter, types: Types, name: str) -> Filter:
-    """The same, by the types of the columns."""
+    """The same, given the types of the columns."""
     bound, _depth = fold(filter, lambda predicate: (_condition(predicate, types, name), 0), _branch)
     return bound
 
 
 def bind_predicate(predicate: Predicate, types: Types, name: str) -> Bound:
-    """One condition alone, to be shown; `types` are those of the columns called so in the dataset `name`."""
+    """Bind a single condition, in order to show it; `types` are those of the columns in the dataset
+    `name`."""
     bound = _condition(predicate, types, name)
     if isinstance(bound, Bound):
         return bound
@@ -85,7 +85,7 @@ def bind_predicate(predicate: Predicate, types: Types, name: str) -> Bound:
 
 
 def _condition(predicate: Predicate, types: Types, name: str) -> Filter:
-    """A comparison with whole lists or structs is made of conditions on what they hold."""
+    """Bind a condition. A comparison with whole lists or structs becomes conditions on their contents."""
     if isinstance(predicate, Bound) and types.get(predicate.place.column) == predicate.place.whole:
         return predicate
     operator, place = known_operator(predicate), place_in(types, predicate.column, name)
@@ -113,7 +113,7 @@ def _branch(node: Branch, children: list[tuple[Filter, int]]) -> tuple[Filter, i
     if depth > DEEPEST:
         raise BadFilter(
             f"The filter nests groups more than {DEEPEST} deep",
-            fix="Put conditions of one kind into one group; for many of them all_of() and any_of() do",
+            fix="Put conditions of one kind into one group; all_of() and any_of() do this for many",
         )
     bound = gathered(type(node), [child for child, _depth in children])
     if isinstance(node, Not):
@@ -122,7 +122,8 @@ def _branch(node: Branch, children: list[tuple[Filter, int]]) -> tuple[Filter, i
 
 
 def gathered(kind: type[Branch], conditions: Sequence[Filter]) -> tuple[Filter, ...]:
-    """`a = 1 or a = 2` as `a in (1, 2)`, `a != 1 and a != 2` as `a not in (1, 2)`: one look at the column."""
+    """Merge `a = 1 or a = 2` into `a in (1, 2)`, and `a != 1 and a != 2` into `a not in (1, 2)`, which read
+    the column once."""
     many, one = {Or: ("in", "eq"), And: ("nin", "ne")}.get(kind, ("", ""))
     groups: dict[object, Filter | list[Bound]] = {}
     for at, condition in enumerate(conditions):
@@ -149,7 +150,7 @@ def _bind_place(place: Place, operator: str) -> Bound:
 
 
 def _met_by_null(operator: Operator, typed: TypedPredicate) -> bool:
-    """All rows of a column of nulls alone meet it, or none."""
+    """Whether all rows of an all-null column meet the condition; otherwise none does."""
     values = counted(typed.predicate, operator)
     for value in values:
         if isinstance(value, Reference):
@@ -167,13 +168,13 @@ def _whole(predicate: Predicate, operator: Operator, place: Place, types: Types,
     values = counted(predicate, operator)
     if predicate.ignore_case:
         raise BadFilter(
-            f"Column '{predicate.column}': a whole list or struct is not compared in any case",
-            fix="Ask for its items or fields, each in any case",
+            f"Column '{predicate.column}': whole lists and structs cannot be compared in any case",
+            fix="Compare their items or fields, each in any case",
         )
     if len(values) > MOST_WHOLE or sum(map(_count_inside, values)) > MOST_WHOLE:
         raise BadFilter(
             f"Column '{predicate.column}' is compared with lists or structs of more than {MOST_WHOLE} values",
-            fix="Ask for some of their items or fields, or join with a table of them",
+            fix="Compare some of their items or fields, or join with a table of them",
         )
     conditions = [And(tuple(_equal(predicate, place, value, types, name))) for value in values]
     equal = conditions[0] if len(conditions) == 1 else Or(tuple(conditions))
@@ -186,11 +187,12 @@ def _count_inside(value: Any) -> int:
 
 
 def _equal(predicate: Predicate, place: Place, value: Any, types: Types, name: str) -> Iterator[Filter]:
-    """What has to hold for what is at `place` to equal `value`; null equals null inside lists and structs."""
+    """The conditions under which what is at `place` equals `value`; inside lists and structs null equals
+    null."""
     if place.path and place.outer_list is None and place.name != predicate.column and place.name in types:
         raise BadFilter(
             f"Column '{predicate.column}' cannot be compared as a whole",
-            f"There is also a column called '{place.name}', like one of its fields",
+            f"There is also a column named '{place.name}', like one of its fields",
             "Rename that column",
         )
     if value is None and place.name != predicate.column:
@@ -209,7 +211,7 @@ def _equal(predicate: Predicate, place: Place, value: Any, types: Types, name: s
             yield from _equal(predicate, place.item(number), item, types, name)
     elif is_whole(value) or kind_of(place.type) in NESTED:
         what = f"Column '{place.name}' ({place.type}) cannot be compared with {value_text(value)}"
-        raise BadValue(value, what, "one is a list or a struct, and the other is not of that kind")
+        raise BadValue(value, what, "one is a list or struct, and the other is not")
     else:
         yield _bound(Predicate(place.name, "eq", (value,)), OPERATORS["eq"], place, types, name)
 
@@ -218,8 +220,8 @@ def _refuse_other_fields(predicate: Predicate, place: Place, value: Struct) -> N
     names = place.type.names
     if REST in names:
         raise BadFilter(
-            f"Column '{place.name}' holds documents whose keys vary, which are not compared as a whole",
-            fix=f"Ask for their keys by their paths: {place.name}.{names[0]}",
+            f"Column '{place.name}' holds documents with varying keys, which cannot be compared as a whole",
+            fix=f"Compare their keys by path: {place.name}.{names[0]}",
         )
     for name in names:
         refuse_twins(place.name, place.type, name)
@@ -230,7 +232,7 @@ def _refuse_other_fields(predicate: Predicate, place: Place, value: Struct) -> N
 
 
 def known_operator(predicate: Predicate) -> Operator:
-    """Raises `BadFilter` for one that the table does not have."""
+    """Return the operator from the table. Raises `BadFilter` if there is none."""
     operator_name = str(predicate.operator)
     operator = OPERATORS.get(operator_name)
     if operator is None:
@@ -250,13 +252,13 @@ def _refuse_unfit(predicate: Predicate, operator: Operator, type_: pa.DataType) 
         feature = operator.id if kind not in operator.kinds else "ignore_case"
         raise BadFilter(
             f"'{feature}' does not fit column '{predicate.column}'",
-            f"It is {type_}, which holds {kind.value}",
+            f"Its type is {type_}, which holds {kind.value}",
             f"Operators that fit: {', '.join(fit.id for fit in fitting(type_))}",
         )
 
 
 def counted(predicate: Predicate, operator: Operator) -> Sequence[Any]:
-    """The predicate's values; raises `BadFilter` where they are not as many as the operator takes."""
+    """The predicate's values; raises `BadFilter` if their number does not match the operator."""
     count = len(predicate.values)
     if operator.arity is not Arity.MANY and count != operator.arity.value:
         raise BadFilter(

@@ -1,4 +1,4 @@
-"""The text of a value, as cells show it: of values one by one, and of whole columns at once."""
+"""The texts of values as cells show them, for single values and whole columns."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ FRACTION = re.compile(r"\.(\d*?)0+(?=$|[+\-Z])")
 ZONE = re.compile(r"(:\d\d(?:\.\d+)?[+-]\d\d)(\d\d)$")
 CUT = "…"
 LENGTH = "·"
-"""Between the length of binary values and what they begin with."""
+"""Separates the length of a binary value from its first bytes."""
 UNREADABLE = "(text that is not UTF-8)"
 Texts = list[str | None]
 PLAIN_FLOATS = (1e-4, 1e10)
-"""Between these sizes Arrow and Python write a float alike."""
+"""The range of sizes in which Arrow and Python write a float the same way."""
 
 
 def whole_texts(values: pa.ChunkedArray | pa.Array, longest_bytes: int | None = None) -> Texts:
-    """Each value in full; None stands for null."""
+    """The full text of each value; None for null."""
     type_ = value_type(values.type)
     if types.is_dictionary(values.type):
         values = values.cast(type_)
@@ -59,7 +59,8 @@ def whole_texts(values: pa.ChunkedArray | pa.Array, longest_bytes: int | None = 
 
 
 def _values(values: pa.ChunkedArray | pa.Array) -> list[Any]:
-    """Far times as `python_value` has them, and text that is not UTF-8 with its bytes as escapes."""
+    """The values, with distant times as `python_value` returns them, and invalid UTF-8 as text with escaped
+    bytes."""
     try:
         return python_values(values)
     except BadData:
@@ -97,7 +98,7 @@ def _float(value: float) -> str:
 
 
 def _without_zeros(text: str | None) -> str | None:
-    """A time without the zeros at the end of its fraction, its zone as `+01:00`."""
+    """A time without trailing zeros in its fraction, and its zone as `+01:00`."""
     if text is None:
         return None
     short = FRACTION.sub(lambda match: "." + match[1] if match[1] else "", text, count=1)
@@ -105,7 +106,7 @@ def _without_zeros(text: str | None) -> str | None:
 
 
 def _hex(value: bytes, longest: int | None) -> str:
-    """On screen, where there is a longest, with the length before it."""
+    """Bytes in hexadecimal; if cut to `longest` for the screen, preceded by the length."""
     if longest is None:
         return "0x" + value.hex()
     cut = CUT if len(value) > longest else ""
@@ -119,7 +120,7 @@ def _json(value: Any) -> str:
 
 
 def text_array(values: pa.Array) -> pa.Array:
-    """The same texts as `whole_texts` as an array of text, by Arrow's kernels where it has them."""
+    """The texts of `whole_texts` as an array, computed by Arrow's kernels if it has any."""
     plain = value_type(values.type)
     if types.is_dictionary(values.type):
         values = values.cast(plain)
@@ -135,7 +136,7 @@ def text_array(values: pa.Array) -> pa.Array:
             return iso_texts(values)
         if kind in (Kind.TIMESTAMP, Kind.TIME):
             return _clock_texts(values, kind is Kind.TIMESTAMP)
-    except pa.ArrowInvalid:  # text that is not UTF-8, moments that Arrow's calendar does not have
+    except pa.ArrowInvalid:  # text that is not UTF-8, or times outside Arrow's calendar
         pass
     return from_values(whole_texts(values), pa.large_string())
 
@@ -159,7 +160,7 @@ def _float_texts(values: pa.Array) -> pa.Array:
 
 
 def _clock_texts(values: pa.Array, is_moment: bool) -> pa.Array:
-    """Without the zeros at the end of fractions, and with a colon in the zone."""
+    """Times without trailing zeros in fractions, and with a colon in the zone."""
     kind = values.type
     texts = iso_texts(values) if is_moment else values.cast(pa.string())
     if kind.unit != "s":

@@ -1,4 +1,4 @@
-"""A value that was typed, as the value a column of some type holds."""
+"""Parses text that a user typed as a value of a column's type."""
 
 from __future__ import annotations
 
@@ -28,11 +28,12 @@ from lamella.core.filters.values import (
 
 
 def parse_cell(text: str, type_: pa.DataType) -> Any:
-    """The Python value that `text` stands for, held by `type_` without loss; null is not typed as text.
+    """Return the Python value of `text`, which `type_` can represent without loss. Null is never typed as
+    text.
 
-    Text is taken as it is, spaces included; lists, structs and maps are read as JSON, whose texts stand for
-    what JSON has no word for. Raises `BadData` with the reason. A moment finer than Python's is a
-    `numpy.datetime64`, a time of day an Arrow scalar; so are both inside nested values.
+    Text is kept as it is, including spaces; lists, structs and maps are parsed as JSON, with strings for what
+    JSON cannot express. Raises `BadData` with the reason. A timestamp finer than Python's is a
+    `numpy.datetime64`, a time of day an Arrow scalar; inside nested values both are.
     """
     plain = value_type(type_)
     kind = kind_of(plain)
@@ -47,8 +48,8 @@ def parse_cell(text: str, type_: pa.DataType) -> Any:
 
 
 def cell_reader(type_: pa.DataType) -> Callable[[str], Any]:
-    """`parse_cell` for many texts of a column: numbers, days and truth as they are usually written take a
-    short way."""
+    """`parse_cell` for many texts of a column, with a fast path for usual forms of numbers, dates and
+    booleans."""
     plain = value_type(type_)
     short = _SHORT.get(kind_of(plain))
     if short is None or types.is_float32(plain) or types.is_float16(plain):
@@ -153,7 +154,7 @@ def _each_name_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _inside(value: Any, type_: pa.DataType) -> Any:
-    """What JSON says, as a value of a type inside a nested one."""
+    """Convert a JSON value to a value of a type inside a nested one."""
     plain = value_type(type_)
     if value is None:
         return None
@@ -189,7 +190,7 @@ def _struct(value: Any, type_: pa.StructType) -> dict[str, Any]:
 
 
 def _map(value: Any, type_: pa.MapType) -> list[tuple[Any, Any]]:
-    """Pairs in a list, or an object, whose names are the keys."""
+    """A map, from a list of pairs or from an object whose names are the keys."""
     pairs = list(value.items()) if isinstance(value, dict) else value
     if not isinstance(pairs, list) or not all(isinstance(p, list | tuple) and len(p) == 2 for p in pairs):
         raise ValueError('write a map as pairs, [["key", 1], ["other", 2]], or as an object, {"key": 1}')

@@ -1,4 +1,4 @@
-"""Conditions as people give them: an expression, text, or a dict as MongoDB has them."""
+"""Conditions as users write them: an expression, text, or a dict in MongoDB's syntax."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from lamella.core.filters.text import parse
 from lamella.core.validation import items_of
 
 Condition = Filter | str | Mapping[str, Any]
-"""What can be asked of rows: an expression, `col("n") > 1`, text, `"n > 1"`, or a dict as MongoDB has them,
-`{"n": {"$gt": 1}}`."""
+"""A condition on rows: an expression, `col("n") > 1`; text, `"n > 1"`; or a dict in MongoDB's syntax, `{"n":
+{"$gt": 1}}`."""
 
 
 class Described(Protocol):
-    """Rows with a name and a schema, which may take a moment to find out: a table, say."""
+    """Rows with a name and a schema, which may take a moment to determine, such as a table."""
 
     @property
     def name(self) -> str: ...
@@ -32,8 +32,8 @@ class Described(Protocol):
 
 
 def ids_listed(value: Any, what: str) -> list[Any]:
-    """Row ids as a list; raises `BadData` for a single one, and for a condition. What each is, is not looked
-    at."""
+    """Row ids as a list; raises `BadData` for a single id or a condition. The ids themselves are not
+    checked."""
     ids = None if isinstance(value, str) else items_of(value)
     if ids is None and isinstance(value, (Filter, str, Mapping)):
         fix = f"Give a condition as where={'…' if isinstance(value, Filter) else shown(value)}"
@@ -46,9 +46,9 @@ def ids_listed(value: Any, what: str) -> list[Any]:
 
 
 def condition_of(value: Any, what: str, about: Described | None = None) -> Filter | None:
-    """A filter as it is, one read from text or from a dict, or None; raises `BadFilter` for anything else.
+    """Return a filter, possibly read from text or a dict, or None; raises `BadFilter` for anything else.
 
-    With the rows that text is `about`, what does not fit them is refused with its place in the text.
+    If `about` is given, text is checked against its columns, and errors point at their position in the text.
     """
     if value is None or isinstance(value, Filter):
         return value
@@ -61,13 +61,13 @@ def condition_of(value: Any, what: str, about: Described | None = None) -> Filte
 
 
 def rows_chosen(value: Any, what: str, about: Described | None = None) -> Filter | list[Any] | None:
-    """A condition, row ids as a list, or None for all rows; raises `BadFilter` for anything else."""
+    """Return a condition, row ids as a list, or None for all rows; raises `BadFilter` for anything else."""
     ids = None if isinstance(value, str) else items_of(value)
     return condition_of(value, what, about) if ids is None else ids
 
 
 def in_condition(name: str, type_: pa.DataType, values: pa.ChunkedArray) -> Filter:
-    """The column holds one of the values, of which none is null."""
+    """The condition that the column has one of the values, none of which is null."""
     operands = tuple(dict.fromkeys(_operands(values)))
     if len(operands) > 1 and OPERATORS["in"].fits(type_):
         return Predicate(name, "in", operands)
@@ -75,14 +75,14 @@ def in_condition(name: str, type_: pa.DataType, values: pa.ChunkedArray) -> Filt
 
 
 def _operands(values: pa.ChunkedArray) -> Iterable[object]:
-    """Whole numbers and texts are the same in Python, and are made all at once."""
+    """The values for a condition. Integers and texts need no conversion, and are converted all at once."""
     if kind_of(values.type) in (Kind.INTEGER, Kind.TEXT):
         return cast(list[object], values.to_pylist())
     return map(_operand, values)
 
 
 def _operand(scalar: pa.Scalar) -> object:
-    """A key as a condition takes it. Nanoseconds have no Python value but pandas': they are told as text."""
+    """A value for a condition. Nanoseconds, which Python lacks without pandas, become text."""
     kind = scalar.type
     if (pa.types.is_timestamp(kind) or pa.types.is_time64(kind)) and kind.unit == "ns":
         return scalar.cast(pa.string()).as_py()

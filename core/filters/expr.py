@@ -1,4 +1,4 @@
-"""The filter tree: And, Or and Not over predicates. Immutable and hashable, however large."""
+"""The filter tree: And, Or and Not over predicates. Immutable and hashable, whatever its size."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ from lamella.core.filters.operators import WORDS
 from lamella.core.filters.temporal import moment_text
 
 DEEPEST = 60
-"""Groups within groups, and items within items: far beyond what people nest, and what every engine can still
-take."""
+"""The maximum depth of nested groups and items: far beyond what people write, and what every engine can still
+process."""
 
 
 class Filter:
-    """A condition that a row meets or does not; `&`, `|` and `~` combine two-valued logic.
+    """A condition that a row either meets or does not meet; `&`, `|` and `~` combine filters in two-valued
+    logic.
 
-    Equality and hash go through the whole tree without recursion, so depth is no limit.
+    Equality and hash traverse the tree without recursion, so its depth is not limited.
     """
 
     def __and__(self, other: Filter) -> Filter:
@@ -45,13 +46,13 @@ class Filter:
 
 @dataclass(frozen=True)
 class Reference:
-    """Among a predicate's values: not a value, but what this column holds in the same row."""
+    """A predicate's operand that is another column of the same row rather than a value."""
 
     name: str
 
 
 class Struct(tuple[tuple[str, Any], ...]):
-    """A struct as a value to compare with: names of fields with their values, which may be nested."""
+    """A struct as a value to compare with: field names with values, which may be nested."""
 
     __slots__ = ()
 
@@ -61,12 +62,12 @@ class Struct(tuple[tuple[str, Any], ...]):
 
 @dataclass(frozen=True, eq=False)
 class Predicate(Filter):
-    """`operator` is an id of the operator table; `values` has as many items as its arity asks. Predicates are
-    equal where their values are of the same types too: 0.1 and Decimal(0.1) are not the same question.
+    """A single condition. `operator` is an id in the operator table; `values` has as many items as its arity
+    requires. Predicates are equal only if their values also have equal types: 0.1 and Decimal(0.1) differ.
 
-    `column` and references name a column, or a field inside one by its path (`address.city`). A value is
-    Python's own, a `Reference` where the operator takes columns, or a `Filter` on the items of a list. A list
-    and a dict, which a whole list or struct is compared with, are kept as a tuple and a `Struct`.
+    `column` and references name a column, or a field by its path (`address.city`). A value is a plain Python
+    value, a `Reference` if the operator takes columns, or a `Filter` on the items of a list. Lists and dicts,
+    which are compared with whole lists and structs, are stored as a tuple and a `Struct`.
     """
 
     column: str
@@ -81,7 +82,9 @@ class Predicate(Filter):
         if any(issubclass(kind, float | bytearray | list | tuple | Mapping) for kind in kinds):
             object.__setattr__(self, "values", tuple(map(_frozen, self.values)))
         if any(issubclass(kind, Filter) for kind in kinds) and self._depth > DEEPEST:
-            raise BadFilter(f"Conditions on items are nested more than {DEEPEST} deep", fix="Ask of fewer")
+            raise BadFilter(
+                f"Conditions on items are nested more than {DEEPEST} deep", fix="Use fewer levels"
+            )
 
     def __eq__(self, other: object) -> bool:
         return type(other) is type(self) and self._identity == other._identity
@@ -91,7 +94,7 @@ class Predicate(Filter):
 
     @cached_property
     def _depth(self) -> int:
-        """Of conditions on items of items."""
+        """The depth of nested conditions on items."""
         inside = [node for value in self.values if isinstance(value, Filter) for node in preorder(value)]
         return 1 + max((node._depth for node in inside if isinstance(node, Predicate)), default=-1)
 
@@ -104,7 +107,7 @@ class Predicate(Filter):
 
 
 class Branch(Filter):
-    """A filter made of filters."""
+    """A filter composed of filters."""
 
     children: tuple[Filter, ...]
 
@@ -125,14 +128,14 @@ class Branch(Filter):
 
 @dataclass(frozen=True, eq=False)
 class And(Branch):
-    """Without children it is met by every row."""
+    """Met by rows that meet all children; without children by every row."""
 
     children: tuple[Filter, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class Or(Branch):
-    """Without children it is met by no row."""
+    """Met by rows that meet any child; without children by no row."""
 
     children: tuple[Filter, ...]
 
@@ -150,12 +153,12 @@ class Not(Branch):
 
 
 def all_of(filters: Iterable[Filter]) -> Filter:
-    """One flat And; for thousands of terms faster than `&` in a loop."""
+    """Join filters in one flat And; for thousands of terms this is faster than `&` in a loop."""
     return And(_spliced(filters, And))
 
 
 def any_of(filters: Iterable[Filter]) -> Filter:
-    """One flat Or; for thousands of terms faster than `|` in a loop."""
+    """Join filters in one flat Or; for thousands of terms this is faster than `|` in a loop."""
     return Or(_spliced(filters, Or))
 
 
@@ -168,7 +171,8 @@ _TOLD_BY_EQUALITY = frozenset({str, bytes, bool, int, float})
 
 
 def _comparison_key(value: Any) -> object:
-    """Times before and after clocks are set back are equal to Python, and some values cannot be compared."""
+    """A key for comparing values. To Python, local times before and after clocks are set back are equal, and
+    some values cannot be compared."""
     if isinstance(value, Filter | Reference) or type(value) in _TOLD_BY_EQUALITY:
         return value
     if isinstance(value, dt.datetime):
@@ -177,10 +181,10 @@ def _comparison_key(value: Any) -> object:
 
 
 def _frozen(value: Any, depth: int = 0) -> Any:
-    """NaN differs from itself, but not when it is the same object; so equal trees share one."""
+    """Make a value immutable. NaN equals only the same object, so all trees share one."""
     if isinstance(value, list | tuple | Mapping):
         if depth > DEEPEST:
-            raise BadFilter(f"A value is nested more than {DEEPEST} deep", fix="Ask for what lies inside it")
+            raise BadFilter(f"A value is nested more than {DEEPEST} deep", fix="Compare what is inside it")
         if isinstance(value, Mapping | Struct):
             return Struct((str(name), _frozen(one, depth + 1)) for name, one in dict(value).items())
         return tuple(_frozen(one, depth + 1) for one in value)
@@ -190,14 +194,14 @@ def _frozen(value: Any, depth: int = 0) -> Any:
 
 
 def thawed(value: Any) -> Any:
-    """A value that was frozen, as lists and dicts again."""
+    """Convert a frozen value back to lists and dicts."""
     if isinstance(value, Struct):
         return {name: thawed(one) for name, one in value}
     return [thawed(one) for one in value] if isinstance(value, tuple) else value
 
 
 def preorder(root: Filter) -> Iterator[Filter]:
-    """Every node, parents before their children, from left to right."""
+    """Yield every node, parents before their children, from left to right."""
     waiting = [root]
     while waiting:
         node = waiting.pop()
@@ -207,17 +211,17 @@ def preorder(root: Filter) -> Iterator[Filter]:
 
 
 ITEM = "item"
-"""The item itself, where it has no field of that name."""
+"""The name of the item itself, unless it has a field of that name."""
 
 
 def item_types(item: pa.DataType) -> dict[str, pa.DataType]:
-    """What can be named in items of this type, with its type."""
+    """The names in items of this type, with their types."""
     fields = {field.name: field.type for field in item} if pa.types.is_struct(item) else {}
     return {ITEM: item, **fields}
 
 
 def path_in_item(place: Place, item: pa.DataType) -> tuple[str, ...]:
-    """Where a place among `item_types` lies inside the item; empty for the item itself."""
+    """The path inside the item of a place in `item_types`; empty for the item itself."""
     itself = place.column == ITEM and not (pa.types.is_struct(item) and ITEM in item.names)
     return place.path if itself else (place.column, *place.path)
 
@@ -226,7 +230,8 @@ KNOWN = "ims"
 
 
 def flagged(pattern: str, flags: str) -> tuple[str, bool]:
-    """The pattern with its flags, but for "i": second, whether case is ignored. Raises `BadFilter`."""
+    """Put flags other than "i" into the pattern; return it, and whether case is ignored. Raises
+    `BadFilter`."""
     if not isinstance(flags, str):
         raise BadFilter(f"Flags of a pattern are letters, not {shown(flags)}", fix="Give text: 'im'")
     odd = [flag for flag in flags if flag not in KNOWN]
@@ -243,7 +248,7 @@ T = TypeVar("T")
 
 
 def fold(root: Filter, leaf: Callable[[Predicate], T], branch: Callable[[Branch, list[T]], T]) -> T:
-    """The tree's value, from the leaves up: `branch` is given its children's values, in order."""
+    """Compute a value of the tree from the leaves up: `branch` receives its children's values, in order."""
     waiting: list[tuple[Filter, bool]] = [(root, False)]
     values: list[T] = []
     while waiting:
@@ -262,20 +267,20 @@ def fold(root: Filter, leaf: Callable[[Predicate], T], branch: Callable[[Branch,
 
 
 def predicates(root: Filter) -> list[Predicate]:
-    """All conditions of the tree, from left to right."""
+    """All predicates of the tree, from left to right."""
     leaves: list[Predicate] = []
     fold(root, leaves.append, lambda _node, _values: None)
     return leaves
 
 
 def asks_words(where: Filter | None) -> bool:
-    """Whether a filter has conditions that a full-text index alone can answer."""
+    """Whether a filter has conditions that only a full-text index can evaluate."""
     return where is not None and any(one.operator == WORDS for one in predicates(where))
 
 
 def columns_read(root: Filter) -> list[str]:
-    """What the tree asks of, each once: columns, and fields inside them by their path. A bound tree that asks
-    of an item of a list asks of the list."""
+    """The columns that the tree reads, each once, and fields inside them by path. For a bound condition on an
+    item of a list, this is the list."""
     names: dict[str, None] = {}
     for predicate in predicates(root):
         names[_read(predicate.column, predicate)] = None

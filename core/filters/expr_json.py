@@ -1,4 +1,4 @@
-"""A filter as JSON and back. Values that JSON has no form for are objects with one key, their kind."""
+"""Filters as JSON and back. Values without a JSON form are objects with one key, their kind."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ _WRITERS: tuple[tuple[type, Callable[[Any], Any]], ...] = (
 
 
 def to_json(filter: Filter) -> dict[str, Any]:
-    """Dicts, lists, texts, numbers, true, false and null only."""
+    """Return the filter as JSON-compatible data."""
     return fold(filter, _predicate_json, _branch_json)
 
 
 def from_json(obj: Any) -> Filter:
-    """Raises `BadFilter` when `obj` is not what `to_json` makes."""
+    """Raises `BadFilter` if `obj` is not what `to_json` returns."""
     try:
         return _read(obj)
     except (KeyError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError) as error:

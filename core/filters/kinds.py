@@ -1,4 +1,4 @@
-"""Families of types as filters see them: their names, and which columns can be compared."""
+"""Kinds of types for filters: their names, and which types can be compared."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lamella.core.errors import nearest
 
 
 class Kind(Enum):
-    """The value is the word for it in messages."""
+    """A kind of types. The value is its name in messages."""
 
     INTEGER = "whole numbers"
     FLOAT = "numbers"
@@ -33,11 +33,11 @@ class Kind(Enum):
 NUMBERS = frozenset({Kind.INTEGER, Kind.FLOAT, Kind.DECIMAL})
 TEMPORAL = frozenset({Kind.DATE, Kind.TIMESTAMP, Kind.TIME})
 COUNTED = TEMPORAL | {Kind.DURATION}
-"""Kept as whole numbers of some unit of time."""
+"""Kinds that are stored as whole numbers of some unit of time."""
 
 ORDERED = NUMBERS | COUNTED | {Kind.TEXT}
 AS_THEY_ARE = frozenset({Kind.TEXT, Kind.BINARY, Kind.BOOLEAN, Kind.UUID})
-"""Compared as the values they are: nothing is counted or rounded."""
+"""Kinds that are compared as they are, without counting or rounding."""
 
 COMPARABLE = ORDERED | AS_THEY_ARE
 NESTED = frozenset({Kind.LIST, Kind.OTHER})
@@ -68,11 +68,11 @@ _TESTS = (
 )
 
 _INTERVAL_WIDTH = 12
-"""Arrow reads an INTERVAL of Parquet as so many bytes; DuckDB reads no bytes there, but an interval."""
+"""The width of an INTERVAL of Parquet in bytes, as which Arrow reads it; DuckDB reads an interval."""
 
 
 def value_type(type_: pa.DataType) -> pa.DataType:
-    """The type of single values: what a dictionary stands for."""
+    """The type of single values; for a dictionary, the type of its entries."""
     return type_.value_type if types.is_dictionary(type_) else type_
 
 
@@ -110,7 +110,7 @@ WORDS: dict[str, Callable[[pa.DataType], bool]] = {
 
 
 def type_test(word: str, type_: pa.DataType) -> tuple[bool, bool]:
-    """Whether values of this type are asked for, and whether null is. Raises ValueError."""
+    """Whether `word` matches values of this type, and whether it matches null. Raises ValueError."""
     if word not in WORDS and word != NULL:
         guesses = nearest(word, [*WORDS, NULL])
         hint = f"Did you mean '{guesses[0]}'?" if guesses else f"There are: {', '.join(WORDS)}, {NULL}"
@@ -119,11 +119,11 @@ def type_test(word: str, type_: pa.DataType) -> tuple[bool, bool]:
 
 
 MOST_DIGITS = 38
-"""Of a decimal in DuckDB."""
+"""The maximum number of digits of a decimal in DuckDB."""
 
 
 def refusal(one: pa.DataType, other: pa.DataType) -> str | None:
-    """Why columns of these types cannot be compared, a sentence's end; None where they can."""
+    """Why columns of these types cannot be compared, as the end of a sentence; None if they can."""
     a, b = kind_of(one), kind_of(other)
     if types.is_null(other) or (a is b and a in AS_THEY_ARE | {Kind.DURATION}):
         return None
@@ -135,14 +135,14 @@ def refusal(one: pa.DataType, other: pa.DataType) -> str | None:
 
 
 def common_decimal(one: pa.DataType, other: pa.DataType) -> tuple[int, int]:
-    """Precision and scale that hold every value of two types of whole or decimal numbers."""
+    """The precision and scale that can represent every value of two types of integers or decimals."""
     (p, s), (q, t) = digits(one), digits(other)
     scale = max(s, t)
     return max(p - s, q - t) + scale, scale
 
 
 def digits(type_: pa.DataType) -> tuple[int, int]:
-    """Precision and scale."""
+    """The precision and scale of a type of integers or decimals."""
     if types.is_decimal(type_):
         return type_.precision, type_.scale
     return {8: 3, 16: 5, 32: 10, 64: 20}[type_.bit_width], 0
@@ -151,15 +151,19 @@ def digits(type_: pa.DataType) -> tuple[int, int]:
 def _of_numbers(one: pa.DataType, other: pa.DataType) -> str | None:
     huge = types.is_decimal256(one) or types.is_decimal256(other)
     if types.is_floating(one) or types.is_floating(other):
-        return "Decimals of more than 38 digits are no floats" if huge else None
+        return "Decimals of more than 38 digits cannot be compared with floats" if huge else None
     if types.is_integer(one) and types.is_integer(other):
         return None
     if huge:
         alike = types.is_decimal256(one) and types.is_decimal256(other) and one.scale == other.scale
-        return None if alike else "Decimals of more than 38 digits compare with others of their scale alone"
+        return (
+            None
+            if alike
+            else "Decimals of more than 38 digits can be compared only with others of their scale"
+        )
     precision, _scale = common_decimal(one, other)
     too_long = one != other and precision > MOST_DIGITS
-    return f"No decimal of {MOST_DIGITS} digits holds the values of both" if too_long else None
+    return f"No decimal of {MOST_DIGITS} digits can represent the values of both" if too_long else None
 
 
 def _of_times(one: pa.DataType, other: pa.DataType) -> str | None:

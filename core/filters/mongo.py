@@ -1,4 +1,4 @@
-"""Filters as MongoDB writes them, to and from filter trees."""
+"""Converts filters from and to MongoDB's query syntax."""
 
 from __future__ import annotations
 
@@ -66,11 +66,12 @@ NAMES: dict[str, tuple[str, ...]] = {
     "map": ("object",),
     NULL: ("null",),
 }
-"""What MongoDB calls the words that it has a name for."""
+"""MongoDB's names of types, for those it has."""
 
 
 def words_for(name: Any) -> tuple[str, ...]:
-    """What is not known is given back: it is refused where the filter meets a column."""
+    """Our names for a type of MongoDB. Unknown names are returned unchanged, and refused when the filter is
+    bound."""
     alias = _NUMBERS.get(name, name) if isinstance(name, int) and not isinstance(name, bool) else name
     if not isinstance(alias, str):
         return (repr(alias),)
@@ -96,10 +97,10 @@ _COMPARISONS = {f"${name}": name for name in ("eq", "ne", "gt", "gte", "lt", "lt
 
 
 def from_mongo(query: Any) -> Filter:
-    """The filter that such a query asks for; an empty one asks nothing.
+    """Convert a query to a filter; an empty query is met by every row.
 
-    A row that lacks a value holds null here, so `None` finds both. Raises `BadFilter` for an operator that is
-    not known, and for operands of another form than it takes.
+    Missing values are null here, so `None` matches both. Raises `BadFilter` for unknown operators and
+    malformed operands.
     """
     return _query(query, 0)
 
@@ -135,7 +136,7 @@ def _entry(name: Any, spec: Any, depth: int) -> Filter:
 
 
 def _conditions(column: str, spec: Any, depth: int) -> Filter:
-    """What one column is asked: a value to be equal to, a pattern, or operators."""
+    """The conditions on one column: a value to equal, a pattern, or operators."""
     if isinstance(spec, re.Pattern):
         return _pattern(column, spec, "")
     if not isinstance(spec, Mapping):
@@ -145,13 +146,13 @@ def _conditions(column: str, spec: Any, depth: int) -> Filter:
         return _equal(column, spec)
     if plain:
         raise BadFilter(
-            f"Column '{column}' is asked for its field '{plain[0]}' beside operators",
-            "A dict holds either operators, or the fields of a whole struct",
-            f"Ask for the field by its path: '{column}.{plain[0]}'",
+            f"Column '{column}' has the field '{plain[0]}' next to operators",
+            "A dict contains either operators or the fields of a whole struct",
+            f"Refer to the field by its path: '{column}.{plain[0]}'",
         )
     operators = {key: operand for key, operand in spec.items() if key != "$options"}
     if "$options" in spec and "$regex" not in spec:
-        raise BadFilter(f"Column '{column}': $options stands beside $regex alone", fix="Add a $regex")
+        raise BadFilter(f"Column '{column}': $options needs a $regex next to it", fix="Add a $regex")
     filters = [_operator(column, key, operand, spec, depth) for key, operand in operators.items()]
     return filters[0] if len(filters) == 1 else all_of(filters)
 
@@ -205,7 +206,7 @@ def _none_of(column: str, operand: Any) -> Filter:
 
 
 def _all_of(column: str, operand: Any) -> Filter:
-    """Of nothing MongoDB says that no list has it, where a filter tree says that each does."""
+    """$all. For an empty list it matches nothing in MongoDB, whereas in a filter tree every list matches."""
     values = tuple(_list("$all", operand))
     return Predicate(column, "has_all" if values else "has_any", values)
 
@@ -236,7 +237,7 @@ def _pattern(column: str, pattern: Any, options: Any) -> Filter:
 
 
 def _element(column: str, operand: Any, depth: int) -> Filter:
-    """Operators alone are asked of the item, anything else of its fields."""
+    """$elemMatch. Operators apply to the item itself, anything else to its fields."""
     if not isinstance(operand, Mapping):
         raise BadFilter(f"Column '{column}': $elemMatch takes a condition, not {shown(operand)}")
     of_item = all(str(key).startswith("$") and key not in _GROUPS and key != "$expr" for key in operand)
@@ -249,7 +250,7 @@ def _element(column: str, operand: Any, depth: int) -> Filter:
 
 
 def _expression(spec: Any, depth: int) -> Filter:
-    """`{"$lt": ["$a", "$b"]}`: names behind a dollar are columns."""
+    """Read `{"$lt": ["$a", "$b"]}`, in which names with a dollar sign are columns."""
     if not isinstance(spec, Mapping) or len(spec) != 1:
         raise BadFilter(f"$expr takes one comparison, not {shown(spec)}", fix='Write {"$lt": ["$a", "$b"]}')
     ((key, operands),) = spec.items()
@@ -269,7 +270,7 @@ def _expression(spec: Any, depth: int) -> Filter:
 
 
 def _literal(operand: Any) -> Any:
-    """A value, which MongoDB lets one mark as such: a text that begins with a dollar has to be."""
+    """A value, which may be wrapped in $literal: texts that begin with a dollar sign must be."""
     return operand["$literal"] if isinstance(operand, Mapping) and list(operand) == ["$literal"] else operand
 
 
@@ -297,7 +298,7 @@ def _neither(parts: list[Filter]) -> Filter:
 def _unknown(key: str, names: Sequence[str]) -> BadFilter:
     if key in ("$text", "$search"):
         fix = "Write {'notes': {'$words': 'fox'}}, or give the words to a table's search: table.search('fox')"
-        return BadFilter(f"A condition asks for the words of one column, which {key} does not name", fix=fix)
+        return BadFilter(f"A condition on words must name one column, which {key} does not", fix=fix)
     guesses = " or ".join(f"'{guess}'" for guess in nearest(key, names))
     fix = f"Did you mean {guesses}?" if guesses else f"There are: {', '.join(names)}"
     return BadFilter(f"There is no operator '{key}'", fix=fix)
@@ -321,9 +322,9 @@ _SAME = ("eq", "ne", "gt", "gte", "lt", "lte")
 
 
 def to_mongo(filter: Filter) -> Query:
-    """A query for MongoDB's `find`. Raises `BadFilter` for what it has no operator for.
+    """Convert a filter to a query for MongoDB's `find`. Raises `BadFilter` if MongoDB has no operator for it.
 
-    MongoDB compares values of different types by its own order, and null with other columns too.
+    MongoDB compares values of different types by its own order, and compares null with other columns too.
     """
     return fold(filter, _predicate, _branch)
 
@@ -351,7 +352,7 @@ def _no_mongo_form(predicate: Predicate, how: str = "") -> BadFilter:
     label = predicate.operator if operator is None else operator.label
     return BadFilter(
         f"MongoDB has no operator for '{label}'{how} (asked of column '{predicate.column}')",
-        fix="Leave the condition out, and apply it to what MongoDB answers",
+        fix="Leave the condition out, and apply it to MongoDB's answer",
     )
 
 
@@ -418,7 +419,7 @@ def _items(predicate: Predicate, values: Sequence[Any]) -> Query:
 
 
 def _of_item(query: Query) -> Query | None:
-    """The operators that the item itself is asked, all of which have to hold; None for anything else."""
+    """The operators on the item itself, all of which must be met; None if the query is anything else."""
     if list(query) == [ITEM]:
         return dict(query[ITEM])
     if list(query) == ["$nor"] and len(query["$nor"]) == 1:
@@ -481,4 +482,4 @@ _FOLDED = frozenset(
     {"eq", "ne", "in", "nin", "contains", "not_contains", "starts_with", "ends_with", "like", "regex"}
     | {"has", "has_any"}
 )
-"""What can be asked in any case, as patterns."""
+"""Operators that can ignore case, written as patterns."""

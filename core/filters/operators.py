@@ -1,8 +1,8 @@
-"""THE table of operators: whatever knows an operator asks here.
+"""THE table of operators: everything about an operator is defined here.
 
-`core.filters.binding` asks which types an operator fits, the compilers for its test, the sentence
-and the builder for its wording. Adding one means adding a line (and, if it needs something new of a
-column, a method of `core.filters.operators.Operand`).
+`core.filters.binding` uses it for the types that an operator fits, the compilers for its test, the sentence
+and the filter builder for its wording. To add an operator, add a line (and, if its test needs a new
+operation, a method of `core.filters.operators.Operand`).
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ R = TypeVar("R")
 
 
 class Operand(ABC, Generic[R]):
-    """One column in one compiler; `R` is the compiler's condition.
+    """One column in one compiler; `R` is the compiler's type of conditions.
 
-    Every condition may say "no" or "unknown" where the column is null; only `opposite` and
-    `is_null` make it a yes.
+    Every condition may be "no" or "unknown" where the column is null; only `opposite` and `is_null` may make
+    it "yes".
     """
 
     @abstractmethod
     def compare(self, how: str, value: Any) -> R:
-        """`how`: eq, lt, lte, gt, gte. Values are the `exact` ones of `core.filters.values`, or the operand
+        """`how` is eq, lt, lte, gt or gte. Values are `exact` values of `core.filters.values`, or the operand
         of another column."""
 
     @abstractmethod
@@ -53,21 +53,21 @@ class Operand(ABC, Generic[R]):
     def regex(self, pattern: str) -> R: ...
 
     def has_words(self, words: str) -> R:
-        """No value says it of itself: a full-text index answers for the rows of its table."""
+        """Always raises: a value alone cannot tell; only a full-text index can, for the rows of its table."""
         raise BadSearch(
-            f"A full-text index alone finds the words “{words}”",
-            "It is of the rows of a table as they are, and SQL does not know it",
-            "Put the condition before steps that make other rows, or use 'contains'",
+            f"Only a full-text index can find the words “{words}”",
+            "It covers the rows of a table as stored, and cannot be used in SQL",
+            "Put the condition before steps that produce other rows, or use 'contains'",
         )
 
     @abstractmethod
     def leaves(self, divisor: int, remainder: int) -> R:
-        """Divided by `divisor`, which is above 0, it leaves `remainder`, which has the sign of the number."""
+        """Whether dividing by `divisor` (above 0) leaves `remainder`, which has the sign of the number."""
 
     @abstractmethod
     def any_item(self, test: Callable[[Any], R]) -> R:
-        """The list holds an item that meets `test`, which is given an operand for the items.
-        A condition on the fields of items is such a test too."""
+        """Whether the list has an item that meets `test`, which receives an operand for the items. Conditions
+        on the fields of items are such tests too."""
 
     @abstractmethod
     def has_size(self, size: int) -> R: ...
@@ -91,7 +91,8 @@ class Operand(ABC, Generic[R]):
 
 
 class NullOperand(Operand[bool]):
-    """It has no type that a value could fail to fit, and null meets what it meets in every other column."""
+    """A null column: it has no type, so any value fits, and every operator gives what it gives for null
+    elsewhere."""
 
     def compare(self, how: str, value: Any) -> bool:
         return False
@@ -146,7 +147,7 @@ Test = Callable[[Operand[Any], Sequence[Any]], Any]
 
 
 class Arity(Enum):
-    """How many values an operator takes."""
+    """The number of values that an operator takes."""
 
     NONE = 0
     ONE = 1
@@ -155,7 +156,7 @@ class Arity(Enum):
 
 
 class Takes(Enum):
-    """What an operator's values are."""
+    """The kind of values that an operator takes."""
 
     VALUES = "values of the column's own type"
     COLUMNS = "values of the column's own type, or other columns"
@@ -170,10 +171,11 @@ class Takes(Enum):
 
 @dataclass(frozen=True)
 class Operator:
-    """`test` says what it means; `wordings` are labels for kinds of columns that need their own.
+    """An operator. `test` defines its meaning; `wordings` are labels for kinds of columns that need their
+    own.
 
-    `sentence` is filled with the wording and the values: `{0}`, `{1}`, or `{all}` for a list. `spelling`
-    is what stands behind the column in the text language (`core.filters.text`), filled in the same way.
+    `sentence` is a template for the wording and the values: `{0}`, `{1}`, or `{all}` for a list. `spelling`
+    is the template for the text that follows the column in the text language (`core.filters.text`).
     """
 
     id: str
@@ -190,7 +192,7 @@ class Operator:
         return kind_of(type_) in self.kinds
 
     def typed_as(self, type_: pa.DataType) -> pa.DataType:
-        """The type of its values, asked of a column of this type."""
+        """The type of its values for a column of this type."""
         if self.takes is Takes.ITEMS:
             return type_.value_type
         return pa.int64() if self.takes in (Takes.COUNT, Takes.DIVISION) else type_
@@ -200,13 +202,13 @@ class Operator:
 
 
 def fitting(type_: pa.DataType) -> list[Operator]:
-    """The operators that a column of this type can be asked, in the order they are offered."""
+    """The operators that fit a column of this type, in the order in which they are offered."""
     return [operator for operator in OPERATORS.values() if operator.fits(type_)]
 
 
 def offered(type_: pa.DataType) -> list[Operator]:
-    """Those of them that a form can ask of any table: their values can be typed one by one, the answer is not
-    the same for a whole column, needs no index, and nobody lists the two truth values."""
+    """The operators among them that a form offers for any table: their values can be typed one by one, the
+    answer is not the same for a whole column, no index is needed, and booleans need no list of values."""
     odd, comparable = (Takes.FILTER, Takes.TYPES, Takes.WORDS), kind_of(type_) is not Kind.BOOLEAN
     return [
         one
@@ -216,7 +218,7 @@ def offered(type_: pa.DataType) -> list[Operator]:
 
 
 def fits(operator_id: str, type_: pa.DataType) -> bool:
-    """Whether a column of this type can be asked this."""
+    """Whether an operator fits a column of this type."""
     return OPERATORS[operator_id].fits(type_)
 
 
@@ -237,7 +239,8 @@ def _has(x: Operand[Any], value: Any) -> Any:
 
 
 def _has_type(x: Operand[Any], values: Sequence[Any]) -> Any:
-    """Each value says whether cells of the column's type are asked for, and whether null is."""
+    """Whether the column's type is among the types. Each value is whether a type matches the column, and
+    whether it matches null."""
     hit = x.always(any(equal for equal, _null in values))
     return x.either(hit, x.is_null()) if any(null for _own, null in values) else hit
 
@@ -247,7 +250,7 @@ def _one(id_: str, label: str, kinds: frozenset[Kind], test: Test, spelling: str
 
 
 def _none(id_: str, label: str, kinds: frozenset[Kind], test: Test) -> Operator:
-    """Spelled like its label: `is null`."""
+    """An operator without values, spelled like its label: `is null`."""
     return Operator(id_, label, kinds, Arity.NONE, test, spelling=label, sentence="{wording}")
 
 
@@ -419,10 +422,10 @@ _TABLE = (
 
 OPERATORS: dict[str, Operator] = {operator.id: operator for operator in _TABLE}
 PATTERNS = frozenset(operator.id for operator in _TABLE if operator.takes is Takes.PATTERN)
-"""Operators whose value is a pattern rather than text to be found."""
+"""Operators whose value is a pattern rather than a text to search for."""
 PRESENCE = frozenset({"exists", "missing"})
-"""Other words for whether a value is null."""
+"""Operators that are synonyms for whether a value is null."""
 WORDS = "words"
 EQUALITIES = frozenset({"eq", "ne", "in", "nin", "has", "has_any", "has_all"})
-"""Operators that ask whether values are equal. The first four can be asked of whole lists and structs."""
+"""Operators that test values for equality. The first four also apply to whole lists and structs."""
 WHOLE = frozenset({"eq", "ne", "in", "nin"})

@@ -1,4 +1,4 @@
-"""The values of a predicate, read as its operator takes them."""
+"""Reads the values of a predicate as its operator requires."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ ESCAPE = "\\"
 
 
 def as_regex(pattern: str) -> str:
-    """Matches the whole text; raises ValueError where an escape has nothing to escape."""
+    """A regular expression for a LIKE pattern on the whole text; raises ValueError if it ends with an
+    escape."""
     parts, place = [], 0
     while place < len(pattern):
         char = pattern[place]
@@ -38,7 +39,7 @@ def as_regex(pattern: str) -> str:
 
 
 def literal(text: str) -> str:
-    """The regular expression that finds just this."""
+    """The regular expression that matches exactly this text."""
     return re.escape(text).replace("\0", r"\x00")
 
 
@@ -47,7 +48,7 @@ Bind = Callable[[Filter, Types, str], Filter]
 
 
 class BadValue(BadFilter):
-    """One of a predicate's values does not fit its column."""
+    """A value of a predicate that does not fit its column."""
 
     def __init__(self, value: Any, what: str, why: str = "", fix: str = "") -> None:
         super().__init__(what, why, fix)
@@ -63,7 +64,7 @@ class BoundReference:
 
 @dataclass(frozen=True)
 class TypedPredicate:
-    """A predicate on a column of type `type`, among columns of `types` in the dataset `name`. `bind` binds
+    """A predicate on a column of type `type`, among the columns `types` of the dataset `name`. `bind` binds
     conditions on items."""
 
     predicate: Predicate
@@ -73,8 +74,8 @@ class TypedPredicate:
     bind: Bind
 
     def read(self, values: Sequence[Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-        """As they are shown, and as they are compared (see `Value`). Raises `BadFilter`, and `UnknownColumn`
-        for a column to compare with."""
+        """Read the values: return them as shown, and as compared (see `Value`). Raises `BadFilter`, and
+        `UnknownColumn` for a column to compare with."""
         takes = OPERATORS[self.predicate.operator].takes
         if takes in _OF_THE_COLUMN and are_exact(values, self.type):
             raw_values = tuple(values)
@@ -88,7 +89,7 @@ class TypedPredicate:
 
 
 def place_in(types: Types, column: str, name: str) -> Place:
-    """Where a column, or a field inside one, lies in the dataset `name`; raises `UnknownColumn`."""
+    """The place of a column, or of a field inside one, in the dataset `name`; raises `UnknownColumn`."""
     if not isinstance(column, str):
         raise BadFilter(f"{column!r} is not a name of a column", fix="Give it as text")
     place = place_of(column, types, items=True)
@@ -109,7 +110,7 @@ def _refuse_inside_items(types: Types, column: str) -> None:
         and pa.types.is_struct(kind.value_type)
     ):
         raise BadFilter(
-            f"'{column}' is not a column: '{head}' is a list of items, each of which has fields",
+            f"'{column}' is not a column: '{head}' is a list of items with fields",
             fix=f"Ask whether there is such an item: {head} has item where ({rest} > 4); or of one of them, "
             f"numbered from 0: {head}.0.{rest}",
         )
@@ -172,12 +173,12 @@ def _pattern(typed: TypedPredicate, values: Sequence[Any]) -> list[Value]:
 def _words(typed: TypedPredicate, values: Sequence[Any]) -> list[Value]:
     read = _values(typed, values)
     if not any(character.isalnum() for character in str(read[0].exact)):
-        raise typed.refused(values[0], "it holds no word")
+        raise typed.refused(values[0], "it contains no word")
     return read
 
 
 def check_pattern(predicate: Predicate) -> None:
-    """Raises `BadFilter` that says where the pattern of a `like` or `regex` is wrong."""
+    """Raises `BadFilter`, with the position, if the pattern of a `like` or `regex` is invalid."""
     pattern = predicate.values[0]
     try:
         regex = as_regex(pattern) if predicate.operator == "like" else pattern
@@ -188,12 +189,12 @@ def check_pattern(predicate: Predicate) -> None:
             pattern,
             f"Column '{predicate.column}': the pattern '{pattern}' cannot be read",
             reason + _at(pattern, reason),
-            "A backslash before a special character takes it as it is",
+            "Put a backslash before a special character to match it literally",
         ) from error
 
 
 def _at(pattern: str, reason: str) -> str:
-    """RE2 quotes the part it stumbled over after a colon; where that part stands in the pattern."""
+    """The position in the pattern of the part that RE2 quotes after a colon."""
     part = reason.rpartition(": ")[2]
     at = pattern.find(part) if part != reason else -1
     if part == pattern and "missing )" in reason.casefold():
@@ -202,7 +203,7 @@ def _at(pattern: str, reason: str) -> str:
 
 
 def _open_group(pattern: str) -> int:
-    """Where the last group begins that is not closed; RE2 quotes the whole pattern for it."""
+    """The start of the last unclosed group; for it RE2 quotes the whole pattern."""
     bare = re.sub(
         r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]", lambda match: "." * len(match[0]), pattern, flags=re.DOTALL
     )
@@ -222,8 +223,8 @@ def _items(typed: TypedPredicate, values: Sequence[Any]) -> list[Value]:
     if kind_of(item) in NESTED and values:
         raise BadFilter(
             f"The items of column '{typed.predicate.column}' cannot be compared with {values[0]!r}",
-            f"They are {item}",
-            "Ask for their fields or items with elem_match",
+            f"Their type is {item}",
+            "Compare their fields or items with elem_match",
         )
     return [_value(typed, value, item) for value in values]
 
@@ -242,7 +243,7 @@ def _division(typed: TypedPredicate, values: Sequence[Any]) -> list[Value]:
             f"Column '{typed.predicate.column}' cannot be divided by 0", fix="Give another divisor"
         )
     if pa.types.is_floating(typed.type) and abs(divisor) > 2**53:
-        raise typed.refused(divisor, "Floats are divided by whole numbers up to 2**53")
+        raise typed.refused(divisor, "Floats can be divided only by whole numbers up to 2**53")
     return [Value(divisor, abs(divisor)), Value(remainder, remainder)]
 
 

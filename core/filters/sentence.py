@@ -1,4 +1,4 @@
-"""A filter in plain words: `dep_delay is more than 60 and carrier is AA or UA`."""
+"""Describes a filter in words: `dep_delay is more than 60 and carrier is AA or UA`."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ _TAKEN = {"and", "or", "not", "null", "true", "false", "is", "nan", "inf", "infi
 _MIDNIGHT = dt.time()
 
 Said = tuple[str, type[Branch] | None]
-"""Words, and the group they come from, which decides whether they need parentheses."""
+"""Words, and the group they come from, which determines whether they need parentheses."""
 
 
 def sentence(filter: Filter) -> str:
-    """Empty for a filter that every row meets because it asks nothing."""
+    """Describe the filter; empty if it has no conditions and every row meets it."""
     words, _group = fold(filter, lambda predicate: (condition(predicate), None), _branch)
     return words
 
 
 def condition(predicate: Predicate) -> str:
-    """One condition; its wording fits the column's type where that is known."""
+    """Describe one condition, with wording for the column's type if it is known."""
     operator = OPERATORS[predicate.operator]
     values = [_value(value) for value in predicate.values[: MOST_VALUES + 1]]
     more = len(predicate.values) - MOST_VALUES
@@ -43,7 +43,7 @@ def condition(predicate: Predicate) -> str:
 
 
 def word_list(words: Sequence[str], more: int = 0, last: str = "or") -> str:
-    """`AA, DL or UA`; `more` is how many values were left out when above 1."""
+    """Join words: `AA, DL or UA`. If `more` is above 1, that many values are left out."""
     if more > 1:
         return ", ".join(words[:MOST_VALUES]) + f" {last} {more:,} more"
     return ", ".join(words[:-1]) + f" {last} {words[-1]}" if len(words) > 1 else words[0]

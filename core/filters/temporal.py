@@ -1,4 +1,4 @@
-"""Dates, times and durations as whole numbers of nanoseconds, from Python values and from text."""
+"""Converts dates, times and durations, as Python values or text, to whole numbers of nanoseconds."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ _SECOND_TIME = " fold=1"
 _NANOSECONDS = re.compile(r"\.\d{6}\d*[1-9]")
 _EPOCH = dt.datetime(1970, 1, 1)
 _WHOLE_MINUTES_FROM = 2 * 365 * DAY_NS
-"""1972: no zone's offset has seconds since then."""
+"""1972: since then no zone's offset has seconds."""
 _FAR_NS = 30_000 * 365 * DAY_NS
-"""Arrow's calendar ends with the year 32767."""
+"""Times further away than this are formatted here: Arrow's calendar ends with the year 32767."""
 
 
 def unit_ns(type_: pa.DataType) -> int:
-    """How many nanoseconds one step of the type is."""
+    """The number of nanoseconds in one unit of the type."""
     if types.is_date(type_):
         return DAY_NS if types.is_date32(type_) else 10**6
     return UNIT_NS[type_.unit]
 
 
 def range_of(type_: pa.DataType) -> tuple[int, int]:
-    """The least and the greatest count that the type holds, in its own unit."""
+    """The least and the greatest count that the type can represent, in its own unit."""
     if types.is_time(type_):
         return 0, DAY_NS // unit_ns(type_) - 1
     half = 2 ** (type_.bit_width - 1)
@@ -49,7 +49,7 @@ def range_of(type_: pa.DataType) -> tuple[int, int]:
 
 
 def time_from_text(text: str) -> tuple[dt.time, int]:
-    """The time of day, and its nanoseconds since midnight."""
+    """Parse a time of day; return it, and its nanoseconds since midnight."""
     match = _CLOCK.fullmatch(text)
     if not match:
         raise ValueError("write a time as hours:minutes:seconds, such as 17:30 or 17:30:05.25")
@@ -65,7 +65,8 @@ def time_ns(clock: dt.time) -> int:
 
 
 def moment_from_text(text: str) -> tuple[dt.datetime, int]:
-    """The moment, and its nanoseconds past the last microsecond; a date alone is its midnight."""
+    """Parse a timestamp; return it, and its nanoseconds past the last microsecond. A date alone means
+    midnight."""
     match = _ISO.fullmatch(text)
     if not match:
         raise ValueError("write a date as year-month-day, such as 2013-01-31 or 2013-01-31 17:30:05")
@@ -76,14 +77,15 @@ def moment_from_text(text: str) -> tuple[dt.datetime, int]:
 
 
 def moment_text(moment: dt.datetime) -> str:
-    """As ISO has it, but for what that cannot tell: a time that clocks show twice, meant the second time."""
+    """The timestamp in ISO format, plus a mark that ISO lacks: the second occurrence of a repeated local
+    time."""
     return moment.isoformat() + (_SECOND_TIME if moment.fold and moment.tzinfo is None else "")
 
 
 def iso_texts(values: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
-    """Dates and timestamps as Arrow writes them, but for what it gets wrong: far ones, and local times before
-    1972, whose offset it cuts to minutes. Theirs has seconds, `+00:53:28`: read back, these were other
-    moments."""
+    """Format dates and timestamps with Arrow, except where it is wrong: for distant ones, and for local times
+    before 1972, whose offsets it truncates to minutes. These get seconds, `+00:53:28`; without them they
+    would read back as other times."""
     texts, odd = values.cast(pa.string()), _with_seconds(values) | far_texts(values)
     if not odd:
         return texts
@@ -91,8 +93,8 @@ def iso_texts(values: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
 
 
 def far_texts(values: pa.Array | pa.ChunkedArray) -> dict[int, str]:
-    """Of dates and timestamps more than 30,000 years away by their places, in UTC where they have a zone.
-    Arrow writes others in their place, or none."""
+    """Texts of dates and timestamps more than 30,000 years away, by index, in UTC if they have a zone. Arrow
+    writes wrong ones, or fails."""
     type_, counts = values.type, _counts(values)
     step, ends = unit_ns(type_), pc.min_max(counts).as_py()
     if ends["min"] is None or max(abs(ends["min"]), abs(ends["max"])) * step <= _FAR_NS:
@@ -105,7 +107,7 @@ def far_texts(values: pa.Array | pa.ChunkedArray) -> dict[int, str]:
 
 
 def _with_seconds(values: pa.Array | pa.ChunkedArray) -> dict[int, str]:
-    """Local times whose offset has seconds, by their places."""
+    """Texts of local times whose offset has seconds, by index."""
     if types.is_date(values.type) or values.type.tz is None:
         return {}
     counts, step = _counts(values), unit_ns(values.type)
@@ -123,7 +125,8 @@ def _counts(values: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
 
 
 def saved_moment(text: str) -> dt.datetime | str:
-    """From `moment_text`, and from any other that ISO knows; as text where it is finer than Python's values.
+    """Parse the output of `moment_text`, or any ISO timestamp; returns text if it is finer than Python's
+    values.
 
     Raises ValueError.
     """
@@ -145,7 +148,8 @@ def saved_time(text: str) -> dt.time | str:
 
 
 def moment_ns(moment: dt.date, zone: str | None) -> int:
-    """Nanoseconds since 1970-01-01 (UTC where the column has a `zone`; a moment without one is in it)."""
+    """Nanoseconds since 1970-01-01: UTC if the column has a `zone`, in which values without a zone are
+    taken."""
     if not isinstance(moment, dt.datetime):
         moment = dt.datetime(moment.year, moment.month, moment.day)
     if zone is None and moment.tzinfo is not None:
@@ -166,7 +170,7 @@ def zone_named(name: str) -> dt.tzinfo:
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-        raise ValueError(f"its time zone '{name}' is not known on this machine") from error
+        raise ValueError(f"its time zone '{name}' is unknown on this machine") from error
 
 
 def _fraction_ns(digits: str | None) -> int:
@@ -212,12 +216,13 @@ _DURATION_CLOCK = r"(?P<hours>\d+):(?P<minutes>[0-5]?\d)(?::(?P<seconds>[0-5]?\d
 _PART = r"\d+(?:\.\d+)?\s*[a-zµ]+"
 _SPAN = re.compile(rf"(?P<sign>[+-])?\s*(?P<parts>(?:{_PART}[\s,]*)*)(?:{_DURATION_CLOCK})?", re.IGNORECASE)
 _DAYS_BELOW_ZERO = re.compile(r"-(\d+) days?(?:, | \+)(\d+:\d\d:\d\d(?:\.\d{1,9})?)")
-"""As Python and pandas write a span below zero: `-1 day, 23:00:00` is one hour less than nothing."""
+"""Negative durations as Python and pandas write them: `-1 day, 23:00:00` is minus one hour."""
 _ONE_PART = re.compile(r"(\d+(?:\.\d+)?)\s*([a-zµ]+)", re.IGNORECASE)
 
 
 def span_from_text(text: str) -> int:
-    """Raises ValueError for what is no span, or is finer than a nanosecond."""
+    """Parse a duration, in nanoseconds. Raises ValueError for invalid text, or if it is finer than a
+    nanosecond."""
     match = _SPAN.fullmatch(text.strip())
     if days := _DAYS_BELOW_ZERO.fullmatch(text.strip()):
         return span_from_text(days[2]) - int(days[1]) * _UNITS_NS["d"]
@@ -228,12 +233,12 @@ def span_from_text(text: str) -> int:
         seconds = int(match["hours"]) * 3600 + int(match["minutes"]) * 60 + Decimal(match["seconds"] or 0)
         whole += seconds * 10**9
     if whole % 1:
-        raise ValueError("a span of time is told in nanoseconds at the finest")
+        raise ValueError("a span of time cannot be finer than nanoseconds")
     return -int(whole) if match["sign"] == "-" else int(whole)
 
 
 def span_text(ns: int) -> str:
-    """Read back by `span_from_text` as the same span: `-1 d 2:03:04.5`."""
+    """Format a duration so that `span_from_text` reads it back: `-1 d 2:03:04.5`."""
     days, rest = divmod(abs(ns), _UNITS_NS["d"])
     seconds, fraction = divmod(rest, 10**9)
     clock = f"{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02}"
@@ -242,13 +247,14 @@ def span_text(ns: int) -> str:
 
 
 def span_ns(span: dt.timedelta) -> int:
-    """Of pandas' Timedelta with its nanoseconds."""
+    """A duration in nanoseconds, including those of pandas' Timedelta."""
     whole = (span.days * 86_400 + span.seconds) * 10**9 + span.microseconds * 1000
     return whole + int(getattr(span, "nanoseconds", 0))
 
 
 def saved_span(text: str) -> dt.timedelta | str:
-    """From `span_text`; as text where it is finer or longer than Python's values are. Raises ValueError."""
+    """Parse the output of `span_text`; returns text if it is finer or longer than Python's values. Raises
+    ValueError."""
     ns = span_from_text(text)
     if ns % 1000:
         return text

@@ -1,4 +1,4 @@
-"""A bound filter as a mask over rows in memory."""
+"""Evaluates a bound filter as a mask over rows in memory."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ from lamella.core.filters.values import (
 
 
 def typed_array(values: Sequence[Any], type_: pa.DataType) -> pa.Array:
-    """`type_` is one that `core.filters.to_arrow` computes with: text, bytes, booleans, numbers,
-    and decimals, whose values are unscaled whole numbers."""
+    """An array of a type with which `core.filters.to_arrow` computes: text, bytes, booleans, numbers, and
+    decimals, whose values are unscaled integers."""
     if types.is_large_string(type_):
         return _variable([value.encode() for value in values], type_)
     if types.is_large_binary(type_):
@@ -87,14 +87,14 @@ _NUMPY: dict[str, Callable[[Any, Any], Any]] = {
 
 @dataclass(frozen=True)
 class Side:
-    """Values in a type that Arrow computes with, dates and times as counts, and the type they are of."""
+    """Values in a type with which Arrow computes (dates and times as counts), and their original type."""
 
     values: pa.Array
     type: pa.DataType
 
 
 def compare_arrays(how: str, one: Side, other: Side) -> pa.BooleanArray:
-    """Null where either is; columns of these types can be compared, or the other holds nothing but nulls."""
+    """Compare arrays; null if either value is. The types must be comparable, or the other side all null."""
     if types.is_null(other.type):
         return typed_array([False] * len(one.values), pa.bool_())
     kind = kind_of(one.type)
@@ -131,12 +131,12 @@ def _exact_numbers(how: str, one: Side, other: Side) -> pa.BooleanArray:
 
 
 def _as_float(values: pa.Array) -> pa.Array:
-    """A decimal as the nearest one."""
+    """The values as floats; a decimal becomes the nearest float."""
     return (values.cast(pa.string()) if types.is_decimal(values.type) else values).cast(pa.float64())
 
 
 def _floats(how: str, one: pa.Array, other: pa.Array) -> pa.BooleanArray:
-    """NaN equals itself and is greater than every number."""
+    """Compare floats: NaN equals itself and is greater than every number."""
     a, b = to_numpy(one), to_numpy(other)
     nan, beside = np.isnan(a), np.isnan(b)
     hits = np.where(nan | beside, _NUMPY[how](nan.astype(int), beside.astype(int)), _NUMPY[how](a, b))
@@ -144,7 +144,7 @@ def _floats(how: str, one: pa.Array, other: pa.Array) -> pa.BooleanArray:
 
 
 def _integers_and_floats(how: str, one: Side, other: Side) -> pa.BooleanArray:
-    """The float is rounded to a whole number in the direction that changes nothing."""
+    """Compare after rounding the float to a whole number in the direction that does not change the result."""
     numbers, floats = to_numpy(one.values), to_numpy(other.values.cast(pa.float64()))
     low, high = (float(np.iinfo(numbers.dtype).min), 2.0 ** (64 - (numbers.dtype.kind == "i")))
     whole = np.ceil(floats) if how in ("lt", "gte") else np.floor(floats)
@@ -155,7 +155,8 @@ def _integers_and_floats(how: str, one: Side, other: Side) -> pa.BooleanArray:
 
 
 def _counts(how: str, one: Side, other: Side) -> pa.BooleanArray:
-    """The count in finer units is rounded to coarser ones in the direction that changes nothing."""
+    """Compare after rounding the finer count to the coarser unit in the direction that does not change the
+    result."""
     if unit_ns(one.type) < unit_ns(other.type):
         return _counts(_MIRRORED[how], other, one)
     coarse, fine = to_numpy(one.values), to_numpy(other.values)
@@ -169,12 +170,11 @@ def _where_both(hits: np.ndarray, one: pa.Array, other: pa.Array) -> pa.BooleanA
 
 
 Items = tuple[pa.Array, np.ndarray, np.ndarray]
-"""The items, and the first and the stop of each list among them; what stands for a list that is
-null is undefined."""
+"""The items, and the start and stop of each list among them; undefined for null lists."""
 
 
 def item_at(lists: pa.Array, number: int) -> pa.Array:
-    """The item of this number, from 0 on; null where a list is null or too short."""
+    """The item with this index, from 0; null if the list is null or too short."""
     items, starts, stops = items_of(lists)
     there = to_numpy(lists.is_valid()) & (stops - starts > number)
     return items.take(from_numpy(np.where(there, starts + number, 0), valid=there))
@@ -204,24 +204,23 @@ _COMPARISONS = {
 
 
 FEW_WANTED = 4
-"""So many values are compared one after the other: to look each row up in a set takes longer."""
+"""Up to this many values are compared one by one, which is faster than a set lookup for each row."""
 
 
 @dataclass(frozen=True)
 class ValueSet:
-    """Values of Arrow that a condition asks for. NaN is told apart: a set takes one with a sign for another
-    than one without."""
+    """Arrow values that a condition accepts. NaN is separate: a set distinguishes NaNs by their sign."""
 
     values: pa.Array
     nan: bool = False
 
 
 class ArrowOperand(Operand[pa.BooleanArray]):
-    """Case is folded as Arrow's Unicode tables know it, which are a year
-    or two newer than DuckDB's."""
+    """A column as an Arrow array. Case is folded by Arrow's Unicode tables, which are a year or two newer
+    than DuckDB's."""
 
     def __init__(self, array: pa.Array, ignore_case: bool, memory: dict[Any, Any] | None = None) -> None:
-        """`memory`: what was made of the same predicate's values before, by what it is and by type."""
+        """`memory` caches what was prepared from the same predicate's values, by purpose and type."""
         self._memory = {} if memory is None else memory
         self.array, self._type, self._kind = array, value_type(array.type), kind_of(array.type)
         self._raw = _computable(array, self._kind)
@@ -318,7 +317,8 @@ class ArrowOperand(Operand[pa.BooleanArray]):
         return _sure(_COMPARISONS[how](self._array, compared))
 
     def _memoized(self, question: Hashable, make: Callable[[], T]) -> T:
-        """What is made of a condition's values for columns of this type: once, not for each block of rows."""
+        """Prepare something from a condition's values for columns of this type once, not for each block of
+        rows."""
         key = (question, self._type)
         if key not in self._memory:
             self._memory[key] = make()
@@ -351,7 +351,7 @@ class ArrowOperand(Operand[pa.BooleanArray]):
         return pc.or_(mask, self._is_nan) if how in ("gt", "gte") else mask
 
     def _compare_nan(self, how: str) -> pa.BooleanArray:
-        """NaN equals itself and is greater than every number."""
+        """Compare with NaN, which equals itself and is greater than every number."""
         if how in ("eq", "gte"):
             return self._is_nan
         if how == "lt":
@@ -371,7 +371,7 @@ _FALSE = scalar_of(False, pa.bool_())
 
 
 def _computable(array: pa.Array, kind: Kind) -> pa.Array:
-    """The same values in a type that Arrow's kernels take; dates, times and spans as their counts."""
+    """The same values in a type that Arrow's kernels accept; dates, times and durations as counts."""
     if types.is_dictionary(array.type):
         return _computable(array.dictionary_decode(), kind)
     if kind is Kind.TEXT:
@@ -391,15 +391,15 @@ def _computable(array: pa.Array, kind: Kind) -> pa.Array:
 
 ROWS_AT_ONCE = 65_536
 Find = Callable[[Place], pa.Array]
-"""The values of a column, or of a field inside one."""
+"""Returns the values of a column, or of a field inside one."""
 
 
 def mask(
     bound: Filter, rows: pa.Table | pa.RecordBatch, check: Callable[[], None] | None = None
 ) -> pa.BooleanArray:
-    """True for each row that meets the filter; without nulls, as long as `rows`.
+    """A mask with True for each row that meets the filter; without nulls, as long as `rows`.
 
-    `check` is called before each condition and block of rows: what it raises ends the work.
+    `check` is called before each condition and block of rows, and may raise to stop.
     """
     batches = [rows] if isinstance(rows, pa.RecordBatch) else rows.to_batches(ROWS_AT_ONCE)
     parts = [_mask(bound, batch, check) for batch in batches]
@@ -411,7 +411,7 @@ def _mask(bound: Filter, batch: pa.RecordBatch, check: Callable[[], None] | None
         if not place.path:
             return batch.column(place.column)
         around = place.outer_list
-        if around is not None:  # a column may be called like one of the items
+        if around is not None:  # a column may have the same name as one of the items
             return _at(find(around), place.path[len(around.path) :])
         if place.name in batch.schema.names:
             return batch.column(place.name)
@@ -451,7 +451,7 @@ def _test(predicate: Bound, array: pa.Array, find: Find) -> pa.BooleanArray:
 
 
 def _at(values: pa.Array, path: tuple[str, ...]) -> pa.Array:
-    """What is at `path`, which may lead into lists: null where a list is null or too short."""
+    """The values at `path`, which may lead into lists; null where a list is null or too short."""
     for step in path:
         values = item_at(values, int(step)) if is_list(values.type) else project(values, (step,))
     return values
@@ -468,7 +468,8 @@ def _of_items(bound: Filter) -> Callable[[ArrowOperand], pa.BooleanArray]:
 
 
 def _test_dictionary(predicate: Bound, array: pa.DictionaryArray, find: Find) -> pa.BooleanArray:
-    """Each distinct value is tested once where rows are more than these; null is the one after the last."""
+    """Test each distinct value once if there are fewer of them than rows; null is tested as an additional
+    value."""
     distinct = array.dictionary
     if len(distinct) > len(array):
         return _test(predicate, array.dictionary_decode(), find)
@@ -494,12 +495,12 @@ _SIGN = 1 << (8 * WIDTH - 1)
 
 
 def ordered_bytes(count: int) -> bytes:
-    """For a decimal of so many steps of its scale."""
+    """The bytes of a decimal with this unscaled value, which sort like the number."""
     return (count + _SIGN).to_bytes(WIDTH, "big")
 
 
 def ordered(decimals: pa.Array) -> pa.Array:
-    """For each of an array of decimal256; null stays null."""
+    """The same for an array of decimal256; null stays null."""
     valid, data = decimals.buffers()
     slots = decimals.offset + len(decimals)
     buffer = np.zeros((slots, WIDTH), np.uint8)
@@ -511,7 +512,7 @@ def ordered(decimals: pa.Array) -> pa.Array:
 
 
 def decimals(values: pa.Array, kind: pa.DataType) -> pa.Array:
-    """The way back: decimal256 of the type `kind` from an array of bytes made by `ordered`."""
+    """The inverse of `ordered`: an array of decimal256 type `kind`, from bytes."""
     valid, data = values.cast(pa.binary(WIDTH)).buffers()
     slots = values.offset + len(values)
     counts = np.zeros((slots, WIDTH), np.uint8)

@@ -1,4 +1,4 @@
-"""A bound filter as a sqlglot expression in DuckDB's dialect."""
+"""Compiles a bound filter to a sqlglot expression in DuckDB's dialect."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ _MICROSECONDS = (-9_223_372_022_400_000_000, 9_223_372_036_854_775_806)
 _DAYS = (-(2**31) + 2, 2**31 - 2)
 _EPOCH = dt.datetime(1970, 1, 1)
 _YEARS_WRITTEN_OUT = (-719_162 * 86_400, 2_932_897 * 86_400)
-"""Seconds from the epoch to the year 1 and to the year 10000."""
+"""The seconds from the epoch to the year 1, and to the year 10000."""
 
 
 def sql_unit_ns(type_: pa.DataType) -> int:
-    """How many nanoseconds one step is in DuckDB, which knows days, microseconds and nanoseconds.
+    """The number of nanoseconds in one unit of DuckDB, which has days, microseconds and nanoseconds.
 
-    A span is a whole number there, of the column's own unit.
+    A duration is an integer there, in the column's own unit.
     """
     if types.is_date(type_):
         return DAY_NS
@@ -54,7 +54,7 @@ def sql_unit_ns(type_: pa.DataType) -> int:
 
 
 def sql_range(type_: pa.DataType) -> tuple[int, int]:
-    """The counts that DuckDB's type for a column of this type can hold."""
+    """The range of counts in DuckDB's type for a column of this type."""
     if types.is_date(type_):
         return _DAYS
     if types.is_timestamp(type_) and type_.unit != "ns":
@@ -71,7 +71,7 @@ def in_sql_units(value: Exact, type_: pa.DataType) -> Exact:
 
 
 def literal(value: Any, type_: pa.DataType) -> exp.Expr:
-    """`value` as `core.filters.values` leaves it, counted in DuckDB's unit."""
+    """A literal of `value`, as converted by `core.filters.values`, in DuckDB's unit."""
     plain = value_type(type_)
     return _WRITERS[kind_of(plain)](value, plain)
 
@@ -183,19 +183,19 @@ def _mirrored() -> dict[Compared, Compared]:
 
 
 _BEYOND = 2**70
-"""Greater than every whole number of 64 bits."""
+"""Greater than every 64-bit integer."""
 
 
 @dataclass(frozen=True)
 class Side:
-    """What stands for a column in SQL, and the column's type, which is no dictionary."""
+    """The SQL of a column, and its type, which is not a dictionary."""
 
     value: exp.Expr
     type: pa.DataType
 
 
 def compare_columns(how: Compared, one: Side, other: Side) -> exp.Expr:
-    """Null where either is; columns of these types can be compared, or the other holds nothing but nulls."""
+    """Compare columns; null if either value is. The types must be comparable, or the other side all null."""
     return exp.Paren(this=_compared(how, one, other))
 
 
@@ -229,7 +229,7 @@ def _exact_numbers(how: Compared, one: Side, other: Side) -> exp.Expr:
 
 
 def _integer_and_float(how: Compared, one: Side, other: Side) -> exp.Expr:
-    """The float is rounded to a whole number in the direction that changes nothing."""
+    """Compare after rounding the float to a whole number in the direction that does not change the result."""
     number = _cast_side(one.value, "HUGEINT")
     below, above = (_whole(other, function) for function in ("floor", "ceil"))
     if how is exp.EQ:
@@ -239,7 +239,7 @@ def _integer_and_float(how: Compared, one: Side, other: Side) -> exp.Expr:
 
 
 def _whole(side: Side, function: str) -> exp.Expr:
-    """NaN is greater than every number."""
+    """A float rounded to a whole number; NaN is greater than every number."""
     beyond = exp.Literal.number(_BEYOND)
     endless = exp.Or(
         this=exp.IsNan(this=side.value.copy()),
@@ -257,7 +257,7 @@ def _alike(one: pa.DataType, other: pa.DataType) -> bool:
 
 
 def _nanoseconds(side: Side) -> exp.Expr:
-    """Since 1970-01-01, or since midnight; a span is a count already."""
+    """Nanoseconds since 1970-01-01, or since midnight; a duration is a count already."""
     if types.is_duration(side.type):
         count = side.value
     elif types.is_date(side.type):
@@ -289,17 +289,17 @@ def _comparisons() -> dict[str, type[exp.Binary]]:
 
 
 class SqlOperand(Operand["exp.Expr"]):
-    """`trusted` says that no float column's statistics hide NaN.
+    """A column in SQL. `trusted` means that the statistics of float columns never hide NaN.
 
-    Where they may, DuckDB skips row groups and folds comparisons to a constant as if NaN were not
-    there; it folds `isnan(x)` too. So every comparison of floats also asks for NaN in a form that
-    statistics are not carried through, `isnan(nullif(x, inf))`; `<` and `=` can still skip.
+    Where they may, DuckDB skips row groups and folds comparisons to constants as if there were no NaN, even
+    `isnan(x)`. Every comparison of floats therefore also tests for NaN in a form through which statistics are
+    not propagated, `isnan(nullif(x, inf))`; `<` and `=` can still skip row groups.
     """
 
     def __init__(
         self, column: exp.Expr, type_: pa.DataType, ignore_case: bool, trusted: bool, depth: int = 0
     ) -> None:
-        """`depth`: within so many lists."""
+        """`depth` is the number of lists around the column."""
         self._expression, self._type = column, value_type(type_)
         self._kind = kind_of(type_)
         self._ignore_case, self._trusted, self.depth = ignore_case, trusted, depth
@@ -368,8 +368,8 @@ class SqlOperand(Operand["exp.Expr"]):
         return exp.Not(this=self.is_null()) if answer else exp.false()
 
     def is_null(self) -> exp.Expr:
-        """DuckDB 2.0 takes every row of a Parquet row group for null whose texts are nulls and one value, so
-        texts are asked in a form that it cannot answer from statistics."""
+        """DuckDB 2.0 treats every row of a Parquet row group as null if its texts are nulls and a single
+        value, so text is tested in a form that statistics cannot answer."""
         test = exp.Is(this=self._column, expression=exp.Null())
         fixed = pa.types.is_primitive(self._type) or pa.types.is_nested(self._type)
         return test if fixed else exp.Coalesce(this=test, expressions=[exp.false()])
@@ -401,7 +401,7 @@ class SqlOperand(Operand["exp.Expr"]):
 
     @property
     def _side(self) -> Side:
-        """As one of two columns that are compared: floats in a form that shows no statistics."""
+        """The column for a comparison with another one: floats in a form that hides their statistics."""
         if self._kind is not Kind.FLOAT or self._trusted:
             return Side(self._subject, self._type)
         nan = exp.If(this=self._is_nan, true=literal(math.nan, self._type))
@@ -441,7 +441,7 @@ class SqlOperand(Operand["exp.Expr"]):
         return self.both(test, exp.Not(this=self._is_nan))
 
     def _compare_nan(self, how: str) -> exp.Expr:
-        """NaN equals itself and is greater than every number."""
+        """Compare with NaN, which equals itself and is greater than every number."""
         if how in ("eq", "gte"):
             return self._is_nan
         if how == "lt":
@@ -466,26 +466,26 @@ class SqlOperand(Operand["exp.Expr"]):
 
 
 def complement(condition: exp.Expr) -> exp.Expr:
-    """Met by exactly the rows where `condition` is false or null."""
+    """The condition for exactly those rows where `condition` is false or null."""
     return exp.Not(this=exp.Coalesce(this=condition, expressions=[exp.false()]))
 
 
 MOST_JOINED = 64
 Find = Callable[[Place], "exp.Expr"]
-"""What stands for a column, or a field inside one, in SQL."""
+"""Returns the SQL of a column, or of a field inside one."""
 
 
 def to_sql(bound: Filter, names: Mapping[str, str], trusted_statistics: bool = False) -> exp.Expr:
-    """For a WHERE clause: rows where it is true are those that meet the filter; it may be null.
+    """The condition of a WHERE clause: true for exactly the rows that meet the filter; otherwise false or
+    null.
 
-    `names` maps columns, and fields that stand beside them by their path, to identifiers, unquoted.
-    `trusted_statistics` only for Parquet whose float columns carry no statistics where they hold NaN, such as
-    this program's own files.
+    `names` maps columns, and fields by their path, to unquoted identifiers. Use `trusted_statistics` only for
+    Parquet files without statistics for float columns that contain NaN, such as this program's own files.
     """
 
     def find(place: Place) -> exp.Expr:
         around = place.outer_list
-        if around is not None:  # a column may be called like one of the items
+        if around is not None:  # a column may have the same name as one of the items
             return field_in(find(around), around.type, place.path[len(around.path) :])
         if place.name in names:
             return _column(names[place.name])
@@ -495,8 +495,8 @@ def to_sql(bound: Filter, names: Mapping[str, str], trusted_statistics: bool = F
 
 
 def field_in(value: exp.Expr, type_: pa.DataType, path: Iterable[str]) -> exp.Expr:
-    """The field at `path` inside a struct of this type, by its place: SQL does not tell the cases of names
-    apart, and has no name for some. A list has null at a number that it has no item for."""
+    """The field at `path` inside a struct of this type, by index: SQL ignores case in names, and cannot
+    express some. An index beyond the end of a list gives null."""
     for name in path:
         if is_list(type_):
             value = exp.func("list_extract", value, exp.Literal.number(int(name) + 1))
@@ -551,8 +551,8 @@ def _branch(node: Branch, conditions: list[exp.Expr]) -> exp.Expr:
 
 
 def _any(conditions: list[exp.Expr]) -> exp.Expr:
-    """The rewriter of DuckDB 2.0 takes time with the square of the conditions that one OR joins, however they
-    are nested: many go into branches of a CASE, which it does not look across."""
+    """Join conditions with OR. DuckDB 2.0's rewriter takes quadratic time in the conditions under one OR,
+    however nested, so many conditions are put into branches of a CASE, which it does not look across."""
     parts = [
         _balanced(conditions[at : at + MOST_JOINED], exp.Or) for at in range(0, len(conditions), MOST_JOINED)
     ]
@@ -562,7 +562,7 @@ def _any(conditions: list[exp.Expr]) -> exp.Expr:
 
 
 def _balanced(conditions: list[exp.Expr], join: type[exp.Connector]) -> exp.Expr:
-    """One connector over all, as a tree of little depth; it reads as a flat chain in SQL."""
+    """Join conditions in a balanced tree; in SQL it reads as a flat chain."""
     level = [_in_parentheses(condition, join) for condition in conditions]
     while len(level) > 1:
         pairs = zip(level[::2], level[1::2], strict=False)

@@ -1,4 +1,4 @@
-"""Values as people and programs give them, as what a column's type compares with."""
+"""Converts values from users and programs to what a column's type compares with."""
 
 from __future__ import annotations
 
@@ -38,27 +38,28 @@ TOLD_AT_MOST = 80
 
 @dataclass(frozen=True)
 class Value:
-    """`shown` is for people and JSON. `exact` is compared: text, bytes, bool, or a number without
-    error (see `core.filters.values`), counted in the column's own unit; NaN is a float."""
+    """A value. `shown` is for people and JSON. `exact` is for comparing: text, bytes, bool, or an exact
+    number in the column's own unit; NaN is a float."""
 
     shown: Any
     exact: Any
 
 
 def convert(value: Any, type_: pa.DataType) -> Value:
-    """Raises ValueError with the reason, a sentence's end: "'x' is not a number"."""
+    """Convert a value for a column. Raises ValueError with the reason, as the end of a sentence: "'x' is not
+    a number"."""
     try:
         plain = natural(value)
     except BadData as error:
         raise ValueError(error.why) from error
     if plain is None:
-        raise ValueError("null is compared with 'is null' and 'is not null' only")
+        raise ValueError("null can be compared only with 'is null' and 'is not null'")
     return _CONVERTERS[kind_of(type_)](plain, value_type(type_))
 
 
 def are_exact(values: Sequence[Any], type_: pa.DataType) -> bool:
-    """Whether `convert` gives each of these as it is, to be shown and to be compared. It is told of all at
-    once: to convert thousands one by one takes many times as long. It may say no where they are."""
+    """Whether `convert` returns each value unchanged, both shown and exact. Checking all at once is many
+    times faster than converting thousands one by one. May be False even if they are."""
     kinds, kind = set(map(type, values)), kind_of(type_)
     if kinds == {int}:
         return kind in (Kind.INTEGER, Kind.FLOAT)
@@ -66,29 +67,28 @@ def are_exact(values: Sequence[Any], type_: pa.DataType) -> bool:
 
 
 def natural(value: Any) -> Any:
-    """The Python value inside a NumPy or Arrow scalar; of a UUID its bytes, as columns hold it. Raises
-    `BadData` for a time, a span or a text of Arrow's that Python cannot hold."""
+    """The Python value of a NumPy or Arrow scalar; for a UUID its bytes, as columns store it. Raises
+    `BadData` for a time, duration or text of Arrow that Python cannot represent."""
     if isinstance(value, pa.Scalar):
         try:
             value = value.as_py()
         except (OverflowError, UnicodeDecodeError) as error:
-            what = f"{shown(value)} of type {value.type} can be no value"
+            what = f"{shown(value)} of type {value.type} cannot be used as a value"
             fix = "Give a time between the years 1 and 9999, a span of fewer days, or text in UTF-8"
-            raise BadData(what, f"Python cannot hold it: {error}", fix) from error
+            raise BadData(what, f"Python cannot represent it: {error}", fix) from error
     if isinstance(value, UUID):
         return value.bytes
     if isinstance(value, np.datetime64):
         return None if np.isnat(value) else _moment_of_numpy(value)
     if isinstance(value, np.timedelta64):
         return None if np.isnat(value) else _span_of_numpy(value)
-    if isinstance(value, dt.date) and value != value:  # pandas has a time that is none
+    if isinstance(value, dt.date) and value != value:  # NaT of pandas
         return None
     return value.item() if isinstance(value, np.generic) else value
 
 
 def number_text(value: Any) -> str | None:
-    """The text that a number is equal to, its shortest: of 42 and 42.0 "42"; None for what is not a
-    number."""
+    """The shortest text of a number, which equals it: "42" for 42 and 42.0. None if it is not a number."""
     number = natural(value)
     if isinstance(number, bool) or not isinstance(number, int | float | Decimal):
         return None
@@ -101,7 +101,7 @@ def number_text(value: Any) -> str | None:
 
 
 def value_range(type_: pa.DataType) -> tuple[int, int]:
-    """The least and the greatest count of a type of whole numbers, decimals, dates or times."""
+    """The least and the greatest count of a type of integers, decimals, dates or times."""
     plain = value_type(type_)
     if types.is_decimal(plain):
         return 1 - 10**plain.precision, 10**plain.precision - 1
@@ -113,7 +113,7 @@ def value_range(type_: pa.DataType) -> tuple[int, int]:
 
 
 def value_text(value: Any) -> str:
-    """A value in a message: the constants as conditions spell them, not as Python does; a long one is cut."""
+    """A value for a message: constants are spelled as in conditions, and long values are cut."""
     if value is None:
         return "null"
     value = thawed(value)
@@ -171,7 +171,7 @@ def _integer(value: Any, type_: pa.DataType) -> Value:
     number = _number(value, type_)
     if isinstance(number.shown, float) and math.isnan(number.shown):
         numbers = "decimal" if types.is_decimal(type_) else "whole"
-        raise ValueError(f"a column of {numbers} numbers holds no NaN")
+        raise ValueError(f"a column of {numbers} numbers cannot hold NaN")
     return number
 
 
@@ -202,7 +202,7 @@ def _binary(value: Any, type_: pa.DataType) -> Value:
 
 
 def _bytes_from_text(text: str, type_: pa.DataType) -> bytes:
-    """Hexadecimal digits; where there are sixteen bytes in each cell also with the dashes of a UUID."""
+    """Parse hexadecimal digits; for columns of sixteen bytes, also a UUID with dashes."""
     if types.is_fixed_size_binary(type_) and type_.byte_width == 16 and _UUID.fullmatch(text.strip()):
         return UUID(text.strip()).bytes
     try:
@@ -275,14 +275,14 @@ def _span(value: Any, type_: pa.DataType) -> Value:
 
 
 def _moment_of_numpy(value: np.datetime64) -> str:
-    """Of years, months and weeks their first day, of hours their first minute."""
+    """A timestamp as text: years, months and weeks become their first day, hours their first minute."""
     unit = np.datetime_data(value.dtype)[0]
     coarse = {"Y": "D", "M": "D", "W": "D", "h": "m"}.get(unit)
     return str(value if coarse is None else value.astype(f"datetime64[{coarse}]"))
 
 
 def _span_of_numpy(value: np.timedelta64) -> dt.timedelta | str | np.timedelta64:
-    """As text where Python's spans are too coarse; years and months have no length."""
+    """A duration, as text if it is finer than Python's; years and months have no fixed length."""
     if np.datetime_data(value.dtype)[0] in ("Y", "M", "generic"):
         return value
     ns = int(value.astype("timedelta64[ns]").astype(np.int64))
@@ -316,14 +316,15 @@ _CONVERTERS: dict[Kind, Callable[[Any, pa.DataType], Value]] = {
 
 
 Exact = int | Fraction | float
-"""A number without error; a float only where it is infinite."""
+"""An exact number; a float only if it is infinite."""
 
 Narrowed = tuple[str, int] | bool
-"""The comparison to make, or its answer for every value that is not null."""
+"""A comparison, or its answer for all values that are not null."""
 
 
 def narrow(how: str, value: Exact, low: int, high: int) -> Narrowed:
-    """`how` is eq, lt, lte, gt or gte; the column holds whole numbers from `low` to `high`."""
+    """Reduce a comparison to a column's range. `how` is eq, lt, lte, gt or gte; the column has integers from
+    `low` to `high`."""
     if isinstance(value, float):
         value = high + 1 if value > 0 else low - 1
     if how == "eq":
@@ -339,7 +340,7 @@ def narrow(how: str, value: Exact, low: int, high: int) -> Narrowed:
 
 
 def narrow_each(values: Sequence[Exact], low: int, high: int) -> Sequence[int]:
-    """Those of the values that a column of whole numbers from `low` to `high` can hold."""
+    """The values that a column of integers from `low` to `high` can hold."""
     if set(map(type, values)) == {int} and low <= min(values) and max(values) <= high:
         return cast(Sequence[int], values)
     narrowed = (narrow("eq", value, low, high) for value in values)
@@ -347,8 +348,8 @@ def narrow_each(values: Sequence[Exact], low: int, high: int) -> Sequence[int]:
 
 
 def narrow_division(divisor: int, remainder: int, low: int, high: int) -> list[int] | None:
-    """The only values that leave `remainder`, where the column holds no multiple of `divisor` above 0; None
-    where it may."""
+    """The only values that leave `remainder`, if the column cannot hold a multiple of `divisor` above 0; None
+    if it can."""
     if abs(remainder) >= divisor:
         return []
     if divisor <= high:
@@ -360,8 +361,8 @@ def narrow_division(divisor: int, remainder: int, low: int, high: int) -> list[i
 def narrow_float(how: str, value: Exact, width: type[np.floating[Any]]) -> tuple[str, float] | bool:
     """The same for floats; `width` is the column's own, such as `numpy.float32`.
 
-    A number with a fraction stands for the nearest one the column can hold, as it is shown; a whole
-    number that it cannot hold, or one beyond its range, is compared as it is.
+    A number with a fraction means the nearest one that the column can hold, as it is shown; an integer that
+    it cannot hold, or a number beyond its range, is compared exactly.
     """
     near = nearest_float(value, width)
     unending = isinstance(value, float) and not math.isfinite(value)

@@ -1,4 +1,4 @@
-"""Filters as text that people type: `delay > 60 and carrier in ('AA', 'UA') and not origin like 'J%'`."""
+"""Filters as text that users type: `delay > 60 and carrier in ('AA', 'UA') and not origin like 'J%'`."""
 
 from __future__ import annotations
 

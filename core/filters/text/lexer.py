@@ -1,4 +1,5 @@
-"""The text of a filter as words, names, values and signs, each with its place, and how each is written."""
+"""Splits the text of a filter into words, names, values and signs with their positions, and defines how
+operators are spelled."""
 
 from __future__ import annotations
 
@@ -27,11 +28,11 @@ E = TypeVar("E", bound=LamellaError)
 
 WIDEST = 72
 BEFORE = 30
-"""Of a long line so many characters are shown before the place."""
+"""The number of characters of a long line shown before the position."""
 
 
 def pointing(error: E, text: str, start: int, stop: int) -> E:
-    """The error with the line that holds the place under its message, and carets under that."""
+    """Add the line with the position to the error's message, underlined with carets."""
     error.span = (start, stop)
     error.args = (f"{error}\n{marked(text, start, stop)}",)
     return error
@@ -43,7 +44,7 @@ def unreadable(text: str, start: int, stop: int, why: str, fix: str = "") -> Bad
 
 
 def marked(text: str, start: int, stop: int) -> str:
-    """Two lines, indented; of a long line only what stands around the place."""
+    """The line and its carets, indented; a long line is cut to the surroundings of the position."""
     begin = text.rfind("\n", 0, start) + 1
     end = text.find("\n", start)
     line, at = text[begin : len(text) if end < 0 else end], start - begin
@@ -74,14 +75,14 @@ def quoted(text: str) -> str:
 
 
 def read_pattern(raw: str) -> tuple[str, str]:
-    r"""`/\d\/\d/i` as the pattern and its flags."""
+    r"""Split `/\d\/\d/i` into the pattern and its flags."""
     body, _slash, flags = raw[1:].rpartition("/")
     return re.sub(r"\\(.)", lambda m: "/" if m[1] == "/" else m[0], body), flags.casefold()
 
 
 def number(raw: str) -> int | float | Decimal:
-    """A float where that is the number that was written, else a decimal number: whole ones have to be equal
-    to it, fractions the shortest that stand for it."""
+    """Parse a number: a float if it represents the written number (integers exactly, fractions by their
+    shortest form), otherwise a decimal."""
     if len(raw) > MOST_DIGITS:
         raise ValueError(f"a number of more than {MOST_DIGITS} digits cannot be compared")
     if raw.lstrip("+-").replace("_", "").isdigit():
@@ -96,7 +97,7 @@ def number(raw: str) -> int | float | Decimal:
 
 
 def moment(raw: str) -> dt.date | str:
-    """A date, or a timestamp; as text where it is finer than Python's values are."""
+    """Parse a date or timestamp; returns text if it is finer than Python's values."""
     when, nanoseconds = moment_from_text(" ".join(raw.split()))
     if nanoseconds:
         return raw
@@ -109,7 +110,7 @@ def clock(raw: str) -> dt.time | str:
 
 
 def typed(raw: str) -> Any:
-    """`decimal '1.10'`, `x'00ff'` and the like."""
+    """Parse a typed literal, such as `decimal '1.10'` or `x'00ff'`."""
     kind, quote, text = raw.partition("'")
     return _TYPED[kind.strip().casefold()](unquoted(quote + text))
 
@@ -132,7 +133,7 @@ _TYPED: dict[str, Callable[[str], Any]] = {
 
 
 class Part(Enum):
-    """WORD is a bare name or a keyword, NAME one that was quoted in part at least."""
+    """The kind of a token. WORD is a bare name or keyword, NAME a name that is at least partly quoted."""
 
     WORD = "word"
     NAME = "name"
@@ -143,8 +144,8 @@ class Part(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """`value` is what a VALUE stands for, and the name that a WORD or NAME spells; `folds` is True for a
-    pattern that is flagged to ignore case."""
+    """A token. `value` is the value of a VALUE, or the name that a WORD or NAME spells; `folds` is True for a
+    pattern with the flag to ignore case."""
 
     part: Part
     text: str
@@ -158,12 +159,12 @@ class Token:
 
     @property
     def word(self) -> str:
-        """The keyword or sign that it may be, in lower case; empty for values and quoted names."""
+        """The keyword or sign in lower case; empty for values and quoted names."""
         return self.text.casefold() if self.part in (Part.WORD, Part.SIGN) else ""
 
 
 class TokenCursor:
-    """A place among the tokens of a text, the last of which is its end."""
+    """A position among the tokens of a text, the last of which is END."""
 
     def __init__(self, tokens: list[Token]) -> None:
         self._tokens = tokens
@@ -231,7 +232,8 @@ _OTHER_SIGNS = {"&": "and", "|": "or", "!": "not", "∧": "and", "∨": "or", "�
 
 
 def tokens(text: str) -> list[Token]:
-    """Ends with an END. Raises `BadFilter` with the place of what is not a part of the language."""
+    """Split a text into tokens, with an END. Raises `BadFilter`, with the position, for invalid
+    characters."""
     sequence: list[Token] = []
     at = 0
     while at < len(text):
@@ -245,8 +247,8 @@ def tokens(text: str) -> list[Token]:
 
 
 def expression_tokens(text: str) -> list[Token]:
-    """The same with the signs of arithmetic; a slash begins a pattern behind `~` and `matches` alone. A
-    number has the sign that stands before it without a space, behind a value too."""
+    """The same, including the signs of arithmetic; a slash begins a pattern only after `~` and `matches`. A
+    sign directly before a number belongs to it, even after a value."""
     sequence: list[Token] = []
     at = 0
     while at < len(text):
@@ -261,7 +263,7 @@ def expression_tokens(text: str) -> list[Token]:
 
 
 def _token(text: str, match: re.Match[str], continuing: str) -> Token:
-    """What stands right behind a number, letters or signs that are `continuing`, makes it none."""
+    """Make a token. Letters or `continuing` signs directly after a number make it invalid."""
     group, raw, start = match.lastgroup or "", match.group(), match.start()
     if group == "sign":
         return Token(Part.SIGN, raw, start)
@@ -310,7 +312,7 @@ def _stray(text: str, at: int) -> Exception:
     fix = (
         f"Write '{meant}'"
         if meant
-        else "Names with other signs than letters, digits and _ stand in double quotes"
+        else "Put names with characters other than letters, digits and _ in double quotes"
     )
     return unreadable(text, at, at + 1, f"{sign!r} has no meaning here", fix)
 
@@ -330,27 +332,28 @@ ALSO = (
     ("is_empty", "is empty"),
     ("not_empty", "is not empty"),
 )
-"""What is read besides the operators' own spellings, and never written."""
+"""Further spellings that are read but never written."""
 
 IN_ANY_CASE = ("in", "any", "case")
 KEYWORDS = frozenset({"and", "or", "not", "all", "any"})
 LIST = "{all}"
 FILTER = "({0})"
-"""The place of a condition on items, which stands in parentheses."""
+"""The placeholder of a condition on items, which is in parentheses."""
 
 _PART = re.compile(r"\(\{0\}\)|\{\w+\}|\w+|[^\w\s{}]+")
 
 
 @dataclass(frozen=True)
 class Spelling:
-    """`parts` are keywords and signs, and places in braces: `{0}`, `{1}`, `{all}`, `({0})`."""
+    """A spelling of an operator. `parts` are keywords and signs, and placeholders in braces: `{0}`, `{1}`,
+    `{all}`, `({0})`."""
 
     operator: str
     parts: tuple[str, ...]
 
     @property
     def lead(self) -> tuple[str, ...]:
-        """What stands before the first value, by which it is recognised."""
+        """The parts before the first value, by which the spelling is recognised."""
         first = next((i for i, part in enumerate(self.parts) if is_place(part)), len(self.parts))
         return self.parts[:first]
 
@@ -364,7 +367,7 @@ def is_place(part: str) -> bool:
 
 
 def _all() -> list[Spelling]:
-    """Longest lead first, so that `is not null` comes before `is`."""
+    """All spellings, the longest lead first, so that `is not null` comes before `is`."""
     spellings = [(operator.id, operator.spelling) for operator in OPERATORS.values()]
     all_spellings = [Spelling(id_, parts_of(spelling)) for id_, spelling in (*spellings, *ALSO)]
     return sorted(all_spellings, key=lambda spelling: -len(spelling.lead))
@@ -378,14 +381,14 @@ def _by_first(spellings: list[Spelling]) -> dict[str, list[Spelling]]:
 
 
 SPELLINGS: Mapping[str, list[Spelling]] = _by_first(_all())
-"""By their first word or sign."""
+"""Spellings by their first word or sign."""
 
 PHRASES = list(dict.fromkeys(" ".join(parts_of(o.spelling.partition("{")[0])) for o in OPERATORS.values()))
-"""What operators begin with, in the order of their table."""
+"""The first words of operators, in the order of their table."""
 
 
 def spelling_at(word: Callable[[int], str]) -> Spelling | None:
-    """The longest one whose lead stands at `word(0)`, `word(1)`, …"""
+    """The longest spelling whose lead matches `word(0)`, `word(1)`, …"""
     for spelling in SPELLINGS.get(word(0), ()):
         if all(word(i) == part for i, part in enumerate(spelling.lead)):
             return spelling

@@ -1,4 +1,4 @@
-"""Text to a filter tree. Groups wait on a list of their own, so depth and length have no limit."""
+"""Parses text into a filter tree. Open groups are kept in a list, so depth and length are not limited."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ from lamella.core.filters.text.lexer import (
 
 @dataclass
 class Group:
-    """`opener` is None for the whole text. `make` makes a filter of what stands between the commas, of which
-    there is one where `commas` are not allowed; a plain parenthesis is what stands in it. `start` is the
-    token that a condition on the items of a list begins with, where the group belongs to one."""
+    """An open group. `opener` is None for the whole text. `make` makes a filter of the parts between commas,
+    of which there is only one unless `commas` are allowed; without `make` the group is a plain parenthesis.
+    `start` is the first token of the condition on items that the group belongs to, if any."""
 
     opener: Token | None = None
     make: Callable[[tuple[Filter, ...]], Filter] | None = None
@@ -49,7 +49,7 @@ class Group:
     alternatives: list[list[Filter]] = field(default_factory=lambda: [[]])
 
     def add(self, condition: Filter) -> None:
-        """One more operand, negated as often as `not` stands before it."""
+        """Add an operand, negated once for each `not` before it."""
         for _ in range(self.nots):
             condition = Not(condition)
         self.nots = 0
@@ -78,15 +78,15 @@ _COMPARISONS = frozenset({"=", "==", "!=", "<>", "<", "<=", ">", ">="})
 
 
 def no_column(text: str, token: Token) -> BadFilter:
-    """`token` stands where a condition should begin."""
+    """The error for a `token` where a condition should begin."""
     if token.part is Part.END:
         why = "A condition is missing here" if text.strip() else "It is empty"
         return unreadable(text, token.start, token.stop, why, "Write one, such as delay > 60")
     if token.part is Part.VALUE:
-        fix = "The column comes first; one with a name like that stands in double quotes"
+        fix = "The column comes first; put a column name like that in double quotes"
         return unreadable(text, token.start, token.stop, f"{token.text} is a value, not a column", fix)
     if token.word in KEYWORDS:
-        fix = f'A column of this name stands in double quotes: "{token.text}"'
+        fix = f'Put a column of this name in double quotes: "{token.text}"'
         return unreadable(text, token.start, token.stop, f"A condition is missing before '{token.text}'", fix)
     fix = "Every comparison begins with its column: delay > 60 and delay < 90"
     why = f"A column is expected here, not '{token.text}'"
@@ -94,9 +94,9 @@ def no_column(text: str, token: Token) -> BadFilter:
 
 
 def no_operator(text: str, subject: Token, token: Token) -> BadFilter:
-    """`token` stands behind the column `subject`, and begins no operator."""
+    """The error for a `token` after the column `subject` that begins no operator."""
     if token.part is Part.END or token.word in KEYWORDS or token.word in (")", ","):
-        why = f"Nothing is said about column '{subject.value}'"
+        why = f"There is no condition on column '{subject.value}'"
         fix = f"Compare it, or ask: {subject.text} is true, {subject.text} is null"
         return unreadable(text, subject.start, subject.stop, why, fix)
     begun = [phrase for phrase in PHRASES if phrase.split()[0] == token.word]
@@ -109,19 +109,19 @@ def no_operator(text: str, subject: Token, token: Token) -> BadFilter:
 
 
 def no_connective(text: str, token: Token) -> BadFilter:
-    """`token` stands behind a whole condition."""
+    """The error for a `token` after a complete condition."""
     if token.word == ")":
         return unreadable(text, token.start, token.stop, "This closing parenthesis has no opening one")
     if token.word in _COMPARISONS:
         fix = "Join two comparisons: delay > 60 and delay < 90; or write: delay between 60 and 90"
-        return unreadable(text, token.start, token.stop, "A condition compares once", fix)
+        return unreadable(text, token.start, token.stop, "A condition can compare only once", fix)
     fix = _did_you_mean(nearest(token.word, ["and", "or"])) if token.part is Part.WORD else ""
     why = f"'and' or 'or' is expected here, not {_quoted(token)}"
     return unreadable(text, token.start, token.stop, why, fix)
 
 
 def no_value(text: str, token: Token) -> BadFilter:
-    fix = "Text stands in single quotes, a column's name in double quotes where it is a keyword"
+    fix = "Put text in single quotes, and a column name that is a keyword in double quotes"
     return unreadable(text, token.start, token.stop, f"A value is expected here, not {_quoted(token)}", fix)
 
 
@@ -152,7 +152,7 @@ def unfinished_value(text: str, opener: Token, token: Token, close: str) -> BadF
 
 
 def no_field(text: str, token: Token) -> BadFilter:
-    fix = "A struct is written as {name: value}, a name with other signs in double quotes"
+    fix = "Write a struct as {name: value}; put a name with other characters in double quotes"
     why = f"The name of a field is expected here, not {_quoted(token)}"
     return unreadable(text, token.start, token.stop, why, fix)
 
@@ -166,7 +166,7 @@ def never_closed(text: str, opener: Token) -> BadFilter:
 
 
 def meant_as_text(error: E, name: str, text: str, token: Token) -> E:
-    """`token` stands where a value does, so its `name` was taken for a column to compare with."""
+    """Explain that `token`, where a value is expected, was taken for the column `name`."""
     error.args = (f"{error} If it is text, write it in single quotes: {quoted(name)}.",)
     return pointing(error, text, token.start, token.stop)
 
@@ -190,17 +190,17 @@ _GROUPS: dict[str, type[And] | type[Or]] = {"all": And, "any": Or}
 
 
 class Reader(TokenCursor):
-    """Reads one text. `conditions` are those on rows, from left to right, with the words of each."""
+    """Parses one text. `conditions` are the conditions on rows, from left to right, each with its tokens."""
 
     def __init__(self, text: str, text_tokens: list[Token] | None = None) -> None:
-        """`text_tokens` are those of the text, where they are known."""
+        """`text_tokens` are the tokens of the text, if known."""
         super().__init__(tokens(text) if text_tokens is None else text_tokens)
         self.text = text
         self.conditions: list[tuple[Predicate, list[Token]]] = []
         self._groups = [Group()]
 
     def read(self) -> Filter:
-        """Raises `BadFilter` that shows the place."""
+        """Parse the text. Raises `BadFilter`, which shows the position."""
         while True:
             self._operand()
             while self._word() == ")" and len(self._groups) > 1:
@@ -210,7 +210,8 @@ class Reader(TokenCursor):
             self._connective()
 
     def read_one(self, at: int) -> tuple[Filter, int]:
-        """The single condition, or group, that begins at a token, and the token behind it."""
+        """Parse the single condition or group that begins at a token; return it, and the index of the next
+        token."""
         self._at, self._groups = at, [Group()]
         while True:
             self._operand()
@@ -225,7 +226,7 @@ class Reader(TokenCursor):
     # Groups ---------------------------------------------------------------------------------
 
     def _operand(self) -> None:
-        """Through the openings of groups to the end of a condition, or of an empty group."""
+        """Read the openings of groups, up to the end of a condition or of an empty group."""
         complete = False
         while not complete:
             if self._word() == "not":
@@ -267,7 +268,8 @@ class Reader(TokenCursor):
     # Conditions -----------------------------------------------------------------------------
 
     def _condition(self) -> bool:
-        """Whether it is complete: a condition on items goes on in a group."""
+        """Read a condition; return whether it is complete, since a condition on items continues in a
+        group."""
         first = self._at
         column = self._column()
         spelling, negated = self._spelling(first)
@@ -292,7 +294,7 @@ class Reader(TokenCursor):
         return str(token.value)
 
     def _spelling(self, subject: int) -> tuple[Spelling, bool]:
-        """The operator that follows, and whether it is negated by a `not` that is not a part of it."""
+        """The operator that follows, and whether a separate `not` negates it."""
         spelling = spelling_at(self._word)
         if spelling is not None:
             return spelling, False
@@ -341,7 +343,7 @@ class Reader(TokenCursor):
         return items
 
     def _nested(self, opener: Token, depth: int = 0) -> Any:
-        """`[1, 2]` or `{h: 80, w: null}`, whose values may be nested again."""
+        """Read `[1, 2]` or `{h: 80, w: null}`, whose values may be nested again."""
         if depth > DEEPEST:
             raise too_deep(self.text, opener)
         values: list[Any] = []
@@ -389,14 +391,14 @@ class Reader(TokenCursor):
 
 KEPT = 256
 LONGEST_KEPT = 1_000
-"""Characters of a text that is likely to be asked again."""
+"""The maximum length in characters of a text whose parse is cached."""
 
 
 def parse(text: str, schema: pa.Schema | None = None, name: str = "the data") -> Filter:
-    """The tree that `text` spells. Raises `BadFilter` that shows the place.
+    """Parse `text` as a filter. Raises `BadFilter`, which shows the position.
 
-    With a `schema`, that of the dataset `name`, what does not fit it is refused in the same way, as
-    `core.filters.bind` would refuse it: `UnknownColumn` too.
+    If the `schema` of the dataset `name` is given, the filter is also checked like in `core.filters.bind`;
+    its errors, including `UnknownColumn`, show the position too.
     """
     tree, reader = _known(text) if len(text) <= LONGEST_KEPT else _read(text)
     if schema is not None:
@@ -413,7 +415,7 @@ _known = lru_cache(KEPT)(_read)
 
 
 def refuse_unfit(tree: Filter, reader: Reader, schema: pa.Schema, name: str) -> None:
-    """Raise what `bind` does, with the place of the first condition that does not fit the schema."""
+    """Raise the error of `bind`, with the position of the first condition that does not fit the schema."""
     try:
         bind(tree, schema, name)
     except LamellaError:
@@ -439,7 +441,7 @@ def _refuse_one(predicate: Predicate, spelled: list[Token], text: str, schema: p
 
 
 def _refused(error: BadFilter, spelled: list[Token]) -> tuple[Token, Token]:
-    """The value that does not fit, or the whole condition."""
+    """The tokens of the value that does not fit, or of the whole condition."""
     for token in spelled:
         if isinstance(error, BadValue) and token.part is Part.VALUE and token.value is error.value:
             return token, token
@@ -447,6 +449,6 @@ def _refused(error: BadFilter, spelled: list[Token]) -> tuple[Token, Token]:
 
 
 def _naming(name: str, spelled: list[Token]) -> Token:
-    """The last token of this name, for a value stands behind its column."""
+    """The last token with this name, since a value follows its column."""
     tokens = (t for t in reversed(spelled) if t.part in (Part.WORD, Part.NAME) and t.value == name)
     return next(tokens, spelled[0])

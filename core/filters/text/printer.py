@@ -1,4 +1,4 @@
-"""A filter tree to text that reads back as the same tree."""
+"""Writes a filter tree as text that parses as the same tree."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ from lamella.core.filters.values import MOST_DIGITS, natural
 _BARE = re.compile(r"[^\W\d]\w*(?:\.\w+)*")
 _BARE_MOMENT = re.compile(r"[\d: .-]+(?:[+-]\d{2}:\d{2})?")
 _RESERVED = KEYWORDS | CONSTANTS.keys() | {"when"}
-"""Of these, `when` has a meaning where conditions stand in expressions."""
+"""`when` is reserved because conditions may be part of expressions."""
 
 
 @dataclass(frozen=True)
 class _Inside:
-    """A filter in parentheses of its own, where a group needs no more of them."""
+    """A filter that is in parentheses already, so that a group needs none of its own."""
 
     filter: Filter
 
 
 def to_text(filter: Filter) -> str:
-    """Raises `BadFilter` for a value or an operator that the language has no form for."""
+    """Write the filter. Raises `BadFilter` for a value or operator that the language cannot express."""
     pieces: list[str] = []
     waiting: list[Filter | _Inside | str] = [_Inside(filter)]
     while waiting:
@@ -93,7 +93,7 @@ def _condition(predicate: Predicate) -> list[Filter | _Inside | str]:
 
 
 def name(column: str) -> str:
-    """A column's name, in double quotes where it needs them."""
+    """A column's name, in double quotes if it needs them."""
     if _BARE.fullmatch(column) and column.casefold() not in _RESERVED:
         return column
     return '"' + column.replace('"', '""') + '"'
@@ -112,21 +112,21 @@ def _value(value: Any) -> str:
 
 
 def field(key: str) -> str:
-    """A name of a field, in double quotes where it needs them."""
+    """A field's name, in double quotes if it needs them."""
     return key if _BARE.fullmatch(key) else '"' + key.replace('"', '""') + '"'
 
 
 def literal(value: Any) -> str:
-    """Raises `BadFilter` for a value that the language has no form for."""
+    """Raises `BadFilter` for a value that the language cannot express."""
     value = natural(value)
     for kind, write in _WRITERS:
         if isinstance(value, kind):
             return write(value)
-    raise BadFilter(f"{value!r} cannot be written in a condition that is text")
+    raise BadFilter(f"{value!r} cannot be written in a condition as text")
 
 
 def slashed(regex: str) -> str:
-    """`/…/` where that reads back as the same pattern, quoted text elsewhere."""
+    """A pattern as `/…/` if that reads back as the same pattern, otherwise as quoted text."""
     raw = "/" + regex.replace("/", "\\/") + "/"
     whole = re.fullmatch(r"/(?:[^/\\\n]|\\[^\n])+/", raw)
     return raw if whole and read_pattern(raw)[0] == regex else quoted(regex)

@@ -120,7 +120,7 @@ def test_a_query_finds_what_it_says(query: Any, rows: list[int]) -> None:
         ({"price": {"$frobnicate": 5}}, r"There are: \$gt"),
         ({"$and": {"price": 5}}, r"\$and takes a list"),
         ({"price": {"$in": 5}}, r"\$in takes a list, not 5.*Write \[5\]"),
-        ({"box": {"w": 1, "$gt": 5}}, "Ask for the field by its path: 'box.w'"),
+        ({"box": {"w": 1, "$gt": 5}}, "Refer to the field by its path: 'box.w'"),
         ({"price": {}}, r"\{\} is not a number"),
         ({"tags": "red"}, "does not fit column 'tags'"),
         ({"$not": 5}, "not a condition"),

@@ -103,13 +103,13 @@ def test_whole_values_cannot_change_a_filter_later() -> None:
 
 REFUSED: list[tuple[Filter | str, type[LamellaError], str]] = [
     (col("n") == [1], BadFilter, r"\[1\] is not a number"),
-    (col("l") == {"a": 1}, BadFilter, "one is a list or a struct|One is a list or a struct"),
+    (col("l") == {"a": 1}, BadFilter, "one is a list or struct|One is a list or a struct"),
     (col("l") == 5, BadFilter, "'eq' does not fit column 'l'"),
     (col("l") == ["a"], BadFilter, "'a' is not a number"),
     (col("l") > [1], BadFilter, "'gt' does not fit column 'l'"),
     (col("st") == {"w": 1}, UnknownColumn, r"no column 'st\.w'"),
     (col("l") == list(range(MOST_WHOLE + 1)), BadFilter, "more than 1000 values"),
-    (Predicate("l", "eq", ([1],), ignore_case=True), BadFilter, "not compared in any case"),
+    (Predicate("l", "eq", ([1],), ignore_case=True), BadFilter, "cannot be compared in any case"),
     (col("l.x") == 1, UnknownColumn, r"no column 'l\.x'"),
     (col("l.0.x") == 1, UnknownColumn, r"no column 'l\.0\.x'"),
     (col("l.-1") == 1, UnknownColumn, r"no column 'l\.-1'"),
@@ -141,7 +141,7 @@ def test_values_nested_too_deep_are_refused() -> None:
 def test_documents_whose_keys_vary_are_not_compared_as_a_whole(tmp_path: Path) -> None:
     with Store.open(tmp_path / "s") as store:
         table = store.create_table("t", [{"d": {"a": 1, "b": 1}}, {"d": {"a": "x", "b": 2}}])
-        with pytest.raises(BadFilter, match="documents whose keys vary"):
+        with pytest.raises(BadFilter, match="documents with varying keys"):
             table.count({"d": {"b": 1}})
         assert table.count({"d.b": 1}) == 1
 
@@ -160,7 +160,7 @@ def test_a_column_of_the_name_of_an_item_comes_first(tmp_path: Path) -> None:
 def test_a_column_of_the_name_of_a_field_keeps_the_struct_from_being_compared(tmp_path: Path) -> None:
     with Store.open(tmp_path / "s") as store:
         table = store.create_table("t", [{"a": {"b": 1}, "a.b": 9}])
-        with pytest.raises(BadFilter, match=r"also a column called 'a\.b'.*Rename that column"):
+        with pytest.raises(BadFilter, match=r"also a column named 'a\.b'.*Rename that column"):
             table.count({"a": {"b": 1}})
         assert table.count({"a.b": 9}) == 1
 

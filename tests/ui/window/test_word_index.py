@@ -281,7 +281,7 @@ def test_words_are_text_beside_the_builder_and_sql_says_why_not(
     qtbot.waitUntil(lambda: table_tab.where == Predicate("note", "words", ("12",)))
     assert settled().view.num_rows == 1
     texts.show_page("SQL")
-    qtbot.waitUntil(lambda: "A full-text index alone" in texts.sql.reason.text())
+    qtbot.waitUntil(lambda: "Only a full-text index" in texts.sql.reason.text())
     assert texts.sql.edit.toPlainText() == ""
 
 
