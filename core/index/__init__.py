@@ -1,4 +1,4 @@
-"""What finds rows faster than looking at all: indexes of a table, and how a query is served by them.
+"""Indexes of a table, which find rows faster than reading all of them, and the planning of their use.
 
-An index never decides what an answer is: it may be missing, or be made anew, at any moment.
+An index never affects an answer: it may be missing, or be rebuilt, at any moment.
 """

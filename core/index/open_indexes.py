@@ -1,4 +1,4 @@
-"""The indexes of a table as its snapshots use them, and the index files that are open."""
+"""The indexes of a table as its snapshots use them, and the open index files."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class IndexFile:
-    """A data file whose rows begin at position `start`, and where the index of it is; None where it lacks the
-    column, which then is null in all of its rows."""
+    """A data file whose rows begin at position `start`, and the path of its index; None if the file lacks the
+    column, which is then null in all of its rows."""
 
     start: int
     segment: FileSegment
@@ -40,9 +40,9 @@ class IndexFile:
 
 
 class IndexPlacement:
-    """Where the index files of a snapshot are. Any thread: what two make at once is the same.
+    """The locations of a snapshot's index files. Any thread: concurrent results are equal.
 
-    `loose` are rows that no index holds yet, and where they begin.
+    `loose` are the rows that no index covers yet, with their first positions.
     """
 
     def __init__(self, place: IndexFolder, snapshot: Snapshot) -> None:
@@ -59,7 +59,7 @@ class IndexPlacement:
         return self._columns.get(name)
 
     def files(self, column: Column) -> list[IndexFile]:
-        """The data files, in the order of their rows."""
+        """The data files with their indexes, in the order of their rows."""
         indexes = self._by_column.get(column.key)
         if indexes is None:
             indexes = self._by_column[column.key] = [self._placing(*file, column) for file in self._files]
@@ -81,23 +81,23 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, eq=False)
 class _OpenFile:
-    """A file as it was read: `fingerprint` is its size and time (in ns), None where there was no file;
-    `index` is None where none could be had of it."""
+    """An index file as it was read. `fingerprint` is its size and time (in ns), None if there was no file;
+    `index` is None if it could not be read or built."""
 
     fingerprint: tuple[int, int] | None
     index: Sorted | None
 
     def holds(self, now: tuple[int, int] | None) -> bool:
-        """A failure is remembered until another file is there, lest every query tries again; what is mapped
-        outlives its file."""
+        """Whether the entry is still valid. A failure is remembered until the file changes, so that not every
+        query tries again; mapped memory outlives its file."""
         return now is None or now == self.fingerprint
 
 
 class OpenIndexes:
-    """One for each open table, shared by the snapshots of all its versions. Any thread.
+    """The indexes of an open table, shared by the snapshots of all its versions. Any thread.
 
-    `listed` is what the catalog said when the table was last looked up. An index dropped since may still be
-    asked for: what it answers is true.
+    `listed` are the catalog's indexes when the table was last looked up. An index dropped since may still be
+    used: its answers are correct.
     """
 
     def __init__(self, place: IndexFolder) -> None:
@@ -113,11 +113,11 @@ class OpenIndexes:
         call_after_fork(self)
 
     def forked(self) -> None:
-        """Whoever held the lock is not in the child."""
+        """Replace the lock, whose holder does not exist in the child."""
         self._one_at_a_time = threading.Lock()
 
     def now(self, listed: Iterable[Index]) -> None:
-        """What the catalog says now."""
+        """Record the catalog's current indexes."""
         listed = tuple(listed)
         if listed != self.listed:
             self.listed, self._complete = listed, None
@@ -125,7 +125,7 @@ class OpenIndexes:
 
     @cached_property
     def fulltext(self) -> OpenFulltext:
-        """Those that are searched by words."""
+        """The full-text indexes."""
         from lamella.core.index.fulltext.open_parts import OpenFulltext
 
         return OpenFulltext(self.place)
@@ -135,22 +135,22 @@ class OpenIndexes:
         return bool(self._sorted)
 
     def note_sorted(self, column: Column) -> None:
-        """That the sorted index of a column found rows."""
+        """Record that the sorted index of a column found rows."""
         self.usage.note(f"{SORTED}-{column.key}")
 
     def is_sorted(self, column: Column) -> bool:
-        """Whether there is a sorted index of the column itself."""
+        """Whether the column itself has a sorted index."""
         return column.key in self._sorted and not column.path
 
     def placement(self, snapshot: Snapshot) -> IndexPlacement:
-        """Where the index files of a snapshot are."""
+        """The locations of a snapshot's index files."""
         placement = self._placed.get(snapshot)
         if placement is None:
             placement = self._placed[snapshot] = IndexPlacement(self.place, snapshot)
         return placement
 
     def sorted_file(self, placing: IndexFile, column: Column) -> Sorted | None:
-        """The column's index of a data file, made if it is missing or damaged; None where that cannot be."""
+        """The column's index of a data file, built if it is missing or damaged; None if that fails."""
         segment, path = placing.segment, placing.path
         if path is None:
             return Sorted.of_nulls(segment.num_rows, column.type)
@@ -164,7 +164,7 @@ class OpenIndexes:
             return entry.index
 
     def let_go(self) -> None:
-        """Keep no file open; those in use are opened again."""
+        """Close all files; those in use are opened again."""
         with self._one_at_a_time:
             self._open.clear()
         self.changes.let_go()
@@ -173,7 +173,7 @@ class OpenIndexes:
             self.fulltext.let_go()
 
     def forget(self, index: Index) -> None:
-        """Let go of the files of an index that is gone."""
+        """Close the files of a dropped index."""
         with self._one_at_a_time:
             for path in [p for p in self._open if index.owns(p.name)]:
                 del self._open[path]
@@ -182,8 +182,8 @@ class OpenIndexes:
             self.fulltext.forget(index)
 
     def keep_up(self, snapshot: Snapshot, job: Job) -> None:
-        """Make what indexes lack for the data files of the newest version. What fails is logged, and made
-        when it is needed."""
+        """Build missing indexes for the data files of the newest version. Failures are logged, and retried
+        when the index is needed."""
         files = snapshot.files
         if not self.listed or not self.place.writable or files == self._complete:
             return
@@ -198,9 +198,9 @@ class OpenIndexes:
         try:
             if path.exists():
                 return sorted_file.read_file(path, segment, column)
-            log.info("%s: the index of column '%s' is missing, and made anew", path, column.name)
+            log.info("%s: the index of column '%s' is missing, and is rebuilt", path, column.name)
         except FileProblem as problem:
-            log.warning("%s It is made anew", problem)
+            log.warning("%s It is rebuilt", problem)
         return self._rebuild(path, segment, column)
 
     def _rebuild(self, path: Path, segment: FileSegment, column: Column) -> Sorted | None:
@@ -224,8 +224,7 @@ def _fingerprint(path: Path) -> tuple[int, int] | None:
 
 
 class FileIndex:
-    """Of the data file whose rows begin at position `start`: looked for on disk once, and only when it is
-    asked."""
+    """The index of the data file whose rows begin at position `start`, opened only on first use."""
 
     def __init__(self, indexes: OpenIndexes, placing: IndexFile, column: Column) -> None:
         self.start = placing.start
@@ -233,7 +232,7 @@ class FileIndex:
         self._sorted: Sorted | None = None
 
     def file(self) -> Sorted:
-        """Raises `NotServed` where it cannot be had."""
+        """Raises `NotServed` if the index is not available."""
         if self._sorted is None:
             self._sorted = self._indexes.sorted_file(self._placing, self._column)
             if self._sorted is None:
@@ -242,18 +241,18 @@ class FileIndex:
 
 
 def indexes_of(snapshot: Snapshot) -> OpenIndexes:
-    """Those of a snapshot that has some."""
+    """The indexes of a snapshot that has some."""
     assert isinstance(snapshot.indexes, OpenIndexes)
     return snapshot.indexes
 
 
 def index_placement(snapshot: Snapshot) -> IndexPlacement:
-    """Of a snapshot that has indexes."""
+    """The locations of the index files of a snapshot that has indexes."""
     return indexes_of(snapshot).placement(snapshot)
 
 
 def indexed_column(snapshot: Snapshot, name: str) -> Column | None:
-    """The column of this name, if there is a sorted index of it."""
+    """The column with this name, if it has a sorted index."""
     if snapshot.indexes is None:
         return None
     column = index_placement(snapshot).column(name)
@@ -261,7 +260,7 @@ def indexed_column(snapshot: Snapshot, name: str) -> Column | None:
 
 
 def file_indexes(snapshot: Snapshot, column: Column) -> list[FileIndex]:
-    """The index of each data file by a column that is indexed."""
+    """The indexes of an indexed column, one for each data file."""
     return [
         FileIndex(indexes_of(snapshot), placing, column)
         for placing in index_placement(snapshot).files(column)

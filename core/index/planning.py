@@ -1,4 +1,4 @@
-"""Which indexes serve a query, and the rows they name for it, sorted if that is wanted."""
+"""Chooses the indexes for a query, and finds rows with them, sorted if requested."""
 
 from __future__ import annotations
 
@@ -28,18 +28,20 @@ from lamella.core.scan.snapshot import Column, MemorySegment, Snapshot, SortKey,
 
 FEW_ROWS = 256
 SHARE = 8
-"""One row in so many is worth an index; to look at all of them costs less than to put more in order."""
+"""An index is used if it leaves at most one row in this many; for more, reading all rows is cheaper than
+sorting."""
 
 FileIndexes = Callable[[Column], Sequence[FileIndex]]
 
 Named = tuple[int, Sorted, Runs]
-"""Where a data file's rows begin, its index, and the values that are named."""
+"""The start of a data file's rows, its index, and the runs of matching values."""
 
 
 @dataclass(frozen=True)
 class Candidates:
-    """`rows` is how many have to be looked at; `positions` gives those that may meet the condition, deleted
-    ones among them, ascending. They do where they meet `rest` too, and there are `rest` conditions at all."""
+    """Rows that may meet a condition. `rows` is how many must be examined; `positions` returns their
+    positions, including deleted rows, ascending. They meet it if they also meet the `rest` conditions, if
+    any."""
 
     rows: int
     positions: Callable[[], np.ndarray]
@@ -49,8 +51,8 @@ class Candidates:
 
 @dataclass(frozen=True)
 class OverlayCandidates:
-    """Pending cells of a column: the positions `changed`, and which of these may meet the condition; they do
-    if `exact`. `rows` is how many have to be looked at for that."""
+    """Pending cells of a column: the `changed` positions, and those among them that may meet the condition
+    (that do, if `exact`). `rows` is how many must be examined."""
 
     changed: np.ndarray
     met: Callable[[], np.ndarray]
@@ -67,13 +69,14 @@ def index_name(column: Column) -> str:
 
 
 def are_met(snapshot: Snapshot, positions: np.ndarray, condition: Filter) -> np.ndarray:
-    """Whether the rows at these positions meet a condition, looked at one by one."""
+    """Whether the rows at these positions meet a condition, checked one by one."""
     columns = project(snapshot, columns_read(condition))
     return to_numpy(mask(condition, take_rows(snapshot, positions, columns)))
 
 
 def candidates(snapshot: Snapshot, condition: Bound, held_by: FileIndexes) -> Candidates | None:
-    """What the index of the condition's column names; None where there is none, or it does not help."""
+    """Find candidates with the index of the condition's column; None if there is none, or it does not
+    help."""
     column, sought = indexed_column(snapshot, condition.column), IndexCondition(condition)
     if column is None:
         return None
@@ -95,7 +98,7 @@ def candidates(snapshot: Snapshot, condition: Bound, held_by: FileIndexes) -> Ca
 
 
 def named_runs(sought: IndexCondition, column: Column, files: Sequence[FileIndex]) -> list[Named]:
-    """What each index names; raises `NotServed`, where that can be told before files are opened."""
+    """The matching runs of each index; raises `NotServed`, if possible before files are opened."""
     if not files:
         sought.runs(partial(Sorted.of_nulls, 0, column.type))
     by_file = [(file, sought.runs(file.file)) for file in files]
@@ -150,7 +153,7 @@ def _in_file(start: int, index: Sorted, runs: Runs) -> np.ndarray:
 
 
 def _in_memory(loose: list[tuple[int, MemorySegment]], condition: Bound, column: Column) -> np.ndarray:
-    """All segments are looked at as one: there may be many small ones."""
+    """Examine all in-memory segments at once, since there may be many small ones."""
     values = [chunk for _, segment in loose for chunk in _values(segment, column).chunks]
     places = np.concatenate([np.arange(start, start + segment.num_rows) for start, segment in loose])
     together = in_one(pa.chunked_array(values, column.type))
@@ -159,7 +162,7 @@ def _in_memory(loose: list[tuple[int, MemorySegment]], condition: Bound, column:
 
 
 def _values(segment: MemorySegment, column: Column) -> pa.ChunkedArray:
-    """A segment that has the column as it is, as most do, needs no table made of it."""
+    """A segment's values; most segments have the column as it is, and need no conversion."""
     place = segment.rows.schema.get_field_index(str(column.key))
     if place >= 0 and segment.rows.column(place).type.equals(column.type):
         return segment.rows.column(place)
@@ -171,7 +174,7 @@ def _table(column: Column, values: pa.Array) -> pa.Table:
 
 
 def key_columns(snapshot: Snapshot, keys: Sequence[SortKey]) -> list[Column] | None:
-    """The columns that are sorted by; None where the values of one cannot be put in order here."""
+    """The columns of the sort keys; None if the values of one cannot be sorted here."""
     if not keys:
         return []
     by_name = {column.name: column for column in snapshot.columns}
@@ -184,7 +187,7 @@ def key_columns(snapshot: Snapshot, keys: Sequence[SortKey]) -> list[Column] | N
 def in_sort_order(
     snapshot: Snapshot, positions: np.ndarray, keys: Sequence[SortKey], columns: Sequence[Column]
 ) -> np.ndarray:
-    """Ascending positions in the order of the keys; equal rows stay as they are."""
+    """Sort ascending positions by the keys; equal rows keep their order."""
     if not keys or len(positions) < 2:
         return positions
     values = take_rows(snapshot, positions, columns).columns
@@ -196,8 +199,8 @@ def in_sort_order(
 def first_rows(
     snapshot: Snapshot, keys: Sequence[SortKey], count: int, condition: Bound | None = None
 ) -> np.ndarray | None:
-    """Positions of the first `count` live rows in the order of the keys, of those that meet a condition on
-    the first key; None where no index of it helps."""
+    """Positions of the first `count` live rows in the order of the keys, among those that meet a condition on
+    the first key; None if no index helps."""
     column, columns = indexed_column(snapshot, keys[0].column), key_columns(snapshot, keys)
     if column is None or columns is None or count > most_served(snapshot):
         return None
@@ -224,8 +227,8 @@ def first_rows(
 def _spans(
     snapshot: Snapshot, column: Column, condition: Bound | None
 ) -> list[tuple[int, Sorted, Span]] | None:
-    """The index of each file, where its rows begin, and the values that meet the condition; None where they
-    are not one range."""
+    """The start and index of each file, and the values that meet the condition; None if they are not a single
+    range."""
     files = file_indexes(snapshot, column)
     try:
         if condition is None:
@@ -240,8 +243,8 @@ def _spans(
 
 
 def _first(index: Sorted, span: Span, count: int, descending: bool, whole: bool) -> np.ndarray:
-    """The first `count` rows of a span in the index's order, or backwards, null last; with all that are equal
-    to the last one of them if `whole`."""
+    """The first `count` rows of a span in the index's order or backwards, nulls last. If `whole`, all rows
+    equal to the last of them are included."""
     first, values, after = (int(index.starts[n]) for n in (span[0], min(span[1], index.num_values), span[1]))
     if descending and 0 < count < values - first:
         return _last(index, values, count, whole)
@@ -252,7 +255,7 @@ def _first(index: Sorted, span: Span, count: int, descending: bool, whole: bool)
 
 
 def _last(index: Sorted, values: int, count: int, whole: bool) -> np.ndarray:
-    """Of the rows that are not null, the greatest ones; of equal ones the first ones."""
+    """The rows with the greatest values, without nulls; among equal rows, the first ones."""
     at = int(np.searchsorted(index.starts, values - count, side="right")) - 1
     first, after = int(index.starts[at]), int(index.starts[at + 1])
     equal = after if whole else first + count - (values - after)
@@ -260,12 +263,13 @@ def _last(index: Sorted, values: int, count: int, whole: bool) -> np.ndarray:
 
 
 MUCH_MORE = 16
-"""An And leaves out a part that names so many times the rows of another: they are looked at instead."""
+"""An And does not use an index whose rows are this many times those of another: the rows found are checked
+instead."""
 
 
 @dataclass(frozen=True, eq=False)
 class IndexedRows:
-    """Live positions, in the order asked for; `looked_at` are those whose values had to be compared."""
+    """Live positions, in the requested order; `looked_at` are those whose values had to be compared."""
 
     positions: np.ndarray
     index: str
@@ -275,9 +279,9 @@ class IndexedRows:
 def find_by_index(
     snapshot: Snapshot, where: Filter | None, keys: Sequence[SortKey] = (), first: int | None = None
 ) -> IndexedRows | None:
-    """The rows that meet `where`, ascending or in the order of the keys; None where no index helps.
+    """Find the rows that meet `where`, ascending or in the order of the keys; None if no index helps.
 
-    `first` asks for so many rows at least.
+    If `first` is given, at least that many rows are needed.
     """
     if snapshot.indexes is None or not snapshot.indexes.any_sorted:
         return None
@@ -303,7 +307,7 @@ def find_by_index(
 def _first_in_order(
     snapshot: Snapshot, where: Filter | None, keys: Sequence[SortKey], first: int | None
 ) -> IndexedRows | None:
-    """The first rows of all, or of a range of the column that is sorted by: no others are looked at."""
+    """The first rows of all, or of a range of the first sort column; no other rows are read."""
     column = indexed_column(snapshot, keys[0].column) if keys else None
     if column is None or first is None:
         return None
@@ -321,7 +325,7 @@ def _candidates(snapshot: Snapshot, where: Filter) -> Candidates | None:
     bound, by_file = bind_to(where, snapshot.types, snapshot.name), dict[int, list[FileIndex]]()
 
     def held_by(column: Column) -> list[FileIndex]:
-        """Each file is looked for once."""
+        """The indexes of the column's files; each file is looked up once."""
         if column.key not in by_file:
             by_file[column.key] = file_indexes(snapshot, column)
         return by_file[column.key]
@@ -338,7 +342,7 @@ def _candidates(snapshot: Snapshot, where: Filter) -> Candidates | None:
 
 
 def _all_of(node: Branch, parts: Sequence[Candidates | None]) -> Candidates | None:
-    """The part that names the fewest rows, with those that do not name many more."""
+    """Use the part with the fewest rows, and those with not many more."""
     served = [part for part in parts if part is not None]
     if not served:
         return None

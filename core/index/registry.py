@@ -1,4 +1,4 @@
-"""THE table of what kinds of indexes there are, and the entries of indexes in a catalog."""
+"""THE table of kinds of indexes, and the catalog entries of indexes."""
 
 from __future__ import annotations
 
@@ -27,23 +27,23 @@ KINDS: dict[str, Callable[[], Kind]] = {"sorted": _sorted, "fulltext": _fulltext
 
 
 def kind_of(name: str) -> Kind:
-    """Raises `UnknownName`, and `BadData` for what is not text."""
+    """The operations of a kind. Raises `UnknownName`, and `BadData` if the name is not text."""
     if text_of(name, "the kind of an index") not in KINDS:
         raise UnknownName(name, "kind of index", list(KINDS))
     return KINDS[name]()
 
 
 def index_of(catalog: Path, kind: str, keys: str, options: str) -> Index:
-    """From a catalog entry; raises `DamagedStore` for one that nobody can have entered. The kind and the keys
-    become names of files."""
+    """Parse a catalog entry; raises `DamagedStore` for an invalid one, since kind and keys become file
+    names."""
     try:
         index = Index(kind, tuple(json.loads(keys)), json.loads(options))
     except (ValueError, TypeError, RecursionError) as error:
         raise _damaged(catalog, kind, str(error)) from error
     if kind not in KINDS or not isinstance(index.options, dict):
-        raise _damaged(catalog, kind, "there is no such kind of index")
+        raise _damaged(catalog, kind, "this kind of index does not exist")
     if not index.keys or not all(type(key) is int and key > 0 for key in index.keys):
-        raise _damaged(catalog, kind, "its columns are not numbers of columns")
+        raise _damaged(catalog, kind, "its columns are not column numbers")
     return index
 
 

@@ -1,4 +1,4 @@
-"""What an operator asks of a sorted index: which of its values answer it, as runs of their numbers."""
+"""Evaluates operators on a sorted index: the matching values, as runs of value numbers."""
 
 from __future__ import annotations
 
@@ -23,34 +23,35 @@ from lamella.core.filters.values import Narrowed, float_width, narrow, narrow_ea
 from lamella.core.index.sorted import Sorted, Span, Value, Values, is_bytes, is_long_decimal
 
 FEW_LISTED = 16
-"""So many values of a list are looked for one by one, more of them together."""
+"""Up to this many values of a list are looked up one by one, more of them together."""
 
 
 OpenIndex = Callable[[], Sorted]
-"""Gives an index, which is not opened before it is known to be of use."""
+"""Opens an index, which is put off until it is known to be of use."""
 
 
 class NotServed(Exception):
-    """Sorted values do not answer this, or cannot be had."""
+    """Raised if sorted values cannot answer a condition, or are not available."""
 
 
 @dataclass(frozen=True)
 class Runs:
-    """Numbers of values, each from a first one to before a stop, ascending and apart; null has the number
-    behind the last value. Where not `exact`, some of the values do not meet the condition."""
+    """Runs of value numbers, each from a first number up to, but not including, a stop; ascending and
+    disjoint. Null has the number after the last value. Unless `exact`, some of the values may not meet the
+    condition."""
 
     spans: tuple[Span, ...]
     exact: bool = True
 
 
 class IndexCondition:
-    """A condition as the indexes of several files are asked it."""
+    """A condition to evaluate on the indexes of several files."""
 
     def __init__(self, predicate: Bound) -> None:
         self._predicate, self._own = predicate, OwnValues(predicate.type)
 
     def runs(self, opened: OpenIndex) -> Runs:
-        """The values that meet the condition; raises `NotServed`."""
+        """The runs of values that meet the condition; raises `NotServed`."""
         if self._predicate.ignore_case:
             raise NotServed("ignore_case")
         operand = cast(Operand[Runs], RunsOperand(opened, self._own))
@@ -60,7 +61,7 @@ class IndexCondition:
 
 @dataclass(frozen=True)
 class OwnType:
-    """A column's type, as its indexes hold its values."""
+    """A column's type, and how its indexes store values."""
 
     plain: pa.DataType
     kind: Kind
@@ -69,7 +70,7 @@ class OwnType:
 
     @cached_property
     def counts(self) -> tuple[int, int]:
-        """The least and the greatest."""
+        """The least and the greatest count."""
         return value_range(self.plain)
 
     @property
@@ -86,7 +87,7 @@ def own_type(type_: pa.DataType) -> OwnType:
 
 
 class OwnValues:
-    """The values of a condition as indexes of a column of this type hold values."""
+    """Converts the values of a condition to the form in which a column's indexes store values."""
 
     def __init__(self, type_: pa.DataType) -> None:
         self._type = own_type(type_)
@@ -108,7 +109,7 @@ class OwnValues:
         return _long(narrowed) if self._type.long_decimal else narrowed
 
     def list_values(self, values: Sequence[Any]) -> Values:
-        """Those of a list that the column can hold, made once."""
+        """The values of a list that the column can represent, converted once."""
         source, cached = self._lists.get(id(values), (None, None))
         if source is values and cached is not None:
             return cached
@@ -133,7 +134,8 @@ def _long(narrowed: Narrowed) -> tuple[str, Value] | bool:
 
 
 class RunsOperand:
-    """A column by its index, as an operand for what sorted values can answer; `NotServed` for all else."""
+    """A column by its index, as an operand for what sorted values can answer; raises `NotServed` for anything
+    else."""
 
     def __init__(self, opened: OpenIndex, own: OwnValues) -> None:
         self._opened, self._own = opened, own
@@ -167,7 +169,7 @@ class RunsOperand:
         return _run(index.first_not_below(start), index.first_not_below(behind))
 
     def like(self, pattern: str) -> Runs:
-        """By what the pattern begins with."""
+        """Use the fixed text at the start of the pattern."""
         place = next((i for i, char in enumerate(pattern) if char in ("%", "_", ESCAPE)), len(pattern))
         if place == len(pattern):
             return self.compare("eq", pattern)
@@ -198,7 +200,7 @@ class RunsOperand:
 
 
 def _of_numbers(numbers: np.ndarray) -> Runs:
-    """From the numbers of values, ascending."""
+    """The runs of ascending value numbers."""
     if not len(numbers):
         return Runs(())
     apart = np.flatnonzero(np.diff(numbers) > 1)
@@ -211,7 +213,7 @@ def _run(first: int, stop: int) -> Runs:
 
 
 def _merge(spans: Sequence[Span]) -> tuple[Span, ...]:
-    """Ascending, without empty ones, those that meet made one."""
+    """Sort spans, drop empty ones and merge adjacent ones."""
     if len(spans) == 1 and spans[0][0] < spans[0][1]:
         return tuple(spans)
     merged_spans: list[Span] = []

@@ -1,4 +1,4 @@
-"""The sorted index of a column: distinct values in ascending order, and the rows that have each."""
+"""The sorted index of a column: distinct values in ascending order, and the rows of each."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def can_be_ordered(kind: pa.DataType) -> bool:
 
 
 def is_bytes(kind: pa.DataType) -> bool:
-    """Whether values of a column of this type are ordered as bytes."""
+    """Whether values of this type are sorted as bytes."""
     plain = value_type(kind)
     return kind_of(plain) in (Kind.TEXT, Kind.BINARY, Kind.UUID) or is_long_decimal(plain)
 
@@ -48,7 +48,7 @@ def is_long_decimal(kind: pa.DataType) -> bool:
 
 
 def as_bytes(values: pa.Array) -> pa.Array:
-    """A column for which `is_bytes` holds, as large binary."""
+    """A column for which `is_bytes` is true, as large binary."""
     plain = _storage(values)
     if types.is_decimal(plain.type):
         plain = ordered(plain.cast(pa.decimal256(plain.type.precision, plain.type.scale)))
@@ -58,7 +58,7 @@ def as_bytes(values: pa.Array) -> pa.Array:
 
 
 def as_numbers(values: pa.Array) -> np.ndarray:
-    """Any other column that can be ordered; what stands in the place of a null is undefined."""
+    """Any other sortable column as numbers; undefined for nulls."""
     plain = _storage(values)
     kind = kind_of(plain.type)
     if kind is Kind.FLOAT:
@@ -78,7 +78,7 @@ def as_numbers(values: pa.Array) -> np.ndarray:
 
 
 def ranks(values: pa.Array, descending: bool = False) -> np.ndarray:
-    """A number for each value that orders as the values do, backwards if `descending`; null comes last."""
+    """A number for each value that sorts like the values, or in reverse if `descending`; nulls come last."""
     if len(values) == 0:
         return np.empty(0, np.int64)
     if is_bytes(values.type):
@@ -93,7 +93,7 @@ def ranks(values: pa.Array, descending: bool = False) -> np.ndarray:
 
 
 def ranked_bytes(values: pa.Array) -> tuple[np.ndarray, pa.Array]:
-    """The place of each value among the distinct ones, and these, ascending; undefined for null."""
+    """The rank of each value among the distinct ones, and these in ascending order; undefined for nulls."""
     encoded = values.dictionary_encode()
     order = to_numpy(pc.array_sort_indices(encoded.dictionary)).astype(np.int64)
     places = np.empty(len(order), np.int64)
@@ -106,7 +106,7 @@ def ranked_bytes(values: pa.Array) -> tuple[np.ndarray, pa.Array]:
 
 
 def differ(ordered: np.ndarray) -> np.ndarray:
-    """Whether each differs from the one before it; NaN does not differ from NaN."""
+    """Whether each value differs from the previous one; NaN equals NaN."""
     changes: np.ndarray = ordered[1:] != ordered[:-1]
     if ordered.dtype.kind == "f":
         changes &= ~(np.isnan(ordered[1:]) & np.isnan(ordered[:-1]))
@@ -120,22 +120,24 @@ def _storage(values: pa.Array) -> pa.Array:
 
 
 Span = tuple[int, int]
-"""Numbers of values, from a first one to before a stop."""
+"""A range of value numbers, from a first one up to, but not including, a stop."""
 
 Value = int | float | bytes
 Values: TypeAlias = np.ndarray | pa.Array
-"""Several, each once: ascending numbers, or large binary in any order."""
+"""Distinct values: ascending numbers, or large binary in any order."""
 
 MUCH_FEWER = 32
-"""Of so many values one is searched for; of fewer, all are compared."""
+"""One value is searched for by bisection only among this many times as many; among fewer, all are
+compared."""
 
 
 @dataclass(frozen=True, eq=False)
 class Sorted:
-    """`values` are distinct and ascending, numbers with NaN last, or large binary; null is none of them.
+    """A sorted index. `values` are distinct and ascending: numbers with NaN last, or large binary; null is
+    not among them.
 
-    `rows` are row numbers of the file (uint32): those of the first value ascending, then those of the next,
-    and those that are null at last. The rows of value number i begin at `starts[i]`, those of null at
+    `rows` are row numbers of the file (uint32): those of the first value, ascending, then those of the next,
+    and finally those of null. The rows of value number i begin at `starts[i]`, those of null at
     `starts[len(values)]`.
     """
 
@@ -145,7 +147,7 @@ class Sorted:
 
     @classmethod
     def of(cls, values: pa.Array) -> Sorted:
-        """Of a column's values, in the order of rows."""
+        """Build the index of a column's values, in the order of rows."""
         nulls = np.flatnonzero(to_numpy(values.is_null())) if values.null_count else np.empty(0, np.int64)
         there = np.flatnonzero(to_numpy(values.is_valid())) if values.null_count else None
         if is_bytes(values.type):
@@ -165,7 +167,7 @@ class Sorted:
 
     @classmethod
     def of_nulls(cls, rows: int, kind: pa.DataType) -> Sorted:
-        """Of a column that has no value at all."""
+        """The index of a column with only nulls."""
         return cls(
             pa.nulls(0, pa.large_binary() if is_bytes(kind) else pa.int64()),
             np.array([0, rows], np.int32),
@@ -177,7 +179,7 @@ class Sorted:
         return len(self.values)
 
     def first_not_below(self, value: Value) -> int:
-        """The number of the first value that is not less than this one."""
+        """The number of the first value that is not less than `value`."""
         if isinstance(value, bytes):
             return bisect_left(self._bytes, value)
         return self._place(value, "left")
@@ -188,7 +190,7 @@ class Sorted:
         return self._place(value, "right")
 
     def is_at(self, number: int, value: Value) -> bool:
-        """Whether a value is the one of this number. NaN is itself here."""
+        """Whether `value` has this number. NaN equals NaN."""
         if number == self.num_values:
             return False
         if isinstance(value, bytes):
@@ -197,7 +199,7 @@ class Sorted:
         return bool(there == own or (there != there and own != own))
 
     def numbers_of(self, values: Values) -> np.ndarray:
-        """The numbers of those that are there, ascending."""
+        """The numbers of those values that exist, ascending."""
         if not self.num_values or not len(values):
             return np.empty(0, np.int64)
         if isinstance(values, np.ndarray):
@@ -213,8 +215,7 @@ class Sorted:
         return np.sort(places[equal])
 
     def count(self, spans: Sequence[Span]) -> int:
-        """How many rows have one of the values first … stop-1 of a span; the number behind the last value is
-        null's."""
+        """The number of rows with the values of these spans; null has the number after the last value."""
         if len(spans) == 1:
             ((first, stop),) = spans
             return int(self.starts[stop]) - int(self.starts[first])
@@ -222,7 +223,7 @@ class Sorted:
         return int((stops - firsts).sum())
 
     def having(self, spans: Sequence[Span]) -> np.ndarray:
-        """The rows that do: ascending for one value."""
+        """The rows with the values of these spans; ascending for a single value."""
         if len(spans) == 1:
             ((first, stop),) = spans
             return np.asarray(self.rows[self.starts[first] : self.starts[stop]])
@@ -237,8 +238,8 @@ class Sorted:
         return self.starts[numbers[:, 0]].astype(np.int64), self.starts[numbers[:, 1]].astype(np.int64)
 
     def _places(self, values: pa.Array) -> np.ndarray:
-        """For each of the values the number of the first that is not less, or of the last: halving for all of
-        them together."""
+        """For each value, the number of the first one that is not less, or of the last: a bisection of all at
+        once."""
         low, high = np.zeros(len(values), np.int64), np.full(len(values), self.num_values - 1)
         for _ in range(self.num_values.bit_length()):
             middle = (low + high) >> 1
@@ -247,7 +248,7 @@ class Sorted:
         return low
 
     def _place(self, value: float, side: Literal["left", "right"]) -> int:
-        """A value of another type than the index's own would have all of it converted."""
+        """Bisect. The value is converted first, since another type would convert the whole index."""
         if self.num_values == 0:
             return 0
         return int(self._numbers.searchsorted(self._numbers.dtype.type(value), side))
@@ -262,7 +263,7 @@ class Sorted:
 
 
 class _Bytes(Sequence[bytes]):
-    """Values of a large binary array as Python bytes, without a scalar for each that is looked at."""
+    """The values of a large binary array as Python bytes, without creating a scalar for each access."""
 
     def __init__(self, values: pa.Array) -> None:
         _, offsets, data = values.buffers()
@@ -282,20 +283,20 @@ KEY = b"lamella.sorted"
 
 
 def sorted_path(place: IndexFolder, segment: FileSegment, column: Column) -> Path:
-    """A column that was widened has a file of its own for each type."""
+    """The path of an index file. A widened column has a separate file for each type."""
     kind = zlib.crc32(type_to_bytes(column.type))
     return place.folder / f"{segment.path.stem}.sorted-{column.key}-{kind:08x}"
 
 
 def build_sorted(segment: FileSegment, column: Column, job: Job) -> Sorted:
-    """From the data file, of which nothing is kept in memory."""
+    """Build the index from the data file, without caching anything."""
     job.check()
     groups = range(unchanged(segment).metadata.num_row_groups)
     return Sorted.of(in_one(run_chunks(segment, groups, [column], None)[0][0]))
 
 
 def write_file(path: Path, index: Sorted, segment: FileSegment, column: Column) -> None:
-    """It is there whole or not at all. It is not synced: what a crash leaves of it is found damaged."""
+    """Write the file atomically. It is not synced: after a crash it may be found damaged, and is rebuilt."""
     draft = path.with_name(f"{path.name}.{uuid.uuid4().hex}{DRAFT}")
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
@@ -309,7 +310,8 @@ def write_file(path: Path, index: Sorted, segment: FileSegment, column: Column) 
 
 
 def read_file(path: Path, segment: FileSegment, column: Column, quick: bool = False) -> Sorted:
-    """Raises `FileProblem` for one that is damaged, or of something else; `quick` leaves the checksum out."""
+    """Read an index file. Raises `FileProblem` if it is damaged or belongs to something else; `quick` skips
+    the checksum."""
     if path.is_symlink():
         raise FileProblem(path, "is no index that can be read", "It is a link")
     try:
@@ -327,7 +329,7 @@ def read_file(path: Path, segment: FileSegment, column: Column, quick: bool = Fa
 def _description(
     index: Sorted, segment: FileSegment, column: Column, checksum: str | None = None
 ) -> dict[str, object]:
-    """What an index says of itself."""
+    """The description that an index file has of itself."""
     return {
         "format": FORMAT,
         "file": segment.path.name,
@@ -370,13 +372,13 @@ def _index(batch: pa.RecordBatch) -> Sorted:
 
 
 class SortedKind:
-    """One file for each data file that has the column."""
+    """The kind of sorted indexes: one file for each data file that has the column."""
 
     def checked(self, table: str, columns: Sequence[Column], options: Options) -> Options:
         if len(columns) != 1:
             raise BadData(
-                f"{table}: a sorted index is of one column, not of {len(columns)}",
-                fix="Make one for each: a query uses several",
+                f"{table}: a sorted index covers one column, not {len(columns)}",
+                fix="Create one for each: a query can use several",
             )
         if options:
             raise BadData(
@@ -416,7 +418,7 @@ class SortedKind:
                 if path.exists():
                     read_file(path, segment, column, quick)
             except FileProblem as problem:
-                yield f"index file {problem} It is made anew when it is next used."
+                yield f"index file {problem} It is rebuilt when it is next used."
 
     def needs(self, index: Index, name: str, data_files: Collection[str]) -> bool:
         stem, _, rest = name.partition(".")
@@ -424,7 +426,7 @@ class SortedKind:
 
 
 def _files(index: Index, snapshot: Snapshot) -> Iterator[tuple[FileSegment, Column]]:
-    """The data files that have the column; none where the snapshot has no such column."""
+    """The data files that have the column; none if the snapshot lacks the column."""
     for column in (c for c in snapshot.columns if c.key == index.keys[0] and not c.path):
         for segment in snapshot.segments:
             if isinstance(segment, FileSegment) and column.key in segment.names:
@@ -435,15 +437,15 @@ FEWEST = 2_000
 
 
 class SortedChanges:
-    """One column's each. They are put in order when the same ones are asked for a second time: the next
-    change to the column makes others of them. Any thread; what two make at once is the same."""
+    """Indexes of pending cells, one per column. They are built when the same cells are requested a second
+    time, since the next change to the column replaces them. Any thread; concurrent results are equal."""
 
     def __init__(self) -> None:
         self._last_values: dict[int, pa.Array] = {}
         self._made: dict[int, tuple[pa.Array, Sorted]] = {}
 
     def of(self, column: Column, values: pa.Array) -> Sorted | None:
-        """None where looking at each of them costs less."""
+        """The index of pending cells; None if checking each of them is cheaper."""
         values_made, made = self._made.get(column.key, (None, None))
         if values_made is values or len(values) < FEWEST:
             return made if values_made is values else None

@@ -1,7 +1,7 @@
-"""When the indexes of a table were used last: kept in memory, and written to a small file now and then.
+"""Records when the indexes of a table were last used, in memory and occasionally in a small file.
 
-It is a hint for people who wonder which indexes are worth their room, so nothing waits for the disk: what a
-crash loses is at most the last few minutes.
+This is a hint for users who want to know which indexes are worth their disk space, so nothing waits for the
+disk: a crash loses at most the last few minutes.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from lamella.core.index.definition import DRAFT, IndexFolder
 log = logging.getLogger(__name__)
 USAGE_FILE = "last-used.json"
 SAVE_EVERY = 600
-"""Seconds between two writes of a process that goes on using indexes."""
+"""The number of seconds between writes while indexes are in use."""
 
 
 class IndexUsage:
-    """Of one open table, by what index files begin with (`Index.stem`). Any thread."""
+    """The last uses of an open table's indexes, by `Index.stem`. Any thread."""
 
     def __init__(self, place: IndexFolder) -> None:
         self._place = place
@@ -31,26 +31,26 @@ class IndexUsage:
         self._is_saved = True
 
     def note(self, stem: str) -> None:
-        """That an index found rows just now."""
+        """Record that an index found rows just now."""
         self._used[stem] = time.time()
         self._is_saved = False
         if time.monotonic() - self._saved_at > SAVE_EVERY:
             self.save()
 
     def last_used(self, stem: str) -> dt.datetime | None:
-        """In UTC; None where it is not known to have been used. Reads the file, where others write too."""
+        """The last use in UTC; None if unknown. Reads the file, to which other processes write too."""
         seconds = max(self._used.get(stem, 0.0), _read(self._file).get(stem, 0.0))
         return dt.datetime.fromtimestamp(seconds, dt.UTC) if seconds else None
 
     def forget(self, stem: str) -> None:
-        """Of an index that is dropped: another one on the same columns begins anew."""
+        """Forget a dropped index, so that a new one on the same columns starts afresh."""
         self._used.pop(stem, None)
         known = _read(self._file)
         if stem in known:
             self._write({other: when for other, when in known.items() if other != stem})
 
     def save(self) -> None:
-        """With what other processes wrote meanwhile. What cannot be written is let be."""
+        """Save the uses, merged with those that other processes wrote. Write errors are only logged."""
         self._saved_at = time.monotonic()
         if not self._is_saved:
             self._is_saved = True
@@ -75,7 +75,7 @@ class IndexUsage:
 
 
 def _read(path: Path) -> dict[str, float]:
-    """Nothing where there is no such file, or another one."""
+    """The saved uses; empty if the file does not exist or is invalid."""
     try:
         known = json.loads(path.read_text())
     except (OSError, ValueError, RecursionError):
@@ -90,4 +90,4 @@ def _read(path: Path) -> dict[str, float]:
 
 
 LATEST = 253_402_300_799.0
-"""The last second that a date can have."""
+"""The last second that a date can represent."""

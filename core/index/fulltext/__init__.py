@@ -1,6 +1,5 @@
-"""Full-text indexes on tantivy: rows found by words, the best first.
+"""Full-text indexes on tantivy, which find rows by words and rank them.
 
-A *part* is a tantivy index of some rows that never changes: of a data file, or in memory of rows that are
-pending. A search asks every part for its best rows, leaves out those that are something else by now, and puts
-the answers together.
+A *part* is an immutable tantivy index of some rows: of a data file, or in memory of pending rows. A search
+asks every part for its best rows, drops those that have changed since, and merges the answers.
 """

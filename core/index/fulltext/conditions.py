@@ -1,4 +1,4 @@
-"""Conditions on words among others: the rows of a table whose column has them, by a full-text index."""
+"""Conditions on words in filters: the rows whose column has the words, found by a full-text index."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from lamella.core.scan.snapshot import Column, Snapshot
 
 CACHE_BYTES = 64 << 20
 _known: LruCache[tuple[object, ...], np.ndarray] = LruCache(CACHE_BYTES)
-"""Positions by the snapshot, the index and the words."""
+"""Positions by snapshot, index and words."""
 
 
 def rows_with_words(snapshot: Snapshot, condition: Predicate, job: Job) -> np.ndarray:
-    """Positions of the live rows that meet a condition on words, ascending. Raises `BadSearch` where the
-    column has no full-text index, and for words that cannot be read."""
+    """Positions of the live rows that meet a condition on words, ascending. Raises `BadSearch` if the column
+    has no full-text index, or the words cannot be parsed."""
     column = snapshot.column(condition.column)
     index, text = index_with(snapshot, column), str(condition.values[0])
     key = (snapshot.token, index.stem, column.key, text)
@@ -49,12 +49,12 @@ def _search(snapshot: Snapshot, index: Index, column: Column, text: str, job: Jo
 
 
 def read_words(text: str, name: str) -> Node:
-    """What is searched for in a column. Raises `BadSearch` and `UnknownColumn`."""
+    """Parse a search in a column. Raises `BadSearch` and `UnknownColumn`."""
     return read(text, f"The full-text index of '{name}'", [name])
 
 
 def index_with(snapshot: Snapshot, column: Column) -> Index:
-    """A full-text index of a column, best of it alone. Raises `BadSearch`."""
+    """A full-text index of a column, preferably of it alone. Raises `BadSearch`."""
     listed = snapshot.indexes.listed if isinstance(snapshot.indexes, OpenIndexes) else ()
     named = [index for index in listed if index.kind == FULLTEXT and column.key in index.keys]
     present = {one.key for one in snapshot.columns}
@@ -65,7 +65,7 @@ def index_with(snapshot: Snapshot, column: Column) -> Index:
 
 
 def _in_column(node: Node, name: str) -> Node:
-    """Of an index of several columns, this one alone."""
+    """Restrict a search in an index of several columns to this one."""
     if isinstance(node, Leaf):
         return replace(node, column=name)
     parts = (node.required, node.wanted, node.excluded)
@@ -75,23 +75,24 @@ def _in_column(node: Node, name: str) -> Node:
 def no_fulltext_index(
     snapshot: Snapshot, on: Sequence[str] | None = None, lost: bool = False
 ) -> BadSearch:  # fmt: skip
-    """`lost`: there is one, but of a column that the version does not have."""
+    """The error for a missing index. `lost` means that there is one, but on a column that the version
+    lacks."""
     texts = [column.name for column in snapshot.columns if is_text(column.type)]
     names = [name for name in on or texts[:3] if name in texts]
     there = f" on {', '.join(on)}" if on else ""
-    why = "words are found by an index alone"
+    why = "only an index can find words"
     if lost:
-        why = "a column of the one it had was dropped, or changed to hold no words"
+        why = "a column of its index was dropped, or changed to a type without words"
     if on and len(names) < len(on):
         why = f"'{next(name for name in on if name not in texts)}' is not a column of text"
         names = names or texts[:3]
     call = f"table.indexes.create({names!r}, kind='{FULLTEXT}')"
     if names and snapshot.ids is None:
-        call = "import it into a store first, as an index is of a table there"
+        call = "import it into a store first, since only tables of a store have indexes"
     return BadSearch(
         f"{snapshot.name} has no full-text index{there}",
         why,
-        f"Make one: {call}" if names else "It has no columns of text",
+        f"Create one: {call}" if names else "It has no columns of text",
     )
 
 
@@ -100,14 +101,14 @@ SAMPLE_ROWS = (500, 5_000)
 
 @dataclass(frozen=True)
 class IndexCost:
-    """What an index is expected to take: bytes on disk, and seconds to build."""
+    """The expected cost of an index: bytes on disk, and seconds to build."""
 
     num_bytes: int
     seconds: float
 
 
 def expected_cost(snapshot: Snapshot, name: str, job: Job) -> IndexCost:
-    """Of a full-text index of a column, by those of a few and of some more of its rows. Blocks."""
+    """Estimate the cost of a full-text index of a column from two samples of its rows. Blocks."""
     column, rows = snapshot.column(name), snapshot.num_rows
     few, some = (_cost_of(snapshot, column, min(rows, count), job) for count in SAMPLE_ROWS)
     more = min(rows, SAMPLE_ROWS[1]) - min(rows, SAMPLE_ROWS[0])
@@ -121,7 +122,7 @@ def expected_cost(snapshot: Snapshot, name: str, job: Job) -> IndexCost:
 
 
 def _cost_of(snapshot: Snapshot, column: Column, count: int, job: Job) -> IndexCost:
-    """Of rows that are spread over all."""
+    """The cost for evenly spread rows."""
     live = np.unique(np.linspace(0, max(0, snapshot.num_rows - 1), count).astype(np.int64))[:count]
     values = take_rows(snapshot, live_positions(snapshot, live), [column]).column(0)
     with tempfile.TemporaryDirectory(prefix="lamella-index-") as folder:

@@ -1,9 +1,9 @@
-"""The full-text index of one data file: a folder of parts, sealed with the checksums of all that is in it.
+"""The full-text index of one data file: a folder of parts, sealed with the checksums of its files.
 
 <data file>.fulltext-3-4-<options>/
-    seal.json       what it was made of, its parts, a checksum for each file; written last
+    seal.json       its origin, its parts, and a checksum for each file; written last
     0/              a part: tantivy's files, and the part's vocabulary
-    1/              the next rows, where one part would have been too large
+    1/              further rows, if one part would have been too large
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ from lamella.core.scan.snapshot import Column, FileSegment
 FORMAT = 3
 SEAL, VOCABULARY = "seal.json", "vocabulary.arrow"
 LARGEST_PART = 128_000_000
-"""Bytes of text."""
+"""The maximum size of a part in bytes of text."""
 CHUNK = 1 << 16
 
 
 @dataclass(frozen=True, eq=False)
 class FileParts:
-    """The parts of a data file, and the number of the first row of each."""
+    """The parts of a data file, with the first row of each."""
 
     parts: tuple[Part, ...]
     starts: tuple[int, ...]
@@ -48,8 +48,8 @@ class FileParts:
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """What is indexed of a data file: columns by their keys. `usual` are the lengths of the texts in the rest
-    of the table."""
+    """The input of a data file's index: columns by key. `usual` are the average lengths of the texts in the
+    rest of the table."""
 
     segment: FileSegment
     keys: Sequence[int]
@@ -63,7 +63,8 @@ def path_of(place: IndexFolder, segment: FileSegment, index: Index) -> Path:
 
 
 def write(path: Path, source: Source, job: Job) -> None:
-    """It is there whole or not at all. It is not synced: what a crash leaves of it is found damaged."""
+    """Write the folder atomically. It is not synced: after a crash it may be found damaged, and is
+    rebuilt."""
     draft = path.with_name(f"{path.name}.{uuid.uuid4().hex}{DRAFT}")
     draft.mkdir(parents=True)
     try:
@@ -78,8 +79,8 @@ def write(path: Path, source: Source, job: Job) -> None:
 
 
 def read(path: Path, segment: FileSegment, keys: Sequence[int], writable: bool) -> FileParts:
-    """Raises `FileProblem` for what is damaged, or of another data file. Where nothing may be written, not
-    even tantivy's locks, its files are opened from elsewhere."""
+    """Read an index. Raises `FileProblem` if it is damaged or belongs to another data file. In a read-only
+    store, where tantivy cannot even write its locks, the files are opened from a copy elsewhere."""
     description = check_seal(path, segment)
     parts = [
         _open_part(path / str(number), part, keys, writable)
@@ -89,14 +90,14 @@ def read(path: Path, segment: FileSegment, keys: Sequence[int], writable: bool) 
 
 
 def in_memory(source: Source, job: Job) -> FileParts:
-    """The same of a data file whose index can be neither read nor written."""
+    """Build the parts in memory, for a data file whose index can be neither read nor written."""
     parts = list(_parts(source, None, job))
     return FileParts(tuple(part for _, part in parts), tuple(first for first, _ in parts))
 
 
 def check_seal(path: Path, segment: FileSegment, quick: bool = False) -> dict[str, Any]:
-    """What the seal says, if it is true; `quick` leaves the checksums out. Raises `FileProblem`. Nothing is
-    read that is not in the folder."""
+    """Return the seal's description if it is valid; `quick` skips the checksums. Raises `FileProblem`. Reads
+    only files in the folder."""
     if any(place.is_symlink() for place in (path, *path.rglob("*"))):
         raise FileProblem(path, "is no index that can be read", "It is a link, or holds one")
     try:
@@ -113,7 +114,7 @@ def check_seal(path: Path, segment: FileSegment, quick: bool = False) -> dict[st
 
 
 def part_lengths(path: Path) -> list[tuple[int, dict[int, float]]]:
-    """For each part the number of its rows, and how long their texts are; nothing where there is no seal."""
+    """The number of rows of each part, and the average lengths of their texts; empty if there is no seal."""
     try:
         description = _seal(path)
         return [(int(part["rows"]), _lengths(part)) for part in description["parts"]]
@@ -122,7 +123,7 @@ def part_lengths(path: Path) -> list[tuple[int, dict[int, float]]]:
 
 
 def remove(path: Path) -> None:
-    """Who comes across what is left of it meets no seal."""
+    """Remove the index, the seal first, so that remains are never taken for an index."""
     if path.is_symlink():
         path.unlink()
         return
@@ -141,7 +142,7 @@ def _write_parts(draft: Path, source: Source, job: Job) -> Iterator[dict[str, An
 
 
 def _parts(source: Source, folder: Path | None, job: Job) -> Iterator[tuple[int, Part]]:
-    """Each with the number of its first row; in memory, or each in a folder of its own."""
+    """Build parts, each with its first row, in memory or in a subfolder each."""
     waiting, number = _cuts(source)[::-1], 0
     while waiting:
         first, stop = waiting.pop()
@@ -162,7 +163,7 @@ def _parts(source: Source, folder: Path | None, job: Job) -> Iterator[tuple[int,
 
 
 def _cuts(source: Source) -> list[tuple[int, int]]:
-    """Runs of rows whose texts are not too large together, as far as the file tells."""
+    """Ranges of rows whose texts are not too large together, as far as the file's metadata shows."""
     footer, named = unchanged(source.segment), source.segment.names
     names = {named[key] for key in source.keys if key in named}
     cuts, size = [0], 0
@@ -203,7 +204,7 @@ def _open_part(folder: Path, description: Mapping[str, Any], keys: Sequence[int]
 
 
 def _copy(folder: Path) -> Path:
-    """Where tantivy may write its locks, beside what it reads."""
+    """Link the files into a folder where tantivy can write its locks."""
     copy = Path(tempfile.mkdtemp(prefix="lamella-fulltext-"))
     for file in folder.iterdir():
         try:
@@ -218,7 +219,8 @@ def _lengths(description: Mapping[str, Any]) -> dict[int, float]:
 
 
 def _put_in_place(draft: Path, path: Path) -> None:
-    """Another process may have been quicker: its index is as good, unless it has no seal."""
+    """Move the draft into place. Another process may have been faster: its index is as good, unless it has no
+    seal."""
     if path.exists() and not (path / SEAL).exists():
         remove(path)
     try:
@@ -229,13 +231,13 @@ def _put_in_place(draft: Path, path: Path) -> None:
 
 
 def _origin(segment: FileSegment) -> dict[str, Any]:
-    """`tantivy` is the version of its format."""
+    """The origin of an index. `tantivy` is the version of its format."""
     made_by = __version__.rpartition(" ")[2]
     return {"format": FORMAT, "tantivy": made_by, "file": segment.path.name, "rows": segment.num_rows}
 
 
 def _seal(path: Path) -> dict[str, Any]:
-    """Raises `ValueError` for one that is not as it was written, and whatever reading it raises."""
+    """Read the seal. Raises `ValueError` if it was altered, and any error of reading."""
     sealed = json.loads((path / SEAL).read_bytes())
     description: dict[str, Any] = sealed["told"]
     if sealed["checksum"] != _code(description):
@@ -259,7 +261,7 @@ def _whole(path: Path, checksum: Sequence[int], quick: bool) -> bool:
 
 
 def _checksum(path: Path) -> tuple[int, int]:
-    """Size and CRC-32, over memory that is used again: fresh memory costs more than reading into it."""
+    """Size and CRC-32. Reuses a buffer, since allocating new memory costs more than reading into it."""
     size = code = 0
     block = memoryview(bytearray(CHUNK))
     with path.open("rb", buffering=0) as file:

@@ -1,4 +1,4 @@
-"""The full-text indexes of a table that are open: parts of data files, and in memory of pending rows."""
+"""The open full-text indexes of a table: parts of data files, and in-memory parts of pending rows."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ from lamella.core.scan.snapshot import Column, FileSegment, Snapshot
 
 MOST_LAYERS = 8
 TEXTS = (pa.string(), pa.large_string())
-"""Those that are compared all at once."""
+"""The types that are compared all at once."""
 
 
 @dataclass(frozen=True, eq=False)
 class Layer:
-    """A part, and of each of its rows the position, ascending, and the cells it was made of."""
+    """A part in memory, with the ascending positions of its rows, and the cells it was built from."""
 
     part: Part
     positions: np.ndarray
@@ -44,8 +44,8 @@ class Layer:
 
 @dataclass(frozen=True, eq=False)
 class PlacedPart:
-    """A part in a snapshot. Its rows are at `positions`, -1 for those that are something else by now; None
-    for rows one behind the other from `start` on, but for those at positions that are `gone`."""
+    """A part in a snapshot. Its rows are at `positions`, with -1 for those that have changed since. None
+    means consecutive rows from `start` on, except those at positions in `gone`."""
 
     part: Part
     positions: np.ndarray | None = None
@@ -54,7 +54,7 @@ class PlacedPart:
 
     @cached_property
     def left_out(self) -> int:
-        """How many of the part's documents are no row of the snapshot."""
+        """The number of the part's documents that are not rows of the snapshot."""
         rows = self.part.rows
         if self.positions is not None:
             return self.part.documents - int((self.positions >= 0).sum())
@@ -62,7 +62,7 @@ class PlacedPart:
         return self.part.documents - rows + int(high - low)
 
     def at(self, rows: np.ndarray) -> np.ndarray:
-        """Their positions, -1 for those that are something else by now."""
+        """The positions of rows, -1 for those that have changed since."""
         if self.positions is not None:
             placed: np.ndarray = self.positions[rows]
             return placed
@@ -70,7 +70,7 @@ class PlacedPart:
         return np.where(among(positions, self.gone), -1, positions) if len(self.gone) else positions
 
     def rows_at(self, positions: np.ndarray) -> np.ndarray:
-        """The rows that are at one of these positions, ascending."""
+        """The rows at these positions, ascending."""
         if self.positions is not None:
             rows: np.ndarray = np.flatnonzero(among(self.positions, positions))
             return rows
@@ -79,8 +79,8 @@ class PlacedPart:
 
 
 class Pending:
-    """Of one index, in the same columns. What was made for a snapshot is used for the next one, as far as it
-    is still true."""
+    """Parts of pending rows for one index and set of columns. Parts built for one snapshot are reused for the
+    next, as far as they are still valid."""
 
     def __init__(self, language: str | None) -> None:
         self._language = language
@@ -89,7 +89,7 @@ class Pending:
     def of(
         self, snapshot: Snapshot, columns: Sequence[Column], usual: Mapping[int, float]
     ) -> list[PlacedPart]:
-        """Parts of all rows that no data file has as they are."""
+        """Parts of all rows that no data file has in their current form."""
         positions = unindexed_positions(snapshot, columns)
         cells = take_rows(snapshot, positions, columns)
         placed, missing = self._placed_parts(positions, cells)
@@ -104,8 +104,8 @@ class Pending:
         return placed
 
     def _placed_parts(self, positions: np.ndarray, cells: pa.Table) -> tuple[list[PlacedPart], np.ndarray]:
-        """What is held of these rows, and which are not. A layer without any of them is let go: its words
-        would count."""
+        """Return the reusable parts, and which rows are missing. A layer without any of these rows is
+        dropped, since its words would affect scores."""
         missing, placed, of_use = np.ones(len(positions), np.bool_), list[PlacedPart](), list[Layer]()
         for layer in self._layers:
             rows = np.flatnonzero(among(layer.positions, positions))
@@ -122,13 +122,13 @@ class Pending:
         return placed, missing
 
     def _is_worn(self, wanted: int, missing: int) -> bool:
-        """Whether the layers are many, or most of what is in them is not true any more."""
+        """Whether there are too many layers, or most of their rows are outdated."""
         rows = sum(layer.part.rows for layer in self._layers)
         return (missing > 0 and len(self._layers) >= MOST_LAYERS) or rows + missing > 2 * wanted
 
 
 def unindexed_positions(snapshot: Snapshot, columns: Sequence[Column]) -> np.ndarray:
-    """Positions of the live rows that are in memory, or have pending cells in one of the columns."""
+    """Positions of the live rows that are in memory, or have pending cells in these columns."""
     starts = snapshot.segment_starts
     loose = [
         np.arange(starts[number], starts[number + 1])
@@ -139,13 +139,13 @@ def unindexed_positions(snapshot: Snapshot, columns: Sequence[Column]) -> np.nda
 
 
 def changed_positions(snapshot: Snapshot, columns: Sequence[Column]) -> np.ndarray:
-    """Positions with pending cells in one of the columns."""
+    """Positions with pending cells in these columns."""
     cells = [changed_cells(snapshot, column) for column in columns]
     return union(EMPTY, *(cell[0] for cell in cells if cell is not None))
 
 
 def _same(cells: pa.Table, others: pa.Table) -> np.ndarray:
-    """Which rows say the same in all columns."""
+    """Whether rows are equal in all columns."""
     same = np.ones(len(cells), np.bool_)
     for column, other in zip(cells.columns, others.columns, strict=True):
         if column.type == other.type and column.type in TEXTS:
@@ -182,7 +182,7 @@ log = logging.getLogger(__name__)
 
 
 class OpenFulltext:
-    """One for each open table. Any thread."""
+    """The open full-text indexes of one open table. Any thread."""
 
     def __init__(self, place: IndexFolder) -> None:
         self._place = place
@@ -193,13 +193,13 @@ class OpenFulltext:
         call_after_fork(self)
 
     def forked(self) -> None:
-        """Whoever held a lock is not in the child."""
+        """Replace the locks, whose holders do not exist in the child."""
         self._one_at_a_time = threading.Lock()
         self._making: dict[Index, threading.RLock] = {}
 
     def parts(self, index: Index, snapshot: Snapshot, job: Job) -> list[PlacedPart]:
-        """Parts that have every live row once. What is missing or damaged of them is made first; who needs
-        the same index meanwhile waits, until its job is cancelled."""
+        """Parts that together have every live row once. Missing or damaged ones are built first; other
+        threads that need the same index wait, unless their job is cancelled."""
         at = (index, language_of(index), snapshot.token)
         placed, making = self._cached_parts(at, index)
         if placed is not None:
@@ -215,21 +215,21 @@ class OpenFulltext:
     def _cached_parts(
         self, at: tuple[object, ...], index: Index
     ) -> tuple[list[PlacedPart] | None, threading.RLock]:
-        """What was placed before, and the lock of who places it now."""
+        """The cached parts, and the lock for building them."""
         with self._one_at_a_time:
             if at in self._placed:
                 self._placed.move_to_end(at)
             return self._placed.get(at), self._making.setdefault(index, threading.RLock())
 
     def let_go(self) -> None:
-        """Keep nothing open; what is in use is opened again."""
+        """Close everything; what is in use is opened again."""
         with self._one_at_a_time:
             self._open.clear()
             self._placed.clear()
             self._pending.clear()
 
     def forget(self, index: Index) -> None:
-        """Let go of an index that is gone."""
+        """Close a dropped index."""
         with self._one_at_a_time:
             self._placed.clear()
             self._making.pop(index, None)
@@ -277,9 +277,9 @@ class OpenFulltext:
         try:
             if path.exists():
                 return files.read(path, source.segment, source.keys, self._place.writable)
-            log.info("%s: the full-text index is missing, and made anew", path)
+            log.info("%s: the full-text index is missing, and is rebuilt", path)
         except FileProblem as problem:
-            log.warning("%s It is made anew", problem)
+            log.warning("%s It is rebuilt", problem)
         try:
             if self._place.writable:
                 files.remove(path)
@@ -296,14 +296,14 @@ def language_of(index: Index) -> str | None:
 
 
 def source_of(place: IndexFolder, index: Index, segment: FileSegment, snapshot: Snapshot) -> Source:
-    """What a data file's index is made of, and of the snapshot's other files as far as they are indexed."""
+    """The input of a data file's index, with text lengths from the indexes of the snapshot's other files."""
     others = [file for file in snapshot.files if file is not segment]
     lengths = (known for other in others for known in files.part_lengths(files.path_of(place, other, index)))
     return Source(segment, index.keys, language_of(index), _usual(lengths))
 
 
 def _usual(parts: Iterable[tuple[int, Mapping[int, float]]]) -> dict[int, float]:
-    """The average length of texts, by column key, of parts with so many rows and such lengths."""
+    """The average length of texts by column key, over parts with these numbers of rows and lengths."""
     rows, words = 0, defaultdict[int, float](float)
     for count, lengths in parts:
         rows += count
@@ -316,7 +316,8 @@ LANGUAGE, WEIGHTS = "language", "weights"
 
 
 class FulltextKind:
-    """Options: `language`, whose stems make words one, None for no stems; `weights` by column."""
+    """The kind of full-text indexes. Options: `language`, whose stemmer is used (None for no stemming);
+    `weights` by column."""
 
     def checked(self, table: str, columns: Sequence[Column], options: Options) -> Options:
         for name in options:
@@ -365,7 +366,7 @@ class FulltextKind:
 
 
 def is_text(kind: pa.DataType) -> bool:
-    """Text, or lists of text."""
+    """Whether a type is text, or lists of text."""
     if is_.is_list(kind) or is_.is_large_list(kind) or is_.is_fixed_size_list(kind):
         kind = kind.value_type
     if is_.is_dictionary(kind):
@@ -387,19 +388,19 @@ def _language(table: str, value: Any) -> str | None:
         return None if value is None else str(value)
     meant = nearest(str(value), LANGUAGES) or LANGUAGES
     raise BadData(
-        f"{table}: words cannot be brought to their stems in {value!r}",
-        fix=f"Give one of {', '.join(meant)}, or None to leave words as they are",
+        f"{table}: there is no stemmer for the language {value!r}",
+        fix=f"Give one of {', '.join(meant)}, or None for no stemming",
     )
 
 
 def _weights(table: str, columns: Sequence[Column], value: Any) -> list[float] | None:
-    """In the order of the columns, as they may be given too; None where all weigh the same."""
+    """The weights in the order of the columns, as which they may also be given; None if all are equal."""
     if value is None:
         return None
     if isinstance(value, list) and len(value) == len(columns):
         value = {column.name: weight for column, weight in zip(columns, value, strict=True)}
     if not isinstance(value, Mapping):
-        raise BadData(f"{table}: weights {value!r} are no dict", fix="Give one: {'title': 2}")
+        raise BadData(f"{table}: weights {value!r} are not a dict", fix="Give one: {'title': 2}")
     names = [column.name for column in columns]
     for name, weight in value.items():
         if name not in names:

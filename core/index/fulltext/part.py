@@ -1,4 +1,4 @@
-"""A tantivy index of rows that never change, on disk or in memory: filled, and asked."""
+"""A tantivy index of immutable rows, on disk or in memory: building it, and searching it."""
 
 from __future__ import annotations
 
@@ -44,16 +44,16 @@ LANGUAGES = (
     "arabic", "danish", "dutch", "english", "finnish", "french", "german", "greek", "hungarian",
     "italian", "norwegian", "portuguese", "romanian", "russian", "spanish", "swedish", "turkish",
 )  # fmt: skip
-"""Those whose words can be brought to their stems. Tamil's cannot: a pulli ends a word here."""
+"""The languages with stemmers. Tamil is not one of them: its pulli would end a word here."""
 
 ENGLISH = "english"
 FROM_TEXT = "words"
-"""What the analyzer of the texts is registered as."""
+"""The registered name of the analyzer of texts."""
 
 
 @dataclass(frozen=True)
 class WordToken:
-    """A word of a text, and where it stands there."""
+    """A word of a text, and its position."""
 
     word: str
     start: int
@@ -61,19 +61,19 @@ class WordToken:
 
 
 def normal(text: str) -> str:
-    """Letters with accents as one character each: a word would end at an accent of its own otherwise."""
+    """Compose accented letters into single characters; otherwise a separate accent would end a word."""
     return text if text.isascii() else unicodedata.normalize("NFC", text)
 
 
 def without_dotted_i(text: str) -> str:
-    """What is cut into words for a `normal` text, letter for letter. A dotted I in lower case would be an i
-    with one more dot."""
+    """Prepare a `normal` text for splitting into words, keeping its length: in lower case, a dotted I would
+    be an i with an additional dot."""
     return text if text.isascii() else text.replace("İ", "I")
 
 
 @lru_cache(1)
 def analyzer() -> TextAnalyzer:
-    """Runs of letters and digits, in lower case: what is indexed, whatever the language."""
+    """The analyzer of indexed text in any language: sequences of letters and digits, in lower case."""
     return TextAnalyzerBuilder(Tokenizer.simple()).filter(Filter.lowercase()).build()
 
 
@@ -82,7 +82,7 @@ def words(text: str) -> list[str]:
 
 
 def tokens(text: str) -> list[WordToken]:
-    """The words of a text that is `normal` already."""
+    """The words of a text that is already `normal`."""
     tokens = analyzer().pre_tokenize(without_dotted_i(text)).tokens
     return [WordToken(t.text, t.char_offset_from, t.char_offset_to or t.char_offset_from) for t in tokens]
 
@@ -93,12 +93,13 @@ def without_accents(words: Sequence[str]) -> list[str]:
 
 
 def meanings(words: Sequence[str], language: str | None) -> list[str]:
-    """What is the same for words that a search does not tell apart: their stem, without accents."""
+    """For each word, a key that is equal for words that a search does not distinguish: the stem, without
+    accents."""
     return _each(words, language)
 
 
 def _each(words: Sequence[str], language: str | None) -> list[str]:
-    """One result for each word. Words hold no white space, so they can be looked at as one text."""
+    """One result for each word. Words contain no white space, so they are analysed as one text."""
     stems = list(_mapping(language).analyze(" ".join(words)))
     if len(stems) == len(words):
         return stems
@@ -107,7 +108,8 @@ def _each(words: Sequence[str], language: str | None) -> list[str]:
 
 @lru_cache(64)
 def _mapping(language: str | None) -> TextAnalyzer:
-    """Stems of most languages depend on accents; English words have some from elsewhere alone."""
+    """The analyzer for words. In most languages stems depend on accents; in English only loan words have
+    any."""
     filters = [] if language is None else [Filter.stemmer(language)]
     filters.insert(0 if language == ENGLISH else len(filters), Filter.ascii_fold())
     built = TextAnalyzerBuilder(Tokenizer.whitespace())
@@ -118,11 +120,11 @@ def _mapping(language: str | None) -> TextAnalyzer:
 
 SCHEMA = pa.schema([("meaning", pa.string()), ("word", pa.string())])
 BLOCK = 64
-"""Words that are looked at together: one of so many is held to find the others by."""
+"""The number of words in a block; only the first of each block is kept in memory to find the others."""
 
 
 class Vocabulary:
-    """Words in the order of their meanings."""
+    """Words sorted by meaning."""
 
     def __init__(self, batch: pa.RecordBatch) -> None:
         self._meanings, self._words = batch.columns
@@ -144,7 +146,7 @@ class Vocabulary:
             writer.write_batch(batch)
 
     def of_meaning(self, meaning: str) -> list[str]:
-        """The words that mean the same."""
+        """The words with this meaning."""
         words: list[str] = []
         for start in range(BLOCK * max(0, bisect_left(self._firsts, meaning) - 1), len(self._words), BLOCK):
             block = self._meanings.slice(start, BLOCK).to_pylist()
@@ -155,7 +157,7 @@ class Vocabulary:
         return words
 
     def beginnings(self, beginning: str) -> list[str]:
-        """With what the words begin that begin so, accents put aside."""
+        """The accented forms of a prefix that occur in words, and the prefix itself."""
         plain, (without, accented) = without_accents([beginning])[0], self._accented
         words = {beginning, plain}
         for place in range(bisect_left(without, plain), len(without)):
@@ -171,14 +173,14 @@ class Vocabulary:
 
     @cached_property
     def _accented(self) -> tuple[list[str], list[str]]:
-        """Words with accents, in the order they have without them: first without."""
+        """The words with accents: sorted without their accents, and as they are."""
         words = self._words.filter(pc.invert(pc.string_is_ascii(self._words))).to_pylist()
         pairs = sorted(pair for pair in zip(without_accents(words), words, strict=True) if pair[0] != pair[1])
         return [without for without, _ in pairs], [word for _, word in pairs]
 
 
 def _cut(word: str, plain: str) -> str:
-    """The shortest beginning of a word that is `plain`, or longer, without its accents."""
+    """The shortest prefix of a word that, without accents, starts with `plain`."""
     return next(part for end in range(len(word) + 1) if _starts(part := word[:end], plain))
 
 
@@ -187,10 +189,10 @@ def _starts(part: str, plain: str) -> bool:
 
 
 Texts = Mapping[int, pa.Array | pa.ChunkedArray]
-"""By column key a value for each row: text, a list of texts, or null."""
+"""A value for each row, by column key: text, a list of texts, or null."""
 
 FILLER = "FILLER"
-"""A word that no text holds: what is indexed is in lower case."""
+"""A word that no text has: indexed words are in lower case."""
 FEW_ROWS = 1_000
 FILLERS = 8
 MOST_FILLERS = 10_000
@@ -198,15 +200,15 @@ ROWS_A_TURN = 500
 LEAST_MEMORY, MOST_MEMORY = 20_000_000, 512_000_000
 MOST_OF_TANTIVY = 4_000_000_000
 BYTES_A_ROW, BYTES_A_BYTE = 2_000, 40
-"""What tantivy may need at most before it ends a segment; it takes what it needs."""
+"""The maximum memory that tantivy may need before it ends a segment; it allocates only what it needs."""
 BYTES_A_SEGMENT, MOST_SEGMENTS = 4_000_000, 4
-"""So much text is worth a segment of its own; every search looks at each."""
+"""The amount of text that is worth a separate segment; every search visits each segment."""
 SEGMENTS = "meta.json"
-"""What tantivy calls its list of an index's segments."""
+"""The file in which tantivy lists the segments of an index."""
 
 
 class TooLarge(Exception):
-    """The rows do not fit the segments of tantivy's that they were to have."""
+    """The rows do not fit in the intended tantivy segments."""
 
 
 def field_of(key: int) -> str:
@@ -216,9 +218,10 @@ def field_of(key: int) -> str:
 def write(
     schema: Schema, texts: Texts, rows: int, usual: Mapping[int, float] | None, folder: Path | None, job: Job
 ) -> tuple[Searcher, tuple[int, ...]]:
-    """An index of the texts, in memory or in an empty folder, and the first row of each of its segments.
+    """Build an index of the texts, in memory or in an empty folder; return it, and the first row of each
+    segment.
 
-    Raises `TooLarge`, for several rows alone. tantivy tells of whatever fails, a full disk too, as a
+    Raises `TooLarge`, except for a single row. tantivy reports any failure, including a full disk, as
     `ValueError`.
     """
     starts = _starts_of_runs(texts, rows) if folder else (0,)
@@ -239,14 +242,14 @@ def write(
 
 
 class _Run:
-    """Some of the rows, which become a segment."""
+    """A range of rows that becomes a segment."""
 
     def __init__(self, texts: Texts, first: int, stop: int) -> None:
         self.texts = {key: column.slice(first, stop - first) for key, column in texts.items()}
         self.rows = stop - first
 
     def memory(self) -> int:
-        """A row is never cut in two, so one that is alone gets all it needs."""
+        """The memory for a segment. A row is never split, so a single row gets all it needs."""
         size = sum(map(_size, self.texts.values()))
         needed = LEAST_MEMORY + max(self.rows * BYTES_A_ROW, size * BYTES_A_BYTE)
         return min(needed, MOST_OF_TANTIVY if self.rows == 1 else MOST_MEMORY)
@@ -269,8 +272,9 @@ def _index(schema: Schema, folder: Path | None) -> tantivy.Index:
 def _fill(
     indexes: Sequence[tantivy.Index], runs: Sequence[_Run], usual: Mapping[int, float] | None, job: Job
 ) -> None:
-    """Each index with a run, on a thread of tantivy's own: several for one index would take rows as they
-    come. This thread hands rows to all of them in turns, for Python's lock lets one do so at a time."""
+    """Fill each index with a run, in a thread of tantivy's own; several threads for one index would mix the
+    order of rows. This thread passes rows to all of them in turn, since Python's lock allows only one at a
+    time."""
     with ExitStack() as ending:
         writers = []
         for index, run in zip(indexes, runs, strict=True):
@@ -286,7 +290,7 @@ def _fill(
 
 
 def _join(pieces: Sequence[Path], folder: Path) -> None:
-    """Segments are files that know nothing of each other; the list of them says which an index has."""
+    """Merge indexes. Segments are independent files; an index is defined by its list of them."""
     segments = [json.loads((piece / SEGMENTS).read_bytes()) for piece in pieces]
     for file in _files(pieces, segments):
         file.rename(folder / file.name)
@@ -303,7 +307,7 @@ def _files(pieces: Sequence[Path], segments: Sequence[Mapping[str, Any]]) -> Ite
 
 
 def _size(column: pa.Array | pa.ChunkedArray) -> int:
-    """Bytes of text."""
+    """The size of a column's text in bytes."""
     values = pc.list_flatten(column) if pa.types.is_nested(column.type) else column
     if pa.types.is_dictionary(values.type):
         values = values.cast(values.type.value_type)
@@ -311,7 +315,7 @@ def _size(column: pa.Array | pa.ChunkedArray) -> int:
 
 
 def _add(writer: IndexWriter, run: _Run, job: Job) -> Iterator[int]:
-    """Some rows at each turn. They are indexed meanwhile, so cells are prepared when their turn comes."""
+    """Add some rows at each turn. They are indexed meanwhile, so cells are prepared only then."""
     for first in range(0, run.rows, ROWS_A_TURN):
         job.check()
         count = min(ROWS_A_TURN, run.rows - first)
@@ -321,7 +325,7 @@ def _add(writer: IndexWriter, run: _Run, job: Job) -> Iterator[int]:
 
 
 def _documents(texts: Texts, rows: int) -> list[Document]:
-    """Most cells hold one text that is plain."""
+    """Documents for rows; most cells have a single ASCII text."""
     documents = [Document() for _ in range(rows)]
     for key, column in texts.items():
         name = field_of(key)
@@ -335,14 +339,14 @@ def _documents(texts: Texts, rows: int) -> list[Document]:
 
 
 def texts_of(value: Any) -> Sequence[str]:
-    """The texts that a cell holds."""
+    """The texts of a cell."""
     if isinstance(value, str):
         return (normal(value),)
     return () if value is None else tuple(normal(text) for text in value if text is not None)
 
 
 def _fill_up(writer: IndexWriter, texts: Texts, rows: int, usual: Mapping[int, float]) -> None:
-    """Documents that no search finds, which bring the average lengths to what is usual."""
+    """Add documents that no search finds, to bring the average lengths to the usual ones."""
     total = {key: sum(map(_words, column.to_pylist())) for key, column in texts.items()}
     needed = [int(total[key] / usual[key]) + 1 - rows for key in texts if usual.get(key)]
     count = min(MOST_FILLERS, max([FILLERS, *needed]))
@@ -362,10 +366,10 @@ def _words(value: Any) -> int:
 
 @dataclass(eq=False)
 class Part:
-    """Rows 0 … `rows`-1 are the searcher's documents, one segment after the other; what comes after them is
-    filling. `starts` are the first rows of its segments.
+    """A part of the index. Rows 0 … `rows`-1 are the searcher's documents, segment by segment; any documents
+    after them are fillers. `starts` are the first rows of its segments.
 
-    `lengths` are the words that a row has on average, by column key.
+    `lengths` are the average numbers of words in a row, by column key.
     """
 
     rows: int
@@ -381,14 +385,15 @@ class Part:
         return int(self.searcher.num_docs)
 
     def frequency(self, key: int, word: str) -> int:
-        """In how many rows a column has the word."""
+        """The number of rows in which a column has the word."""
         at = (key, word)
         if at not in self._frequencies:
             self._frequencies[at] = int(self.searcher.doc_freq(field_of(key), word))
         return self._frequencies[at]
 
     def best(self, query: Query, count: int) -> tuple[np.ndarray, np.ndarray]:
-        """The rows with the highest scores, falling, and the scores; equal ones in the order of rows."""
+        """The rows with the highest scores, in descending order, and the scores; ties are in the order of
+        rows."""
         most = min(count, self.documents)
         hits = self.searcher.search(query, limit=most, count=False).hits if most else []
         starts = self.starts
@@ -400,7 +405,7 @@ class Part:
         return rows[real], scores[real]
 
     def score(self, query: Query, row: int) -> float | None:
-        """Of one row, without looking at the others; None where the query does not find it."""
+        """The score of one row, without visiting others; None if the query does not match it."""
         segment = bisect_right(self.starts, row) - 1
         address = DocAddress(segment, row - self.starts[segment])
         try:
@@ -428,11 +433,11 @@ def build(
     folder: Path | None = None,
     job: Job | None = None,
 ) -> Part:
-    """A part of these texts, in memory or in an empty folder. Raises `TooLarge`, for several rows alone, and
-    `StoreProblem` for what cannot be written.
+    """Build a part of these texts, in memory or in an empty folder. Raises `TooLarge`, except for a single
+    row, and `StoreProblem` if writing fails.
 
-    `usual` are the lengths of the texts elsewhere in the table: a few rows are filled up to them, so that
-    a long text among them counts as one.
+    `usual` are the lengths of the texts elsewhere in the table: a small part is filled up to these, so that a
+    long text in it counts as long.
     """
     schema = schema_of(tuple(texts))
     try:
@@ -450,7 +455,7 @@ def build(
 
 
 def _average(searcher: Searcher, schema: Schema, key: int, words: Sequence[str]) -> float:
-    """The length of texts that tantivy scores by, which it tells where it explains a score."""
+    """The average length of texts that tantivy uses for scores, taken from its explanation of a score."""
     if not words:
         return 0.0
     query = Query.term_query(schema, field_of(key), words[0])

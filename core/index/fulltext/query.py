@@ -1,4 +1,4 @@
-"""Search texts: parsed to a tree, compiled for each part, and answered with the best rows."""
+"""Search texts: parsed into a tree, compiled for each part, and answered with the best rows."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from lamella.core.scan.snapshot import Snapshot
 
 @dataclass(frozen=True)
 class Words:
-    """Words one behind the other in one column: `column`, or any of the index. They are in lower case."""
+    """Consecutive words in one column: in `column`, or in any column of the index. They are in lower case."""
 
     words: tuple[str, ...]
     column: str | None = None
@@ -31,7 +31,7 @@ class Words:
 
 @dataclass(frozen=True)
 class Beginning:
-    """A word that begins so."""
+    """A word with this prefix."""
 
     word: str
     column: str | None = None
@@ -39,7 +39,7 @@ class Beginning:
 
 @dataclass(frozen=True)
 class Near:
-    """A word that becomes this one by so many letters added, left out, changed, or swapped with the next."""
+    """A word within this many edits: letters added, removed, changed, or swapped with the next one."""
 
     word: str
     edits: int
@@ -48,8 +48,8 @@ class Near:
 
 @dataclass(frozen=True)
 class Clauses:
-    """All of `required`, none of `excluded`, and one of `wanted` where nothing is required. What is wanted
-    besides makes a row count more. Only excluded: every other row."""
+    """All of `required`, none of `excluded`, and at least one of `wanted` if nothing is required. Further
+    wanted nodes increase a row's score. With only excluded nodes, it matches every other row."""
 
     required: tuple[Node, ...] = ()
     wanted: tuple[Node, ...] = ()
@@ -61,7 +61,7 @@ Node = Leaf | Clauses
 
 
 def leaves(node: Node) -> list[Leaf]:
-    """Those that make a row an answer, in order: not what is excluded."""
+    """The leaves that make a row match, in order; excluded ones are left out."""
     if not isinstance(node, Clauses):
         return [node]
     return [leaf for child in (*node.required, *node.wanted) for leaf in leaves(child)]
@@ -90,9 +90,9 @@ class _Token:
 
 
 def read(text: str, name: str, columns: Collection[str]) -> Node:
-    """What the text asks for; `columns` are those that may be named, of what is called `name`.
+    """Parse a search text; `columns` are those that it may refer to, in what messages call `name`.
 
-    Raises `BadSearch` and `UnknownColumn` with the place.
+    Raises `BadSearch` and `UnknownColumn`, with the position.
     """
     reader = _Reader(text, name, columns)
     node = reader.search()
@@ -137,7 +137,7 @@ class _Reader:
         return Clauses(tuple(required), tuple(optional), tuple(excluded))
 
     def _either(self, column: str | None) -> list[Node]:
-        """None or one, like all that follow: punctuation alone asks for nothing."""
+        """No node or one, like the following methods: punctuation alone matches nothing."""
         node = self._joined("or", self._both, column)
         return node if len(node) < 2 else [Clauses(wanted=tuple(node))]
 
@@ -180,7 +180,7 @@ class _Reader:
             )
 
     def _refuse_second(self, before: _Token) -> None:
-        """A sign right behind a sign, or behind a column, would be part of the word."""
+        """Refuse a sign directly after a sign or a column; it would become part of the word."""
         token = self._tokens[self._at]
         if (
             token.kind == "word"
@@ -277,23 +277,23 @@ def _column_name(before: _Token) -> str:
 
 
 def _negated(node: Node) -> Node | None:
-    """What a node excludes, where that is all it says."""
+    """The node that a node excludes, if it does nothing else."""
     alone = isinstance(node, Clauses) and not node.required and not node.wanted
     return node.excluded[0] if alone and len(node.excluded) == 1 else None  # type: ignore[union-attr]
 
 
 MOST_PHRASES = 64
-"""Where words that mean the same make more phrases, these are not told apart."""
+"""If forms of words make more phrases than this, they are scored as one."""
 
 
 def rarity(documents: int, frequency: float) -> float:
-    """BM25's idf: of a word that `frequency` of the documents have."""
+    """BM25's inverse document frequency of a word in `frequency` documents."""
     return log(1 + (documents - frequency + 0.5) / (frequency + 0.5))
 
 
 @dataclass(frozen=True, eq=False)
 class Search:
-    """One search over all parts of a table. `weights` are by column key, `keys` by the names of columns."""
+    """A search over all parts of a table. `weights` are by column key, `keys` by column name."""
 
     parts: Sequence[Part]
     language: str | None
@@ -334,7 +334,7 @@ class Search:
         return Query.boolean_query(clauses if itself is None else [*clauses, (Occur.Should, itself)])
 
     def _words(self, words: Sequence[str], part: Part, key: int) -> Query | None:
-        """Words one behind the other, each in any form; None where the column of the part lacks one."""
+        """Consecutive words, each in any form; None if the column of the part lacks one."""
         words_to_find = meanings(words, self.language)
         forms = [self._forms(part, key, meaning) for meaning in words_to_find]
         if not all(forms):
@@ -347,7 +347,7 @@ class Search:
         return _any([self._scored(phrase, part, key, rare) for phrase in product(*forms)])
 
     def _scored(self, words: Sequence[str], part: Part, key: int, rare: float) -> Query:
-        """tantivy counts how rare a word is in the part alone."""
+        """Score words. tantivy's own rarity covers only the part, so it is corrected for the whole table."""
         if len(words) == 1:
             query = Query.term_query(part.schema, field_of(key), words[0], "freq")
         else:
@@ -356,7 +356,7 @@ class Search:
         return query if own == rare else Query.boost_query(query, rare / own)
 
     def _forms(self, part: Part, key: int, meaning: str) -> list[str]:
-        """The words of this meaning that a column has, the commonest first."""
+        """The words with this meaning in a column, the most frequent first."""
         at = (part, key, meaning)
         if at not in self._known:
             words = [word for word in part.vocabulary.of_meaning(meaning) if part.frequency(key, word)]
@@ -371,8 +371,8 @@ class Search:
         return self._rarities[key, meaning]
 
     def _frequency(self, part: Part, key: int, meaning: str) -> float:
-        """About so many rows have a word of the meaning: as many as if its forms had no rows in common by
-        more than chance."""
+        """The approximate number of rows with a word of this meaning, assuming that its forms occur
+        independently."""
         forms = self._forms(part, key, meaning)
         if len(forms) == 1:
             return part.frequency(key, forms[0])
@@ -383,7 +383,7 @@ class Search:
 
 
 def _any(queries: Sequence[Query]) -> Query:
-    """The best of them counts."""
+    """Any of the queries; the best score counts."""
     return queries[0] if len(queries) == 1 else Query.disjunction_max_query(queries)
 
 
@@ -393,19 +393,19 @@ def _times(query: Query | None, weight: float) -> Query | None:
 
 FEWEST_HITS = 64
 MORE = 8
-"""By so many times more rows are asked for where too many of the best were left out."""
+"""The factor by which more rows are requested if too many of the best were dropped."""
 
 
 @dataclass(frozen=True, eq=False)
 class Hits:
-    """Positions of rows, the best first, and their scores. Equal scores come in the rows' own order."""
+    """Positions of rows, the best first, and their scores. Ties are in the order of rows."""
 
     positions: np.ndarray
     scores: np.ndarray
 
 
 def search_of(index: Index, snapshot: Snapshot, placed: list[PlacedPart]) -> Search:
-    """In the index's columns that the snapshot has."""
+    """A search in those columns of the index that the snapshot has."""
     listed_weights = index.options.get("weights") or [1.0] * len(index.keys)
     by_column = dict(zip(index.keys, listed_weights, strict=True))
     keys = {column.name: column.key for column in snapshot.columns if column.key in index.keys}
@@ -422,7 +422,7 @@ def search(
     within: np.ndarray | None,
     job: Job,
 ) -> Hits:
-    """The `count` best rows; `within`: among these positions, ascending, alone."""
+    """Find the `count` best rows; `within` restricts the search to these ascending positions."""
     placed = opened.parts(index, snapshot, job)
     text_search = search_of(index, snapshot, placed)
     few = within if within is not None and len(within) <= FEWEST_HITS and _is_exact(node) else None
@@ -440,8 +440,8 @@ def search(
 
 
 def _is_exact(node: Node) -> bool:
-    """Whether each row can be asked for by itself: to find the words that begin so takes long for each, and
-    tantivy does not tell of a row before the first that is found, where all rows but some are asked for."""
+    """Whether rows can be scored one by one. Expanding a prefix for each row takes long, and when only
+    exclusions are given, tantivy cannot score rows before the first match."""
     if isinstance(node, Clauses):
         return bool(node.required or node.wanted) and all(
             map(_is_exact, (*node.required, *node.wanted, *node.excluded))
@@ -474,8 +474,8 @@ def _best(placed: PlacedPart, query: Query, count: int, within: np.ndarray | Non
 
 
 def _growing(count: int, most: int, enough: int | None) -> Iterator[int]:
-    """How many hits are asked for until `count` of them are rows that are wanted; `enough` of them hold as
-    many, whichever are left out. What is not asked for, tantivy need not score."""
+    """The numbers of hits to request until `count` of them are wanted rows; `enough` hits always contain as
+    many. tantivy need not score more than requested."""
     limit = max(FEWEST_HITS, 2 * count)
     limit = limit if enough is None else min(limit, enough)
     while limit < most:

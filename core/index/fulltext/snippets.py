@@ -1,4 +1,4 @@
-"""Where in a text the words of a search are, and the piece of it that shows most of them."""
+"""Finds the words of a search in a text, and the excerpt that shows most of them."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ PLACES_A_CHECK = 1_000
 
 @dataclass(frozen=True)
 class Highlight:
-    """How snippets look: at most about `length` characters, words found between `before` and `after`.
+    """The format of snippets: at most about `length` characters, with found words between `before` and
+    `after`.
 
-    `columns`: of these alone. `escape` writes the text as HTML.
+    `columns` restricts snippets to these columns. `escape` writes the text as HTML.
     """
 
     columns: tuple[str, ...] | None = None
@@ -31,7 +32,7 @@ class Highlight:
 
 @dataclass(frozen=True)
 class _Match:
-    """Words first … stop-1 of a text are what the `leaf` with this number is about."""
+    """The words from `first` up to, but not including, `stop` of a text match the leaf with this number."""
 
     leaf: int
     first: int
@@ -41,7 +42,7 @@ class _Match:
 def snippet(
     cell: object, sought: Sequence[Leaf], language: str | None, how: Highlight, job: Job
 ) -> str | None:
-    """Of a cell of text, or of texts; None where nothing sought is in it."""
+    """The snippet of a cell of one or more texts; None if nothing matches."""
     pieces = [_piece(text, sought, language, how, job) for text in texts_of(cell)]
     shown = [piece for piece in pieces if piece is not None]
     return max(shown, key=lambda piece: piece[0])[1] if shown else None
@@ -50,7 +51,7 @@ def snippet(
 def _piece(
     text: str, sought: Sequence[Leaf], language: str | None, how: Highlight, job: Job
 ) -> tuple[tuple[int, int], str] | None:
-    """How much of what is sought it shows, and the piece."""
+    """The value of a text's best excerpt, and the excerpt."""
     job.check()
     there = tokens(text)
     matches = sorted(_matches(there, sought, language, job), key=lambda one: one.first)
@@ -67,9 +68,9 @@ def _piece(
 def _best(
     there: Sequence[WordToken], matches: Sequence[_Match], length: int, job: Job
 ) -> tuple[tuple[int, int], int]:
-    """How many leaves, and how many words for them, the piece shows that shows most, and where it begins.
+    """The excerpt that shows most: its value (leaves, then words for them), and the index of its first match.
 
-    What is found comes into a window by where it ends, and leaves it by where it begins.
+    Matches enter the sliding window by where they end, and leave it by where they start.
     """
     by_stop = deque(sorted(range(len(matches)), key=lambda i: matches[i].stop))
     within, leaves = set[int](), Counter[int]()
@@ -117,7 +118,8 @@ def _matches(
 
 
 def within_edits(a: str, b: str, most: int) -> bool:
-    """Whether so many letters added, left out, changed, or swapped with the next make one of the other."""
+    """Whether at most `most` edits (letters added, removed, changed, or swapped) turn one word into the
+    other."""
     if abs(len(a) - len(b)) > most:
         return False
     before, above = list[int](), list(range(len(b) + 1))
@@ -137,7 +139,7 @@ def _fits(there: Sequence[WordToken], first: _Match, last: _Match, length: int) 
 
 
 def _widened(there: Sequence[WordToken], first: int, stop: int, length: int) -> tuple[int, int]:
-    """More words on both sides, as long as there is room."""
+    """Extend the excerpt by words on both sides, as long as there is room."""
 
     def room(low: int, high: int) -> bool:
         return there[high - 1].stop - there[low].start <= length
@@ -155,7 +157,8 @@ def _widened(there: Sequence[WordToken], first: int, stop: int, length: int) -> 
 def _highlighted(
     text: str, there: Sequence[WordToken], shown: range, marked: set[int], how: Highlight
 ) -> str:
-    """What is before the first word and behind the last belongs to the text's ends."""
+    """Mark the words. The text before the first and after the last word belongs to the excerpt at the
+    ends."""
     begin = 0 if shown.start == 0 else there[shown.start].start
     end = len(text) if shown.stop == len(there) else there[shown.stop - 1].stop
     parts, at = [CUT if begin else ""], begin

@@ -157,7 +157,7 @@ def test_batches_come_as_they_are_computed(table: SparkTable) -> None:
 
 
 def test_whole_rows_are_not_read_behind_ones_back(table: SparkTable) -> None:
-    with pytest.raises(BadQuery, match="lies on Spark Connect"):
+    with pytest.raises(BadQuery, match="is on Spark Connect"):
         table.explain()
 
 

@@ -129,7 +129,7 @@ def test_a_query_finds_what_it_says(query: Any, rows: list[int]) -> None:
         ({"$and": []}, r"\$and takes at least one condition"),
         ({"parts": {"$elemMatch": {"$nor": []}}}, r"\$nor takes at least one condition"),
         ({"price": {"$exists": "yes"}}, "takes true or false"),
-        ({"name": {"$options": "i"}}, r"beside \$regex"),
+        ({"name": {"$options": "i"}}, r"needs a \$regex"),
         ({"name": {"$regex": 5}}, "pattern as text"),
         ({"name": {"$regex": "a", "$options": "x"}}, "no flag 'x'"),
         ({"tags": {"$elemMatch": 5}}, r"\$elemMatch takes a condition"),
