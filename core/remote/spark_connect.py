@@ -318,7 +318,7 @@ class SparkServer:
         if self._connection is not None and self._connection.account:
             builder.set(builder.PARAM_USER_ID, self._connection.account)
         builder.set(builder.PARAM_USER_AGENT, "lamella")
-        client = client_class(builder, use_reattachable_execute=False)
+        client = client_class(builder, use_reattachable_execute=False)  # the builder sees to it
         client.set_retry_policies([])
         return client
 
@@ -330,13 +330,15 @@ def _library() -> tuple[Any, Any]:
             # It warns of pandas 3, through which no answer goes: they come as Arrow.
             warnings.simplefilter("ignore")
             os.environ.setdefault("GRPC_VERBOSITY", "ERROR")  # it would write to the standard error
-            from pyspark.sql.connect.client import DefaultChannelBuilder, SparkConnectClient
+            from pyspark.sql.connect.client import SparkConnectClient
+
+            from lamella.core.remote.spark_executions import ReattachingBuilder
 
             # It would write whole statements to the standard error.
             logging.getLogger("SQLQueryContextLogger").disabled = True
     except ImportError as error:
         raise MissingLibrary("pyspark-client", str(error).partition("\n")[0]) from error
-    return SparkConnectClient, DefaultChannelBuilder
+    return SparkConnectClient, ReattachingBuilder
 
 
 @contextmanager
@@ -509,6 +511,9 @@ def _problem(server: SparkServer, error: BaseException) -> BaseException:
 
     if isinstance(error, ConnectionError):
         return _gone(server, str(error))
+    if isinstance(error, EOFError):
+        fix = "Run the query again; somebody may have stopped it on the server"
+        return ServerProblem(server.place, "the answer is not whole", str(error), fix)
     if not isinstance(error, (PySparkException, RpcError)):
         return error
     is_raw = isinstance(error, RpcError)
