@@ -128,6 +128,9 @@ class Proxy:
         self.sent_bytes = self.requests = 0
         self.stalls_after: int | None = None
         self.drops_after: int | None = None
+        self.loses_answer_to: re.Pattern[bytes] | None = None
+        """The first request that it matches reaches the server; its answer does not reach the client."""
+        self._without_answer: set[socket.socket] = set()
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._open: set[socket.socket] = set()
         self._is_closed = False
@@ -159,6 +162,11 @@ class Proxy:
     def _pump(self, source: socket.socket, sink: socket.socket, counts: bool) -> None:
         with contextlib.suppress(OSError):
             while data := source.recv(1 << 16):
+                if source in self._without_answer:
+                    break
+                if not counts and self.loses_answer_to and self.loses_answer_to.search(data):
+                    self.loses_answer_to = None
+                    self._without_answer.add(sink)
                 if counts:
                     self.sent_bytes += len(data)
                     if self.drops_after is not None and self.sent_bytes > self.drops_after:

@@ -7,12 +7,13 @@ time of silence, and writes so that nothing is visible before it is whole.
 from __future__ import annotations
 
 import json
+import logging
 import os
 import threading
 import time
 import uuid
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -34,11 +35,14 @@ from lamella.core.remote.problems import (
 from lamella.core.remote.requests import patiently
 from lamella.core.remote.server import Entry, Status
 
+log = logging.getLogger(__name__)
 DEFAULT_PORT, DEFAULT_TLS_PORT = 9870, 9871
 PIECE_BYTES = 1 << 20
 REMOVAL_PAUSES = (0.0, 0.3, 1.0)
 REMOVAL_SECONDS = 0.4
 """What a server that is likely gone has for it, before the error is told."""
+LOOK_SECONDS = 1.0
+"""What the server has to say whether a file was renamed, where its answer to that is lost."""
 KERBEROS = "The cluster asks for Kerberos, which is not spoken here"
 WAY_TO_TOKEN = (
     "Fetch a delegation token (curl --negotiate -u : 'http://HOST:9870/webhdfs/v1/?op=GETDELEGATIONTOKEN'), "
@@ -117,10 +121,7 @@ class WebHdfs:
         draft = address.parent.child(f".{address.name}.{uuid.uuid4().hex[:8]}.part")
         try:
             self._send(draft, source, job, address)
-            done = self._json(
-                "PUT", draft, "RENAME", {"destination": f"/{address.key}", "renameoptions": "OVERWRITE"}
-            )
-            if done.get("boolean") is False:
+            if not self._rename(draft, address, source.stat().st_size, renameoptions="OVERWRITE"):
                 raise RemoteProblem(address, "cannot be written", "The server did not rename it into place")
         except Unreachable:
             removal = threading.Thread(target=self._remove_quietly, args=(draft,), daemon=True)
@@ -136,14 +137,43 @@ class WebHdfs:
         draft = address.parent.child(f".{address.name}.{uuid.uuid4().hex[:8]}.part")
         try:
             self._write(draft, [data], Job(), address)
-            done = self._json("PUT", draft, "RENAME", {"destination": f"/{address.key}"})
+            is_renamed = self._rename(draft, address, len(data))
         except BaseException:
             self._remove_quietly(draft)
             raise
-        if done.get("boolean") is False:
+        if not is_renamed:
             self.delete(draft)
             self.status(address)  # which says what else hinders it
             raise AlreadyThere(address)
+
+    def _rename(self, draft: Address, address: Address, size: int, **options: str) -> bool:
+        """Whether the draft, of `size` bytes, is at the address now. Where the answer is lost, the server is
+        asked what it has."""
+        try:
+            done = self._json("PUT", draft, "RENAME", {"destination": f"/{address.key}", **options})
+        except Unreachable:
+            if not self._is_renamed(draft, address, size):
+                raise
+            log.info("%s is there: the answer to its renaming was lost", address)
+            return True
+        return done.get("boolean") is not False
+
+    def _is_renamed(self, draft: Address, address: Address, size: int) -> bool:
+        """False also where the server does not say so at once."""
+        is_renamed = threading.Event()
+
+        def look() -> None:
+            with suppress(RemoteProblem):
+                if self.status(address).size == size:
+                    try:
+                        self.status(draft)
+                    except MissingFile:
+                        is_renamed.set()
+
+        thread = threading.Thread(target=look, name="look for renamed file", daemon=True)
+        thread.start()
+        thread.join(LOOK_SECONDS)
+        return is_renamed.is_set()
 
     def _send(self, draft: Address, source: Path, job: Job, target: Address) -> None:
         total = source.stat().st_size

@@ -29,7 +29,7 @@ TARGET = "hdfs://127.0.0.1/data/large.bin"
 class HdfsServer(http.server.ThreadingHTTPServer):
     """A namenode and a datanode in one. It takes `seconds_a_piece` to read a piece of a file. After
     `stops_after` bytes it reads no more, and is silent from then on unless it `answers_others`. It `refuses`
-    files before it has read them."""
+    files before it has read them. `loses_rename` is what gets lost of one, the "request" or the "answer"."""
 
     daemon_threads = True
 
@@ -39,6 +39,7 @@ class HdfsServer(http.server.ThreadingHTTPServer):
         self.log: list[str] = []
         self.seconds_a_piece, self.stops_after = 0.0, -1
         self.answers_others, self.refuses, self.is_silent = False, False, False
+        self.loses_rename = ""
         self.stopped, self.over = threading.Event(), threading.Event()
 
     @property
@@ -75,6 +76,16 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         elif act == "CREATE":
             self.server.files[path] = self._body()
             self._answer(201)
+        elif act == "RENAME" and self.server.loses_rename == "request":
+            self.close_connection = True
+        elif act == "RENAME" and self.server.loses_rename == "answer":
+            self.server.files[options["destination"]] = self.server.files.pop(path)
+            self.close_connection = True
+        elif act == "GETFILESTATUS" and path in self.server.files:
+            size = len(self.server.files[path])
+            self._answer(200, {"FileStatus": {"type": "FILE", "length": size, "modificationTime": 1}})
+        elif act == "GETFILESTATUS":
+            self._answer(404, {"RemoteException": {"exception": "FileNotFoundException"}})
         elif act == "RENAME":
             self.server.files[options["destination"]] = self.server.files.pop(path)
             self._answer(200, {"boolean": True})
@@ -202,3 +213,24 @@ def test_a_server_that_is_gone_is_an_error(hdfs: HdfsServer, draft: Path):
     hdfs.server_close()
     with pytest.raises(Unreachable, match="Nothing listens there"):
         send(draft)
+
+
+def test_a_lost_answer_to_the_last_step_is_no_error(hdfs: HdfsServer, draft: Path):
+    """Of an upload, and of a file that must be new."""
+    hdfs.loses_rename = "answer"
+    send(draft)
+    assert hdfs.files == {"/data/large.bin": draft.read_bytes()}
+    address = RemotePath("hdfs://127.0.0.1/data/new.json").address
+    servers.server(address).create(address, b"{}")
+    assert hdfs.files["/data/new.json"] == b"{}"
+
+
+@pytest.mark.parametrize("earlier", [False, True])
+def test_a_lost_request_for_the_last_step_is_an_error(hdfs: HdfsServer, draft: Path, earlier: bool):
+    """Also over a file of the same size, which stays; nothing else is left."""
+    size = draft.stat().st_size
+    before = {"/data/large.bin": bytes(size)} if earlier else {}
+    hdfs.files, hdfs.loses_rename = dict(before), "request"
+    with pytest.raises(Unreachable, match="closed the connection"):
+        send(draft)
+    assert hdfs.files == before
