@@ -23,6 +23,7 @@ EXCEPTIONS = {
     "bench/test_mongodb.py": {"_client"},
     # A session that the server ends.
     "core/remote/test_spark_connect.py": {"_client"},
+    "core/remote/test_spark_executions.py": {"_client", "_library"},
     # Every option of a command, which argparse does not list.
     "app/test_bench_command.py": {"_actions"},
     # What is painted, and what is still to come.

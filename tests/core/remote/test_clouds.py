@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import itertools
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -15,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import numpy as np
 import pyarrow as pa
@@ -36,6 +38,7 @@ from lamella.core.remote.trial import try_connection
 from lamella.core.transfer.uploads import uploaded
 from tests import cloud_servers, spark_servers
 from tests.cloud_servers import CloudServer
+from tests.remote_servers import proxy_to
 
 ROWS = 100_000
 PLACE = "trips"
@@ -167,6 +170,25 @@ def test_import_export_and_overwrite(root: str, tmp_path: Path):
     servers.server(path.address).delete(path.address)
     files.forget(path.address)
     assert not path.exists()
+
+
+def test_a_lost_answer_to_the_end_of_an_upload_is_no_error(
+    cloud: tuple[str, CloudServer], root: str, connection: Connection, tmp_path: Path
+):
+    """Of the request that joins the parts, whose repetition is refused."""
+    source = tmp_path / "large"
+    source.write_bytes(os.urandom(20 << 20))
+    path = RemotePath(f"{root}/large.bin")
+    endpoint = urlsplit(connection.endpoint)
+    with proxy_to(f"http://{endpoint.netloc}") as proxy:
+        Connections().save(replace(connection, endpoint=f"{proxy.endpoint}{endpoint.path}"), replace=True)
+        servers.forget()
+        proxy.loses_answer_to = re.compile(rb"^POST \S*[?&]uploadId=|^PUT \S*[?&]comp=blocklist")
+        servers.server(path.address).upload(path.address, source, Job())
+        assert proxy.loses_answer_to is None, "no answer was lost"
+    Connections().save(connection, replace=True)
+    servers.forget()
+    assert path.read_bytes() == source.read_bytes()
 
 
 def test_an_export_that_is_cancelled_leaves_nothing(root: str, tmp_path: Path):

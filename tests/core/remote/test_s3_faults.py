@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import logging
 import os
+import re
 from datetime import timedelta
 from pathlib import Path
 
@@ -219,3 +220,17 @@ def test_a_connection_is_tried(s3: S3Server, bucket: str, address: str):
         try_connection(connection, "s3://no-such-bucket/")
     with pytest.raises(FileProblem, match="could not be reached"):
         try_connection(s3_connection("http://127.0.0.1:9"), address)
+
+
+def test_a_lost_answer_to_the_end_of_an_upload_is_no_error(
+    s3: S3Server, proxy: Proxy, bucket: str, tmp_path: Path
+):
+    """The request is repeated, and the server no longer knows the upload that it has completed."""
+    draft = tmp_path / "large.bin"
+    draft.write_bytes(np.random.default_rng(1).bytes(9 << 20))
+    target = RemotePath(f"s3://{bucket}/large.bin")
+    proxy.loses_answer_to = re.compile(rb"^POST \S*[?&]uploadId=")
+    servers.server(target.address).upload(target.address, draft, Job())
+    assert proxy.loses_answer_to is None, "no answer was lost"
+    assert s3.client.get_object(Bucket=bucket, Key="large.bin")["Body"].read() == draft.read_bytes()
+    assert "Uploads" not in s3.client.list_multipart_uploads(Bucket=bucket)

@@ -76,23 +76,29 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         elif act == "CREATE":
             self.server.files[path] = self._body()
             self._answer(201)
-        elif act == "RENAME" and self.server.loses_rename == "request":
-            self.close_connection = True
-        elif act == "RENAME" and self.server.loses_rename == "answer":
-            self.server.files[options["destination"]] = self.server.files.pop(path)
-            self.close_connection = True
-        elif act == "GETFILESTATUS" and path in self.server.files:
-            size = len(self.server.files[path])
-            self._answer(200, {"FileStatus": {"type": "FILE", "length": size, "modificationTime": 1}})
-        elif act == "GETFILESTATUS":
-            self._answer(404, {"RemoteException": {"exception": "FileNotFoundException"}})
         elif act == "RENAME":
-            self.server.files[options["destination"]] = self.server.files.pop(path)
-            self._answer(200, {"boolean": True})
+            self._rename(path, options["destination"])
+        elif act == "GETFILESTATUS":
+            self._status(path)
         elif act == "DELETE":
             self._answer(200, {"boolean": self.server.files.pop(path, None) is not None})
         else:
             self._answer(400, {"RemoteException": {"exception": "IllegalArgumentException", "message": act}})
+
+    def _rename(self, path: str, destination: str) -> None:
+        if self.server.loses_rename != "request":
+            self.server.files[destination] = self.server.files.pop(path)
+        if self.server.loses_rename:
+            self.close_connection = True
+        else:
+            self._answer(200, {"boolean": True})
+
+    def _status(self, path: str) -> None:
+        if path in self.server.files:
+            size = len(self.server.files[path])
+            self._answer(200, {"FileStatus": {"type": "FILE", "length": size, "modificationTime": 1}})
+        else:
+            self._answer(404, {"RemoteException": {"exception": "FileNotFoundException"}})
 
     def do_GET(self) -> None:
         self._act()
