@@ -66,8 +66,8 @@ class _Execution:
 
     def responses(self, stream: Any) -> Iterator[Any]:
         """Up to and with the `ResultComplete`, which servers that know no reattachable executions, such as
-        Apache Spark before 3.5, do not send. Raises `EOFError` where the server no longer knows the execution before
-        that, and `grpc.RpcError`."""
+        Apache Spark before 3.5, do not send. Raises `EOFError` where the server no longer knows the
+        execution before that, and `grpc.RpcError`."""
         unreleased = 0
         try:
             while True:
