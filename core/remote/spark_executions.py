@@ -29,12 +29,12 @@ _UNKNOWN = re.compile(r"operation not found|OPERATION_(NOT_FOUND|ABANDONED)", re
 """As Sail says it, and Apache Spark."""
 
 
-class ReattachingBuilder(DefaultChannelBuilder):  # type: ignore[misc]
+class ReattachingBuilder(DefaultChannelBuilder):
     """Builds a channel on which the answer to a query raises `EOFError` where it ends before it is whole."""
 
     def toChannel(self) -> grpc.Channel:  # noqa: N802 -- the library's name
         channel = super().toChannel()
-        stub = base_pb2_grpc.SparkConnectServiceStub(channel)
+        stub = base_pb2_grpc.SparkConnectServiceStub(channel)  # type: ignore[no-untyped-call]
         return grpc.intercept_channel(channel, _Reattachment(stub))
 
 
