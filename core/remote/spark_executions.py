@@ -67,7 +67,7 @@ class _Execution:
     def responses(self, stream: Any) -> Iterator[Any]:
         """Up to and with the `ResultComplete`, which servers that know no reattachable executions, such as
         Apache Spark before 3.5, do not send. Raises `EOFError` where the server no longer knows the
-        execution before that, and `grpc.RpcError`."""
+        execution before that, and `RpcError`."""
         unreleased = 0
         try:
             while True:
