@@ -117,6 +117,7 @@ class ActionSet(QObject):
         super().__init__(window)
         self._actions: dict[str, QAction] = {}
         self._situation: Situation | None = None
+        self._allowed: dict[str, bool] = {}
         for entry in ACTIONS:
             self._actions[entry.id] = self._build(window, entry, handlers[entry.id])
         modes = QActionGroup(self)  # choosing the checked one again keeps it checked
@@ -137,12 +138,13 @@ class ActionSet(QObject):
         grid.addActions([self._actions[entry.id] for entry in ACTIONS if entry.in_grid])
 
     def update(self, situation: Situation) -> None:
-        before, self._situation = self._situation, situation
-        if situation == before:
+        if situation == self._situation:
             return
+        self._situation = situation
         for entry in ACTIONS:
-            allowed = entry.when(situation)
-            if before is None or allowed != entry.when(before):
+            allowed = bool(entry.when(situation))
+            if self._allowed.get(entry.id) is not allowed:
+                self._allowed[entry.id] = allowed
                 self._actions[entry.id].setEnabled(allowed)
         importing = BY_ID["import"]
         self["import"].setToolTip(situation.no_import or _tip(importing.tip, importing))
