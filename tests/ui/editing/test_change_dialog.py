@@ -493,7 +493,7 @@ def test_it_is_chosen_how_the_file_of_an_upsert_is_read(
     qtbot.waitUntil(lambda: reading.form.ready and reading.read_button.isEnabled())
     qtbot.mouseClick(reading.read_button, Qt.MouseButton.LeftButton)
     settled(qtbot, dialog)
-    assert "Of the file: 1 line left out, 1 value read as null." in said(dialog)
+    assert "In the file: 1 line left out, 1 value read as null." in said(dialog)
     press(qtbot, dialog)
     rows = flights.read(["carrier", "dep_delay", "when"], sort=["carrier"]).to_pylist()
     assert rows[:2] == [
