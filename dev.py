@@ -377,7 +377,7 @@ def shots(rest: list[str]) -> int:
     every screen into it: light and dark, three sizes, large text; the table at 200% scale, too. Prefixes of
     names after the folder choose screens: `shots DIR chart sql`."""
     prepare_system(with_display=False)
-    prepare_environment({"dev"} if rest else set())
+    prepare_environment({"dev"})
     program = [str(venv_python()), "-m", "lamella.app"]
     if rest:
         screens = [str(venv_python()), "-m", "tests.screens", str(Path(rest[0]).resolve()), *rest[1:]]
@@ -387,7 +387,7 @@ def shots(rest: list[str]) -> int:
     folder = ROOT / "build" / "tour"
     shutil.rmtree(folder, ignore_errors=True)
     call([*program, "--tour", str(folder), "--tour-rows", "100000"], offscreen())
-    call([str(venv_python()), str(ROOT / "packaging" / "pictures.py"), str(folder)])
+    call([str(venv_python()), str(ROOT / "packaging" / "pictures.py"), str(folder)], of_tests())
     return 0
 
 

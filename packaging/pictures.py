@@ -1,30 +1,36 @@
 #!/usr/bin/env python3
-"""Copies pictures of the tour into the documentation, with fewer colours: `packaging/pictures.py FOLDER`,
-after `lamella --tour FOLDER`. `python3 dev.py shots` does both.
+"""Copies pictures of the tour and of single screens into the documentation, with fewer colours:
+`packaging/pictures.py FOLDER`, after `lamella --tour FOLDER`. `python3 dev.py shots` does both.
 """
 
 from __future__ import annotations
 
+import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import numpy as np
 from PySide6.QtGui import QImage
 
-TARGET = Path(__file__).resolve().parents[1] / "docs" / "pictures"
+ROOT = Path(__file__).resolve().parents[1]
+TARGET = ROOT / "docs" / "pictures"
 SHOWN = ("file", "chart", "filter", "import", "set-values", "changed", "benchmark")
 """The screens that pages show, by their names in the tour."""
+SCREENS = ("connections", "browser", "spark-steps")
+"""Further ones, which need servers, by their names in `tests.screens`."""
 COLORS = 256
 
 
-def put_into_docs(tour: Path, target: Path = TARGET) -> list[Path]:
+def put_into_docs(tour: Path, screens: Path, target: Path = TARGET) -> list[Path]:
     """Copy the pictures in the light theme, replacing the existing ones."""
     target.mkdir(exist_ok=True)
     for path in target.glob("*.png"):
         path.unlink()
     made = []
-    for name in SHOWN:
-        (source,) = tour.glob(f"[0-9][0-9]-{name}-light.png")
+    for name in (*SHOWN, *SCREENS):
+        pattern = f"{name}-1280-light.png" if name in SCREENS else f"[0-9][0-9]-{name}-light.png"
+        (source,) = (screens if name in SCREENS else tour).glob(pattern)
         made.append(target / f"{name}.png")
         if not with_fewer_colors(QImage(str(source))).save(str(made[-1]), "PNG", 0):  # 0: the smallest
             raise OSError(f"{made[-1]} cannot be written")
@@ -51,6 +57,13 @@ def with_fewer_colors(image: QImage) -> QImage:
     return made.copy()  # Python owns the bytes
 
 
+def take_screens(folder: Path) -> None:
+    """Take the pictures of `SCREENS`. Raises `CalledProcessError`."""
+    subprocess.run([sys.executable, "-m", "tests.screens", str(folder), *SCREENS], cwd=ROOT, check=True)
+
+
 if __name__ == "__main__":
-    for picture in put_into_docs(Path(sys.argv[1])):
-        print(f"{picture}: {picture.stat().st_size / 1000:.0f} kB")
+    with tempfile.TemporaryDirectory() as folder:
+        take_screens(Path(folder))
+        for picture in put_into_docs(Path(sys.argv[1]), Path(folder)):
+            print(f"{picture}: {picture.stat().st_size / 1000:.0f} kB")
