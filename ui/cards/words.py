@@ -75,8 +75,7 @@ def captions_of(card: ColumnCard) -> tuple[str, ...]:
         return ("",)
     if card.scale is not None and shown.min is not None:
         texts = ranges(shown.min, shown.max, kind)
-        is_amount = kind is not Kind.INTEGER or usual_format(card.column, card.type) is not None
-        return texts if is_amount else (texts[0].replace(",", ""), *texts[1:])
+        return texts if _holds_amounts(card) else (texts[0].replace(",", ""), *texts[1:])
     if kind is Kind.BOOLEAN:
         true = next((one.count for one in card.top if one.value is True), 0)
         return (f"{percent(true, shown.rows)} true",)
@@ -85,6 +84,12 @@ def captions_of(card: ColumnCard) -> tuple[str, ...]:
         return (f"{number} value{'' if shown.distinct == 1 else 's'}", number)
     of = f"{number} of {_distinct(card.all)}"
     return (f"{of} values", of, f"{number} value{'' if shown.distinct == 1 else 's'}", number)
+
+
+def _holds_amounts(card: ColumnCard) -> bool:
+    """Whether the values are not whole numbers that are codes or times, such as 2400: the grid writes those
+    without separators."""
+    return not pa.types.is_integer(card.type) or usual_format(card.column, card.type) is not None
 
 
 def _distinct(figures: Figures) -> str:
@@ -248,7 +253,9 @@ def bar_text(card: ColumnCard, bars: Bars, first: int, last: int) -> str:
 
 
 def _edge_text(card: ColumnCard, edge: Any) -> str:
-    return str(edge) if is_like_years(card.all.min, card.all.max) else value_text(edge, card.type)
+    if isinstance(edge, int) and (is_like_years(card.all.min, card.all.max) or not _holds_amounts(card)):
+        return str(edge).replace("-", MINUS)
+    return value_text(edge, card.type)
 
 
 def bar_counts(bars: Bars, first: int, last: int) -> str:
@@ -271,14 +278,14 @@ def summary_of(card: ColumnCard) -> str:
     """All figures, one line for each set of rows."""
     lines = [f"{visible(card.column[:200])} \u00b7 {card.type!s:.80}"]
     if card.met is not None:
-        lines.append(f"Filtered: {_figures(card.met, card.type)}")
-    lines.append(f"All rows: {_figures(card.all, card.type)}" if card.met else _figures(card.all, card.type))
+        lines.append(f"Filtered: {_figures(card, card.met)}")
+    lines.append(f"All rows: {_figures(card, card.all)}" if card.met else _figures(card, card.all))
     if card.sampled:
         lines.append(f"From a sample of {card.all.rows:,} rows. Exact figures follow.")
     return "\n".join(lines)
 
 
-def _figures(figures: Figures, type_: pa.DataType) -> str:
+def _figures(card: ColumnCard, figures: Figures) -> str:
     parts = [quantity(figures.rows, "row")]
     if figures.nulls:
         parts.append(f"{figures.nulls:,} null ({percent(figures.nulls, figures.rows)})")
@@ -288,7 +295,7 @@ def _figures(figures: Figures, type_: pa.DataType) -> str:
         parts.append(f"{_distinct(figures)} different value{'' if figures.distinct == 1 else 's'}")
     if figures.min is not None:
         low, high = figures.min, figures.max
-        plain = is_like_years(low, high)
-        ends = [str(end) if plain else value_text(end, type_) for end in (low, high)]
+        plain = is_like_years(low, high) or not _holds_amounts(card)
+        ends = [str(end).replace("-", MINUS) if plain else value_text(end, card.type) for end in (low, high)]
         parts.append(ends[0] if low == high else f"{ends[0]} to {ends[1]}")
     return " \u00b7 ".join(parts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -16,11 +17,13 @@ LONGEST = 200_000
 """The maximum length in characters: sqlglot takes about a second for this many."""
 DIALECTS = {
     "postgres": "PostgreSQL", "sqlite": "SQLite", "spark": "Spark", "mysql": "MySQL", "tsql": "SQL Server",
-    "bigquery": "BigQuery", "snowflake": "Snowflake", "oracle": "Oracle",
+    "bigquery": "BigQuery", "snowflake": "Snowflake", "oracle": "Oracle", "duckdb": "DuckDB 1",
 }  # fmt: skip
 """The dialects, in the order in which they are tried."""
 _PERCENT = "'%"
 """The start of date formats in MySQL; Spark has functions of the same names with other formats."""
+_ARROW = re.compile(r"[\w)]\s*->(?!>)\s*(?!['\s])")
+"""The arrow of lambda functions before DuckDB 2, as in `x -> upper(x)`; in `js -> 'a'` it extracts JSON."""
 _SAFE = "safe_"
 """The prefix of some functions in BigQuery, which other dialects parse as unknown functions."""
 
@@ -61,23 +64,30 @@ class Translation:
 
 def translated(text: str, sources: Sources, job: Job) -> Translation | None:
     """Translate a statement of another database to DuckDB's dialect, from the first dialect in which it
-    parses and refers to existing names; None if there is none. Nothing runs. Blocks for some 100 ms."""
+    parses and refers to existing names. None if there is none, and if DuckDB accepts the statement as it is:
+    then its values are at fault. Nothing runs. Blocks for some 100 ms."""
     if len(text) > LONGEST:
         return None
     parameters = {one.name: None for one in placeholders(text)}
     request = SqlRequest(parameters or None, described=True)
-    for candidate in _candidates(text):
-        job.check()
-        try:
-            run_sql(candidate.text, sources, request, job)
-        except LamellaError:
-            continue
-        return candidate
-    return None
+    if _is_accepted(text, sources, request, job):
+        return None
+    return next((one for one in _candidates(text) if _is_accepted(one.text, sources, request, job)), None)
+
+
+def _is_accepted(text: str, sources: Sources, request: SqlRequest, job: Job) -> bool:
+    job.check()
+    try:
+        run_sql(text, sources, request, job)
+    except LamellaError:
+        return False
+    return True
 
 
 def _rank(dialect: str, text: str) -> int:
     """Put the dialect that the text surely has first, and one that it surely does not have last."""
+    if dialect == "duckdb":
+        return -2 if _ARROW.search(text) else 2
     if dialect == "bigquery" and _SAFE in text.casefold():
         return -1
     return 1 if dialect == "spark" and _PERCENT in text else 0
@@ -89,7 +99,7 @@ def _candidates(text: str) -> Iterator[Translation]:
         name = DIALECTS[dialect]
         try:
             translated = sqlglot.transpile(text, read=dialect, write="duckdb", pretty="\n" in text)
-        except (sqlglot.errors.SqlglotError, ValueError):
+        except Exception:  # noqa: BLE001 -- sqlglot raises many kinds, AttributeError among them
             continue
         if len(translated) != 1 or " ".join(translated[0].split()).casefold() in seen:
             continue

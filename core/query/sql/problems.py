@@ -11,7 +11,7 @@ from lamella.core.phrases import sentence_case
 from lamella.core.query.sql.script import statements_of, with_dollars
 
 _EXCERPT = re.compile(r"\n+LINE (\d+): (.*)\n( *)(\^+)", re.DOTALL)
-_KIND = re.compile(r"^(?:[A-Z][A-Za-z]*|INTERNAL|FATAL) Error: ")
+_KIND = re.compile(r"^[A-Z][A-Za-z]*(?: [A-Za-z]+){0,3} Error: ")
 _COLUMN = re.compile(r'Referenced column "(.+?)" not found in FROM clause!?')
 _OF_TABLE = re.compile(r'"([^"]+?)" does not have a column named "(.+?)"')
 _NO_TABLE = re.compile(r'Referenced table "(.+?)" not found!?')

@@ -449,7 +449,7 @@ def _refuse_text_as_number(statement: Statement, tables: Mapping[str, Snapshot])
 
 _LESS = "Ask for fewer rows or columns (LIMIT, WHERE), or raise the limit: memory="
 _REFUSED_WAYS = re.compile(
-    r",? or SET [a-z_]+=.*?(?=\.$|\.\s)|\s*Please try installing and loading.*", re.DOTALL
+    r",? or SET [a-z_]+=.*?(?=\.$|\.\s)|\s*(?:Please try installing and loading|Use SET ).*", re.DOTALL
 )
 """Advice in the engine's messages that statements cannot follow."""
 _LEAST_MEMORY = 8 << 20

@@ -102,6 +102,15 @@ QUERY_WORDS = frozenset(
 """The first words of queries."""
 _CHANGES = frozenset({"insert", "update", "delete", "merge"})
 """Statements that may follow WITH and are not queries."""
+_ALTERNATIVES = {
+    "pragma": "DESCRIBE t lists the columns of a table",
+    "attach": "Open the file, and refer to its tables by name",
+    "copy": "Export the result of a SELECT",
+    "set": "Leave it out: the program chooses the settings",
+    "install": "Leave it out: extensions are not loaded",
+    "load": "Leave it out: extensions are not loaded",
+}
+"""What to do instead of a statement that is neither a query nor a change, by its first word."""
 LONGEST = 16_384
 """The maximum number of characters of a statement that is cached."""
 
@@ -163,11 +172,9 @@ def _parsed(text: str, names: Sequence[str], own: duckdb.DuckDBPyConnection) -> 
     if kind == duckdb.StatementType.MULTI and _only_asks(text):
         return Statement(text, tuple(TableName(n, n) for n in _named_by_words(text)))
     if kind != duckdb.StatementType.SELECT:
-        raise BadSql(
-            f"{first_word(text).upper()} is not a query",
-            "SQL here only reads",
-            "Change tables with insert, update or delete, or pass write=True",
-        )
+        word = first_word(text)
+        fix = _ALTERNATIVES.get(word, "Change tables with insert, update or delete, or pass write=True")
+        raise BadSql(f"{word.upper()} is not a query", "SQL here only reads", fix)
     tree = json.loads(own.execute("SELECT json_serialize_sql($1)", [text]).fetchall()[0][0])
     if tree["error"]:
         raise BadSql("the statement cannot be read", tree["error_message"])

@@ -75,6 +75,7 @@ def test_table_with_its_store_in_front():
         ("select to_char(day, 'YYYY-MM') from flights", "PostgreSQL", "STRFTIME"),
         ("select [carrier] from [flights]", "SQLite", '"carrier"'),
         ("select top 1 * from flights", "SQL Server", "LIMIT 1"),
+        ("select list_filter([delay], x -> x > 5) from flights", "DuckDB 1", "LAMBDA x"),
     ],
 )
 def test_translated_from_another_dialect(text, dialect, made):
@@ -86,6 +87,34 @@ def test_translated_from_another_dialect(text, dialect, made):
 
 def test_translated_is_none_where_no_dialect_helps():
     assert translated("select nonsense from flights", SOURCES, Job()) is None
+    assert translated("select date('now', '-1 day'), julianday(1), datetime('now')", SOURCES, Job()) is None
+
+
+def test_translated_is_none_where_the_values_are_at_fault():
+    failure("select cast(carrier as integer) from flights")
+    assert translated("select cast(carrier as integer) from flights", SOURCES, Job()) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("pragma table_info('flights')", "DESCRIBE t lists the columns"),
+        ("attach 'other.db'", "Open the file"),
+        ("copy flights to 'x.csv'", "Export the result"),
+        ("set threads = 1", "the program chooses the settings"),
+    ],
+)
+def test_a_statement_that_is_not_a_query_says_what_to_do_instead(text, words):
+    assert words in failure(text).fix
+
+
+def test_advice_that_no_statement_may_follow_is_left_out():
+    problem = failure("select list_filter([delay], x -> x > 5) from flights")
+    assert "lambda x" in str(problem) and "SET " not in str(problem), problem
+
+
+def test_kind_of_error_in_several_words_is_left_out():
+    assert in_words(failure("select regexp_matches(carrier, '[') from flights"))[0] == "Missing ]: ["
 
 
 def test_laid_out_keeps_every_statement_and_comment():

@@ -101,11 +101,16 @@ def test_captions_count_values() -> None:
     assert captions_of(flags) == ("70% true",)
 
 
-@pytest.mark.parametrize(("name", "caption"), [("dep_time", "1 – 2400"), ("distance", "1 – 2,400")])
-def test_a_range_has_separators_where_the_cells_have_them(name: str, caption: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "caption", "bar"),
+    [("dep_time", "1 – 2400", "1200 – 2399"), ("distance", "1 – 2,400", "1,200 – 2,399")],
+)
+def test_a_card_has_separators_where_the_cells_have_them(name: str, caption: str, bar: str) -> None:
     figures = Figures(10, 0, 0, 5, min=1, max=2400)
     card = ColumnCard(name, pa.int64(), figures, None, (), Scale(0, 100, 1, True))
     assert captions_of(card)[0] == caption
+    assert bar_text(card, Bars((1200, 2400), (1, 2, 3), None), 1, 1) == bar
+    assert caption.replace(" – ", " to ") in summary_of(card)
 
 
 def test_the_summary_says_what_is_counted() -> None:
