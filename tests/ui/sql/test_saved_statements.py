@@ -37,7 +37,7 @@ def test_history_is_bounded(saved, monkeypatch):
 def test_snippets_by_name(saved):
     saved.save("late", "select 1")
     saved.save("Busy", "select 2")
-    with pytest.raises(BadData, match="'late' already"):
+    with pytest.raises(BadData, match="already a snippet 'late'"):
         saved.save("late", "select 3")
     saved.save("late", "select 3", replace=True)
     assert saved.snippets() == [Snippet("Busy", "select 2"), Snippet("late", "select 3")]

@@ -125,7 +125,7 @@ def test_the_chart_follows_the_steps(qtbot, chart, settled):
     assert ("Filtered out", f"{1000 - view.data.rows:,}") in shown_counts(view)
     tab.apply(Line.of([Group(("carrier",), (("n", agg.count()),))]))
     qtbot.waitUntil(lambda: not tab.loader.running and not view.running)
-    assert "The column 'delay' is gone" in view.message.text() and view.message.isVisible()
+    assert "The column 'delay' no longer exists" in view.message.text() and view.message.isVisible()
     view.show_spec(ChartSpec("bar", "carrier", measure="n", aggregate="sum"))
     qtbot.waitUntil(lambda: view.data is not None and not view.running)
     assert sum(view.data.table["value"].to_pylist()) == 750

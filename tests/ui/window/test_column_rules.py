@@ -139,7 +139,7 @@ def test_a_typed_value_that_breaks_a_check_is_marked_in_its_cell(
     qtbot.waitUntil(
         lambda: bool(table_tab.grid.marks.get((5, column)) and table_tab.grid.marks[5, column].error)
     )
-    assert "The row with _id 7 has it" in table_tab.grid.marks[5, column].error
+    assert "The row with _id 7 already has it" in table_tab.grid.marks[5, column].error
     assert table.get(5)["note"] == "row 5"
 
 

@@ -110,7 +110,7 @@ def test_old_versions_expire_after_a_preview(qtbot, window, table, history):
     qtbot.waitUntil(lambda: bool(window.findChildren(ExpireDialog)))
     dialog = window.findChildren(ExpireDialog)[-1]
     dialog.keep.setValue(2)
-    qtbot.waitUntil(lambda: dialog.accept_button.text() == "Let 2 versions expire")
+    qtbot.waitUntil(lambda: dialog.accept_button.text() == "Expire 2 versions")
     dialog.accept_button.click()
     qtbot.waitUntil(lambda: history.is_settled and history.model.total == 2)
     dialog.close()

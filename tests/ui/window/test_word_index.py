@@ -221,7 +221,7 @@ def test_what_cannot_be_built_says_why(
 def test_a_file_needs_a_table_first(qtbot: QtBot, window: MainWindow, file_tab: DatasetTab) -> None:
     one = row(qtbot, file_tab, "note")
     choose(qtbot, one, f"{LABEL}…")
-    assert "table of a store" in one.offer.says.text()
+    assert "tables of a store" in one.offer.says.text()
     qtbot.mouseClick(one.offer.act, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: bool(window.findChildren(FileImportDialog)))
     window.findChildren(FileImportDialog)[0].close()
