@@ -9,12 +9,22 @@ from __future__ import annotations
 import logging
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["duckdb", "exp", "install_command", "load", "qualifying", "scopes", "sqlglot"]
+__all__ = [
+    "duckdb",
+    "exp",
+    "install_command",
+    "load",
+    "main_module_as_file",
+    "qualifying",
+    "scopes",
+    "sqlglot",
+]
 
 if TYPE_CHECKING:
     import duckdb
@@ -60,6 +70,21 @@ def load() -> None:
     with _lock:
         for name in (_DUCKDB, _SQLGLOT, _DIALECT):
             import_module(name)
+
+
+@contextmanager
+def main_module_as_file() -> Iterator[None]:
+    """Give the main module a file for the block, which imports pyspark: pyspark 4.2 takes a program without a
+    file, such as `python -c`, for a run of its own doctests, and ends it."""
+    main = sys.modules["__main__"]
+    has_file = hasattr(main, "__file__")
+    if not has_file:
+        main.__file__ = ""
+    try:
+        yield
+    finally:
+        if not has_file:
+            del main.__file__
 
 
 def install_command(packages: Sequence[str], use: str = "start Lamella there") -> str:

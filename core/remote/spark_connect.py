@@ -7,12 +7,11 @@ import os
 import queue
 import re
 import socket
-import sys
 import threading
 import time
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,7 @@ import pyarrow as pa
 
 from lamella.core.errors import BadData, BadQuery, Cancelled, LamellaError, MissingLibrary
 from lamella.core.jobs import Job
+from lamella.core.libraries import main_module_as_file
 from lamella.core.processes import call_after_fork
 from lamella.core.remote.connections import Connection, Connections
 
@@ -326,7 +326,7 @@ class SparkServer:
 def _library() -> tuple[Any, Any]:
     """Raises `LamellaError` where it is not installed."""
     try:
-        with warnings.catch_warnings(), _main_module_as_file():
+        with warnings.catch_warnings(), main_module_as_file():
             # It warns of pandas 3, through which no answer goes: they come as Arrow.
             warnings.simplefilter("ignore")
             os.environ.setdefault("GRPC_VERBOSITY", "ERROR")  # it would write to the standard error
@@ -339,21 +339,6 @@ def _library() -> tuple[Any, Any]:
     except ImportError as error:
         raise MissingLibrary("pyspark-client", str(error).partition("\n")[0]) from error
     return SparkConnectClient, ReattachingBuilder
-
-
-@contextmanager
-def _main_module_as_file() -> Iterator[None]:
-    """While it is imported, pyspark 4.2 takes a program without a file, such as `python -c`, for a run of its
-    own doctests, and ends it."""
-    main = sys.modules["__main__"]
-    has_file = hasattr(main, "__file__")
-    if not has_file:
-        main.__file__ = ""
-    try:
-        yield
-    finally:
-        if not has_file:
-            del main.__file__
 
 
 def _errors() -> type[Exception]:

@@ -17,9 +17,13 @@ from contextlib import suppress
 from typing import Any
 
 import grpc  # type: ignore[import-untyped]
-from pyspark.sql.connect import proto
-from pyspark.sql.connect.client import DefaultChannelBuilder
-from pyspark.sql.connect.proto import base_pb2_grpc
+
+from lamella.core.libraries import main_module_as_file
+
+with main_module_as_file():
+    from pyspark.sql.connect import proto
+    from pyspark.sql.connect.client import DefaultChannelBuilder
+    from pyspark.sql.connect.proto import base_pb2_grpc
 
 RELEASE_BYTES = 8 << 20
 """Of responses that have arrived, until the server is told that it need not keep them."""

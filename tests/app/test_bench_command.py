@@ -110,7 +110,7 @@ def test_a_limit_that_is_passed_is_a_result(bench: Said) -> None:
     systems = f"{ODD}Sleeper,sqlite"
     status, said, _ = bench(*FEW[:4], "--systems", systems, "--repeats", 1, "--limit", "2")
     assert status == 0
-    assert "Ended: the limit of 2 s passed" in said
+    assert "Ended: the limit of 2 s was exceeded" in said
 
 
 @pytest.mark.slow

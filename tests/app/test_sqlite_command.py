@@ -58,7 +58,7 @@ def test_a_script_that_is_not_utf8_is_refused() -> None:
     words = [sys.executable, "-X", "utf8", "-c", code, "sqlite", AIRLINES]
     done = subprocess.run(words, check=False, input=b"select '\xff';\n", capture_output=True, timeout=60)
     assert done.returncode == cli.REFUSED
-    assert b"the commands are not text in UTF-8" in done.stderr
+    assert b"the commands are not UTF-8 text" in done.stderr
 
 
 def test_a_file_that_is_not_there_is_told(capsys: pytest.CaptureFixture[str]) -> None:

@@ -107,7 +107,7 @@ def test_without_an_index_words_offer_to_build_one(window, books, books_tab, wor
 @pytest.mark.slow
 def test_files_and_computed_rows_say_why_they_have_no_words(window, file_tab, words) -> None:
     assert words("fox") == []
-    assert "table of a store" in file_tab.finding.words.offer.text()
+    assert "tables of a store" in file_tab.finding.words.offer.text()
     assert file_tab.finding.words.act.text() == "Import…"
 
 

@@ -194,7 +194,7 @@ def test_further_rows_are_fetched_until_all_are_there(
     window.opening.open_key((f"{spark_address}/parquet:{path}",))
     tab = settled()
     bar = tab.remote_rows.bar
-    assert bar.isVisible() and bar.label.text().startswith(f"1,200 of {ROWS:,} rows, in no order")
+    assert bar.isVisible() and bar.label.text().startswith(f"1,200 of {ROWS:,} rows, unsorted")
     tab.grid.go_to(1_100, 0)
     for rows in (2_400, 3_600, 4_800, ROWS):
         qtbot.mouseClick(bar.more_button, Qt.MouseButton.LeftButton)
