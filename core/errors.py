@@ -13,9 +13,9 @@ from pathlib import Path
 
 
 class LamellaError(Exception):
-    """What happened, why, and the way out, each a sentence without its full stop.
+    """What happened, why, and what to do, each a sentence without its full stop.
 
-    `span` is the place in a text that somebody typed, where the error is about one.
+    `span` is the position of the error in a typed text, if it is about one.
     """
 
     span: tuple[int, int] | None = None
@@ -30,19 +30,19 @@ class LamellaError(Exception):
 
     @property
     def headline(self) -> str:
-        """What happened, as a title of its own."""
+        """What happened, as a title."""
         return self.what
 
 
 class Cancelled(Exception):
-    """Raised inside a job that was told to stop; nothing it began is left behind."""
+    """Raised inside a job that was cancelled; it leaves nothing unfinished behind."""
 
 
 PREDICATES = {
     "can't", "cannot", "changed", "could", "does", "has", "holds", "is", "leads", "matches", "may", "names",
     "opens",
 }  # fmt: skip
-"""How a problem begins that is said of the file, so that its name is the subject."""
+"""First words of problems whose subject is the file, so that its name goes before them."""
 
 
 class FileProblem(LamellaError):
@@ -54,19 +54,19 @@ class FileProblem(LamellaError):
 
     @property
     def headline(self) -> str:
-        """`Budget.xlsx is an Excel workbook`: the name without its folders, which `path` has."""
+        """`Budget.xlsx is an Excel workbook`: the name without its folders, which are in `path`."""
         name = self.path.name or str(self.path)
         says_of_file = self.problem.partition(" ")[0] in PREDICATES
         return f"{name}{' ' if says_of_file else ': '}{self.problem}"
 
 
 CHANGED_ON_DISK = "changed on disk since it was opened"
-"""The problem of a file that is another one by now: it can be reloaded."""
+"""The problem of a file that has changed since: it can be reloaded."""
 
 
 class DamagedFile(FileProblem):
-    """A file whose checksums say that it holds other bytes than were written. `readable_anyway`: the person
-    may choose to read it without them (`open_dataset(path, checksums="ignore")`)."""
+    """A file whose bytes do not match its checksums. `readable_anyway`: the user may choose to read it without
+    checking them (`open_dataset(path, checksums="ignore")`)."""
 
     def __init__(
         self, path: Path | str, what: str, why: str, fix: str, readable_anyway: bool = False
@@ -86,7 +86,7 @@ class MissingLibrary(LamellaError):
 
 
 class UnknownName(LamellaError):
-    """A column, table or other name that is not there, with the nearest one that is."""
+    """A column, table or other name that does not exist, with the nearest one that does."""
 
     kind = "name"
 
@@ -128,23 +128,23 @@ class BadFilter(LamellaError):
 
 
 class NoTruthValue(BadFilter, TypeError):
-    """A condition or a computed value where Python wants to know whether it is true: of no row yet."""
+    """A condition or a computed value used as a Python truth value, which it has only for a row."""
 
 
 class BadQuery(LamellaError):
-    """A step of a query, or a value it computes, that does not fit the columns it is given."""
+    """A step of a query, or a value it computes, that does not fit its input columns."""
 
 
 class BadSearch(LamellaError):
-    """A search text that cannot be read, or that asks for what its index does not have."""
+    """A search text that cannot be parsed, or that needs something its index does not have."""
 
 
 class BadData(LamellaError):
-    """Data handed over that cannot become rows of a table."""
+    """Data that cannot become rows of a table."""
 
 
 class BrokenCheck(BadData):
-    """A value that a check of its column does not let in: of the row `row_id`, or of a new one."""
+    """A value that violates a check of its column, in the row `row_id` or in a new row."""
 
     def __init__(
         self, what: str, why: str = "", fix: str = "", *, column: str, row_id: int | None = None
@@ -162,11 +162,11 @@ class NoRoom(LamellaError):
 
 
 class BadSql(LamellaError):
-    """A statement that cannot be parsed, names what is not there, or would do what it may not."""
+    """A statement that cannot be parsed, uses a name that does not exist, or does something forbidden."""
 
 
 class TookTooLong(LamellaError):
-    """A query took more time than it was given."""
+    """A query exceeded its time limit."""
 
 
 class UnknownRow(LamellaError):
@@ -182,15 +182,15 @@ class StoreTooNew(StoreProblem):
 
 
 class DamagedStore(StoreProblem):
-    """What the catalog says cannot be: a file that is none of the store's, or a value of another type."""
+    """The catalog contains something invalid: a file outside the store, or a value of another type."""
 
 
 class ReadOnlyStore(StoreProblem):
-    """A change was asked of a store that was opened read-only."""
+    """An attempt to change a store that was opened read-only."""
 
 
 class StoreBusy(StoreProblem):
-    """Another process held the write lock for longer than the writer was ready to wait."""
+    """Another process held the write lock for longer than the writer could wait."""
 
 
 class VersionConflict(StoreProblem):
@@ -198,7 +198,7 @@ class VersionConflict(StoreProblem):
 
 
 CARET = "^"
-"""Points from a line of its own at the place in the line above."""
+"""Points from its own line at a position in the line above."""
 
 
 def with_full_stop(text: str) -> str:
@@ -206,14 +206,14 @@ def with_full_stop(text: str) -> str:
 
 
 def _capitalised(text: str) -> str:
-    """Words begin with a capital after a full stop; what begins with code or a name, `n (int64)`, stays."""
+    """Capitalise a sentence after a full stop, unless it begins with code or a name, such as `n (int64)`."""
     first, *others = text.split(maxsplit=1) or [""]
     named = bool(others) and others[0].startswith("(")
     return text[0].upper() + text[1:] if first.rstrip(",;").isalpha() and not named else text
 
 
 def instead_of(name: str, known: Sequence[str]) -> str:
-    """What to say of a name that is not there: what it may be a misspelling of, or else what there is."""
+    """Return advice about an unknown name: the names it may be a misspelling of, or else those that exist."""
     guesses = nearest(name, known)
     if guesses:
         return "Did you mean " + " or ".join(f"'{guess}'" for guess in guesses) + "?"
@@ -222,11 +222,11 @@ def instead_of(name: str, known: Sequence[str]) -> str:
 
 
 def nearest(name: str, known: Sequence[str], least: float = 0.6) -> list[str]:
-    """At most two of `known` that `name` may be a misspelling of, best first; none for what is not text.
-    `least` of 1 asks for the same letters."""
+    """Return at most two of `known` that `name` may be a misspelling of, best first; none if it is not text.
+    A `least` of 1 requires the same letters."""
     if not isinstance(name, str):
         return []
-    import difflib  # 2 ms, which most starts need not take
+    import difflib  # takes 2 ms, which most starts can save
 
     folded = {k.casefold(): k for k in reversed(known)}
     matches = difflib.get_close_matches(name.casefold(), folded, n=2, cutoff=least)
@@ -234,19 +234,19 @@ def nearest(name: str, known: Sequence[str], least: float = 0.6) -> list[str]:
 
 
 def shown(value: object) -> str:
-    """A value in a message: cut where it is long, and where lists lie in lists so deep that `repr` fails."""
+    """Return a value for a message: shortened if it is long, or nested so deeply that `repr` fails."""
     return _SHORT.repr(value)
 
 
 def visible(text: str) -> str:
-    """Text for people to read, in which what steers a terminal, or shows text in another order than it has,
-    is shown instead of obeyed: ESC as ␛, U+009B as \\x9b, U+202E as \\u202e. Line feed and tab stay."""
+    """Return text for people to read, in which characters that control a terminal or the direction of writing
+    are shown, not obeyed: ESC as ␛, U+009B as \\x9b, U+202E as \\u202e. Line feed and tab stay."""
     return _CONTROLS.sub(_sign, text)
 
 
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
-"""Terminals take U+009B for ESC and a bracket; U+2028 and U+2029 break lines, the others above are marks of
-the direction of writing."""
+"""Terminals take U+009B for ESC and a bracket; U+2028 and U+2029 break lines, and the higher ones control the
+direction of writing."""
 
 
 def _sign(control: re.Match[str]) -> str:

@@ -1,4 +1,4 @@
-"""What a long piece of work is given: a way to report progress and to hear that it should stop."""
+"""Jobs: how a long operation reports progress and learns that it should stop."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ class Job:
             interrupt()
 
     def check(self) -> None:
-        """Raise `Cancelled` when somebody asked this job to stop."""
+        """Raise `Cancelled` if this job was cancelled."""
         if self._cancelled:
             raise Cancelled
 
     def report(self, done: int, total: int | None = None, text: str = "") -> None:
-        """Tell how far the work is; raises `Cancelled` when it should stop."""
+        """Report progress; raises `Cancelled` if the job was cancelled."""
         self.check()
         self.progress = Progress(done, total, text or self.progress.text)
         now = time.monotonic()
@@ -65,7 +65,7 @@ class Job:
 
     @contextmanager
     def notice(self, text: str) -> Iterator[None]:
-        """Show a text in the place of the job's own while the block runs: why nothing moves, say."""
+        """Show a text instead of the job's own while the block runs, such as why there is no progress."""
         before = self.progress.text
         if before == text:
             yield
@@ -97,7 +97,7 @@ class Job:
 
 
 class Unreported(Job):
-    """A job inside another one: it hears the other's cancel, and keeps its own counting to itself."""
+    """A job inside another one: it is cancelled with the other, but does not report its progress."""
 
     def __init__(self, outer: Job) -> None:
         super().__init__()
@@ -135,14 +135,14 @@ _of_thread = _OfThread()
 
 
 def current_job() -> Job | None:
-    """The job that this thread works for, as far as `on_behalf_of` says."""
+    """Return the job that this thread works for, as set by `on_behalf_of`."""
     return _of_thread.job
 
 
 @contextmanager
 def on_behalf_of(job: Job | None) -> Iterator[None]:
-    """What waits on this thread deep in the block, such as for a server, ends when the job is cancelled. Not
-    around a `yield`: the block has to end on the thread where it began."""
+    """Make `job` the one that this thread works for, so that waits inside the block, such as for a server, end
+    when it is cancelled. Do not use around a `yield`: the block must end on the thread where it began."""
     before, _of_thread.job = _of_thread.job, job
     try:
         yield

@@ -1,4 +1,4 @@
-"""Libraries that take long to import, each loaded when something of it is first used.
+"""Libraries that are slow to import, each loaded when it is first used.
 
 DuckDB and sqlglot took a quarter of the time from the command to the window, and neither the window nor the
 first page of a Parquet file needs them.
@@ -34,14 +34,14 @@ if TYPE_CHECKING:
     from sqlglot.optimizer import scope as scopes
 
 _lock = RLock()
-logging.getLogger("sqlglot").addHandler(logging.NullHandler())  # or its warnings went to standard error
+logging.getLogger("sqlglot").addHandler(logging.NullHandler())  # otherwise its warnings go to standard error
 
 
 class _Library:
-    """Stands for a module. What was used of it once costs as little as in the module itself.
+    """A stand-in for a module. After its first use, an attribute costs no more than in the module itself.
 
-    One thread imports at a time: the modules of sqlglot import each other, also late, and two threads that
-    come in at different ones would wait for each other.
+    One thread imports at a time: the modules of sqlglot import each other, some of them late, and two threads
+    that start at different modules could deadlock.
     """
 
     def __init__(self, name: str, *before: str) -> None:
@@ -88,8 +88,8 @@ def main_module_as_file() -> Iterator[None]:
 
 
 def install_command(packages: Sequence[str], use: str = "start Lamella there") -> str:
-    """What to do so that these packages are there; `use` is what follows where the program has no Python that
-    they could be added to."""
+    """Return what to do to install these packages. `use` completes the advice if the program has no Python of
+    its own to install them into."""
     if getattr(sys, "frozen", False):
         wheel = f"pip install lamella-VERSION-py3-none-any.whl {shlex.join(packages)}"
         return (

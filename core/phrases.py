@@ -31,5 +31,5 @@ def duration_text(seconds: float) -> str:
 
 
 def sentence_case(text: str) -> str:
-    """The same text with its first letter as a capital; the others stay as they are."""
+    """Return the text with its first letter as a capital; the others stay as they are."""
     return text[:1].upper() + text[1:]

@@ -1,4 +1,4 @@
-"""Several processes: locks that die with their holder, and what a forked child gives up."""
+"""Cooperation of processes: locks that end with their holder, and what a forked child must release."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def call_after_fork(thing: Inherited) -> None:
 
 
 def never_finalize(thing: object) -> None:
-    """Keep the object for good: what its finalizer would do here would reach the parent, or crash."""
+    """Keep the object until the process ends: in a child, its finalizer could affect the parent, or crash."""
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(thing))
 
 
@@ -41,7 +41,7 @@ if hasattr(os, "register_at_fork"):
 
 _RETRY_SECONDS = 0.01
 LOCKED_BYTES = 1 << 20
-"""What may be locked of a file; others can read what lies after it, on Windows too."""
+"""The length of the part of a file that is locked; bytes after it stay readable for others, on Windows too."""
 
 if sys.platform == "win32":
     import msvcrt
@@ -56,7 +56,7 @@ if sys.platform == "win32":
         return True
 
     def _unlock(handle: int) -> None:
-        """Windows gives back what a closed file locked, and does not fork."""
+        """Nothing to do: Windows releases the locks of a closed file, and has no forks."""
 else:
     import fcntl
 
@@ -68,13 +68,13 @@ else:
         return True
 
     def _unlock(handle: int) -> None:
-        """Closing alone would leave it to a child forked a moment ago."""
+        """Closing the file alone would leave the lock with a child forked a moment ago."""
         fcntl.flock(handle, fcntl.LOCK_UN)
 
 
 class FileLock:
-    """Held through a file that stays: by one holder, or by any number that share it. One that does not make
-    the file (`makes=False`) needs not be allowed to write there."""
+    """A lock on a file, which is never deleted: for one exclusive holder, or any number of sharers. With
+    `makes=False` the file is not created, so no write permission is needed."""
 
     def __init__(self, path: Path, makes: bool = True) -> None:
         self._path, self._flags = path, os.O_RDWR | os.O_CREAT if makes else os.O_RDONLY
@@ -82,11 +82,11 @@ class FileLock:
         call_after_fork(self)
 
     def acquire(self, shared: bool = False) -> bool:
-        """Whether the lock was free for the asking."""
+        """Try to take the lock without waiting; return whether that succeeded."""
         handle = os.open(self._path, self._flags)
         try:
             had = _try_lock(handle, shared)
-        except OSError:  # a network folder whose server knows no locks
+        except OSError:  # a network folder whose server does not support locks
             os.close(handle)
             raise
         if had:
@@ -96,7 +96,7 @@ class FileLock:
         return had
 
     def wait(self, shared: bool, seconds: float) -> bool:
-        """Ask again until the lock is had or the time is up."""
+        """Try again until the lock is taken or the time is up."""
         until = time.monotonic() + seconds
         while not self.acquire(shared):
             if time.monotonic() > until:
@@ -111,13 +111,13 @@ class FileLock:
             self._handle = None
 
     def forked(self) -> None:
-        """A child must neither keep its parent's lock, by having the file open, nor give it back."""
+        """A child must neither keep its parent's lock, by keeping the file open, nor release it."""
         if self._handle is not None:
             os.close(self._handle)
             self._handle = None
 
     def is_locked(self) -> bool:
-        """Whether somebody holds it now."""
+        """Return whether somebody holds the lock now."""
         if not self._path.exists():
             return False
         if self.acquire():

@@ -1,4 +1,4 @@
-"""Every setting, declared once, and the values that are in force."""
+"""Every setting, declared once, and the values in force."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ENVIRONMENT_PREFIX = "LAMELLA_"
 
 
 class Origin(StrEnum):
-    """Where the value in force comes from; a later one goes before an earlier one."""
+    """Where the value in force comes from; a later origin takes precedence over an earlier one."""
 
     DEFAULT = "default"
     FILE = "file"
@@ -35,10 +35,12 @@ class Origin(StrEnum):
 
 @dataclass(frozen=True)
 class Setting:
-    """Its type is that of its default. What it may be is said by `choices`, by `low` and `high`, or by a
-    `pattern` that whole texts match, with `form` for the same in words. One that needs a `restart` is in
-    force from the next start on. The screen has its `title` and `group`, the `unit` of its number, and
-    `unset` in the place of 0 or of an empty text."""
+    """A setting; its type is that of its default.
+
+    Allowed values are given by `choices`, by `low` and `high`, or by a `pattern` that the whole text must
+    match, which `form` describes in words. A setting that needs a `restart` takes effect at the next start.
+    `title`, `group` and `unit` are shown on the settings page, and `unset` instead of 0 or an empty text.
+    """
 
     name: str
     default: Value
@@ -57,12 +59,12 @@ class Setting:
 
     @property
     def variable(self) -> str:
-        """Of the environment, from which it is taken before the settings file."""
+        """The environment variable that overrides the settings file."""
         return ENVIRONMENT_PREFIX + self.name.upper()
 
     @property
     def expects(self) -> str:
-        """What it may be, in words."""
+        """The allowed values, in words."""
         if self.choices:
             return "one of " + ", ".join(map(str, self.choices))
         if self.low is not None:
@@ -71,7 +73,7 @@ class Setting:
         return "true or false" if isinstance(self.default, bool) else self.form
 
     def checked(self, value: Any) -> Value:
-        """`value` as this setting's type; raises BadSetting when it cannot be that."""
+        """Return `value` as this setting's type; raises BadSetting if that is not possible."""
         kind = type(self.default)
         same = type(value) is kind or (kind is float and type(value) is int)
         fits = same and (not self.choices or value in self.choices)
@@ -84,7 +86,7 @@ class Setting:
         return kind(value)
 
     def read(self, text: str) -> Value:
-        """The value that a text says, as the environment and the command line have it. Raises BadSetting."""
+        """Parse a text from the environment or the command line. Raises BadSetting."""
         value: Value = text
         try:
             if isinstance(self.default, bool):
@@ -127,8 +129,8 @@ BY_NAME = {setting.name: setting for setting in SETTINGS}
 
 @dataclass
 class Settings:
-    """The values that are saved, and those of this run alone, which go before them. `unknown` holds what a
-    settings file said beyond them, so that saving keeps it."""
+    """The saved values, and the values for this run only, which take precedence. `unknown` holds unknown entries
+    of the settings file, so that saving preserves them."""
 
     values: dict[str, Value] = field(default_factory=lambda: {s.name: s.default for s in SETTINGS})
     unknown: dict[str, Any] = field(default_factory=dict)
@@ -146,7 +148,7 @@ class Settings:
         return Origin.DEFAULT if self.values[name] == setting.default else Origin.FILE
 
     def override(self, origin: Origin, name: str, text: str) -> None:
-        """For this run. Raises UnknownSetting and BadSetting."""
+        """Set a value for this run. Raises UnknownSetting and BadSetting."""
         setting = setting_named(name)
         self.of_this_run[name] = (origin, setting.read(text))
 
@@ -154,7 +156,7 @@ class Settings:
         self.values[name] = setting_named(name).checked(value)
 
     def take(self, items: Iterable[tuple[str, Any]]) -> list[LamellaError]:
-        """Set each item; what does not fit keeps its default and is returned as an error."""
+        """Set each item; a setting with an invalid value keeps its default, and the error is returned."""
         problems: list[LamellaError] = []
         for name, value in items:
             try:
@@ -168,7 +170,7 @@ class Settings:
 
 
 def setting_named(name: str) -> Setting:
-    """Raises UnknownSetting, with the nearest name, when there is no such setting."""
+    """Return the setting; raises UnknownSetting, with the nearest name, if there is none."""
     if name not in BY_NAME:
         raise UnknownSetting(name, "Lamella", BY_NAME)
     return BY_NAME[name]

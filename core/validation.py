@@ -1,4 +1,4 @@
-"""Arguments as people give them, refused before they get anywhere."""
+"""Checks of arguments, made before anything else happens."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from typing import Any, Literal
 from lamella.core.errors import BadData, FileProblem, shown
 
 _LOGIN, _PARAMETERS = re.compile(r"//[^/@\s]+@"), re.compile(r"(?<=[;?]).+", re.DOTALL)
-"""What of an address may be secret."""
+"""The parts of an address that may be secret."""
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+:)/")
 
 Missing = Literal["refuse", "ignore"]
-"""What becomes of ids and keys that no row has."""
+"""How to treat ids and keys that no row has."""
 
 MOST_ROWS = 2**62
 """No count is larger; two of them still add up to 64 bits."""
 
 
 def text_of(value: Any, what: str) -> str:
-    """`value` as it is; raises `BadData` for what is not text, and for half a character, which nothing can
-    write down.
+    """Return `value`; raises `BadData` if it is not text, or holds half a character (a lone surrogate), which
+    cannot be stored.
 
-    `what` says what the text is: "t: the message".
+    `what` names the text in messages: "t: the message".
     """
     if not isinstance(value, str):
         raise BadData(f"{what} {shown(value)} is not text", fix="Give text, in quotes")
@@ -35,24 +35,25 @@ def text_of(value: Any, what: str) -> str:
     except UnicodeEncodeError as error:
         raise BadData(
             f"{what} {value!a} holds half a character at position {error.start}",
-            "it is not Unicode that can be kept",
+            "it is not valid Unicode",
             "Leave it out, or decode the bytes that it came from with the right encoding",
         ) from None
     return value
 
 
 def ignores_missing(missing: Any, what: str) -> bool:
-    """Raises `BadData` for anything but the two words."""
+    """Return whether `missing` is "ignore"; raises `BadData` for anything but the two words."""
     if missing not in ("refuse", "ignore"):
         raise BadData(f"{what}: missing cannot be {shown(missing)}", fix="Give 'refuse' or 'ignore'")
     return bool(missing == "ignore")
 
 
 def path_of(value: Any, what: str) -> Path:
-    """A file or folder of this machine as an absolute path, `~` resolved. Raises `BadData` for what can be
-    none, and `FileProblem` for an address, `s3://bucket/x`, of which pathlib makes a folder called `s3:`.
+    """Return a file or folder of this machine as an absolute path, with `~` resolved. Raises `BadData` if the
+    value is not a path, and `FileProblem` for an address like `s3://bucket/x`, which pathlib would turn into
+    a folder called `s3:`.
 
-    `what` says what it is for: "the store".
+    `what` names its purpose in messages: "the store".
     """
     text = os.fspath(value) if isinstance(value, (str, os.PathLike)) else None
     if not isinstance(text, str):
@@ -75,7 +76,8 @@ def path_of(value: Any, what: str) -> Path:
 
 
 def _refuse_address(value: Any, text: str, what: str) -> None:
-    """A drive, `C:/data`, is none. A `Path` has one slash left of two, so it may be a folder that exists."""
+    """Raise `FileProblem` for an address. A drive, `C:/data`, is not one. A `Path` keeps only one of two slashes,
+    so it may be an existing folder."""
     scheme = _SCHEME.match(text)
     if scheme is None or (not isinstance(value, str) and Path(scheme[1]).is_dir()):
         return
@@ -85,15 +87,15 @@ def _refuse_address(value: Any, text: str, what: str) -> None:
     raise FileProblem(
         _PARAMETERS.sub("…", _LOGIN.sub("//…@", text))[:200],
         f"{what} cannot be at an address that begins with {scheme[1]}",
-        "That works on this machine alone, also on disks and networks that it has mounted",
+        "It must be on this machine, or on a disk or network folder mounted on it",
         fix,
     )
 
 
 def count_of(value: Any, what: str, least: int = 0) -> int:
-    """A number of rows; raises `BadData` for what is not a whole number, and for fewer than `least`.
+    """Return a number of rows; raises `BadData` if it is not a whole number, or less than `least`.
 
-    `what` says what is counted: "t: limit".
+    `what` names the number in messages: "t: limit".
     """
     try:
         number = operator.index(value)
@@ -107,9 +109,9 @@ def count_of(value: Any, what: str, least: int = 0) -> int:
 
 
 def names_of(value: Any, what: str) -> list[str]:
-    """Names of columns, of which a single one may be given as it is; raises `BadData` for anything else.
+    """Return names of columns; a single one may be given without a list. Raises `BadData` for anything else.
 
-    `what` says what they are for: "t: sort".
+    `what` names their purpose in messages: "t: sort".
     """
     names = [value] if isinstance(value, str) else items_of(value)
     odd = [value] if names is None else [name for name in names if not isinstance(name, str)]
@@ -122,5 +124,5 @@ def names_of(value: Any, what: str) -> list[str]:
 
 
 def items_of(value: Any) -> list[Any] | None:
-    """None for what is not a list of any kind."""
+    """Return the items of a list-like value; None for any other value."""
     return list(value) if isinstance(value, Iterable) and not isinstance(value, (bytes, Mapping)) else None

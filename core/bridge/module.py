@@ -1,5 +1,5 @@
-"""Datasets as SQLite's virtual tables: the module, its tables, the rows that SQLite has to see, and
-connections that have them."""
+"""Datasets as virtual tables of SQLite: the module, its tables and cursors, the scans behind them, and
+connections that use them."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ from lamella.core.validation import path_of
 
 @dataclass(frozen=True, eq=False)
 class RowBlock:
-    """`columns` are lists of values as SQLite takes them, each of `size`."""
+    """Rows as SQLite takes them: `columns` are lists of `size` values each."""
 
     columns: list[list[Any]]
     size: int
@@ -71,7 +71,7 @@ class RowBlock:
 
 
 class PieceRows:
-    """The live rows of a piece, or those of them that `keep` left. A column is decoded when first read."""
+    """The live rows of a piece, as narrowed by `keep`. A column is decoded when it is first read."""
 
     def __init__(self, snapshot: Snapshot, piece: Piece, id_column: Column | None) -> None:
         self._snapshot, self._piece, self._id_column = snapshot, piece, id_column
@@ -87,7 +87,7 @@ class PieceRows:
         return len(self.positions)
 
     def decode(self, columns: Iterable[Column]) -> None:
-        """Several at once, which is faster than one after the other."""
+        """Decode several columns at once, which is faster than one after the other."""
         missing = [column for column in columns if column not in self._decoded]
         if not missing:
             return
@@ -101,7 +101,7 @@ class PieceRows:
         return self._decoded[column]
 
     def keep(self, mask: np.ndarray) -> None:
-        """Only the rows where it is true."""
+        """Drop the rows where the mask is false."""
         if mask.all():
             return
         places = np.flatnonzero(mask)
@@ -110,7 +110,7 @@ class PieceRows:
         self._decoded = {column: take(values, places) for column, values in self._decoded.items()}
 
     def block(self, columns: Sequence[Column], first: int, rows: int) -> RowBlock:
-        """At most `rows` of them from the `first` on."""
+        """Return at most `rows` rows, starting at `first`."""
         self.decode(columns)
         stop = min(first + rows, len(self))
         lists = [
@@ -134,9 +134,9 @@ Begin = Callable[[Plan, Sequence[Any]], Iterator[RowBlock]]
 
 
 class Cursor:
-    """SQLite calls `Filter` to begin, and for each row `Eof`, `Next`, and `Column` for what it reads of it.
+    """SQLite calls `Filter` to begin, then `Eof` and `Next` for each row, and `Column` for each value it reads.
 
-    What is called for each row are functions that `Filter` makes: with a method between it would cost double.
+    `Filter` creates the functions that are called per row: a method in between would double the cost.
     """
 
     Next: Callable[[], None]
@@ -152,7 +152,7 @@ class Cursor:
         self._read(self._begin(scan_plan, values), scan_plan.columns)
 
     def Close(self) -> None:  # noqa: N802
-        """The functions hold rows, and the cursor holds them."""
+        """Drop the functions, which hold rows, and which the cursor holds."""
         self.__dict__.clear()
 
     def _read(self, blocks: Iterator[RowBlock], columns: Sequence[int]) -> None:
@@ -183,12 +183,12 @@ class Cursor:
 
 
 FIRST_BLOCK, LARGEST_BLOCK = 64, 1 << 14
-"""Rows: who looks at a few does not wait for many."""
+"""In rows: a statement that reads a few rows does not wait for many."""
 
 
 @dataclass
 class RowGroups:
-    """How many row groups of files were decoded for SQLite, and how many were left out unread."""
+    """How many row groups of files were decoded for SQLite, and how many were skipped."""
 
     read: int = 0
     skipped: int = 0
@@ -202,8 +202,8 @@ class Condition:
 
 @dataclass(frozen=True)
 class Scan:
-    """`id_column` has the row ids; without one they are the numbers of the rows, from 1, of which those in
-    `numbers` are wanted."""
+    """One scan of a snapshot. `id_column` holds the row ids; without one they are row numbers from 1. `numbers`
+    are the constraints on row numbers."""
 
     snapshot: Snapshot
     columns: Sequence[Column]
@@ -213,7 +213,7 @@ class Scan:
     counted: RowGroups
 
     def blocks(self) -> Iterator[RowBlock]:
-        """Rows in the snapshot's own order."""
+        """Yield the matching rows in the snapshot's order."""
         rows = FIRST_BLOCK
         for piece in pieces(self.snapshot, 0, self.snapshot.num_positions):
             may_match = self._may_hold(piece)
@@ -246,7 +246,7 @@ class Scan:
 
 
 def _may_hold(snapshot: Snapshot, piece: Piece, condition: Condition) -> bool:
-    """Whether some row of the piece may be wanted, as far as can be told without decoding it."""
+    """Return whether some row of the piece may match, as far as can be known without decoding it."""
     segment, column = piece.segment, condition.column
     if not isinstance(segment, FileSegment) or _changed(snapshot, piece, column):
         return UNKNOWN.meets(condition.wanted)
@@ -258,7 +258,7 @@ def _may_hold(snapshot: Snapshot, piece: Piece, condition: Condition) -> bool:
 
 
 def _changed(snapshot: Snapshot, piece: Piece, column: Column) -> bool:
-    """Whether pending changes give some row of the piece a value that its file knows nothing of."""
+    """Return whether pending changes replace a value of this column in the piece."""
     changed = changed_cells(snapshot, column)
     if changed is None:
         return False
@@ -267,7 +267,7 @@ def _changed(snapshot: Snapshot, piece: Piece, column: Column) -> bool:
 
 
 def _meeting(condition: Condition, values: pa.ChunkedArray) -> np.ndarray:
-    """Which of the values may be wanted. NaN is null in SQLite."""
+    """Return which values may match. NaN is null in SQLite."""
     order, condition_values = column_type(condition.column.type).order, condition.wanted
     if pa.types.is_dictionary(values.type):
         values = values.cast(values.type.value_type)
@@ -278,17 +278,17 @@ def _meeting(condition: Condition, values: pa.ChunkedArray) -> np.ndarray:
 
 
 SCANS_BEFORE = 16
-"""Whoever asks no more often is served faster by scans, which skip what they can."""
+"""Up to this many repetitions, scans are faster, because they skip row groups."""
 MOST_ROWS = 1_000_000
-"""They are held as Python values, until the table changes or is let go of."""
+"""Larger tables get no look-up: it holds Python values until the table changes or is disconnected."""
 MOST_LOOKUPS = 4
 
 StartScan = Callable[[Plan, Sequence[Any]], Scan]
 
 
 class Lookup:
-    """The rows of a scan by their values in the columns at the places `keys` of its blocks, of which `ROWID`
-    is the row ids."""
+    """The rows of a scan, by their values in the block columns with the indexes `keys`, where `ROWID` stands
+    for the row ids."""
 
     def __init__(self, blocks: Iterator[RowBlock], keys: Sequence[int]) -> None:
         self._places: dict[tuple[Any, ...], list[tuple[RowBlock, int]]] = {}
@@ -298,15 +298,15 @@ class Lookup:
                 self._places.setdefault(values, []).append((block, place))
 
     def block(self, values: tuple[Any, ...], columns: int) -> RowBlock:
-        """The rows that have these values, in their own order."""
+        """Return the rows that have these values, in scan order."""
         rows = self._places.get(values, [])
         lists = [[block.columns[column][place] for block, place in rows] for column in range(columns)]
         return RowBlock(lists, len(rows), lambda: np.array([block.row_ids[place] for block, place in rows]))
 
 
 class Scans:
-    """The scans of one version of a table, which is not kept from being vacuumed by them. Those begun again
-    and again, for the inner table of a join or a subquery of each row, become look-ups; a few are kept."""
+    """The scans of one version of a table; they do not protect it from a vacuum. Scans that are repeated, for
+    the inner table of a join or a correlated subquery, become look-ups, of which a few are cached."""
 
     def __init__(self, columns: Sequence[Declared]) -> None:
         self._columns = columns
@@ -324,8 +324,8 @@ class Scans:
         return iter((lookup.block(tuple(values[i] for i in which), len(plan.columns)),))
 
     def _equalities(self, plan: Plan, values: Sequence[Any]) -> tuple[int, ...]:
-        """Which constraints have the one value that the rows wanted have. A value of another class than the
-        column's may have to be converted first, which is left to SQLite."""
+        """Return the columns of the constraints that a look-up can serve: equality with one value. A value whose
+        class differs from the column's may need conversion, which is left to SQLite."""
         return tuple(
             which for which, value in enumerate(values) if self._fits(plan, plan.constraints[which], value)
         )
@@ -340,7 +340,7 @@ class Scans:
         ].type.storage is storage_of(value)
 
     def _lookup(self, start: StartScan, plan: Plan, columns: tuple[int, ...]) -> Lookup | None:
-        """None for a table that is too large for it."""
+        """Return the look-up for these columns; None if the table is too large for one."""
         key = (plan, columns)
         if key not in self._lookups:
             scan = start(Plan(plan.columns, ()), ())
@@ -354,8 +354,8 @@ class Scans:
 
 
 class VirtualTable:
-    """Read-only: it has none of the methods by which SQLite changes tables. `close` is called, if given, when
-    SQLite lets go of it."""
+    """A read-only virtual table: it has none of the methods by which SQLite changes tables. `close`, if given,
+    is called when SQLite disconnects it."""
 
     def __init__(self, dataset: Dataset, counted: RowGroups, close: Callable[[], None] | None = None) -> None:
         self._dataset, self._counted, self._close = dataset, counted, close
@@ -371,7 +371,7 @@ class VirtualTable:
         return True
 
     def Open(self) -> Cursor:  # noqa: N802
-        """A cursor sees one version from start to end, however often a join begins anew with it."""
+        """A cursor sees one version from start to end, however often a join restarts it."""
         snapshot = self._dataset.snapshot()
         if self._scans is None or self._scans[0] != snapshot.token:
             self._scans = (snapshot.token, Scans(self._columns))
@@ -408,8 +408,8 @@ FORMS = "Write lamella('files'), lamella('store or file', 'table') or lamella('s
 
 
 class Module:
-    """`counted` is of all tables that were made with it; `datasets` those of `lamella_dataset`, by name, and
-    `left_out` what cannot be one."""
+    """Creates virtual tables. `counted` covers all tables created with it; `datasets` are the datasets of
+    `lamella_dataset`, by name, and `left_out` tables that cannot become virtual tables."""
 
     def __init__(self) -> None:
         self.counted = RowGroups()
@@ -430,7 +430,7 @@ class Module:
 
     def _named(self, words: list[str]) -> VirtualTable:
         if not 1 <= len(words) <= 3:
-            raise LamellaError(f"lamella() takes one to three words, {len(words)} were given", fix=FORMS)
+            raise LamellaError(f"lamella() takes one to three arguments, not {len(words)}", fix=FORMS)
         path = path_of(words[0], "lamella()")
         if is_store(path):
             return self._of_store(path, *words[1:])
@@ -450,7 +450,7 @@ class Module:
 
 
 def _unquoted(word: str) -> str:
-    """SQLite hands words over as they are written."""
+    """Remove the quotes from an argument, which SQLite passes on as it is written."""
     quote = word[:1]
     if len(word) > 1 and quote in ("'", '"') and word.endswith(quote):
         return word[1:-1].replace(2 * quote, quote)
@@ -466,9 +466,9 @@ def _do_nothing() -> None:
 
 
 def connect(source: Store | str | Path | Iterable[str | Path]) -> apsw.Connection:
-    """A SQLite database in memory with a virtual table for each table of a store (open or by its folder), or
-    for each of some files, folders or patterns, called like it, and for each table of a file that holds
-    several. They are read-only; others can be made there.
+    """Return a SQLite database in memory with a virtual table for each table of a store (open, or given by its
+    folder), or for each of the given files, folders or patterns, named after it; a file with several tables
+    gives one for each. These tables are read-only; other tables can be created beside them.
 
     Raises `FileProblem` and `StoreProblem`. Use a connection in one thread at a time.
     """
@@ -488,8 +488,8 @@ def connect(source: Store | str | Path | Iterable[str | Path]) -> apsw.Connectio
 
 
 def register(connection: apsw.Connection, name: str, dataset: Dataset) -> None:
-    """Make the dataset a table of the connection until that is closed. Raises `BadData` for a taken name, and
-    for what SQLite cannot have as a table: one called `sqlite_…`, or of no columns or more than 2,000."""
+    """Make the dataset a table of the connection until the connection is closed. Raises `BadData` for a name
+    that is taken or begins with `sqlite_`, and for a dataset with no columns or more than 2,000."""
     module = add_modules(connection)
     if "\0" in name:
         raise BadData(
@@ -510,7 +510,8 @@ def register(connection: apsw.Connection, name: str, dataset: Dataset) -> None:
 
 
 def add_modules(connection: apsw.Connection) -> Module:
-    """Teach a connection CREATE VIRTUAL TABLE … USING lamella('trips/*.parquet'). Twice does no harm."""
+    """Enable CREATE VIRTUAL TABLE … USING lamella('trips/*.parquet') on a connection. A second call does
+    nothing."""
     known = _modules.get(connection, _do_nothing)()
     if known is not None:
         return known
@@ -524,12 +525,12 @@ def add_modules(connection: apsw.Connection) -> Module:
 
 
 def left_out(connection: apsw.Connection) -> dict[str, BadData]:
-    """Tables that `connect` passed over, and why."""
+    """Return the tables that `connect` left out, and why."""
     return dict(add_modules(connection).left_out)
 
 
 def row_groups(connection: apsw.Connection) -> RowGroups:
-    """How many row groups the statements of this connection read so far, and how many they skipped."""
+    """Return how many row groups the statements of this connection read and skipped so far."""
     counts = add_modules(connection).counted
     return RowGroups(counts.read, counts.skipped)
 
@@ -555,7 +556,7 @@ def _datasets(
 
 
 def _free(name: str, names: Iterable[str]) -> str:
-    """Files of different folders may be called alike."""
+    """Return a name that is not taken: files of different folders may have the same name."""
     taken_names, free, number = set(map(folded, names)), name, 2
     while folded(free) in taken_names:
         free, number = f"{name}_{number}", number + 1

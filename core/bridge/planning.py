@@ -1,4 +1,4 @@
-"""How SQLite would scan a table: what constraints leave out, by statistics too, and what it would cost."""
+"""How SQLite would scan a table: which rows constraints and statistics exclude, and what it would cost."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ ROWID = -1
 
 @dataclass(frozen=True)
 class Constraint:
-    """A constraint on the column at this place, or on `ROWID`. `literal`: its value is in the statement."""
+    """A constraint on the column at this index, or on `ROWID`. `literal`: its value is in the statement."""
 
     column: int
     op: str
@@ -53,13 +53,13 @@ class Constraint:
 
 @dataclass(frozen=True)
 class Plan:
-    """`columns`: places of those read, ascending."""
+    """How to run a scan. `columns` are the indexes of the columns to read, ascending."""
 
     columns: tuple[int, ...]
     constraints: tuple[Constraint, ...]
 
     def to_text(self) -> str:
-        """What SQLite keeps of it, and shows in EXPLAIN QUERY PLAN."""
+        """Return the text that SQLite keeps of the plan and shows in EXPLAIN QUERY PLAN."""
         constraints = [[each.column, each.op, each.literal] for each in self.constraints]
         return json.dumps({"columns": self.columns, "constraints": constraints})
 
@@ -76,13 +76,13 @@ _WHITE = " \t\n\v\f\r"
 _NUMBER = re.compile(rf"[{_WHITE}]*([+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?)[{_WHITE}]*", re.ASCII)
 _NUMBER_SIGNS = frozenset(f"{_WHITE}+-.0123456789eE")
 _BEHIND_NUMBERS = ":"
-"""No text that SQLite takes for a number begins with this sign or a later one."""
+"""No text that SQLite takes for a number begins with this character or a later one."""
 _ANY_NUMBER = (-math.inf, math.inf)
 
 
 def matching_values(column: ColumnType, op: str, value: Any, literal: bool = False) -> MatchingValues:
-    """What of a column may meet `column op value`. `op` is a comparison, in (with a collection), is, is not,
-    is null, is not null, like or glob. `literal`: the value stands in the statement itself."""
+    """Return the values of a column that may meet `column op value`. `op` is a comparison, in (with a
+    collection), is, is not, is null, is not null, like or glob. `literal`: the value is in the statement."""
     if op in ("is null", "is not null"):
         return NULLS if op == "is null" else VALUES
     if op == "in":
@@ -116,15 +116,15 @@ def _compared(column: ColumnType, op: str, value: Any, literal: bool) -> Matchin
 
 
 def storage_of(value: Any) -> Storage:
-    """The class of a value that is not null."""
+    """Return SQLite's class of a value that is not null."""
     if isinstance(value, str):
         return Storage.TEXT
     return Storage.BLOB if isinstance(value, bytes) else Storage.NUMBER
 
 
 def _as_number(text: str) -> tuple[Any, Any]:
-    """What numeric affinity makes of a text: itself, or the number it stands for, between two bounds. SQLite
-    does not always round a decimal fraction to the nearest double."""
+    """Return what numeric affinity makes of a text: the text itself, or two bounds of the number it stands for.
+    SQLite does not always round a decimal fraction to the nearest double."""
     if not text or set(text) - _NUMBER_SIGNS:
         return text, text
     match = _NUMBER.fullmatch(text)
@@ -142,15 +142,15 @@ def _steps(number: float, towards: float) -> float:
 
 
 def _read_as_number(column: ColumnType, op: str, value: Any, literal: bool) -> bool:
-    """Whether the other side may be a column of numbers that holds a text: texts that stand for numbers are
-    less than it then, wherever they stand among texts."""
+    """Return whether the other side may be a numeric column that holds a text: texts that stand for numbers are
+    then less than that text, wherever they sort among texts."""
     texts = column.storage is Storage.TEXT and isinstance(column.order, Bytes)
     return texts and not literal and op in ("<", "<=") and value < _BEHIND_NUMBERS
 
 
 def _beginning(column: ColumnType, op: str, pattern: Any) -> MatchingValues:
-    """The texts that begin like the pattern. LIKE ignores the case of ASCII letters; a beginning ends before
-    any other letter, whatever SQLite makes of it."""
+    """Return the texts that begin with the literal start of the pattern. LIKE ignores the case of ASCII
+    letters; the start ends before any non-ASCII letter, however SQLite treats it."""
     if column.storage is not Storage.TEXT or not isinstance(column.order, Bytes):
         return VALUES
     if not isinstance(pattern, str):
@@ -168,20 +168,21 @@ def _beginning(column: ColumnType, op: str, pattern: Any) -> MatchingValues:
 
 
 def _in_any_case(text: str) -> Iterator[tuple[str, str]]:
-    """The first letters in either case, which is where most ranges part, and the rest."""
+    """Return the first letters in every combination of cases, where most ranges differ, each with the rest."""
     first, rest = text[:LETTERS_IN_BOTH_CASES], text[LETTERS_IN_BOTH_CASES:]
     heads = product(*(dict.fromkeys((letter.upper(), letter.lower())) for letter in first))
     return (("".join(head), rest) for head in heads)
 
 
 def _from_to(low: str, high: str) -> Range:
-    """Nothing in a text is encoded as the byte 255."""
+    """Return the range of texts from `low` to those that begin with `high`: UTF-8 has no byte 255."""
     return as_bytes(low), as_bytes(high) + b"\xff"
 
 
 @dataclass(frozen=True)
 class Declared:
-    """`key` is the column's, and so is `name`, but where SQLite would take two of them for the same."""
+    """A column as SQLite sees it. `key` is the column's; so is `name`, unless SQLite would confuse it with
+    another."""
 
     name: str
     key: int
@@ -189,8 +190,8 @@ class Declared:
 
 
 def declare(columns: Iterable[Column]) -> list[Declared]:
-    """SQLite ignores the case of ASCII letters in names: of two that differ in nothing else the second gets a
-    number, as does a column without a name."""
+    """Name the columns for SQLite, which ignores the case of ASCII letters: a name that differs from another
+    only in case gets a number, as does a column without a name."""
     columns = list(columns)
     names = {folded(column.name) for column in columns}
     named: set[str] = {""}
@@ -210,7 +211,7 @@ def statement(columns: Iterable[Declared]) -> str:
 
 
 def current_column(declared: Declared, snapshot: Snapshot) -> Column:
-    """Where the column is by now. Raises `LamellaError` when SQLite's idea of it is out of date."""
+    """Return the column in this snapshot. Raises `LamellaError` if it was dropped or has another type now."""
     now = next((column for column in snapshot.columns if column.key == declared.key), None)
     if now is not None and column_type(now.type).declared == declared.type.declared:
         return now
@@ -223,7 +224,7 @@ def current_column(declared: Declared, snapshot: Snapshot) -> Column:
 
 
 def folded(name: str) -> str:
-    """Equal for names that SQLite takes for the same."""
+    """Return a form of the name that is equal for names that SQLite does not tell apart."""
     return "".join(letter.lower() if letter.isascii() else letter for letter in name)
 
 
@@ -243,17 +244,17 @@ OPERATORS = {
 }
 WITHOUT_COLLATION = ("is null", "is not null", "like", "glob")
 SHARES = {"=": 0.02, "is": 0.02, "in": 0.1, "like": 0.2, "glob": 0.2, "is null": 0.1}
-"""Of the rows, which a constraint is taken to let through; a third for the others."""
+"""The estimated share of rows that pass a constraint with this operator; a third for others."""
 OTHER_SHARE = 0.3
 BEGINNING_COST = 100.0
 UNSEEN_COST = 0.02
-"""Of a row that is left out before SQLite sees it; one that it sees costs 1, and more for each column."""
+"""The cost of a row that is excluded before SQLite sees it; one that it sees costs 1, plus its columns."""
 COLUMN_COST = 0.3
 
 
 @dataclass(frozen=True)
 class Numbered:
-    """What the row id is: the column `_id` at a place, or where there is none the number of the row."""
+    """Where the row id comes from: the column `_id` at an index, or the row number if there is none."""
 
     id_place: int | None
 
@@ -265,7 +266,7 @@ class Numbered:
 
 
 def best_index(info: apsw.IndexInfo, columns: Sequence[Declared], numbered: Numbered, rows: int) -> Plan:
-    """The plan, which is entered into `info` too. SQLite looks at every row it is given once more."""
+    """Return the plan, and enter it into `info`. SQLite checks every row it is given again."""
     constraints = []
     for which, each in _usable(info, columns, numbered):
         constraints.append(each)
@@ -296,7 +297,7 @@ def _usable(
 
 
 def _columns_read(info: apsw.IndexInfo, columns: int) -> set[int]:
-    """SQLite has 64 bits to say which columns it reads: the last one stands for all from there on."""
+    """Return the columns that SQLite reads. It marks them in 64 bits; the last stands for all from there on."""
     mask = info.colUsed
     return {place for place in mask if place < columns} | (set(range(63, columns)) if 63 in mask else set())
 
@@ -324,7 +325,7 @@ UNIT_DIGITS = {"milliseconds": 3, "microseconds": 6, "nanoseconds": 9}
 
 @dataclass(frozen=True)
 class Extent:
-    """`low` and `high` are None where they are not known. `nulls` and `values`: whether there may be any."""
+    """The least and greatest value; None where unknown. `nulls` and `values`: whether there may be any."""
 
     low: Any = None
     high: Any = None
@@ -345,7 +346,7 @@ ALL_NULL = Extent(values=False)
 
 @lru_cache(4096)
 def extents(footer: Footer, name: str, column: Column) -> list[Extent]:
-    """By row group. `name` is the column's in this file."""
+    """Return the extent of each row group. `name` is the column's name in this file."""
     groups = range(footer.metadata.num_row_groups)
     kind = column_type(column.type)
     place = _leaf(footer, name)
@@ -360,14 +361,15 @@ def extents(footer: Footer, name: str, column: Column) -> list[Extent]:
 
 
 def _leaf(footer: Footer, name: str) -> int | None:
-    """Its place among the leaves; None for nested columns, and where a field inside one has the same path."""
+    """Return the column's index among the leaves; None for nested columns, or if a nested field has the same
+    path."""
     schema = footer.metadata.schema
     places = [i for i in range(footer.metadata.num_columns) if schema.column(i).path == name]
     return places[0] if len(places) == 1 and not pa.types.is_nested(footer.schema.field(name).type) else None
 
 
 def _alike(stored: pa.DataType, shown: pa.DataType) -> bool:
-    """Whether a value keeps its key when it is read as the type that is shown."""
+    """Return whether a value has the same key as stored and as the type that is shown."""
     if stored.equals(shown):
         return True
     families = (pa.types.is_integer, pa.types.is_floating)
@@ -399,7 +401,7 @@ def _keys(statistics: pq.Statistics, leaf: pq.ColumnSchema, kind: ColumnType) ->
 
 
 def _doubles(statistics: pq.Statistics, order: Floats) -> tuple[float, float] | None:
-    """Where the order is not exact, rounding may go either way."""
+    """Return the extent as doubles, widened if the order is not exact: rounding may go either way."""
     if not isinstance(statistics.min, int | float | Decimal):
         return None
     low, high = float(statistics.min), float(statistics.max)
@@ -409,7 +411,8 @@ def _doubles(statistics: pq.Statistics, order: Floats) -> tuple[float, float] | 
 
 
 def _in_unit(statistics: pq.Statistics, leaf: pq.ColumnSchema, order: Moments) -> tuple[int, int] | None:
-    """The file may hold another unit than Arrow's schema in it says: Parquet knows no seconds."""
+    """Return the extent in the order's unit. The file's unit may differ from that of its Arrow schema: Parquet
+    has no seconds."""
     if leaf.physical_type not in ("INT32", "INT64"):
         return None
     if order.form == "day":

@@ -1,4 +1,4 @@
-"""THE table of types: what SQLite sees of a column, and how values of it are ordered there."""
+"""The one table of types: what SQLite sees of a column, and how it orders the column's values."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from lamella.core.arrow.documents import whole
 from lamella.core.arrow.nested import json_text, python_values
 
 EXACT_DIGITS = 15
-"""So many digits a double holds, so one division rounds once."""
+"""A double holds this many digits exactly, so a single division rounds only once."""
 
 
 def doubles(decimals: pa.ChunkedArray) -> np.ndarray:
-    """What stands in the place of a null is undefined."""
+    """Return decimals as doubles; the value for a null is undefined."""
     kind = decimals.type
     if kind.precision > EXACT_DIGITS or not 0 <= kind.scale <= EXACT_DIGITS:
         return np.array([float(v) if v is not None else 0.0 for v in decimals.to_pylist()], np.float64)
@@ -35,7 +35,7 @@ def doubles(decimals: pa.ChunkedArray) -> np.ndarray:
 
 
 def _unscaled(decimals: pa.Array) -> np.ndarray:
-    """The digits as whole numbers: with so few of them, the lowest bytes of each value are all of it."""
+    """Return the digits as whole numbers: at most `EXACT_DIGITS` digits fit in the lowest bytes of a value."""
     width = min(8, decimals.type.byte_width)
     values = np.frombuffer(decimals.buffers()[1], f"V{decimals.type.byte_width}")[decimals.offset :]
     lowest = values[: len(decimals)].view(np.uint8).reshape(len(decimals), -1)[:, :width]
@@ -43,19 +43,19 @@ def _unscaled(decimals: pa.Array) -> np.ndarray:
 
 
 Range = tuple[Any, Any]
-"""Both ends belong to it; None is open."""
+"""A range that includes both ends; None is an open end."""
 
 
 @dataclass(frozen=True)
 class MatchingValues:
-    """Values inside one of `ranges`, and null if `nulls` says so. May be more than meet the constraint, for
-    SQLite looks at every row it is given once more; never less."""
+    """The values inside any of `ranges`, and null if `nulls` is set: at least all that meet the constraint,
+    possibly more, because SQLite checks every row it is given again."""
 
     ranges: tuple[Range, ...]
     nulls: bool = False
 
     def meets(self, low: Any, high: Any) -> bool:
-        """Whether some value from `low` to `high` may be wanted."""
+        """Return whether some value from `low` to `high` may match."""
         return any(
             (first is None or first <= high) and (last is None or low <= last) for first, last in self.ranges
         )
@@ -66,7 +66,7 @@ class MatchingValues:
 
     @property
     def points(self) -> list[Any] | None:
-        """The values, where each range is a single one."""
+        """The values, if each range is a single value."""
         if all(first is not None and first == last for first, last in self.ranges):
             return [first for first, _ in self.ranges]
         return None
@@ -89,15 +89,18 @@ FEW_RANGES = 4
 
 
 class Order(ABC):
-    """`op` is one of = <> < <= > >=. The value compared with lies between `low` and `high`: they differ where
-    it is not known to the last digit."""
+    """How SQLite orders the values of a type.
+
+    In `compared`, `op` is one of = <> < <= > >=, and the operand lies between `low` and `high`, which differ if
+    it is not known to the last digit.
+    """
 
     @abstractmethod
     def compared(self, op: str, low: Any, high: Any) -> MatchingValues: ...
 
     @abstractmethod
     def mask(self, values: pa.ChunkedArray, values_to_match: MatchingValues) -> np.ndarray:
-        """For each value whether it may be wanted; what it says of nulls is undefined."""
+        """Return for each value whether it may match; for nulls the result is undefined."""
 
 
 class Numbers(Order):
@@ -111,7 +114,7 @@ class Numbers(Order):
 
 
 class Integers(Numbers):
-    """Whole numbers, which SQLite compares with its reals exactly."""
+    """Whole numbers, which SQLite compares exactly with reals."""
 
     def keys(self, values: pa.ChunkedArray) -> np.ndarray:
         keys = to_numpy(values)
@@ -132,8 +135,8 @@ class Integers(Numbers):
 
 @dataclass(frozen=True)
 class Floats(Numbers):
-    """Numbers compared as doubles. `exact`: SQLite sees these very doubles; else what doubles hold nearly, in
-    the same order."""
+    """Numbers compared as doubles. `exact`: SQLite sees the same doubles; otherwise the doubles approximate
+    them, in the same order."""
 
     exact: bool = True
 
@@ -164,7 +167,7 @@ class Floats(Numbers):
 
 @dataclass(frozen=True)
 class Bytes(Order):
-    """Texts by their UTF-8 (`text`), and bytes: SQLite's collation BINARY."""
+    """Texts by their UTF-8 bytes (`text`), or bytes, in SQLite's collation BINARY."""
 
     text: bool = True
 
@@ -183,7 +186,7 @@ class Bytes(Order):
         return MatchingValues(tuple(ranges[op]))
 
     def _before(self, key: bytes) -> bytes:
-        """What no lesser text is behind; for bytes, which have no such end, the key itself."""
+        """Return an upper bound of all texts less than `key`; for bytes, which have none, the key itself."""
         if key[-1] == 0:
             return key[:-1]
         return key[:-1] + bytes([key[-1] - 1]) + b"\xff" if self.text else key
@@ -199,7 +202,8 @@ class Bytes(Order):
 
 
 def _in_some(plain: pa.ChunkedArray, values_to_match: MatchingValues) -> np.ndarray:
-    """From the first end to the last lies little where the ranges are the cases of one beginning."""
+    """Return which values lie in any of the ranges, checking first the span of all ranges: few values lie in it
+    if the ranges are one prefix in different cases."""
     lows, highs = zip(*values_to_match.ranges, strict=True)
     bounds = (None if None in lows else min(lows), None if None in highs else max(highs))
     places = np.flatnonzero(_between_bytes(plain, *bounds))
@@ -230,7 +234,7 @@ def _byte_strings(keys: list[bytes]) -> pa.Array:
 
 
 def inside(keys: np.ndarray, values_to_match: MatchingValues) -> np.ndarray:
-    """For each number whether it is in one of the ranges."""
+    """Return for each number whether it is in one of the ranges."""
     ranges: list[Range] = list(values_to_match.ranges)
     points = [low for low, high in ranges if low is not None and low == high]
     matching = np.zeros(len(keys), bool)
@@ -252,7 +256,8 @@ def _between(low: Any, high: Any) -> MatchingValues:
 
 
 def _whole_between(low: int | float, high: int | float) -> MatchingValues:
-    """An infinite end is open at its own side and leaves nothing at the other."""
+    """Return the whole numbers between two ends. An infinite end is open on its own side; on the other side it
+    leaves nothing."""
     if low == math.inf or high == -math.inf:
         return NOTHING
     return _open(None if low == -math.inf else low, None if high == math.inf else high)
@@ -271,7 +276,7 @@ def _ceil(number: int | float) -> int | float:
 
 
 DIGITS = {"s": 0, "ms": 3, "us": 6, "ns": 9}
-"""Behind the point, in a text that has a fraction of a second."""
+"""Digits after the point, in a text with a fraction of a second, by unit."""
 _EPOCH = dt.datetime(1970, 1, 1)
 _FIRST_DAY = dt.date.min.toordinal() - _EPOCH.toordinal()
 _LAST_DAY = dt.date.max.toordinal() - _EPOCH.toordinal()
@@ -280,13 +285,14 @@ _DAY_SECONDS = 86_400
 
 @dataclass(frozen=True)
 class Moments(Numbers):
-    """`form` is "day", "moment" or "clock"; `unit` that of the stored numbers, but for days."""
+    """Days, moments and times of day. `form` is "day", "moment" or "clock"; `unit` is that of the stored
+    numbers, unused for days."""
 
     form: str
     unit: str = "s"
 
     def compared(self, op: str, low: str, high: str) -> MatchingValues:
-        """Moments outside the years 1 to 9999, whose texts are in no order, are wanted whatever is asked."""
+        """Moments outside the years 1 to 9999 always match, because their texts are not in order."""
         first, last = self._bounds()
         place, equal = _place(self, low)
         at_most = min(place if equal and op == "<=" else place - 1, last)
@@ -305,7 +311,7 @@ class Moments(Numbers):
         return MatchingValues(((None, first - 1), *inside, (last + 1, None)))
 
     def text(self, number: int) -> str:
-        """What SQLite sees of a stored number."""
+        """Return the text that SQLite sees for a stored number."""
         if self.form == "day":
             return (_EPOCH + dt.timedelta(days=number)).date().isoformat()
         digits = DIGITS[self.unit]
@@ -325,7 +331,8 @@ class Moments(Numbers):
 
 @lru_cache(1024)
 def _place(order: Moments, text: str) -> tuple[int, bool]:
-    """The first number whose text is not less, or the one behind the last; and whether it is the same."""
+    """Return the first number whose text is not less, or the one after the last, and whether the texts are
+    equal."""
     low, high = order._bounds()
     end = high + 1
     guess = _number(order, text)
@@ -342,7 +349,7 @@ def _place(order: Moments, text: str) -> tuple[int, bool]:
 
 
 def _number(order: Moments, text: str) -> int | None:
-    """What a text in the usual form stands for, without looking for it; None for other texts."""
+    """Return the number of a text in the usual form, without a search; None for other texts."""
     whole, _, fraction = text.partition(".")
     try:
         if order.form == "day":
@@ -362,7 +369,7 @@ def day_texts(days: pa.Array) -> list[Any]:
 
 
 def moment_texts(moments: pa.Array) -> list[Any]:
-    """Moments with a zone in UTC."""
+    """Return moments as texts; those with a time zone in UTC."""
     return _without_empty_fraction(moments.cast(pa.timestamp(moments.type.unit)))
 
 
@@ -386,7 +393,7 @@ Values = Callable[[pa.Array], list[Any]]
 
 
 class Storage(IntEnum):
-    """SQLite's classes of values, in the order in which values of different ones are compared."""
+    """SQLite's classes of values, in the order in which SQLite sorts them."""
 
     NUMBER = 0
     TEXT = 1
@@ -395,8 +402,8 @@ class Storage(IntEnum):
 
 @dataclass(frozen=True)
 class ColumnType:
-    """`declared` gives the column its affinity. `values` makes an array the values that SQLite is given, None
-    for null. `order` is None where nothing can be left out but nulls."""
+    """What SQLite sees of a type. `declared` gives the column its affinity. `values` converts an array into the
+    values that SQLite gets, None for null. `order` is None if only nulls can be excluded."""
 
     declared: str
     storage: Storage
@@ -414,13 +421,13 @@ def _integers(values: pa.Array) -> list[Any]:
 
 
 def _unsigned(values: pa.Array) -> list[Any]:
-    """Beyond SQLite's integers they are reals, as they are where such a number is typed."""
+    """Numbers beyond SQLite's integers become reals, as they do in a SQL statement."""
     items = _as_they_are(values)
     return [float(v) if v is not None and v > MOST_SQLITE_INTEGER else v for v in items]
 
 
 def _floats(values: pa.Array) -> list[Any]:
-    """SQLite knows no negative zero, and makes NaN null."""
+    """SQLite has no negative zero, and turns NaN into null."""
     return [v + 0.0 if v is not None else v for v in _as_they_are(values)]
 
 
@@ -454,7 +461,7 @@ def _in_dictionary(kind: ColumnType) -> Values:
 
 
 def _decimal(kind: pa.DataType) -> ColumnType:
-    """Whole numbers that fit SQLite's integers stay exact; all others are reals."""
+    """Whole numbers that fit SQLite's integers stay exact; all others become reals."""
     if kind.scale == 0 and kind.precision <= EXACT_DECIMAL_DIGITS:
         return ColumnType("INTEGER", Storage.NUMBER, Floats(exact=False), _integers)
     return ColumnType("REAL", Storage.NUMBER, Floats(), _decimals)
@@ -500,7 +507,7 @@ _TABLE: tuple[tuple[Callable[[pa.DataType], bool], Callable[[pa.DataType], Colum
 
 @lru_cache(1024)
 def column_type(kind: pa.DataType) -> ColumnType:
-    """What SQLite sees of a column of this type."""
+    """Return what SQLite sees of a column of this type."""
     if is_.is_dictionary(kind):
         inner = column_type(kind.value_type)
         return replace(inner, values=_in_dictionary(inner))

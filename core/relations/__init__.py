@@ -1,4 +1,4 @@
-"""Declared links between tables of a store: followed both ways, checked, suggested, and seen as a graph."""
+"""Declared links between tables of a store: followed in both directions, checked, suggested, and read as graphs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether the rows that a relation is about are there."""
+"""Checks whether the rows that a relation points at exist."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ EXAMPLES = 5
 
 @dataclass(frozen=True)
 class Dangling:
-    """A row that points at nothing, by its `_id`, and the key it points with."""
+    """A row that points at nothing: its `_id` and its key."""
 
     row_id: int
     key: tuple[Any, ...]
@@ -31,10 +31,12 @@ class Dangling:
 
 @dataclass(frozen=True)
 class RelationCheck:
-    """Of the `rows` that may point, `unset` have a null in their key, and `dangling` a key that no row of the
-    other table has; `examples` are rows with different such keys. `repeated` rows of the other table have a
-    key that an earlier one has, so that one row points at several; `shared` rows point at what an earlier
-    one points at. Nothing is counted where the relation has a problem.
+    """The result of checking a relation.
+
+    `rows` counts the rows of the pointing table: `unset` of them have a null in their key, and `dangling` have
+    a key that no row of the other table has; `examples` are rows with different dangling keys. `repeated` rows
+    of the other table have the key of an earlier row, so that one row points at several; `shared` rows point
+    at a row that an earlier row points at. All counts are 0 if the relation has a problem.
     """
 
     relation: Relation
@@ -52,7 +54,7 @@ class RelationCheck:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """Sentences, none when all is well. Keys that are null or repeated are no problem."""
+        """The problems as sentences; empty if there are none. Null and repeated keys are not problems."""
         relation = self.relation
         if relation.problem:
             return (f"{relation.name}: {relation.problem}",)
@@ -74,7 +76,7 @@ class RelationCheck:
 
 
 def check(relation: Relation, one: Snapshot, other: Snapshot, job: Job) -> RelationCheck:
-    """Look at every row of both. The keys of the table that is pointed at are held in memory."""
+    """Read every row of both tables. The keys of the table that is pointed at are kept in memory."""
     if relation.problem:
         return RelationCheck(relation)
     columns, others = one.select(relation.from_columns), other.select(relation.to_columns)
@@ -90,7 +92,7 @@ def check(relation: Relation, one: Snapshot, other: Snapshot, job: Job) -> Relat
 
 
 def _with(so_far: RelationCheck, keys: Keys, rows: pa.Table, pointed_at: np.ndarray) -> RelationCheck:
-    """`pointed_at` are the keys of rows so far, and of these afterwards."""
+    """Return the counts with `rows` added. `pointed_at` marks the keys met so far and is updated."""
     *values, ids = rows.columns
     valid = valid_in_all(values)
     matching, numbers = keys.match(values)
@@ -113,7 +115,7 @@ def _with(so_far: RelationCheck, keys: Keys, rows: pa.Table, pointed_at: np.ndar
 def _examples(
     values: Sequence[pa.ChunkedArray], ids: np.ndarray, dangling_rows: np.ndarray, known: tuple[Dangling, ...]
 ) -> tuple[Dangling, ...]:
-    """Those known, and rows with other keys, as long as they are few."""
+    """Return the known examples and rows with further keys, at most `EXAMPLES` in all."""
     if len(known) == EXAMPLES or not len(dangling_rows):
         return known
     first = KeyCodes([take(column, dangling_rows) for column in values]).first

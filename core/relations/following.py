@@ -1,4 +1,4 @@
-"""From rows of one table to the rows of another that are related to them."""
+"""Follows relations: finds the rows of one table that are related to rows of another."""
 
 from __future__ import annotations
 
@@ -30,31 +30,31 @@ from lamella.core.scan.snapshot import Column, Snapshot
 from lamella.core.scan.take import KeyCodes
 
 MOST_LISTED = 1_000
-"""So many keys are looked for by a condition, which an index may serve; for more every row is looked at."""
+"""Up to this many keys are looked up by a condition, which may use an index; for more, every row is read."""
 AS_PYTHON = (Kind.INTEGER, Kind.TEXT)
 """Whole numbers and texts are equal where their Python values are."""
 
 
 @dataclass(frozen=True, eq=False)
 class Matched:
-    """Ascending positions of rows that have one of the keys, and the number of the first such key."""
+    """Ascending positions of rows that have one of the keys, and for each the number of the first such key."""
 
     positions: np.ndarray
     keys: np.ndarray
 
 
 class Keys:
-    """Rows of key values, numbered as they are given. A null is part of no key."""
+    """Rows of key values, numbered in the order given. A row with a null has no key."""
 
     def __init__(self, values: Sequence[pa.ChunkedArray], columns: Sequence[Column]) -> None:
-        """`columns` are those in which the keys are looked for, of types that meet those of `values`."""
+        """`columns` are the columns in which to look for the keys; `meeting_type` must accept their types."""
         self._columns = tuple(columns)
         types = [meeting_type(v.type, c.type) for v, c in zip(values, columns, strict=True)]
         self._kinds = [kind for kind in types if kind is not None]
         arrays = [brought(v, kind) for v, kind in zip(values, self._kinds, strict=True)]
         rows = np.flatnonzero(valid_in_all(arrays))
         self.first = np.full(len(values[0]), -1, np.int64)
-        """For each key the number of the first that is equal to it; -1 for one that holds a null."""
+        """For each row, the number of the first row with an equal key; -1 if the row holds a null."""
         self.first[rows] = rows[KeyCodes([_those(value, rows) for value in arrays]).first]
         self._rows = np.flatnonzero(self.first == np.arange(len(self.first)))
         self._values = [_those(value, self._rows) for value in arrays]
@@ -64,13 +64,14 @@ class Keys:
         return KeyCodes(self._values)
 
     def match(self, columns: Sequence[pa.ChunkedArray]) -> tuple[np.ndarray, np.ndarray]:
-        """The rows that have a key, and the number of the first such key."""
+        """Return the rows that have one of the keys, and for each the number of the first such key."""
         same = [brought(values, kind) for values, kind in zip(columns, self._kinds, strict=True)]
         rows, numbers = self._codes.match(same)
         return rows, self._rows[numbers]
 
     def condition(self) -> Filter | None:
-        """What every row that has a key meets, if not only those; None where that cannot be said in short."""
+        """Return a condition that every row with one of the keys meets, and perhaps others; None if it would be
+        too long."""
         if len(self._rows) > MOST_LISTED or not all(OPERATORS["eq"].fits(c.type) for c in self._columns):
             return None
         if not all(map(_fits_conditions, self._values)):
@@ -80,7 +81,7 @@ class Keys:
         )
 
     def matching(self, snapshot: Snapshot, where: Filter | None, job: Job) -> Matched:
-        """The live rows of `snapshot` that have a key in the columns, and meet `where`."""
+        """Return the live rows of `snapshot` that have one of the keys in the columns and meet `where`."""
         positions, numbers = [EMPTY], [EMPTY]
         for at, rows in self._candidates(snapshot, where, job) if len(self._rows) else ():
             matches, keys = self.match(rows.columns)
@@ -101,8 +102,8 @@ class Keys:
 
 
 def of_one_key(cells: Sequence[pa.Scalar], columns: Sequence[Column]) -> Filter | None:
-    """What rows meet that hold these values, and no others; None where they first have to be brought into
-    another type, or to be told as a condition takes them."""
+    """Return the condition that exactly the rows with these values meet; None if the values need a
+    conversion first."""
     if not all(cell.is_valid for cell in cells):
         return any_of([])
     for cell, column in zip(cells, columns, strict=True):
@@ -114,7 +115,7 @@ def of_one_key(cells: Sequence[pa.Scalar], columns: Sequence[Column]) -> Filter 
 def key_rows(
     snapshot: Snapshot, columns: Sequence[Column], job: Job
 ) -> Iterator[tuple[np.ndarray, pa.Table]]:  # fmt: skip
-    """Positions and values of all live rows, a row group at a time; what is decoded is kept."""
+    """Yield the positions and values of all live rows, one row group at a time; decoded columns are cached."""
     for piece in pieces(snapshot, 0, snapshot.num_positions):
         job.check()
         chunks = piece.stored_chunks(snapshot, columns)
@@ -123,7 +124,7 @@ def key_rows(
 
 
 def valid_in_all(columns: Sequence[pa.ChunkedArray]) -> np.ndarray:
-    """Which rows hold a null in none of the columns."""
+    """Return a mask of the rows that hold no null in any of the columns."""
     valid = np.ones(len(columns[0]), bool)
     for column in columns:
         valid &= to_numpy(column.is_valid())
@@ -131,13 +132,13 @@ def valid_in_all(columns: Sequence[pa.ChunkedArray]) -> np.ndarray:
 
 
 def _those(values: pa.ChunkedArray, rows: np.ndarray) -> pa.ChunkedArray:
-    """At these rows, which ascend: where they are all, there is nothing to copy."""
+    """Return the values at these ascending rows, without a copy if they are all rows."""
     return values if len(rows) == len(values) else take(values, rows)
 
 
 def _fits_conditions(values: pa.ChunkedArray) -> bool:
-    """Conditions take no day beyond the years 1 to 9999. None is among nanoseconds, for which there is no
-    Python value but pandas'."""
+    """Return whether all values are within the years 1 to 9999, as conditions require. Nanoseconds always are;
+    they have no Python value except in pandas."""
     kind = kind_of(values.type)
     if kind not in (Kind.DATE, Kind.TIMESTAMP) or getattr(values.type, "unit", "") == "ns":
         return True
@@ -150,7 +151,7 @@ COUNT = "count"
 
 @dataclass(frozen=True, eq=False)
 class RowSelection:
-    """Rows of a table: those that meet `where`, of the live positions `within` where they are known."""
+    """The rows of a table that meet `where`; only those at the live positions `within`, if given."""
 
     where: Filter | None = None
     within: np.ndarray | None = None
@@ -161,14 +162,14 @@ class RowSelection:
 
 
 def related(link: Link, state: IdentifiedRows, row_id: int, other: IdentifiedRows, job: Job) -> RowSelection:
-    """The rows of `other` that are related to this row. Raises `UnknownRow`."""
+    """Return the rows of `other` that are related to this row. Raises `UnknownRow`."""
     if link.other_columns != (ID,):
         return RowSelection(condition(link, state, row_id, other, job))
     return of_keys([_key(cell) for cell in _cells(link, state, row_id)], link.other_columns, other, job)
 
 
 def condition(link: Link, state: IdentifiedRows, row_id: int, other: IdentifiedRows, job: Job) -> Filter:
-    """What the rows of `other` meet that are related to this row, and no others. Raises `UnknownRow`."""
+    """Return the condition that exactly the rows of `other` related to this row meet. Raises `UnknownRow`."""
     cells = _cells(link, state, row_id)
     condition = of_one_key(cells, other.snapshot.select(link.other_columns))
     if condition is not None:
@@ -179,7 +180,7 @@ def condition(link: Link, state: IdentifiedRows, row_id: int, other: IdentifiedR
 def of_keys(
     values: Sequence[pa.ChunkedArray], names: Sequence[str], other: IdentifiedRows, job: Job
 ) -> RowSelection:
-    """The rows of `other` that have one of the keys in the columns of these names."""
+    """Return the rows of `other` that have one of the keys in the columns with these names."""
     if tuple(names) == (ID,) and pa.types.is_signed_integer(values[0].type):
         ids = to_numpy(values[0].drop_null()).astype(np.int64)
         positions = distinct(other.locate(ids))
@@ -222,7 +223,7 @@ def _key(cell: pa.Scalar) -> pa.ChunkedArray:
 def counts(
     link: Link, state: IdentifiedRows, row_ids: Sequence[int], other: Snapshot, where: Filter | None, job: Job
 ) -> pa.Table:
-    """How many rows of `other` are related to each of these rows, in the order given."""
+    """Return how many rows of `other` are related to each of these rows, in the order given."""
     ids = ids_of(state, row_ids)
     refuse_unknown(state, ids)
     keys = Keys(_keys_of(link, state, ids), other.select(link.other_columns))
@@ -232,11 +233,14 @@ def counts(
 
 
 AsOf = When | Mapping[str, When]
-"""A time, or a name that a version of both tables has; a version of each, by the table's name."""
+"""A time, a version name that both tables have, or a version for each table by its name."""
 
 
 def versions(link: Link, as_of: AsOf | None) -> tuple[When | None, When | None]:
-    """Of the table and of the other one, None for the newest. Raises `BadData` for a number of two tables."""
+    """Return the versions of the table and of the other one; None means the newest.
+
+    Raises `BadData` for one version number given for two tables.
+    """
     if isinstance(as_of, Mapping):
         for name in as_of:
             if name not in (link.table, link.other):
@@ -248,13 +252,13 @@ def versions(link: Link, as_of: AsOf | None) -> tuple[When | None, When | None]:
         return as_of, as_of
     raise BadData(
         f"{link.table} and {link.other} have no version {as_of!r} in common",
-        "Each table counts its own versions",
-        f"Give a time, or both: as_of={{'{link.table}': {as_of!r}, '{link.other}': …}}",
+        "Each table numbers its own versions",
+        f"Give a time, or a version of each: as_of={{'{link.table}': {as_of!r}, '{link.other}': …}}",
     )
 
 
 def link_at(link: Link, pair: tuple[Snapshot, Snapshot], other: tuple[Snapshot, Snapshot]) -> Link:
-    """The link by what its columns were called: each pair is of a table as it is, and as it was."""
+    """Return the link with the columns' former names. Each pair is a table's snapshot now and then."""
     return replace(
         link,
         columns=_current_names(link, link.columns, *pair),
@@ -272,6 +276,6 @@ def _current_names(link: Link, names: Sequence[str], now: Snapshot, then: Snapsh
             raise StoreProblem(
                 f"the relation '{link.relation.name}' cannot be followed in that version of {now.name}",
                 f"the column '{name}' was added or cast later",
-                "Name a later version, or join by columns that are there: table.as_of(…).join(…)",
+                "Name a later version, or join by columns that exist in it: table.as_of(…).join(…)",
             )
     return tuple(names_then[keys[name]] for name in names)

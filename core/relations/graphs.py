@@ -1,4 +1,4 @@
-"""A table whose rows are edges, and edges as a graph of networkx."""
+"""Tables whose rows are edges, and their conversion to and from networkx graphs."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ from lamella.core.scan.snapshot import Column, Snapshot
 from lamella.core.validation import names_of, text_of
 
 Way = Literal["out", "in", "both"]
-"""Along the edges, against them, or either way."""
+"""Along the edges, against them, or both."""
 
 
 class RelatedTable(Protocol):
-    """A table of a store, as far as edges read it."""
+    """The part of a store's table that edges need."""
 
     @property
     def name(self) -> str: ...
@@ -65,7 +65,7 @@ class RelatedTable(Protocol):
 
 
 class DeclaredRelations(Protocol):
-    """The relations of a store, as far as edges and graphs need them."""
+    """The part of a store's relations that edges and graphs need."""
 
     def __iter__(self) -> Iterator[Relation]: ...
 
@@ -75,11 +75,11 @@ class DeclaredRelations(Protocol):
 
 
 RowsOf = Callable[[str], IdentifiedRows]
-"""The rows of the table of this name, as they are now."""
+"""Returns the current rows of the table with this name."""
 
 
 class RelatedTables(Protocol):
-    """A store, as far as edges and graphs need it."""
+    """The part of a store that edges and graphs need."""
 
     @property
     def name(self) -> str: ...
@@ -95,8 +95,8 @@ class RelatedTables(Protocol):
 
 
 class Edges:
-    """A table with two relations, to the rows where its edges begin and to those where they end. Its other
-    columns are the edges' own. A row that lacks one of its ends is not an edge."""
+    """A table with two relations: to the rows where its edges begin, and to the rows where they end. Its other
+    columns are attributes of the edges. A row in which either end is null is not an edge."""
 
     def __init__(self, store: RelatedTables, rows_of: RowsOf, source: Relation, target: Relation) -> None:
         self.store, self.source, self.target = store, source.usable(), target.usable()
@@ -117,9 +117,9 @@ class Edges:
         offset: int = 0,
         job: Job | None = None,
     ) -> pa.Table:
-        """The edges that begin ("out") or end ("in") at a row, or either; all else as for `read`.
+        """Return the edges that begin ("out") or end ("in") at a row, or both; the rest is as for `read`.
 
-        The row is one of the table where edges begin, or end. Raises `UnknownRow`.
+        The row belongs to the table where edges begin or end. Raises `UnknownRow`.
         """
         table, work = self.table, job or Job()
         edges = self._rows_of(self.source.from_table)
@@ -140,8 +140,8 @@ class Edges:
         offset: int = 0,
         job: Job | None = None,
     ) -> pa.Table:
-        """The rows at the other ends of those edges, each once. `where` is a condition on the edges; all else
-        is as for `read` of the neighbours' table."""
+        """Return the rows at the other ends of those edges, each once. `where` is a condition on the edges; the
+        rest is as for `read` of the neighbours' table."""
         table, work, ways = self.table, job or Job(), self._ways(direction)
         edges = self._rows_of(self.source.from_table)
         nodes = self._rows_of(ways[0][1].to_table)
@@ -161,7 +161,7 @@ class Edges:
         where: Condition | None = None,
         job: Job | None = None,
     ) -> pa.Table:
-        """`_id` and `count`: how many edges begin or end at each of these rows, in the order given.
+        """Return `_id` and `count`: how many edges begin or end at each of these rows, in the order given.
 
         An edge from a row to itself counts twice for "both".
         """
@@ -185,7 +185,7 @@ class Edges:
         return total
 
     def check(self, job: Job | None = None) -> tuple[RelationCheck, ...]:
-        """Whether the rows are there at which edges begin and end; see `store.relations.check`."""
+        """Check that the rows where edges begin and end exist; see `store.relations.check`."""
         return self.store.relations.check(self.source.name, self.target.name, job=job)
 
     def to_networkx(
@@ -196,13 +196,13 @@ class Edges:
         key: str | None = None,
         job: Job | None = None,
     ) -> Any:
-        """A `networkx.MultiDiGraph`, or `MultiGraph`, of the edges that meet `where` and of all nodes.
+        """Return a `networkx.MultiDiGraph`, or `MultiGraph`, of the edges that meet `where` and of all nodes.
 
-        A node is called by its key, a tuple where that has several columns; where edges lead from one table
-        to another, by the table's name and the key. The other columns are attributes, without those that are
-        null. `key` names the column that tells parallel edges apart. Raises `BadData` for nodes without a key
-        or with that of another, and for edges that point at nothing: with `missing="keep"` those lead to
-        nodes without attributes, with "drop" they are left out.
+        A node is identified by its key, which is a tuple if it has several columns; if edges lead from one
+        table to another, by the table's name and the key. The other columns become attributes, except nulls.
+        `key` names the column that tells parallel edges apart. Raises `BadData` for nodes with no key or a
+        duplicate key, and for edges that point at nothing: with `missing="keep"` these lead to nodes without
+        attributes, with "drop" they are left out.
         """
         return graph_of(
             self, condition_of(where, f"{self.table.name}: where", self.table), directed, missing, key, job
@@ -213,7 +213,7 @@ class Edges:
         return condition(near.link("in"), nodes, row_id, edges, job)
 
     def _ways(self, direction: Way) -> list[tuple[Relation, Relation]]:
-        """The near and the far end of the edges that are meant."""
+        """Return the near and the far end of the edges in this direction."""
         ways = {"out": [(self.source, self.target)], "in": [(self.target, self.source)]}
         if direction != "both":
             if direction not in ways:
@@ -229,26 +229,26 @@ class Edges:
 
 
 def _narrow(table: RelatedTable, where: Condition | None, *selections: Filter) -> Filter | None:
-    """What is chosen, of those rows that meet `where`."""
+    """Combine the selections with `where`."""
     predicate = condition_of(where, f"{table.name}: where", table)
     parts = selections if predicate is None else (*selections, predicate)
     return all_of(parts) if parts else None
 
 
 def _whole(far: Relation) -> list[Filter]:
-    """An edge has this end too. The end that it was found by is there: null is equal to nothing."""
+    """Return the condition that the far end is not null. The near end never is: null equals nothing."""
     return [Predicate(name, "not_null") for name in far.from_columns if name != ID]
 
 
 def _either(selections: Sequence[RowSelection], nodes: IdentifiedRows, job: Job) -> np.ndarray:
-    """Ascending positions of the rows that are chosen by one of them."""
+    """Return the ascending positions of the rows in any of the selections."""
     return union(*(find_rows(nodes.snapshot, one.where, (), job, one.within) for one in selections))
 
 
 def edges_of(
     store: RelatedTables, rows_of: RowsOf, table: str, source: str | None, target: str | None
 ) -> Edges:
-    """A table as edges; `source` and `target` name the relations that say where they begin and end."""
+    """Return a table as edges; `source` and `target` name the relations that say where they begin and end."""
     name = store[table].name
     leading = {relation.name: relation for relation in store.relations if relation.from_table == name}
     for end in (source, target):
@@ -260,7 +260,7 @@ def edges_of(
         listing = "; ".join(map(str, leading.values())) or "none leads from it"
         raise StoreProblem(
             f"store {store.name}: it is not clear where the edges of {name} begin and end",
-            f"two relations say that, and here there are {len(leading)}: {listing}",
+            f"edges need two relations, and the table has {len(leading)}: {listing}",
             "Name both: store.relations.edges(table, source='…', target='…')",
         )
     begin = leading[source] if source is not None else others.pop(0)
@@ -306,15 +306,15 @@ def graph_of(
 
 
 class Nodes:
-    """The rows of a table at which edges begin or end, and what each is called in the graph: by its key, with
-    the table's name where the nodes of two tables are to be told apart."""
+    """The rows of a table at which edges begin or end, and each one's name in the graph: its key, with the
+    table's name if nodes come from two tables."""
 
     def __init__(self, table: str, rows: pa.Table, key: Sequence[str], apart: bool) -> None:
         self._table, self._rows, self._key, self._apart = table, rows, key, apart
         self._labels = self._node_keys(_columns(rows, key))
 
     def refuse_unclear(self, end: Relation) -> None:
-        """Raise `BadData` for a row that has no key, or that of another."""
+        """Raise `BadData` for a row that has no key, or the key of an earlier row."""
         values = _columns(self._rows, end.to_columns)
         keys = Keys(values, _as_columns(values))
         for row in np.flatnonzero(keys.first != np.arange(self._rows.num_rows)).tolist():
@@ -330,7 +330,7 @@ class Nodes:
         yield from zip(self._labels, _attributes(self._rows, [ID, *self._key]), strict=True)
 
     def pointed_at(self, rows: pa.Table, end: Relation, missing: Missing) -> list[Hashable | None]:
-        """The node that each edge leads to; None for what is not an edge, or left out."""
+        """Return the node that each edge leads to; None for a row that is not an edge or is left out."""
         values = _columns(rows, end.from_columns)
         matches, places = Keys(_columns(self._rows, end.to_columns), _as_columns(values)).match(values)
         labels: list[Hashable | None] = [None] * rows.num_rows
@@ -357,7 +357,7 @@ def _pointing_at_nothing(rows: pa.Table, end: Relation, row: int, keys: Sequence
     return BadData(
         f"{end.from_table}: {len(keys):,} edges lead to nothing in {end.to_table},"
         f" such as the one with {ID} {rows[ID][row]} to {keys[0]!r}",
-        fix="Say missing='keep' for nodes without attributes, or missing='drop' to leave such edges out",
+        fix="Give missing='keep' for nodes without attributes, or missing='drop' to leave such edges out",
     )
 
 
@@ -371,10 +371,10 @@ def tables_of(
     ends: tuple[str, str],
     job: Job | None,
 ) -> Edges:
-    """Two new tables of a graph's nodes and edges, and the relations between them."""
+    """Create two tables with a graph's nodes and edges, and the relations between them."""
     if not isinstance(graph, _networkx().Graph):
         raise BadData(
-            f"store {store.name}: {shown(graph)} is not a graph of networkx", fix="Make one of it first"
+            f"store {store.name}: {shown(graph)} is not a networkx graph", fix="Convert it to one first"
         )
     _refuse_ends(store.name, ends)
     if not len(graph):
@@ -396,7 +396,7 @@ def _refuse_ends(store: str, ends: Any) -> None:
 
 
 def _lines(graph: Any) -> Iterator[tuple[Hashable, Hashable, Mapping[str, Any]]]:
-    """Edges with their attributes. Keys of parallel edges are kept unless networkx gave them."""
+    """Yield edges with their attributes. Keys of parallel edges are included unless networkx assigned them."""
     if not graph.is_multigraph():
         yield from graph.edges(data=True)
         return
@@ -410,8 +410,8 @@ def _row(table: str, ends: dict[str, Hashable], values: Mapping[Any, Any]) -> di
         if not isinstance(name, str) or name in ends:
             raise BadData(
                 f"{table}: an attribute of the graph is called {name!r}",
-                "the column is the key's" if name in ends else "columns are called by text",
-                "Rename it, or call the key's column otherwise: key= and ends=",
+                "that column holds the key" if name in ends else "columns are called by text",
+                "Rename it, or choose other names for the columns: key= and ends=",
             )
     return {**ends, **values}
 

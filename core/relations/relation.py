@@ -1,4 +1,4 @@
-"""The relations of a store: their endpoints as people name them, declared, listed and given up."""
+"""The relations of a store and their endpoints, with the checks made when one is declared."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from lamella.core.query.source import Source
 from lamella.core.scan.snapshot import Column
 
 Direction = Literal["out", "in"]
-"""Out goes to the rows that a row points at, in to the rows that point at it."""
+"""To the rows that a row points at ("out"), or to the rows that point at it ("in")."""
 DIRECTIONS: tuple[Direction, ...] = ("out", "in")
 
 
 @dataclass(frozen=True)
 class Relation:
-    """Rows of one table point at those rows of another, or of the same, that have equal values.
+    """A link from rows of one table to rows of another, or of the same, that have equal values.
 
-    Null points at nothing. Names are those that tables and columns have now. `problem` says why the relation
-    cannot be followed, and is empty where it can.
+    Null points at nothing. The names of tables and columns are the current ones. `problem` says why the
+    relation cannot be followed, and is empty if it can.
     """
 
     name: str
@@ -49,7 +49,7 @@ class Relation:
         return f"{self.name}: {text}" + (f" ({self.problem})" if self.problem else "")
 
     def link(self, direction: Direction) -> Link:
-        """From the table that points ("out"), or from the one that is pointed at."""
+        """Return the link from the table that points ("out"), or from the one that is pointed at ("in")."""
         if direction == "out":
             return Link(
                 self, direction, self.from_table, self.from_columns, self.to_table, self.to_columns
@@ -57,12 +57,12 @@ class Relation:
         return Link(self, direction, self.to_table, self.to_columns, self.from_table, self.from_columns)
 
     def usable(self) -> Relation:
-        """Itself; raises `StoreProblem` where it cannot be followed."""
+        """Return this relation; raises `StoreProblem` if it cannot be followed."""
         if self.problem:
             raise StoreProblem(
                 f"the relation '{self.name}' cannot be followed",
                 self.problem,
-                f"Undo that, or give the relation up: store.relations.drop({self.name!r})",
+                f"Undo that, or drop the relation: store.relations.drop({self.name!r})",
             )
         return self
 
@@ -88,7 +88,7 @@ _UNITS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 @lru_cache(4096)
 def meeting_type(a: pa.DataType, b: pa.DataType) -> pa.DataType | None:
-    """The type in which keys of the two are compared, or None where they mean different things."""
+    """Return the type in which keys of the two types are compared; None if they are not comparable."""
     a, b = _value_type(a), _value_type(b)
     if is_.is_nested(a) or is_.is_nested(b):
         return None
@@ -104,8 +104,8 @@ def meeting_type(a: pa.DataType, b: pa.DataType) -> pa.DataType | None:
 
 
 def brought(values: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
-    """Keys as what `meeting_type` says. What has no equal there becomes null: half a number among whole ones,
-    a millisecond among seconds."""
+    """Convert keys to the type that `meeting_type` returned. A value that the type cannot hold becomes null:
+    a fraction among whole numbers, a millisecond among seconds."""
     values = _storage(values)
     if values.type.equals(kind) or is_.is_null(kind):
         return values
@@ -119,7 +119,7 @@ def brought(values: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
 
 
 def _value_type(kind: pa.DataType) -> pa.DataType:
-    """What a dictionary or an extension type holds."""
+    """Return the type of the values in a dictionary or an extension type."""
     if isinstance(kind, pa.BaseExtensionType):
         return kind.storage_type
     return kind.value_type if is_.is_dictionary(kind) else kind
@@ -132,7 +132,8 @@ def _storage(values: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _numbers(a: pa.DataType, b: pa.DataType) -> pa.DataType | None:
-    """Whole numbers with others: floats meet them as whole numbers, for a double is not exact enough."""
+    """Return the type for whole numbers compared with other numbers. Floats are compared as whole numbers,
+    because a double is not exact enough."""
     if is_.is_floating(a) or is_.is_floating(b):
         return b if is_.is_floating(a) else a
     if is_.is_boolean(a) or is_.is_boolean(b):
@@ -167,7 +168,7 @@ def _array(values: np.ndarray, kind: pa.DataType, valid: np.ndarray) -> pa.Array
 
 @dataclass(frozen=True)
 class End:
-    """Columns of one table, whose values are a key."""
+    """Columns of one table whose values form a key."""
 
     table: str
     columns: tuple[Column, ...]
@@ -178,18 +179,21 @@ class End:
 
 
 def end_of(value: Any, store: str, tables: Mapping[str, Source]) -> End:
-    """Raises `BadData` for what names no columns of one table, `UnknownTable` and `UnknownColumn`."""
+    """Read an end as people name it.
+
+    Raises `BadData` for a value that does not name columns of one table, `UnknownTable` and `UnknownColumn`.
+    """
     parts = [value] if isinstance(value, str) else _texts(value)
     if not parts:
         raise BadData(
-            f"store {store}: a relation has no end like {shown(value)}",
+            f"store {store}: {shown(value)} cannot be an end of a relation",
             fix="Name a table and its column: 'flights.carrier', or several in a list",
         )
     sides = [_split(part, store, tables) for part in parts]
     names = {table for table, _ in sides}
     if len(names) > 1:
         raise BadData(
-            f"store {store}: one end of a relation is in one table, not in {' and '.join(sorted(names))}",
+            f"store {store}: one end of a relation must lie in one table, not in {' and '.join(sorted(names))}",
             fix="Give the columns of one table first, those of the other second",
         )
     columns = tuple(column for _, column in sides)
@@ -203,8 +207,8 @@ def _columns_text(end: End) -> str:
 
 
 def refuse_apart(store: str, one: End, other: End) -> None:
-    """Raise `BadData` where the ends have not as many columns, or are the same; `TypeConflict` where no value
-    of one column can ever be equal to one of the other."""
+    """Raise `BadData` if the ends differ in their number of columns or are the same; `TypeConflict` if no
+    values of two paired columns can ever be equal."""
     if len(one.columns) != len(other.columns):
         raise BadData(
             f"store {store}: {_column_list(one)} cannot point at {_column_list(other)}",
@@ -226,7 +230,7 @@ def refuse_apart(store: str, one: End, other: End) -> None:
 
 
 def apart(table: str, column: Column, other_table: str, other: Column) -> str:
-    """Why values of the two columns are never equal; empty where they may be."""
+    """Return why values of the two columns are never equal; empty if they may be."""
     for name, each in ((table, column), (other_table, other)):
         if pa.types.is_nested(each.type):
             return f"{name}.{each.name} holds {each.type}, and nested values cannot be keys"
@@ -246,7 +250,7 @@ def _texts(value: Any) -> list[str]:
 
 
 def _split(text: str, store: str, tables: Mapping[str, Source]) -> tuple[str, Column]:
-    """Both names may hold dots: the table and the column that are there are meant."""
+    """Split `table.column` where both exist in the store; both names may hold dots."""
     matching = [name for name in tables if text.startswith(f"{name}.")]
     if not matching:
         table, dot, _ = text.partition(".")
@@ -274,7 +278,7 @@ def _split(text: str, store: str, tables: Mapping[str, Source]) -> tuple[str, Co
 
 
 def _with_column(text: str, tables: Mapping[str, Source]) -> str:
-    """What the user may have meant by a name alone."""
+    """Return what the user may have meant by a name without a dot."""
     if text in tables:
         names: Sequence[str] = tables[text].schema.names
         return f"{text}.{names[-1]}"

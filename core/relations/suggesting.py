@@ -1,4 +1,4 @@
-"""Relations that tables may have: looked for by what columns are called and by what is in them."""
+"""Suggests relations between tables, by the names and the values of their columns."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from lamella.core.scan.read import live_positions, take_rows
 from lamella.core.scan.snapshot import Column, Snapshot
 
 ALMOST = 0.85
-"""Names at least so alike may be the same word, spelt otherwise."""
+"""Names at least this similar may be two spellings of the same word."""
 
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
 _KEY_WORDS = {"id", "key", "code", "no", "nr", "num", "number", "uuid", "guid", "fk", "ref", "pk", "oid"}
@@ -30,10 +30,11 @@ _IRREGULAR = {"people": "person", "children": "child", "men": "man", "women": "w
 
 
 def likeness(column: str, table: str, target: str, within: bool = False) -> tuple[float, str]:
-    """From 0 to 1 for `column` pointing at the column `target` of `table`, and the reason in words.
+    """Return how likely the names make it that `column` points at the column `target` of `table`, from 0 to 1,
+    and the reason in words.
 
-    `customer_id` is like `customers.id`, `carrier` like `airlines.carrier`; that two columns are both called
-    `id` says nothing. `within` the table itself, a column that names it tells its own rows apart.
+    `customer_id` is like `customers.id`, `carrier` like `airlines.carrier`; two columns called `id` mean
+    nothing. `within` says that `column` is in `table` too, where a column named after it is its own key.
     """
     words, theirs, table_words = _words(column), _words(target), _words(table)
     about, of_target = _without_key_words(words), _without_key_words(theirs)
@@ -65,7 +66,7 @@ def _without_key_words(words: list[str]) -> list[str]:
 
 
 def _singular(word: str) -> str:
-    """English, as names of tables mostly are."""
+    """Return the singular of an English word: most table names are English."""
     if word in _IRREGULAR:
         return _IRREGULAR[word]
     if len(word) < 4 or word.endswith(("ss", "us", "is")):
@@ -79,11 +80,12 @@ def _singular(word: str) -> str:
 
 SAMPLE_ROWS = 10_000
 LARGEST_ROWS = 2_000_000
-"""Keys of several columns are looked for in tables of up to so many rows."""
+"""Keys of several columns are looked for in tables of up to this many rows."""
 LEAST_SHARE, LEAST_SCORE = 0.5, 0.5
 ALMOST_UNIQUE = 0.99
 FEWEST_VALUES = 3
-"""So many different texts that are all in another column are no accident, numbers and dates may be."""
+"""When at least this many different texts all occur in another column, it is not by chance; with numbers and
+dates it may be."""
 
 _POINTING = {Kind.INTEGER, Kind.FLOAT, Kind.TEXT, Kind.BINARY, Kind.DATE, Kind.TIMESTAMP, Kind.OTHER}
 _POINTED_AT = _POINTING - {Kind.FLOAT}
@@ -92,9 +94,9 @@ _SPEAKING = {Kind.TEXT, Kind.BINARY, Kind.OTHER}
 
 @dataclass(frozen=True)
 class Suggestion:
-    """A relation that nobody declared yet. `score` is from 0 to 1, `reasons` are what it is made of.
+    """A relation that is not declared yet. `score` is from 0 to 1, and `reasons` say what it is based on.
 
-    `share` is how many of the different keys in a sample were found in the other table, from 0 to 1.
+    `share` is the proportion of the different keys in a sample that the other table has, from 0 to 1.
     `store.relations.declare(*suggestion.endpoints)` declares it.
     """
 
@@ -121,7 +123,7 @@ class Suggestion:
 def suggestions(
     snapshots: Sequence[Snapshot], declared: Collection[Relation], job: Job
 ) -> tuple[Suggestion, ...]:  # fmt: skip
-    """The most likely first; none that is declared already, in this direction or the other."""
+    """Return suggestions, most likely first, without relations already declared in either direction."""
     looked = [ScannedTable(snapshot, job) for snapshot in snapshots]
     declared_keys = {_both_ways(r.from_table, r.from_columns, r.to_table, r.to_columns) for r in declared}
     candidates: list[Suggestion] = []
@@ -138,7 +140,7 @@ def suggestions(
 
 
 class ScannedTable:
-    """A table, and what was found out about its columns."""
+    """A table and the findings about its columns."""
 
     def __init__(self, snapshot: Snapshot, job: Job) -> None:
         self.snapshot, self.name, self._job = snapshot, snapshot.name, job
@@ -149,7 +151,7 @@ class ScannedTable:
 
     @cached_property
     def unique(self) -> list[Column]:
-        """Columns whose values are each there once, nulls aside."""
+        """The columns in which no value occurs twice, ignoring nulls."""
         able = [
             c
             for c in self.snapshot.columns
@@ -159,7 +161,7 @@ class ScannedTable:
 
     @cached_property
     def sample(self) -> pa.Table:
-        """Some rows from all over the table."""
+        """A sample of rows from the whole table."""
         rows = self.snapshot.num_rows
         live = np.unique(np.linspace(0, rows - 1, min(rows, SAMPLE_ROWS)).astype(np.int64))
         columns = [c for c in self.pointing if not pa.types.is_nested(c.type)]
@@ -172,7 +174,7 @@ class ScannedTable:
         return (rows for _, rows in key_rows(self.snapshot, columns, self._job))
 
     def how_unique(self, columns: Sequence[Column]) -> float:
-        """How many different keys there are for each row that has one."""
+        """Return the number of different keys divided by the number of rows that have one."""
         read = pa.concat_tables(self.rows(columns))
         first = Keys(read.columns, columns).first
         present = first[first >= 0]
@@ -187,14 +189,14 @@ class ScannedTable:
 
 
 def _pairs(looked: Sequence[ScannedTable]) -> Iterator[tuple[ScannedTable, ScannedTable]]:
-    """Of tables with rows; each with itself too."""
+    """Yield all pairs of tables that have rows, including each table with itself."""
     filled = [table for table in looked if table.snapshot.num_rows]
     yield from ((table, table) for table in filled)
     yield from permutations(filled, 2)
 
 
 def _best_by_column(suggestions: Iterable[Suggestion]) -> list[Suggestion]:
-    """A column points at one column of a table; a key of the user's own is meant rather than `_id`."""
+    """Keep the best suggestion of each column for each table, preferring the user's own key to `_id`."""
     best: dict[tuple[str, ...], Suggestion] = {}
     for each in sorted(suggestions, key=lambda s: (-s.score, s.to_columns == (ID,))):
         if each.score >= LEAST_SCORE:
@@ -223,7 +225,7 @@ def _of_one_column(one: ScannedTable, other: ScannedTable) -> Iterator[Suggestio
 
 
 def _of_several(one: ScannedTable, other: ScannedTable) -> Iterator[Suggestion]:
-    """Columns that are called alike in both tables, and tell the rows of the other only together."""
+    """Yield a suggestion for columns that both tables have and that only together identify rows of `other`."""
     theirs = {c.name: c for c in other.pointing if kind_of(c.type) in _POINTED_AT}
     shared = [
         (c, theirs[c.name])
@@ -244,7 +246,7 @@ def _of_several(one: ScannedTable, other: ScannedTable) -> Iterator[Suggestion]:
 
 
 def _identifying_columns(table: ScannedTable, columns: list[Column]) -> list[Column]:
-    """As few of the columns as tell nearly all rows apart; none where all together do not."""
+    """Return as few of the columns as identify nearly all rows; none if even all together do not."""
     if table.how_unique(columns) < ALMOST_UNIQUE:
         return []
     sampled = {c: len(np.unique(Keys(table.sampled([c]), [c]).first)) for c in columns}
@@ -258,7 +260,7 @@ def _identifying_columns(table: ScannedTable, columns: list[Column]) -> list[Col
 def _overlap(
     one: ScannedTable, columns: Sequence[Column], other: ScannedTable, targets: Sequence[Column]
 ) -> tuple[float, int]:  # fmt: skip
-    """How many of the different keys in the sample of `one` are in `other`, and how many keys those are."""
+    """Return the share of the different keys in the sample of `one` that `other` has, and their number."""
     sampled = one.sampled(columns)
     first = Keys(sampled, targets).first
     distinct = np.unique(first[first >= 0])
@@ -275,7 +277,7 @@ def _suggestion(
     one: ScannedTable, columns: Sequence[Column], other: ScannedTable, targets: Sequence[Column],
     score: float, share: float, count: int, reasons: Sequence[str],
 ) -> Suggestion:  # fmt: skip
-    """A share in words is never rounded up to all."""
+    """Build a suggestion. Its text never rounds a share up to "all"."""
     share_text = "all" if share == 1.0 else f"{min(share, 0.999):.1%}"
     overlap = f"{share_text} of {count:,} different values are there"
     from_columns, to_columns = (tuple(c.name for c in cs) for cs in (columns, targets))

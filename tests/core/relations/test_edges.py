@@ -265,7 +265,7 @@ def test_graphs_that_are_no_tables_leave_nothing(
 @pytest.mark.parametrize(
     ("graph", "ends", "told"),
     [
-        (5, ("u", "v"), "5 is not a graph of networkx"),
+        (5, ("u", "v"), "5 is not a networkx graph"),
         (networkx.path_graph(2), ("u", "u"), "both ends are called 'u'"),
         (networkx.path_graph(2), "uv", "ends takes two names, not 'uv'"),
         (networkx.path_graph(2), ("u",), "ends takes two names"),

@@ -422,7 +422,7 @@ def test_a_relation_is_followed_between_tables_as_they_were(store: Store) -> Non
 
 def test_versions_that_do_not_fit_together_are_refused(store: Store) -> None:
     cast = store["cast"]
-    with pytest.raises(BadData, match=r"counts its own versions.*as_of=\{'cast': 1"):
+    with pytest.raises(BadData, match=r"numbers its own versions.*as_of=\{'cast': 1"):
         cast.relations.rows(0, "people", as_of=1)
     with pytest.raises(UnknownTable, match="'titles'"):
         cast.relations.rows(0, "people", as_of={"titles": 1})
