@@ -65,8 +65,8 @@ CHANGED_ON_DISK = "changed on disk since it was opened"
 
 
 class DamagedFile(FileProblem):
-    """A file whose bytes do not match its checksums. `readable_anyway`: the user may choose to read it without
-    checking them (`open_dataset(path, checksums="ignore")`)."""
+    """A file whose bytes do not match its checksums. `readable_anyway`: the user may choose to read it
+    without checking them (`open_dataset(path, checksums="ignore")`)."""
 
     def __init__(
         self, path: Path | str, what: str, why: str, fix: str, readable_anyway: bool = False

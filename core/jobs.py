@@ -141,8 +141,8 @@ def current_job() -> Job | None:
 
 @contextmanager
 def on_behalf_of(job: Job | None) -> Iterator[None]:
-    """Make `job` the one that this thread works for, so that waits inside the block, such as for a server, end
-    when it is cancelled. Do not use around a `yield`: the block must end on the thread where it began."""
+    """Make `job` the one that this thread works for, so that waits inside the block, such as for a server,
+    end when it is cancelled. Do not use around a `yield`: the block must end on the thread where it began."""
     before, _of_thread.job = _of_thread.job, job
     try:
         yield

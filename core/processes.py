@@ -41,7 +41,8 @@ if hasattr(os, "register_at_fork"):
 
 _RETRY_SECONDS = 0.01
 LOCKED_BYTES = 1 << 20
-"""The length of the part of a file that is locked; bytes after it stay readable for others, on Windows too."""
+"""The length of the part of a file that is locked; bytes after it stay readable for others, on Windows
+too."""
 
 if sys.platform == "win32":
     import msvcrt

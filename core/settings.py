@@ -129,8 +129,8 @@ BY_NAME = {setting.name: setting for setting in SETTINGS}
 
 @dataclass
 class Settings:
-    """The saved values, and the values for this run only, which take precedence. `unknown` holds unknown entries
-    of the settings file, so that saving preserves them."""
+    """The saved values, and the values for this run only, which take precedence. `unknown` holds unknown
+    entries of the settings file, so that saving preserves them."""
 
     values: dict[str, Value] = field(default_factory=lambda: {s.name: s.default for s in SETTINGS})
     unknown: dict[str, Any] = field(default_factory=dict)

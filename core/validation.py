@@ -76,8 +76,8 @@ def path_of(value: Any, what: str) -> Path:
 
 
 def _refuse_address(value: Any, text: str, what: str) -> None:
-    """Raise `FileProblem` for an address. A drive, `C:/data`, is not one. A `Path` keeps only one of two slashes,
-    so it may be an existing folder."""
+    """Raise `FileProblem` for an address. A drive, `C:/data`, is not one. A `Path` keeps only one of two
+    slashes, so it may be an existing folder."""
     scheme = _SCHEME.match(text)
     if scheme is None or (not isinstance(value, str) and Path(scheme[1]).is_dir()):
         return

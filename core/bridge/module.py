@@ -134,7 +134,8 @@ Begin = Callable[[Plan, Sequence[Any]], Iterator[RowBlock]]
 
 
 class Cursor:
-    """SQLite calls `Filter` to begin, then `Eof` and `Next` for each row, and `Column` for each value it reads.
+    """SQLite calls `Filter` to begin, then `Eof` and `Next` for each row, and `Column` for each value it
+    reads.
 
     `Filter` creates the functions that are called per row: a method in between would double the cost.
     """
@@ -202,8 +203,8 @@ class Condition:
 
 @dataclass(frozen=True)
 class Scan:
-    """One scan of a snapshot. `id_column` holds the row ids; without one they are row numbers from 1. `numbers`
-    are the constraints on row numbers."""
+    """One scan of a snapshot. `id_column` holds the row ids; without one they are row numbers from 1.
+    `numbers` are the constraints on row numbers."""
 
     snapshot: Snapshot
     columns: Sequence[Column]
@@ -324,8 +325,8 @@ class Scans:
         return iter((lookup.block(tuple(values[i] for i in which), len(plan.columns)),))
 
     def _equalities(self, plan: Plan, values: Sequence[Any]) -> tuple[int, ...]:
-        """Return the columns of the constraints that a look-up can serve: equality with one value. A value whose
-        class differs from the column's may need conversion, which is left to SQLite."""
+        """Return the columns of the constraints that a look-up can serve: equality with one value. A value
+        whose class differs from the column's may need conversion, which is left to SQLite."""
         return tuple(
             which for which, value in enumerate(values) if self._fits(plan, plan.constraints[which], value)
         )
@@ -354,8 +355,8 @@ class Scans:
 
 
 class VirtualTable:
-    """A read-only virtual table: it has none of the methods by which SQLite changes tables. `close`, if given,
-    is called when SQLite disconnects it."""
+    """A read-only virtual table: it has none of the methods by which SQLite changes tables. `close`, if
+    given, is called when SQLite disconnects it."""
 
     def __init__(self, dataset: Dataset, counted: RowGroups, close: Callable[[], None] | None = None) -> None:
         self._dataset, self._counted, self._close = dataset, counted, close
@@ -466,9 +467,9 @@ def _do_nothing() -> None:
 
 
 def connect(source: Store | str | Path | Iterable[str | Path]) -> apsw.Connection:
-    """Return a SQLite database in memory with a virtual table for each table of a store (open, or given by its
-    folder), or for each of the given files, folders or patterns, named after it; a file with several tables
-    gives one for each. These tables are read-only; other tables can be created beside them.
+    """Return a SQLite database in memory with a virtual table for each table of a store (open, or given by
+    its folder), or for each of the given files, folders or patterns, named after it; a file with several
+    tables gives one for each. These tables are read-only; other tables can be created beside them.
 
     Raises `FileProblem` and `StoreProblem`. Use a connection in one thread at a time.
     """

@@ -123,8 +123,8 @@ def storage_of(value: Any) -> Storage:
 
 
 def _as_number(text: str) -> tuple[Any, Any]:
-    """Return what numeric affinity makes of a text: the text itself, or two bounds of the number it stands for.
-    SQLite does not always round a decimal fraction to the nearest double."""
+    """Return what numeric affinity makes of a text: the text itself, or two bounds of the number it stands
+    for. SQLite does not always round a decimal fraction to the nearest double."""
     if not text or set(text) - _NUMBER_SIGNS:
         return text, text
     match = _NUMBER.fullmatch(text)
@@ -142,8 +142,8 @@ def _steps(number: float, towards: float) -> float:
 
 
 def _read_as_number(column: ColumnType, op: str, value: Any, literal: bool) -> bool:
-    """Return whether the other side may be a numeric column that holds a text: texts that stand for numbers are
-    then less than that text, wherever they sort among texts."""
+    """Return whether the other side may be a numeric column that holds a text: texts that stand for numbers
+    are then less than that text, wherever they sort among texts."""
     texts = column.storage is Storage.TEXT and isinstance(column.order, Bytes)
     return texts and not literal and op in ("<", "<=") and value < _BEHIND_NUMBERS
 
@@ -168,7 +168,8 @@ def _beginning(column: ColumnType, op: str, pattern: Any) -> MatchingValues:
 
 
 def _in_any_case(text: str) -> Iterator[tuple[str, str]]:
-    """Return the first letters in every combination of cases, where most ranges differ, each with the rest."""
+    """Return the first letters in every combination of cases, where most ranges differ, each with the
+    rest."""
     first, rest = text[:LETTERS_IN_BOTH_CASES], text[LETTERS_IN_BOTH_CASES:]
     heads = product(*(dict.fromkeys((letter.upper(), letter.lower())) for letter in first))
     return (("".join(head), rest) for head in heads)
@@ -297,7 +298,8 @@ def _usable(
 
 
 def _columns_read(info: apsw.IndexInfo, columns: int) -> set[int]:
-    """Return the columns that SQLite reads. It marks them in 64 bits; the last stands for all from there on."""
+    """Return the columns that SQLite reads. It marks them in 64 bits; the last stands for all from there
+    on."""
     mask = info.colUsed
     return {place for place in mask if place < columns} | (set(range(63, columns)) if 63 in mask else set())
 
@@ -411,8 +413,8 @@ def _doubles(statistics: pq.Statistics, order: Floats) -> tuple[float, float] | 
 
 
 def _in_unit(statistics: pq.Statistics, leaf: pq.ColumnSchema, order: Moments) -> tuple[int, int] | None:
-    """Return the extent in the order's unit. The file's unit may differ from that of its Arrow schema: Parquet
-    has no seconds."""
+    """Return the extent in the order's unit. The file's unit may differ from that of its Arrow schema:
+    Parquet has no seconds."""
     if leaf.physical_type not in ("INT32", "INT64"):
         return None
     if order.form == "day":

@@ -35,7 +35,8 @@ def doubles(decimals: pa.ChunkedArray) -> np.ndarray:
 
 
 def _unscaled(decimals: pa.Array) -> np.ndarray:
-    """Return the digits as whole numbers: at most `EXACT_DIGITS` digits fit in the lowest bytes of a value."""
+    """Return the digits as whole numbers: at most `EXACT_DIGITS` digits fit in the lowest bytes of a
+    value."""
     width = min(8, decimals.type.byte_width)
     values = np.frombuffer(decimals.buffers()[1], f"V{decimals.type.byte_width}")[decimals.offset :]
     lowest = values[: len(decimals)].view(np.uint8).reshape(len(decimals), -1)[:, :width]
@@ -91,8 +92,8 @@ FEW_RANGES = 4
 class Order(ABC):
     """How SQLite orders the values of a type.
 
-    In `compared`, `op` is one of = <> < <= > >=, and the operand lies between `low` and `high`, which differ if
-    it is not known to the last digit.
+    In `compared`, `op` is one of = <> < <= > >=, and the operand lies between `low` and `high`, which differ
+    if it is not known to the last digit.
     """
 
     @abstractmethod
@@ -202,8 +203,8 @@ class Bytes(Order):
 
 
 def _in_some(plain: pa.ChunkedArray, values_to_match: MatchingValues) -> np.ndarray:
-    """Return which values lie in any of the ranges, checking first the span of all ranges: few values lie in it
-    if the ranges are one prefix in different cases."""
+    """Return which values lie in any of the ranges, checking first the span of all ranges: few values lie in
+    it if the ranges are one prefix in different cases."""
     lows, highs = zip(*values_to_match.ranges, strict=True)
     bounds = (None if None in lows else min(lows), None if None in highs else max(highs))
     places = np.flatnonzero(_between_bytes(plain, *bounds))
@@ -256,8 +257,8 @@ def _between(low: Any, high: Any) -> MatchingValues:
 
 
 def _whole_between(low: int | float, high: int | float) -> MatchingValues:
-    """Return the whole numbers between two ends. An infinite end is open on its own side; on the other side it
-    leaves nothing."""
+    """Return the whole numbers between two ends. An infinite end is open on its own side; on the other side
+    it leaves nothing."""
     if low == math.inf or high == -math.inf:
         return NOTHING
     return _open(None if low == -math.inf else low, None if high == math.inf else high)
@@ -402,8 +403,8 @@ class Storage(IntEnum):
 
 @dataclass(frozen=True)
 class ColumnType:
-    """What SQLite sees of a type. `declared` gives the column its affinity. `values` converts an array into the
-    values that SQLite gets, None for null. `order` is None if only nulls can be excluded."""
+    """What SQLite sees of a type. `declared` gives the column its affinity. `values` converts an array into
+    the values that SQLite gets, None for null. `order` is None if only nulls can be excluded."""
 
     declared: str
     storage: Storage

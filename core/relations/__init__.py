@@ -1,4 +1,5 @@
-"""Declared links between tables of a store: followed in both directions, checked, suggested, and read as graphs."""
+"""Declared links between tables of a store: followed in both directions, checked, suggested, and read as
+graphs."""
 
 from __future__ import annotations
 

@@ -33,11 +33,11 @@ class Dangling:
 class RelationCheck:
     """The result of checking a relation.
 
-    `rows` counts the rows of the pointing table: `unset` of them have a null in their key, and `dangling` have
-    a key that no row of the other table has; `examples` are rows with different dangling keys. `repeated` rows
-    of the other table have the key of an earlier row, so that one row points at several; `shared` rows point
-    at a row that an earlier row points at. All counts are 0 if the relation has a problem.
-    """
+    `rows` counts the rows of the pointing table: `unset` of them have a null in their key, and `dangling`
+    have a key that no row of the other table has; `examples` are rows with different dangling keys.
+    `repeated` rows of the other table have the key of an earlier row, so that one row points at several;
+    `shared` rows point at a row that an earlier row points at. All counts are 0 if the relation has a
+    problem."""
 
     relation: Relation
     rows: int = 0

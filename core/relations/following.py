@@ -37,7 +37,8 @@ AS_PYTHON = (Kind.INTEGER, Kind.TEXT)
 
 @dataclass(frozen=True, eq=False)
 class Matched:
-    """Ascending positions of rows that have one of the keys, and for each the number of the first such key."""
+    """Ascending positions of rows that have one of the keys, and for each the number of the first such
+    key."""
 
     positions: np.ndarray
     keys: np.ndarray
@@ -70,8 +71,8 @@ class Keys:
         return rows, self._rows[numbers]
 
     def condition(self) -> Filter | None:
-        """Return a condition that every row with one of the keys meets, and perhaps others; None if it would be
-        too long."""
+        """Return a condition that every row with one of the keys meets, and perhaps others; None if it would
+        be too long."""
         if len(self._rows) > MOST_LISTED or not all(OPERATORS["eq"].fits(c.type) for c in self._columns):
             return None
         if not all(map(_fits_conditions, self._values)):
@@ -115,7 +116,8 @@ def of_one_key(cells: Sequence[pa.Scalar], columns: Sequence[Column]) -> Filter 
 def key_rows(
     snapshot: Snapshot, columns: Sequence[Column], job: Job
 ) -> Iterator[tuple[np.ndarray, pa.Table]]:  # fmt: skip
-    """Yield the positions and values of all live rows, one row group at a time; decoded columns are cached."""
+    """Yield the positions and values of all live rows, one row group at a time; decoded columns are
+    cached."""
     for piece in pieces(snapshot, 0, snapshot.num_positions):
         job.check()
         chunks = piece.stored_chunks(snapshot, columns)
@@ -137,8 +139,8 @@ def _those(values: pa.ChunkedArray, rows: np.ndarray) -> pa.ChunkedArray:
 
 
 def _fits_conditions(values: pa.ChunkedArray) -> bool:
-    """Return whether all values are within the years 1 to 9999, as conditions require. Nanoseconds always are;
-    they have no Python value except in pandas."""
+    """Return whether all values are within the years 1 to 9999, as conditions require. Nanoseconds always
+    are; they have no Python value except in pandas."""
     kind = kind_of(values.type)
     if kind not in (Kind.DATE, Kind.TIMESTAMP) or getattr(values.type, "unit", "") == "ns":
         return True

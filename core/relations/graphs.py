@@ -95,8 +95,8 @@ class RelatedTables(Protocol):
 
 
 class Edges:
-    """A table with two relations: to the rows where its edges begin, and to the rows where they end. Its other
-    columns are attributes of the edges. A row in which either end is null is not an edge."""
+    """A table with two relations: to the rows where its edges begin, and to the rows where they end. Its
+    other columns are attributes of the edges. A row in which either end is null is not an edge."""
 
     def __init__(self, store: RelatedTables, rows_of: RowsOf, source: Relation, target: Relation) -> None:
         self.store, self.source, self.target = store, source.usable(), target.usable()
@@ -140,8 +140,8 @@ class Edges:
         offset: int = 0,
         job: Job | None = None,
     ) -> pa.Table:
-        """Return the rows at the other ends of those edges, each once. `where` is a condition on the edges; the
-        rest is as for `read` of the neighbours' table."""
+        """Return the rows at the other ends of those edges, each once. `where` is a condition on the edges;
+        the rest is as for `read` of the neighbours' table."""
         table, work, ways = self.table, job or Job(), self._ways(direction)
         edges = self._rows_of(self.source.from_table)
         nodes = self._rows_of(ways[0][1].to_table)
@@ -396,7 +396,8 @@ def _refuse_ends(store: str, ends: Any) -> None:
 
 
 def _lines(graph: Any) -> Iterator[tuple[Hashable, Hashable, Mapping[str, Any]]]:
-    """Yield edges with their attributes. Keys of parallel edges are included unless networkx assigned them."""
+    """Yield edges with their attributes. Keys of parallel edges are included unless networkx assigned
+    them."""
     if not graph.is_multigraph():
         yield from graph.edges(data=True)
         return

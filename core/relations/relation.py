@@ -193,7 +193,8 @@ def end_of(value: Any, store: str, tables: Mapping[str, Source]) -> End:
     names = {table for table, _ in sides}
     if len(names) > 1:
         raise BadData(
-            f"store {store}: one end of a relation must lie in one table, not in {' and '.join(sorted(names))}",
+            f"store {store}: one end of a relation must lie in one table, not in "
+            f"{' and '.join(sorted(names))}",
             fix="Give the columns of one table first, those of the other second",
         )
     columns = tuple(column for _, column in sides)

@@ -30,8 +30,8 @@ _IRREGULAR = {"people": "person", "children": "child", "men": "man", "women": "w
 
 
 def likeness(column: str, table: str, target: str, within: bool = False) -> tuple[float, str]:
-    """Return how likely the names make it that `column` points at the column `target` of `table`, from 0 to 1,
-    and the reason in words.
+    """Return how likely the names make it that `column` points at the column `target` of `table`, from 0 to
+    1, and the reason in words.
 
     `customer_id` is like `customers.id`, `carrier` like `airlines.carrier`; two columns called `id` mean
     nothing. `within` says that `column` is in `table` too, where a column named after it is its own key.
@@ -225,7 +225,8 @@ def _of_one_column(one: ScannedTable, other: ScannedTable) -> Iterator[Suggestio
 
 
 def _of_several(one: ScannedTable, other: ScannedTable) -> Iterator[Suggestion]:
-    """Yield a suggestion for columns that both tables have and that only together identify rows of `other`."""
+    """Yield a suggestion for columns that both tables have and that only together identify rows of
+    `other`."""
     theirs = {c.name: c for c in other.pointing if kind_of(c.type) in _POINTED_AT}
     shared = [
         (c, theirs[c.name])

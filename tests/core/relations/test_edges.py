@@ -129,7 +129,7 @@ def test_it_has_to_be_clear_where_edges_begin_and_end(store: Store) -> None:
         store.relations.edges("people")
     with pytest.raises(UnknownRelation, match=r"'knows_hwo'. Did you mean 'knows_who"):
         store.relations.edges("knows", source="knows_hwo")
-    with pytest.raises(StoreProblem, match="there are 2"):
+    with pytest.raises(StoreProblem, match="the table has 2"):
         store.relations.edges("knows", source="knows_who", target="knows_who")
     swapped = store.relations.edges("knows", source="knows_whom")
     assert names(swapped.neighbours(1)) == ["ada"] and swapped.target.name == "knows_who"

@@ -330,8 +330,8 @@ BAD = [
     ((["cast.title", "cast.person"], "titles.code"), BadData, "One end has 2 columns, the other 1 column"),
     ((["cast.title", "people.name"], ["titles.code"] * 2), BadData, "not in cast and people"),
     ((["cast.title", "cast.title"], ["titles.code"] * 2), BadData, "names a column twice"),
-    (([], "titles.code"), BadData, r"no end like \[\]"),
-    ((5, "titles.code"), BadData, "no end like 5"),
+    (([], "titles.code"), BadData, r"\[\] cannot be an end"),
+    ((5, "titles.code"), BadData, "5 cannot be an end"),
 ]
 
 
