@@ -135,7 +135,7 @@ def test_it_has_to_be_clear_where_edges_begin_and_end(store: Store) -> None:
     assert names(swapped.neighbours(1)) == ["ada"] and swapped.target.name == "knows_who"
     store["knows"].columns.add("through", type="string")
     store.relations.declare("knows.through", "people.name")
-    with pytest.raises(StoreProblem, match=r"here there are 3: knows_who: .*Name both"):
+    with pytest.raises(StoreProblem, match=r"the table has 3: knows_who: .*Name both"):
         store.relations.edges("knows")
     with pytest.raises(BadData, match="direction cannot be 'up'"):
         swapped.neighbours(0, "up")  # type: ignore[arg-type]
