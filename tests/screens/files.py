@@ -124,7 +124,7 @@ SCREENS = (
     export("csv"),
     export("parquet"),
     export("delta"),
-    export("xlsx"),
+    export("excel"),
     Screen("settings", settings, close_tab),
     help_page("guide.md"),
     help_page("charts.md"),
