@@ -325,7 +325,7 @@ class Scans:
         return iter((lookup.block(tuple(values[i] for i in which), len(plan.columns)),))
 
     def _equalities(self, plan: Plan, values: Sequence[Any]) -> tuple[int, ...]:
-        """Return the columns of the constraints that a look-up can serve: equality with one value. A value
+        """Return the indexes of the constraints that a look-up can serve: equality with one value. A value
         whose class differs from the column's may need conversion, which is left to SQLite."""
         return tuple(
             which for which, value in enumerate(values) if self._fits(plan, plan.constraints[which], value)
