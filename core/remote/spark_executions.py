@@ -1,10 +1,10 @@
 """Executions on a Spark Connect server, each followed to its end, so that no answer loses rows unnoticed.
 
-A server that ends a query, as somebody else can ask it to, need not say so: Sail ends the stream of
-responses as if it were whole. Only a reattachable execution has an end of its own in the protocol,
-`ResultComplete`. Apache Spark moreover ends the stream of such an execution after two minutes, or a gigabyte,
-and expects the client to ask for the rest. `pyspark` can do all this too, but it has the server release each
-response by a request of its own: with Sail, which answers in small batches, that took twice as long.
+A server need not report that a query was ended early, as another client can ask: Sail closes the stream of
+responses as if the answer were complete. In the protocol only a reattachable execution marks its end, with
+`ResultComplete`. Apache Spark also closes the stream of such an execution after two minutes or a gigabyte,
+and expects the client to fetch the rest. `pyspark` can do this too, but it sends a release request for each
+response: with Sail, whose batches are small, that took twice as long.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ with main_module_as_file():
     from pyspark.sql.connect.proto import base_pb2_grpc
 
 RELEASE_BYTES = 8 << 20
-"""Of responses that have arrived, until the server is told that it need not keep them."""
+"""Bytes of responses after which the server is told to release them."""
 _EMPTY_SECONDS = 0.05
-"""A stream without a response that ends sooner would be asked for without end."""
+"""A reattached stream that ends sooner than this without a response is not reattached again."""
 _UNKNOWN = re.compile(r"operation not found|OPERATION_(NOT_FOUND|ABANDONED)", re.I)
-"""As Sail says it, and Apache Spark."""
+"""The message for an unknown execution, from Sail and from Apache Spark."""
 
 
 class ReattachingBuilder(DefaultChannelBuilder):
-    """Builds a channel on which the answer to a query raises `EOFError` where it ends before it is whole."""
+    """Builds a channel on which an answer raises `EOFError` if it ends before it is complete."""
 
     def toChannel(self) -> grpc.Channel:  # noqa: N802 -- the library's name
         channel = super().toChannel()
@@ -61,16 +61,16 @@ class _Reattachment(grpc.UnaryStreamClientInterceptor):  # type: ignore[misc]
 
 
 class _Execution:
-    """One query on the server, which keeps its answer until it is released."""
+    """One query on the server, which buffers its answer until the client releases it."""
 
     def __init__(self, stub: Any, request: Any, metadata: Any, releases: set[Any]) -> None:
-        """`releases` holds the requests on their way: one that nobody holds is cancelled."""
+        """`releases` keeps the pending release requests alive: gRPC cancels a request without references."""
         self._stub, self._request, self._metadata, self._releases = stub, request, metadata, releases
         self._last_id, self._is_reattached = "", False
 
     def responses(self, stream: Any) -> Iterator[Any]:
-        """Up to and with the `ResultComplete`, which servers that know no reattachable executions, such as
-        Apache Spark before 3.5, do not send. Raises `EOFError` where the server no longer knows the
+        """Yield the responses, up to and including `ResultComplete`. Servers without reattachable executions,
+        such as Apache Spark before 3.5, do not send one. Raises `EOFError` if the server forgets the
         execution before that, and `RpcError`."""
         unreleased = 0
         try:
@@ -98,7 +98,7 @@ class _Execution:
             self._release()
 
     def _rest(self) -> Any:
-        """The stream of what follows the last response."""
+        """Return the stream of responses after the last one."""
         self._is_reattached = True
         request = self._about(proto.ReattachExecuteRequest)
         if self._last_id:
@@ -106,7 +106,7 @@ class _Execution:
         return self._stub.ReattachExecute(request, metadata=self._metadata)
 
     def _release(self, last_id: str = "") -> None:
-        """The responses up to one; all of them, and the execution itself, by default. Does not wait."""
+        """Release the responses up to one; by default all, and the execution itself. Does not wait."""
         request = self._about(proto.ReleaseExecuteRequest)
         if last_id:
             request.release_until.response_id = last_id
