@@ -29,7 +29,7 @@ FORMAT_VERSION = 1
 LEAST_ROWS = 500_000
 """For fewer rows, computing a card is as fast as reading it."""
 MOST_ENTRIES = 4_000
-"""The oldest entries beyond this number are deleted; an entry takes about 5 kB."""
+"""The oldest entries beyond this number are deleted; an entry takes about 5 KB."""
 _FILES = "parquet"
 """The first item in the token of a snapshot of Parquet files. The token has the path, size and time of each
 file."""

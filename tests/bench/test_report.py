@@ -116,7 +116,7 @@ def test_sizes_on_disk_stand_in_one_table_with_what_they_were_taken_after() -> N
     ]
     table = titled(records, "Size on disk (medians)")
     assert [cells(line) for line in table.lines] == [
-        [f"after Create, {rows} rows", "**1.00 kB**", "4.00 kB ÷ 4.0", "0 B"] for rows in ("10", "1,000")
+        [f"after Create, {rows} rows", "**1.00 KB**", "4.00 KB ÷ 4.0", "0 B"] for rows in ("10", "1,000")
     ]
 
 

@@ -196,7 +196,7 @@ def test_without_lamella_the_first_of_the_table_is_compared() -> None:
         (shown_factor(9.96), "10"),
         (shown_factor(1250.4), "1,250"),
         (shown_bytes(411_000_000), "411 MB"),
-        (shown_bytes(8192), "8.19 kB"),
+        (shown_bytes(8192), "8.19 KB"),
         (shown_bytes(12), "12 B"),
     ],
 )

@@ -8,12 +8,14 @@ from PySide6.QtCore import QPoint, QSize
 
 from lamella import resources
 from lamella.app.tour import Tour, dialog_of
+from lamella.ui.bench.saved_runs import ResultsBrowser
 from lamella.ui.dialogs.export_dialog import ExportDialog
 from lamella.ui.dialogs.open_import import ImportDialog
-from tests.screens.stage import Screen, after, close_tab, command, opened, plain, quiet
+from tests.screens.stage import Screen, after, close_tab, command, opened, plain, popups, quiet
 
 HELP_MARGIN = 60
 BENCHMARK_ROWS = (1, 10, 100, 1000)
+MANY_SAMPLES = 20
 GERMAN = "Datum;Betrag;Ort\n01.02.2025;1.234,50;Köln\n02.02.2025;12,00;Bonn\nheute;3,00;Ulm\n"
 
 
@@ -110,8 +112,35 @@ def benchmark(tour: Tour) -> None:
     quiet(tour)
 
 
+def benchmark_running(tour: Tour) -> None:
+    """In the middle of a run, which Stop ends."""
+    benchmark_setup(tour)
+    panel = tour.window.benchmark
+    assert panel is not None
+    panel.controls.size_choice.choose(BENCHMARK_ROWS)
+    panel.controls.repeats.setValue(5)
+    panel.bar.start.click()
+    tour.wait("some samples are there", lambda: len(panel.results.records) > MANY_SAMPLES)
+
+
+def stop_benchmark(tour: Tour) -> None:
+    panel = tour.window.benchmark
+    assert panel is not None
+    panel.bar.stop.click()
+    tour.wait("the benchmark has stopped", lambda: not panel.running)
+    quiet(tour)
+
+
 def saved_runs(tour: Tour) -> None:
     tour.window.commands["saved_runs"].trigger()
+    quiet(tour)
+
+
+def compared_runs(tour: Tour) -> None:
+    saved_runs(tour)
+    shown = next(one for one in popups(tour.window) if isinstance(one, ResultsBrowser))
+    tour.wait("the runs are listed", lambda: len(shown.table.kept.runs) > 1)
+    shown.table.choose([0, 1])
     quiet(tour)
 
 
@@ -132,5 +161,7 @@ SCREENS = (
     Screen("about", after("about")),
     Screen("benchmark-setup", benchmark_setup),
     Screen("benchmark", benchmark),
+    Screen("benchmark-running", benchmark_running, stop_benchmark),
     Screen("benchmark-runs", saved_runs),
+    Screen("benchmark-compared", compared_runs),
 )

@@ -25,12 +25,12 @@ from lamella.app.tour import Camera, Tour
 from lamella.core.errors import FileProblem, LamellaError
 from lamella.ui import theme
 from lamella.ui.theme import Mode
-from tests.screens import answers, files, servers, stores, tables
+from tests.screens import answers, edits, files, servers, stores, tables
 from tests.screens.cut_texts import cut_texts
 from tests.screens.stage import Screen, close_popups, popups
 
 SCREENS: tuple[Screen, ...] = (
-    *tables.SCREENS, *answers.SCREENS, *stores.SCREENS, *files.SCREENS, *servers.SCREENS
+    *tables.SCREENS, *edits.SCREENS, *answers.SCREENS, *stores.SCREENS, *files.SCREENS, *servers.SCREENS
 )  # fmt: skip
 
 

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
+from lamella import open_dataset
 from lamella.app.tour import Tour, dialog_of
 from lamella.core.query import agg
 from lamella.core.query.expressions import col
@@ -20,9 +21,11 @@ from lamella.core.query.line import Line
 from lamella.core.query.steps import Group, Where
 from lamella.core.remote.connections import Connection, Connections
 from lamella.core.remote.kinds import KINDS
+from lamella.ui.dialogs.answer_comparison import AnswerComparison
 from lamella.ui.remote.connections_dialog import ConnectionsDialog
 from lamella.ui.remote.server_browser import ServerBrowser
 from lamella.ui.window.dataset_tab import DatasetTab
+from lamella.ui.window.engine_comparison import compare
 from tests import spark_servers
 from tests.remote_servers import REGION, s3_server
 from tests.screens.stage import Screen, plain, quiet, settled_after_pause
@@ -160,6 +163,17 @@ def spark_key(tour: Tour) -> None:
     quiet(tour)
 
 
+def compared_engines(tour: Tour) -> None:
+    """The answers of the server beside those of a file that lacks some rows."""
+    spark_steps(tour)
+    path = Path(tour.window.library.stores[-1].path).parent / "fewer.parquet"
+    pq.write_table(rows(4900), path)
+    tab = settled_after_pause(tour)
+    compare(tab, path.name, lambda: open_dataset(path))
+    dialog_of(tour, AnswerComparison)
+    quiet(tour)
+
+
 SCREENS = (
     Screen("connections-none", no_connections),
     *map(new_connection, ("s3", "hdfs", "spark")),
@@ -169,5 +183,6 @@ SCREENS = (
     Screen("browser-missing", missing_bucket),
     Screen("browser-spark", spark_browser),
     Screen("spark-steps", spark_steps),
+    Screen("spark-compare", compared_engines),
     Screen("spark-key", spark_key),
 )

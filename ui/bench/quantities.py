@@ -17,7 +17,7 @@ Units = tuple[tuple[str, float], ...]
 """Units with their factors, largest first."""
 
 SECONDS: Units = (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6), ("ns", 1e-9))
-BYTES: Units = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3), ("B", 1.0))
+BYTES: Units = (("GB", 1e9), ("MB", 1e6), ("KB", 1e3), ("B", 1.0))
 COUNT: Units = (("", 1.0),)
 
 

@@ -31,7 +31,7 @@ from lamella.ui import theme
 from lamella.ui.bench.workload_choice import no_part
 from lamella.ui.tasks import Handle, Tasks
 
-ASKING = "is being asked how it is configured…"
+ASKING = "reading its configuration…"
 
 
 COPY, COPIED = "Copy install command", "Copied"

@@ -59,7 +59,7 @@ SECOND, MINUTE, HOUR, DAY = 1, 60, 3600, 86_400
 UNITS = {"ms": Decimal("0.001"), "s": Decimal(1), "min": Decimal(MINUTE), "h": Decimal(HOUR)}
 PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 BINARY_SIZES = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
-DECIMAL_SIZES = ("B", "kB", "MB", "GB", "TB", "PB", "EB")
+DECIMAL_SIZES = ("B", "KB", "MB", "GB", "TB", "PB", "EB")
 
 
 @dataclass(frozen=True)
@@ -365,7 +365,7 @@ CHOICES: dict[str, dict[str, str]] = {
     "kind": {known.id: known.label for known in FORMATS},
     "separators": {"none": "1234.5", "comma": "1,234.5", "space": "1 234.5", "space_comma": "1 234,5",
                    "point": "1.234,5", "apostrophe": "1’234.5"},
-    "sizes": {"binary": "KiB, MiB (1,024)", "decimal": "kB, MB (1,000)"},
+    "sizes": {"binary": "KiB, MiB (1,024)", "decimal": "KB, MB (1,000)"},
     "date": {"iso": "2013-12-31", "day_slash": "31/12/2013", "day_point": "31.12.2013",
              "day_name": "31 Dec 2013", "name_day": "Dec 31, 2013", "month": "Dec 2013"},
     "time": {"full": "14:05:09.25", "seconds": "14:05:09", "minutes": "14:05", "none": "No time"},

@@ -26,6 +26,8 @@ Propose = Callable[[str, int], Proposals]
 ICONS = {"column": "columns", "table": "table", "store": "database", "function": "function", "keyword": "sql"}
 MOST_LINES = 10
 WIDTH = 420
+NAME_SHARE = 0.6
+"""The most that a name takes of the width."""
 BEFORE, BEHIND = 20_000, 5_000
 """How many characters around the cursor are considered for completions: statements are rarely longer."""
 
@@ -48,14 +50,14 @@ class ProposalModel(QAbstractListModel):
         if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.EditRole):
             return visible(one.name)
         if role == Qt.ItemDataRole.AccessibleTextRole:
-            return ", ".join(part for part in (visible(one.name), one.kind, one.detail) if part)
+            return f"{visible(one.name)}, {_caption(one)}"
         if role == Qt.ItemDataRole.UserRole:
             return one
         return None
 
 
 class ProposalPainter(QStyledItemDelegate):
-    """Paints a proposal: an icon for its kind, the name, and at the right its type or arguments."""
+    """Paints a proposal: an icon, the name, and at the right its kind with type or arguments."""
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
         return QSize(theme.current().px(WIDTH) // 2, theme.current().line_height() + theme.S)
@@ -73,7 +75,7 @@ class ProposalPainter(QStyledItemDelegate):
         side_by_side = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
         painter.setFont(colors.mono_font())
         metrics = QFontMetrics(colors.mono_font())
-        room = area.width() if not one.detail else round(area.width() * 0.65)
+        room = round(area.width() * NAME_SHARE)
         name = metrics.elidedText(visible(one.name), Qt.TextElideMode.ElideRight, room)
         painter.setPen(colors.color("text"))
         painter.drawText(area, side_by_side, name)
@@ -81,7 +83,7 @@ class ProposalPainter(QStyledItemDelegate):
         painter.setPen(colors.color("muted"))
         area.setLeft(area.left() + metrics.horizontalAdvance(name) + theme.M)
         caption = QFontMetrics(colors.font("caption"))
-        detail = caption.elidedText(visible(one.detail), Qt.TextElideMode.ElideRight, area.width())
+        detail = caption.elidedText(_caption(one), Qt.TextElideMode.ElideRight, area.width())
         painter.drawText(area, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight, detail)
         painter.restore()
 
@@ -180,6 +182,13 @@ class Completer(QCompleter):
         self._editor.setTextCursor(cursor)
         if text.endswith("."):
             self._show(on_request=True)
+
+
+def _caption(one: Proposal) -> str:
+    """The kind of a proposal, with its type, arguments or table: "column · BIGINT", "function (date)"."""
+    if not one.detail:
+        return one.kind
+    return f"{one.kind}{' ' if one.kind == 'function' else ' · '}{visible(one.detail)}"
 
 
 def _around(editor: QPlainTextEdit, first: int, place: int) -> tuple[str, int]:

@@ -22,6 +22,7 @@ from PySide6.QtWidgets import (
 from lamella.core.datasets.formats import openable_formats
 from lamella.core.errors import visible
 from lamella.core.jobs import Job
+from lamella.core.phrases import size_text
 from lamella.core.remote.paths import RemotePath
 from lamella.core.remote.spark_connect import listed_name, server_table
 from lamella.ui import theme
@@ -32,7 +33,6 @@ WIDEST = 800
 MOST_RECENT = 5
 LARGE_ICON = 32
 HEAD_HEIGHT = 28
-UNITS = ("bytes", "kB", "MB", "GB", "TB")
 GONE = "no longer there"
 TRIES = (
     ("late", "filter", "Find the late flights", "Filter 336,776 rows, and see how the columns follow."),
@@ -274,11 +274,4 @@ def _figures_of(path: Path) -> str:
     except OSError:
         return GONE
     day = time.strftime("%Y-%m-%d", time.localtime(status.st_mtime))
-    return f"folder\n{day}" if path.is_dir() else f"{_size(status.st_size)}\n{day}"
-
-
-def _size(count: int) -> str:
-    size, unit = float(count), 0
-    while size >= 1000 and unit < len(UNITS) - 1:
-        size, unit = size / 1000, unit + 1
-    return f"{count:,} {UNITS[0]}" if unit == 0 else f"{size:.1f} {UNITS[unit]}"
+    return f"folder\n{day}" if path.is_dir() else f"{size_text(status.st_size)}\n{day}"

@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QLabel, QProgressBar, QStatusBar, QToolButton, QWi
 from lamella.core.jobs import Progress
 from lamella.ui import theme
 from lamella.ui.tasks import Handle, Tasks
+from lamella.ui.widgets.controls import ElidedLabel
 
 FLICKER_MS = 250  # tasks that end sooner need no Stop button
 
@@ -23,8 +24,7 @@ class StatusBar(QStatusBar):
         self.standing = QLabel(self)
         self.standing.setAccessibleName("File or table")
         theme.variant(self.standing, "caption")
-        self.text = QLabel(self)
-        self.text.setAccessibleName("What is shown")
+        self.text = ElidedLabel()
         theme.variant(self.text, "muted")
         self.figures = QLabel(self)
         self.figures.setMinimumWidth(1)  # its text must not make the window wider
@@ -61,7 +61,7 @@ class StatusBar(QStatusBar):
         self.standing.setVisible(bool(text))
 
     def show_text(self, text: str) -> None:
-        self.text.setText(text)
+        self.text.say(text)
 
     def show_figures(self, text: str) -> None:
         """Show a summary of the selection."""

@@ -42,7 +42,7 @@ def shown_seconds(seconds: float) -> str:
 
 
 def shown_bytes(size: float) -> str:
-    for unit, step in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+    for unit, step in (("GB", 1e9), ("MB", 1e6), ("KB", 1e3)):
         if size >= step:
             return f"{_digits(size / step, 3)} {unit}"
     return f"{size:,.0f} B"

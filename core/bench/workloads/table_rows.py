@@ -41,7 +41,7 @@ def block_at(workload: Workload, start: int, rows: int, version: int) -> Columns
 
 
 def python_rows(workload: Workload, rows: int, version: int = 0) -> list[Row]:
-    """The data as dicts of Python numbers: about 7 kB a row with 100 columns."""
+    """The data as dicts of Python numbers: about 7 KB a row with 100 columns."""
     return [row for block in blocks(workload, rows, version) for row in dicts(block)]
 
 

@@ -22,7 +22,7 @@ EVERY = (caches.cache, caches.browsed, caches.few_rows, caches.coded, caches.row
 
 @pytest.fixture
 def dataset(tmp_path: Path) -> Iterator[Dataset]:
-    """Ten row groups of 160 kB once decoded; the caches get their own size back in the end."""
+    """Ten row groups of 160 KB once decoded; the caches get their own size back in the end."""
     values = np.random.default_rng(1).permutation(10 * GROUP)
     pq.write_table(pa.table({"x": values}), tmp_path / "x.parquet", row_group_size=GROUP)
     before = sum(cache.max_bytes for cache in EVERY)

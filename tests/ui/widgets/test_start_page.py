@@ -35,7 +35,7 @@ def test_five_recent_files_are_listed_with_size_and_day(page, tmp_path: Path, qt
     page.show_recent(files)
     assert [row.accessibleName() for row in page.recent] == [f"{n}.csv" for n in range(5)]
     qtbot.waitUntil(lambda: page.recent[0].figures == GONE)
-    assert page.recent[1].figures.startswith("1.2 MB\n20")
+    assert page.recent[1].figures.startswith("1.23 MB\n20")
     with qtbot.waitSignal(page.file_chosen) as chosen:
         qtbot.mouseClick(page.recent[1], Qt.MouseButton.LeftButton)
     assert chosen.args == [files[1]]

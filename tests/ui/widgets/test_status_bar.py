@@ -70,3 +70,11 @@ def test_other_work_is_shown_beside_it(qtbot, status, running) -> None:
     running(elsewhere)
     running()
     qtbot.waitUntil(status.stop.isVisible)
+
+
+def test_a_long_text_leaves_room_for_the_figures(qtbot, status) -> None:
+    status.resize(400, status.height())
+    status.show_text("8 operators · " + "what each of them did " * 10)
+    status.show_figures("Ln 12, Col 34")
+    qtbot.waitUntil(lambda: status.figures.width() >= status.figures.sizeHint().width())
+    assert status.text.text().endswith("…") and "what each" in status.text.toolTip()

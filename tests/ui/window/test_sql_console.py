@@ -167,6 +167,8 @@ def test_names_are_proposed_as_one_types(qtbot, console):
     qtbot.waitUntil(popup.isVisible)  # once its columns are read
     names = [popup.model().index(row, 0).data() for row in range(popup.model().rowCount())]
     assert names == ["delay", "carrier", "note", "_id"]
+    spoken = popup.model().index(1, 0).data(Qt.ItemDataRole.AccessibleTextRole)
+    assert spoken.startswith("carrier, column · ")  # what is painted beside the name
     QTest.keyClicks(editor, "ca")
     QTest.keyClick(popup, Qt.Key.Key_Tab)
     assert editor.toPlainText() == "select * from flights f where f.carrier"
