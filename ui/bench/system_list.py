@@ -31,9 +31,6 @@ from lamella.ui import theme
 from lamella.ui.bench.workload_choice import no_part
 from lamella.ui.tasks import Handle, Tasks
 
-ASKING = "reading its configuration…"
-
-
 COPY, COPIED = "Copy install command", "Copied"
 NAME, VERSION = 0, 1
 """The columns of the list."""
@@ -106,7 +103,8 @@ class SystemRow(QTreeWidgetItem):
         self.setForeground(NAME, look.color("text" if self.ready else "muted"))
         self.setForeground(VERSION, look.color("accent" if self.command else "muted"))
         self.setText(VERSION, COPY if self.command else self.version)
-        tip = self._part or self._missing or f"{self.entry.title} {self._description or ASKING}"
+        about = f" {self._description}" if self._description else ": reading its configuration…"
+        tip = self._part or self._missing or f"{self.entry.title}{about}"
         self.setToolTip(NAME, tip)
         self.setToolTip(VERSION, "Copies the command that installs it" if self.command else tip)
         self.setData(NAME, Qt.ItemDataRole.AccessibleDescriptionRole, tip)

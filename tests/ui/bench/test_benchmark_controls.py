@@ -162,7 +162,7 @@ def test_systems_tell_how_they_are_configured_when_the_pointer_comes(
     panel: BenchmarkPanel, qtbot: QtBot
 ) -> None:
     systems = panel.controls.systems
-    assert "is being asked" in systems.rows["sqlite-wal"].toolTip(0)
+    assert "reading its configuration" in systems.rows["sqlite-wal"].toolTip(0)
     QApplication.sendEvent(systems.tree, QEvent(QEvent.Type.Enter))
     assert systems.asking.running
     qtbot.waitUntil(lambda: "synchronous=FULL" in systems.rows["sqlite-wal"].toolTip(0), timeout=60_000)
