@@ -1,1 +1,1 @@
-"""Files that lie elsewhere: object storage, HDFS and the web, read as if they were on this machine."""
+"""Remote files: object storage, HDFS and the web, read as if the files were on this machine."""

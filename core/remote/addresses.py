@@ -1,4 +1,4 @@
-"""Addresses of files that lie elsewhere: `s3://bucket/key`, `https://host/path`."""
+"""Addresses of remote files: `s3://bucket/key`, `https://host/path`."""
 
 from __future__ import annotations
 
@@ -18,31 +18,33 @@ _SECRET_PARAMETERS = re.compile(
     r"=([^&#\s]+)"
 )
 _USER = re.compile(r"(?i)(https?://|://(?=[^/@\s:]*:))[^/@\s]+@")
-"""Who asks: of a web server a token at times; elsewhere with a password."""
+"""The user part of a URL: for a web server it may be a token; for others it includes a password."""
 HIDDEN = "…"
 _ALIASES = {"s3a": "s3", "gcs": "gs", "abfs": "az", "abfss": "az"}
 GLOB_SIGNS = frozenset("*?[")
 
 _urls: dict[str, str] = {}
-"""Of addresses with secrets in them, by the form that is shown: in memory alone."""
+"""Query strings that contain secrets, by the address as it is shown; kept in memory only."""
 
 
 def is_address(value: object) -> bool:
-    """Whether text names a place on a server. A drive, `C:/data`, and `file://` are none."""
+    """Whether text is the address of something on a server. A drive, `C:/data`, and `file://` are not."""
     match = _SCHEME.match(value) if isinstance(value, str) else None
     return match is not None and match[1].casefold() != "file"
 
 
 def is_file_address(value: object) -> bool:
-    """Whether text is an address at which files are opened, those of unknown schemes among them, which
+    """Whether text is an address at which files are opened. True for unknown schemes, too, which
     `Address.parse` refuses."""
     return is_address(value) and not str(value).casefold().startswith("sc://")
 
 
 @dataclass(frozen=True)
 class Address:
-    """`place` is the bucket, container or host with its port; `key` what follows it, without its first slash,
-    as the server knows it. `user` is the connection or the account that the address names before an `@`."""
+    """The address of a remote file or folder.
+
+    `place` is the bucket, the container, or the host with its port. `key` is the rest without its first
+    slash, decoded as the server knows it. `user` is the connection or account named before an `@`."""
 
     scheme: str
     place: str
@@ -52,8 +54,9 @@ class Address:
 
     @classmethod
     def parse(cls, text: str) -> Address:
-        """Raises `UnknownScheme`, and `FileProblem` for what is not an address, or holds a secret that would
-        be shown: a password, a token before the `@` of a web server, a signature in a key."""
+        """Raises `UnknownScheme`, `BadData` for text that is not an address, and `FileProblem` for an address
+        without a bucket or host, or with a secret that would be shown: a password, a token before the `@` of
+        a web server, a signature in a key."""
         match = _SCHEME.match(text)
         if match is None or "\0" in text or "\n" in text:
             raise BadData(
@@ -98,15 +101,15 @@ class Address:
 
     @cached_property
     def url(self) -> str:
-        """What a web server is asked for, with the secrets of its address. Raises `FileProblem` for one that
-        was written down without them."""
+        """The URL to request from a web server, including its secrets. Raises `FileProblem` for an address
+        that was saved without them."""
         query = _urls.get(str(self), self.query)
         if HIDDEN in query:
             raise FileProblem(
                 str(self),
                 "cannot be opened again",
-                "Its address held a secret, which was not saved",
-                "Open it by the whole address",
+                "Its address contained a secret, which was not saved",
+                "Open it with the complete address",
             )
         return f"{self.scheme}://{self.place}/{quote(self.key, safe='/~')}{'?' if query else ''}{query}"
 
@@ -119,7 +122,7 @@ class Address:
 
     @property
     def name(self) -> str:
-        """The last part: of a bucket itself its name."""
+        """The last part of the key, or the name of the bucket if there is no key."""
         last = self.key.rstrip("/").rpartition("/")[2]
         if not self.kind.reads_files:
             last = last.partition(";")[0]
@@ -131,11 +134,12 @@ class Address:
 
     @property
     def is_pattern(self) -> bool:
-        """On web servers, which are not listed, these are signs like any others."""
+        """Whether the key contains wildcards. For web servers, which cannot be listed, these are ordinary
+        characters."""
         return self.kind.name != "http" and bool(GLOB_SIGNS & set(self.key))
 
     def at(self, key: str) -> Address:
-        """Another file of the same bucket or host."""
+        """Return the address of another file in the same bucket or on the same host."""
         return replace(self, key=key, query="")
 
     def child(self, name: str) -> Address:
@@ -157,5 +161,5 @@ def _hide(parameter: re.Match[str]) -> str:
 
 
 def without_secrets(text: str) -> str:
-    """Text of a server or library, in which addresses may stand, without the secrets in these."""
+    """Return text of a server or library with the secrets in its addresses removed."""
     return _USER.sub(rf"\1{HIDDEN}@", _SECRET_PARAMETERS.sub(_hide, text))

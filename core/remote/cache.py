@@ -1,9 +1,9 @@
-"""Ranges of files that lie elsewhere, kept on the local disk up to a limit; the longest unused make room.
+"""A cache of ranges of remote files on the local disk, up to a limit; the least recently used are evicted.
 
-A range is a file of its own, called by where it begins and ends and by its checksum. It appears by being
-renamed, so that two processes can share the folder without a lock, and what a crash left half-written is
-never believed. A folder holds the ranges of one file with one content: its name is a hash of address and
-etag.
+Each range is a separate file, named after its start, end and checksum. It is written under another name and
+then renamed, so that two processes can share the folder without a lock, and a file that a crash left
+incomplete is never used. A folder contains the ranges of one version of a remote file: its name is a hash of
+address, size, time and etag.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from lamella.core.remote.server import Data, Status
 
 DEFAULT_BYTES = 10 << 30
 LEAST_FREE_BYTES, LEAST_FREE_SHARE = 1 << 30, 0.05
-"""Of a disk, which a cache leaves to others."""
+"""Free space that the cache leaves on the disk: the smaller of the two."""
 SWEPT_TO = 0.9
 REST_SECONDS = 60.0
-"""A folder that could not be written is not tried again for so long."""
+"""After a failed write to the folder, how long nothing is written to it."""
 TOUCH_SECONDS = 60.0
 RECOUNT_SHARE = 0.1
-"""Of the limit: after writing so much, what others have written and removed is counted, too."""
+"""After writing this share of the limit, the folder is measured again: other processes use it, too."""
 STALE_SECONDS = 3600.0
-"""A draft of that age belongs to a process that is gone."""
+"""A draft of this age was left by a process that has ended."""
 COPY_FOLDER = "whole"
 _RANGE = re.compile(r"(\d+)-(\d+)\.([0-9a-f]{8})")
 _ENTRY = re.compile("[0-9a-f]{24}")
@@ -55,8 +55,8 @@ def default_folder() -> Path:
 
 
 class RangeCache:
-    """`most_bytes` of 0 keeps nothing. Any thread, and any number of processes. Nothing here raises because
-    of the disk: what cannot be kept is fetched again."""
+    """A cache folder, for any thread and any number of processes. With `most_bytes` of 0, nothing is stored.
+    Disk errors are not raised: a range that cannot be stored is fetched again."""
 
     def __init__(self, folder: Path | None = None, most_bytes: int = DEFAULT_BYTES) -> None:
         self._folder = folder
@@ -64,7 +64,8 @@ class RangeCache:
         self._lock = threading.Lock()
         self._rests_until = 0.0
         self._total, self._written = 0, most_bytes
-        """When it was counted last, and what was added since; before it was counted, all that may be."""
+        """The size when last measured, and the bytes written since; initially the limit, so that it is
+        measured."""
 
     @property
     def folder(self) -> Path:
@@ -75,7 +76,7 @@ class RangeCache:
         return CacheEntry(self, self.folder / hashlib.sha256(key.encode()).hexdigest()[:24])
 
     def size(self) -> int:
-        """Bytes of everything kept."""
+        """Return the bytes of everything in the cache."""
         return sum(size for _, size, _ in self._files())
 
     def clear(self) -> None:
@@ -85,7 +86,7 @@ class RangeCache:
             self._written = self.most_bytes
 
     def makes_room(self, count: int) -> bool:
-        """Whether so many bytes have a place; the longest unused go for it."""
+        """Make room for `count` bytes, evicting the least recently used files; return whether that worked."""
         if count > self.most_bytes or time.monotonic() < self._rests_until or self._is_disk_full():
             return False
         with self._lock:
@@ -106,13 +107,14 @@ class RangeCache:
         return disk.free < min(LEAST_FREE_BYTES, int(LEAST_FREE_SHARE * disk.total))
 
     def rest(self, error: OSError) -> None:
-        """The folder cannot be written: leave it alone for a while."""
+        """Stop writing for a while because the folder cannot be written."""
         if time.monotonic() >= self._rests_until:
-            log.warning("%s: what is read elsewhere is not kept: %s", self.folder, error.strerror or error)
+            log.warning("%s: remote reads are not cached: %s", self.folder, error.strerror or error)
         self._rests_until = time.monotonic() + REST_SECONDS
 
     def _sweep(self, most_bytes: int) -> int:
-        """Remove the longest unused until the others fit, and drafts of processes that are gone."""
+        """Remove the least recently used files until the others fit, and drafts of processes that have ended.
+        Return the bytes that remain."""
         now, files = time.time(), sorted(self._files())
         total = sum(size for _, size, _ in files)
         for used, size, path in files:
@@ -125,14 +127,14 @@ class RangeCache:
                 path.unlink()
                 total -= size
         for folder in self._entries():
-            with suppress(OSError):  # of one that holds something
+            with suppress(OSError):  # it is not empty
                 (folder / COPY_FOLDER).rmdir()
             with suppress(OSError):
                 folder.rmdir()
         return total
 
     def _files(self) -> Iterable[tuple[float, int, Path]]:
-        """When each was used last, its size, and where it is."""
+        """Yield the time of last use, the size and the path of each file."""
         for folder in self._entries():
             for path in (*_inside(folder), *_inside(folder / COPY_FOLDER)):
                 with suppress(OSError):
@@ -152,7 +154,7 @@ def _inside(folder: Path) -> list[Path]:
 
 
 class CacheEntry:
-    """What is kept of one file with one content."""
+    """The cached ranges of one version of a remote file."""
 
     def __init__(self, cache: RangeCache, folder: Path) -> None:
         self._cache, self.folder = cache, folder
@@ -161,7 +163,7 @@ class CacheEntry:
         self._touched = dict[str, float]()
 
     def read(self, start: int, stop: int) -> Data | None:
-        """The bytes, where all of them are kept; None otherwise."""
+        """Return the bytes if all of them are cached, otherwise None."""
         parts: list[Data] = []
         place = start
         while place < stop:
@@ -178,7 +180,7 @@ class CacheEntry:
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def missing(self, ranges: Iterable[Range]) -> list[Range]:
-        """What is not kept of these ranges, in order, each part once."""
+        """Return the parts of these ranges that are not cached, in order and without overlaps."""
         gaps: list[Range] = []
         place = 0
         for start, stop in sorted(ranges):
@@ -201,7 +203,7 @@ class CacheEntry:
         try:
             try:
                 self._write(draft, data)
-            except FileNotFoundError:  # a sweep took the folder while it was empty
+            except FileNotFoundError:  # a sweep removed the folder while it was empty
                 self._write(draft, data)
             draft.replace(self.folder / name)
         except OSError as error:
@@ -218,12 +220,13 @@ class CacheEntry:
         draft.write_bytes(data)
 
     def copy_path(self, name: str) -> Path:
-        """Where a whole copy lies, called like the file, so that messages and suffixes are the same."""
+        """Return the path of a whole copy. It has the name of the file, so that messages and suffixes are the
+        same."""
         safe = re.sub(r'[\\/:*?"<>|\x00-\x1f]', "_", name)[-_LONGEST_NAME:] or "file"
         return self.folder / COPY_FOLDER / safe
 
     def _range_at(self, place: int) -> tuple[int, int, str] | None:
-        """The range that holds this byte and reaches farthest."""
+        """Return the range that contains this byte and extends farthest."""
         ranges = self._known()
         best = None
         for begin, end, name in reversed(ranges[: bisect_right(ranges, (place, float("inf"), ""))]):
@@ -241,11 +244,11 @@ class CacheEntry:
             if self._ranges is None:
                 names = (_RANGE.fullmatch(path.name) for path in _inside(self.folder))
                 self._ranges = sorted((int(m[1]), int(m[2]), m[0]) for m in names if m is not None)
-            return self._ranges  # which is replaced, never changed
+            return self._ranges  # the list is replaced, never changed
 
     def _load(self, name: str, size: int, start: int, stop: int) -> Data | None:
-        """A part of a file; None, and the file is forgotten, where it is gone or holds other bytes than it
-        should. A process compares its checksum once, with the whole, and later reads the part alone."""
+        """Read a part of a range's file. If it is missing or damaged, remove it from the cache and return
+        None. Each process checks the checksum of the whole file once, and later reads only the part."""
         path = self.folder / name
         try:
             if name in self._touched:
@@ -267,7 +270,7 @@ class CacheEntry:
         return data
 
     def _touch(self, path: Path) -> None:
-        """Note that it was used, now and then."""
+        """Record that the file was used, at most once in `TOUCH_SECONDS`."""
         now, before = time.monotonic(), self._touched.get(path.name)
         if before is None or now - before >= TOUCH_SECONDS:
             self._touched[path.name] = now
@@ -288,5 +291,5 @@ cache = RangeCache()
 
 
 def limit(most_bytes: int) -> None:
-    """Of all ranges together; 0 keeps none."""
+    """Set the limit for everything in the cache; 0 stores nothing."""
     cache.most_bytes = most_bytes

@@ -1,4 +1,4 @@
-"""Connections: how servers are reached, saved by name in a file of the user's, with no secret in it."""
+"""Connections: how servers are reached, saved by name in the user's configuration, without secrets."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ REFERENCES = "env:NAME, profile:NAME or keyring:SERVICE/USER"
 
 
 class BadConnection(BadData):
-    """A connection that cannot be: `field` is the one at fault. No message holds what stands in a secret."""
+    """An invalid connection; `field` is the field at fault. No message contains a secret."""
 
     def __init__(self, what: str, why: str = "", fix: str = "", *, field: str) -> None:
         self.field = field
@@ -32,7 +32,7 @@ class BadConnection(BadData):
 
 
 class MissingSecret(LamellaError):
-    """A reference that leads to no secret."""
+    """A reference to a secret that does not exist or cannot be read."""
 
 
 class UnknownConnection(UnknownName):
@@ -44,12 +44,13 @@ class Connection:
     """How a server is reached, and which addresses it serves: `Connection("lab", "s3",
     endpoint="http://minio:9000", secrets={"access_key": "env:LAB_KEY", "secret_key": "env:LAB_SECRET"})`.
 
-    `kind` is one of `kinds.KINDS`, which also says which fields it has. `endpoint` is the server's URL;
-    `profile` the name of a section in AWS's profile files, or Google's key file; `account` the storage
-    account or the user. `places` are the buckets, containers or hosts that it serves, all of its kind where
-    there are none. `secrets` are references alone: `env:NAME`, `profile:NAME`, `keyring:SERVICE/USER`.
+    `kind` is the name of one of `kinds.KINDS`, which also determines the fields it can have. `endpoint` is
+    the server's URL; `profile` is the name of a section in AWS's profile files, or Google's key file;
+    `account` is the storage account or the user. `places` are the buckets, containers or hosts that it
+    serves; if empty, it serves all of its kind. `secrets` contains only references: `env:NAME`,
+    `profile:NAME`, `keyring:SERVICE/USER`.
 
-    Raises `BadConnection` where a field does not fit, and `UnknownKind`.
+    Raises `BadConnection` for an invalid field, and `UnknownKind`.
     """
 
     name: str
@@ -77,16 +78,17 @@ class Connection:
         return kind_named(self.kind)
 
     def secret(self, name: str) -> str | None:
-        """What the reference leads to; None where there is none. Reads the environment, a profile file or the
-        keyring. Raises `MissingSecret` where nothing is there."""
+        """Return the secret that the connection refers to by `name`; None if it has no such reference. Reads
+        the environment, a profile file or the keyring. Raises `MissingSecret` if the secret is missing."""
         reference = self.secrets.get(name)
         if reference is None:
             return None
         return _resolve(reference, self.of_kind.secret(name).profile_key, f"The connection '{self.name}'")
 
     def rank(self, address: str) -> int:
-        """How well the connection serves an address: 3 for one that names its bucket or host, 2 for its own
-        endpoint, 1 for one that serves all of the kind, 0 for none. Raises `UnknownScheme`."""
+        """Return how specifically the connection serves an address: 3 if it names the bucket or host, 2 if
+        its endpoint is the host, 1 if it serves all of the kind, 0 if it does not serve it. Raises
+        `UnknownScheme`."""
         scheme, _, rest = address.partition("://")
         place = re.split(r"[/?#]", rest, maxsplit=1)[0].rpartition("@")[2]
         if kind_of_scheme(scheme).name != self.kind:
@@ -99,7 +101,7 @@ class Connection:
         return 1
 
     def to_json(self) -> dict[str, Any]:
-        """What is saved: the fields that say something."""
+        """Return the fields to save; empty ones are left out."""
         items = {one.name: getattr(self, one.name) for one in fields(self)}
         plain = {**items, "places": list(self.places), "secrets": dict(self.secrets)}
         return {name: value for name, value in plain.items() if value or name in ("name", "kind")}
@@ -112,7 +114,7 @@ class Connection:
         known = {one.name for one in fields(cls)}
         odd = sorted(set(item) - known)
         if odd or not {"name", "kind"} <= set(item):
-            what = f"has a field '{odd[0]}' that is not known here" if odd else "has no name or no kind"
+            what = f"has an unknown field '{odd[0]}'" if odd else "has no name or no kind"
             raise BadConnection(f"A connection {what}", fix="Fix the file", field=odd[0] if odd else "name")
         return cls(**item)
 
@@ -121,7 +123,7 @@ _TYPES = {"anonymous": (bool, "true or false"), "places": (tuple, "a list"), "se
 
 
 def _refuse_odd(connection: Connection) -> None:
-    """Raise `BadConnection` for the first field that does not fit."""
+    """Raise `BadConnection` for the first invalid field."""
     for one in fields(connection):
         expected, words = _TYPES.get(one.name, (str, "text"))
         if type(getattr(connection, one.name)) is not expected:
@@ -135,7 +137,7 @@ def _refuse_odd(connection: Connection) -> None:
             raise BadConnection(
                 f"{where} cannot serve {shown(place)}",
                 f"These are names of {kind.places}",
-                "Give them without a scheme and a path",
+                "Give them without a scheme or a path",
                 field="places",
             )
     for secret, reference in connection.secrets.items():
@@ -144,7 +146,7 @@ def _refuse_odd(connection: Connection) -> None:
 
 def _refuse_odd_name(name: str) -> None:
     if not name.strip() or len(name) > LONGEST_NAME or not name.isprintable():
-        why = f"A name has 1 to {LONGEST_NAME} characters that can be seen"
+        why = f"A name has 1 to {LONGEST_NAME} printable characters"
         raise BadConnection(f"A connection cannot be called {name[:60]!r}", why, field="name")
 
 
@@ -154,10 +156,10 @@ def _refuse_other_fields(connection: Connection, where: str, kind: Kind) -> None
             raise BadConnection(f"{where} has a {label}", f"{kind.label} has none", field=label)
     if connection.anonymous and not kind.can_be_anonymous:
         raise BadConnection(
-            f"{where} cannot be anonymous", f"{kind.label} knows no such thing", field="anonymous"
+            f"{where} cannot be anonymous", f"{kind.label} has no anonymous access", field="anonymous"
         )
     if connection.anonymous and connection.secrets:
-        why = "Who is anonymous has no secrets"
+        why = "Anonymous access uses no secrets"
         raise BadConnection(f"{where} is anonymous and has secrets", why, "Choose one", field="anonymous")
 
 
@@ -172,7 +174,7 @@ def _refuse_odd_endpoint(connection: Connection, where: str, kind: Kind) -> None
     if not kind.endpoint:
         raise BadConnection(
             f"{where} has an endpoint",
-            f"For a {kind.label.lower()} the address says it",
+            f"For a {kind.label.lower()}, the address determines it",
             "Leave it out",
             field="endpoint",
         )
@@ -181,20 +183,22 @@ def _refuse_odd_endpoint(connection: Connection, where: str, kind: Kind) -> None
         if parts.username or parts.password or "@" in parts.netloc:
             raise BadConnection(
                 f"{where} has a user or password in its endpoint",
-                "Endpoints are saved as they are, secrets never are",
+                "Endpoints are saved as they are, and secrets are never saved",
                 f"Leave them out of the URL, and give secrets by reference: {REFERENCES}",
                 field="endpoint",
             )
-        is_host = _HOST.fullmatch(parts.netloc) and parts.port != 0  # ValueError for one above 65535
+        is_host = _HOST.fullmatch(parts.netloc) and parts.port != 0  # ValueError for a port above 65535
         if parts.scheme in kind.endpoint_schemes and is_host and not (parts.query or parts.fragment):
             return
     raise BadConnection(
-        f"{where}: the endpoint is not a URL of a server", fix=f"Such as {kind.endpoint}", field="endpoint"
+        f"{where}: the endpoint is not the URL of a server",
+        fix=f"Give one such as {kind.endpoint}",
+        field="endpoint",
     )
 
 
 def refuse_secret(reference: Any, what: str, kind: Kind) -> None:
-    """Raise `BadConnection`, whose message does not hold it, for a secret instead of a reference to one."""
+    """Raise `BadConnection` if `reference` is not a reference to a secret; the message does not quote it."""
     is_reference = isinstance(reference, str) and _REFERENCE.fullmatch(reference) is not None
     if is_reference and not (reference.startswith("profile:") and kind.name != "s3"):
         return
@@ -217,7 +221,7 @@ def _resolve(reference: str, profile_key: str, what: str) -> str:
         value = _from_keyring(service, user, what)
         fix = f"Save it: keyring set {service} {user}"
     if not value:
-        raise MissingSecret(f"{what} has no secret at {reference}", "Nothing is there", fix)
+        raise MissingSecret(f"{what} has no secret at {reference}", "It is missing or empty", fix)
     return value
 
 
@@ -227,7 +231,7 @@ def _from_keyring(service: str, user: str, what: str) -> str:
     except ImportError as error:
         raise MissingSecret(
             f"{what} has a secret in the keyring",
-            "The package keyring, which reads it, is not installed",
+            "The keyring package, which is needed to read it, is not installed",
             f"Use env:NAME, or add the package. {install_command(['keyring'])}",
         ) from error
     try:
@@ -248,24 +252,24 @@ def _config_path() -> Path:
 
 
 def profile_values(name: str) -> dict[str, str]:
-    """What AWS's two profile files say of a profile, the file of credentials first; empty for one that is not
-    there. Raises `FileProblem` for a file that is none of the kind."""
+    """Return the values of a profile in AWS's two profile files, of which the credentials file takes
+    precedence; empty for an unknown profile. Raises `FileProblem` for a file that cannot be parsed."""
     values: dict[str, str] = {}
     sections = {
         _config_path(): "default" if name == "default" else f"profile {name}",
         credentials_path(): name,
     }
     for path, section in sections.items():
-        # Without interpolation: keys may hold percent signs. Errors of the parser quote lines, so secrets.
+        # No interpolation: keys may contain percent signs. The parser's errors quote lines, and so secrets.
         parser = configparser.ConfigParser(interpolation=None, strict=False)
         try:
             parser.read_string(path.read_text("utf-8"))
         except (FileNotFoundError, NotADirectoryError, PermissionError):
             continue
         except (configparser.Error, UnicodeDecodeError, OSError):
-            why = "It has no sections with names and values"
+            why = "It does not consist of sections with names and values"
             raise FileProblem(
-                path, "is not a profile file of AWS", why, "Fix the file, or remove it"
+                path, "is not a profile file of AWS", why, "Fix the file or remove it"
             ) from None
         if parser.has_section(section):
             values.update(parser.items(section))
@@ -273,12 +277,13 @@ def profile_values(name: str) -> dict[str, str]:
 
 
 def _is_at(place: str, endpoint: str, any_port: bool) -> bool:
-    """`place` may leave the port out. `any_port`: that of HDFS itself is another than that of WebHDFS."""
+    """Whether `place`, which may have no port, is the host of the endpoint. `any_port` ignores the port: that
+    of HDFS differs from that of WebHDFS."""
     server = urlsplit(endpoint)
     try:
         host = urlsplit(f"//{place}")
         port = host.port
-    except ValueError:  # no name of a host, and no port
+    except ValueError:  # not a host, or not a port
         return False
     if any_port or port is None:
         return host.hostname == server.hostname
@@ -286,7 +291,7 @@ def _is_at(place: str, endpoint: str, any_port: bool) -> bool:
 
 
 def default_path() -> Path:
-    """The file of saved connections: in the configuration folder, which follows LAMELLA_HOME."""
+    """Return the path of the file of saved connections, in the configuration folder or LAMELLA_HOME."""
     home = os.environ.get("LAMELLA_HOME")
     if home:
         return Path(home).absolute() / "config" / "connections.json"
@@ -296,8 +301,8 @@ def default_path() -> Path:
 
 
 class Connections(Mapping[str, Connection]):
-    """The saved connections by their names, in the order in which they were saved. Each call reads the file,
-    so that all windows and commands agree; `problems` says which entries of it could not be followed."""
+    """The saved connections by name, in the order in which they were saved. Each call reads the file, so that
+    all windows and commands agree; `problems` returns the errors of invalid entries."""
 
     def __init__(self, path: Path | None = None) -> None:
         self.path = path or default_path()
@@ -322,21 +327,22 @@ class Connections(Mapping[str, Connection]):
         return name in self._all()
 
     def problems(self) -> list[LamellaError]:
-        """Of entries that are no connections, such as a newer program's. Saving keeps them."""
+        """Return the errors of invalid entries, such as a newer version's. Saving keeps these entries."""
         return [problem for _, problem in map(_read, self._entries()) if problem is not None]
 
     def serving(self, address: str) -> Connection | None:
-        """The connection for an address, `s3://bucket/key`: the one that names its bucket or host, then one
-        whose endpoint is its host, then one for all of the kind; of several the first. None where the
-        libraries' own search for credentials has to do. Raises `UnknownScheme`."""
+        """Return the connection for an address, `s3://bucket/key`: preferably one that names its bucket or
+        host, then one whose endpoint is its host, then one for all of the kind; the first if there are
+        several. None if no connection serves it: the libraries then look for credentials themselves. Raises
+        `UnknownScheme`."""
         ranked = [(one.rank(address), one) for one in self._all().values()]
         kind_of_scheme(address.partition("://")[0])
         rank, best = max(ranked, key=lambda pair: pair[0], default=(0, None))
         return best if rank else None
 
     def save(self, connection: Connection, replace: bool = False) -> None:
-        """Raises `BadConnection` for a name that is taken unless it may `replace` what is there, and
-        `FileProblem` where the file cannot be written."""
+        """Save a connection. Raises `BadConnection` if the name is taken and `replace` is false, and
+        `FileProblem` if the file cannot be written."""
         if connection.name in self._all() and not replace:
             raise BadConnection(
                 f"There is a connection '{connection.name}' already", fix="Choose another name", field="name"
@@ -344,7 +350,7 @@ class Connections(Mapping[str, Connection]):
         self._put(connection.name, connection)
 
     def rename(self, old: str, new: str) -> None:
-        """Raises `UnknownConnection`, and `BadConnection` for a name that is taken."""
+        """Rename a connection. Raises `UnknownConnection`, and `BadConnection` if the name is taken."""
         connection = self[old]
         if new != old and new in self._all():
             raise BadConnection(f"There is a connection '{new}' already", fix="Choose another", field="name")
@@ -355,7 +361,7 @@ class Connections(Mapping[str, Connection]):
         self._put(self[name].name, None)
 
     def _put(self, name: str, connection: Connection | None) -> None:
-        """In the place of the entry of this name, or as the last."""
+        """Replace the entry of this name, or append a new one; with None, delete the entry."""
         new = [] if connection is None else [connection.to_json()]
         entries: list[Any] = []
         for entry in self._entries():
@@ -381,11 +387,11 @@ class Connections(Mapping[str, Connection]):
         except (OSError, ValueError, RecursionError) as error:
             why = error.strerror or str(error) if isinstance(error, OSError) else "It is not JSON"
             raise FileProblem(
-                self.path, "the saved connections cannot be read", why, "Fix the file, or remove it"
+                self.path, "the saved connections cannot be read", why, "Fix the file or remove it"
             ) from error
         entries = item.get("connections") if isinstance(item, dict) else None
         if not isinstance(entries, list):
-            raise FileProblem(self.path, "holds no saved connections", fix="Fix the file, or remove it")
+            raise FileProblem(self.path, "contains no saved connections", fix="Fix the file or remove it")
         return entries
 
     def _write(self, entries: Iterable[Any]) -> None:

@@ -1,5 +1,5 @@
-"""Files elsewhere for DuckDB: it reads them through the cache as every other reader here does, by a file
-system of `fsspec`'s shape. So it needs no extension of its own, and asks with the same credentials.
+"""Remote files for DuckDB: an `fsspec` file system through which it reads them from the same cache as every
+other reader. So DuckDB needs no extension, and the same credentials are used.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ _problems = deque[LamellaError](maxlen=KEPT_PROBLEMS)
 
 
 def duckdb_name(path: Path) -> str:
-    """What DuckDB knows a file by: its path, or for one elsewhere a name without signs that DuckDB takes for
-    a pattern or for a scheme of an extension."""
+    """Return the name of a file for DuckDB: its path, or for a remote file a name in which nothing looks like
+    a pattern or like the scheme of an extension to DuckDB."""
     if not isinstance(path, RemotePath):
         return str(path)
     name = (
@@ -48,19 +48,19 @@ def duckdb_name(path: Path) -> str:
 
 
 def register(connection: duckdb.DuckDBPyConnection) -> None:
-    """Have a database, and all its cursors, read files by these names."""
+    """Let a database and all its cursors read files by these names."""
     connection.register_filesystem(_file_system())
 
 
 def problem_in(error: Exception) -> LamellaError | None:
-    """The problem of reading a file that DuckDB's error is about: it hands over no more of it than text."""
+    """Return the problem of reading a file that caused an error of DuckDB, which passes on only its text."""
     text = str(error)
     return next((problem for problem in reversed(_problems) if str(problem) in text), None)
 
 
 class Queries(Job):
-    """The queries that DuckDB runs now, as one job: its threads do not say for which of them they read. It is
-    cancelled when all of them are."""
+    """The queries that DuckDB is running, as one job: its threads do not tell for which query they read. The
+    job is cancelled when all queries are."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -77,7 +77,7 @@ class Queries(Job):
 
     @contextmanager
     def running(self, job: Job) -> Iterator[None]:
-        """Count a query among them during the block."""
+        """Include a query's job during the block."""
         self._running.append(job)
         try:
             with job.interrupted_by(self._interrupt):
@@ -96,7 +96,8 @@ queries = Queries()
 
 @contextmanager
 def _noted() -> Iterator[None]:
-    """Reads of DuckDB's threads: cancelled with the queries, and with problems that can be found again."""
+    """Let reads on DuckDB's threads be cancelled with the queries, and record their problems for
+    `problem_in`."""
     try:
         with on_behalf_of(current_job() or queries):
             yield
@@ -106,8 +107,8 @@ def _noted() -> Iterator[None]:
 
 
 class ThreadPlaces(RemoteFile):
-    """DuckDB reads one open file on several threads: each seeks, and then reads. A place that they shared
-    would let one read where another one is."""
+    """A file with a position per thread. DuckDB reads one open file on several threads, each of which seeks
+    and then reads; with a shared position, they would disturb each other."""
 
     def __init__(self, files: RemoteFiles, address: Address, status: Status) -> None:
         self._places = threading.local()
@@ -131,7 +132,7 @@ def _file_system() -> Any:
     from fsspec import AbstractFileSystem
 
     class FileSystem(AbstractFileSystem):  # type: ignore[misc]
-        """What DuckDB asks of one. It opens a file, and then asks for that file's size and time."""
+        """The methods that DuckDB calls. It opens a file, and then asks for its size and time."""
 
         protocol = PROTOCOL
 
@@ -149,7 +150,8 @@ def _file_system() -> Any:
             return self._status(path).size
 
         def modified(self, path: str | ThreadPlaces) -> datetime:
-            """With a fraction of the etag, so that footers that DuckDB remembers are of this content."""
+            """The fraction of the second depends on the etag, so that DuckDB does not use a cached footer of
+            other content."""
             seconds = RemotePath(str(self._address(path))).stat().st_mtime_ns / 1e9
             return datetime.fromtimestamp(seconds, UTC).replace(tzinfo=None)
 

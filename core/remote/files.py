@@ -1,4 +1,4 @@
-"""Reading files that lie elsewhere: by ranges, several at a time, through the cache on the local disk."""
+"""Reads remote files by ranges, several at a time, through the cache on the local disk."""
 
 from __future__ import annotations
 
@@ -34,24 +34,25 @@ from lamella.core.remote.server import Data, NoRanges, Server, Status
 from lamella.core.remote.servers import servers
 
 FRESH_SECONDS = 30.0
-"""What is known of a file holds for so long without asking. Reading always tells when it changed."""
+"""How long the status of a file is used without asking again. Reading always detects a change."""
 PARTS_AT_ONCE = 8
-"""Of a whole copy: so much of it is in memory."""
+"""Parts of a whole copy that are in memory at a time."""
 PART_BYTES = 8 << 20
-"""Larger ranges are fetched in several parts at a time."""
+"""Larger ranges are fetched as several parts at a time."""
 GAP_BYTES = 16 << 10
-"""Between ranges that are fetched as one: less than what a request costs."""
+"""Ranges with a gap of up to this size are fetched as one: a further request would cost more."""
 TAIL_BYTES = 64 << 10
-"""Fetched at once where the end of a file is looked at: its last bytes say where its footer begins."""
+"""Fetched when the end of a file is read: its last bytes tell where its footer begins."""
 FIRST_AHEAD_BYTES, MOST_AHEAD_BYTES = 256 << 10, 16 << 20
-"""Read ahead where a file is read from one place on, twice as much each time."""
+"""Read ahead when a file is read sequentially: at first, and at most; it doubles each time."""
 MOST_KNOWN = 100_000
 MOST_ENTRIES = 256
 BUFFER_BYTES = 64 << 10
 
 
 class RemoteFiles:
-    """What is known of files elsewhere. `are_used`: whether one was opened so far. Any thread."""
+    """Opens remote files and remembers their statuses. `are_used` is whether one was opened so far. Any
+    thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -63,12 +64,12 @@ class RemoteFiles:
 
     def forked(self) -> None:
         self._lock = threading.Lock()
-        _temporary.clear()  # they are the parent's to remove
+        _temporary.clear()  # the parent removes them
 
-    # ------------------------------------------------------------------ what is known
+    # ------------------------------------------------------------------ statuses
 
     def known(self, address: Address, fresh: bool = False) -> Status:
-        """Size, time and etag; asked for anew where that is `fresh`, or what is known is old."""
+        """Return size, time and etag. Asks the server if the known status is old, or always with `fresh`."""
         with self._lock:
             recent = self._known.get(address)
         if recent is not None and not fresh and time.monotonic() - recent[1] < FRESH_SECONDS:
@@ -83,7 +84,7 @@ class RemoteFiles:
         return status
 
     def note(self, address: Address, status: Status) -> None:
-        """What a listing says of a file."""
+        """Remember the status of a file, such as from a listing."""
         with self._lock:
             self._known[address] = (status, time.monotonic())
             self._known.move_to_end(address)
@@ -95,12 +96,12 @@ class RemoteFiles:
             self._known.pop(address, None)
 
     def forget_all(self) -> None:
-        """Ask about every file anew."""
+        """Forget all statuses, so that the servers are asked again."""
         with self._lock:
             self._known.clear()
             self._entries.clear()
 
-    # ------------------------------------------------------------------ the shape of paths
+    # ------------------------------------------------------------------ for paths
 
     def status(self, path: RemotePath) -> os.stat_result:
         return _stat_result(path.address, self.known(path.address))
@@ -124,8 +125,8 @@ class RemoteFiles:
         return is_folder(path.address)
 
     def local_copy(self, path: RemotePath, job: Job | None = None) -> Path:
-        """A whole copy on this machine, fetched where there is none. Blocks; raises `FileProblem`, and
-        `Cancelled` when the job is."""
+        """Return the path of a whole copy on this machine, which is fetched if there is none. Blocks; raises
+        `FileProblem`, and `Cancelled` when the job is cancelled."""
         address, job = path.address, job or current_job() or Job()
         status = self.known(address)
         copy = self.entry(address, status).copy_path(address.name)
@@ -150,7 +151,7 @@ class RemoteFiles:
             return entry
 
     def fetch(self, address: Address, status: Status, ranges: Iterable[Range]) -> dict[int, Data]:
-        """Fetch what the cache has not got of these ranges, by where each part begins; kept from then on."""
+        """Fetch and cache the parts of these ranges that are not cached. Return them by their starts."""
         ranges = list(ranges)
         gaps = _joined(self.entry(address, status).missing(ranges))
         if not gaps:
@@ -182,13 +183,13 @@ class RemoteFiles:
             raise RemoteProblem(
                 address,
                 "is shorter than the server says",
-                f"Of the {stop - start:,} bytes from {start:,} on came {len(data):,}",
-                "Wait until it is written, and open it again",
+                f"It sent {len(data):,} of the {stop - start:,} bytes from {start:,} on",
+                "Wait until the file is completely written, and open it again",
             )
         return data
 
     def _from_copy(self, address: Address, status: Status, gaps: Sequence[Range]) -> dict[int, Data]:
-        """Of servers that send whole files alone."""
+        """Read ranges from a whole copy, for servers that send only whole files."""
         copy = self.local_copy(RemotePath(str(address)))
         with copy.open("rb") as file:
             parts: dict[int, Data] = {}
@@ -228,7 +229,7 @@ class RemoteFiles:
                     copy,
                     "cannot be written",
                     error.strerror or str(error),
-                    f"{address} is fetched whole: make room there",
+                    f"{address} has to be fetched as a whole: free some space there",
                 ) from error
             raise
         except BaseException:
@@ -238,7 +239,8 @@ class RemoteFiles:
         return copy
 
     def _write_parts(self, address: Address, status: Status, file: IO[bytes], job: Job) -> bool:
-        """False where the server has no ranges. A few parts at a time, so that little is in memory."""
+        """Write a copy by ranges, a few at a time to limit the memory. Return False if the server does not
+        support ranges."""
         server, entry = servers.server(address), self.entry(address, status)
         parts = _split((0, status.size))
         for at in range(0, len(parts), PARTS_AT_ONCE):
@@ -273,14 +275,14 @@ class RemoteFiles:
         if status.size and done != status.size:
             raise RemoteProblem(
                 address,
-                "is not whole",
-                f"{done:,} bytes came instead of {status.size:,}",
+                "is incomplete",
+                f"The server sent {done:,} of {status.size:,} bytes",
                 "Try again, or ask who runs the server",
             )
 
 
 _temporary: dict[tuple[Address, Status], Path] = {}
-"""Copies that had no place in the cache, each in a folder of its own: gone with the process."""
+"""Copies for which the cache had no room, each in a temporary folder that is removed at exit."""
 
 
 def remove_temporary_copies() -> None:
@@ -299,7 +301,7 @@ def _is_whole(copy: Path, status: Status) -> bool:
 
 
 def _joined(gaps: Sequence[Range]) -> list[Range]:
-    """Neighbours with little between them as one."""
+    """Merge gaps that are at most `GAP_BYTES` apart."""
     joined: list[Range] = []
     for start, stop in gaps:
         if joined and start - joined[-1][1] <= GAP_BYTES:
@@ -310,8 +312,8 @@ def _joined(gaps: Sequence[Range]) -> list[Range]:
 
 
 def _split(gap: Range, ranges: Iterable[Range] = ()) -> list[Range]:
-    """In parts of about `PART_BYTES`, where possible where one of the ranges begins: it is then read from one
-    part alone."""
+    """Split a gap into parts of about `PART_BYTES`. Where possible, a part starts where one of the ranges
+    does, so that this range lies in a single part."""
     start, stop = gap
     cuts = sorted({begin for begin, _ in ranges if start < begin < stop})
     parts: list[Range] = []
@@ -323,7 +325,7 @@ def _split(gap: Range, ranges: Iterable[Range] = ()) -> list[Range]:
             end = stop
         elif inside:
             end = inside[-1]
-        else:  # a long range: whole where a second part would be a short one
+        else:  # a long range: not split if the second part would be short
             end = min(following[0] if following else stop, start + 2 * PART_BYTES)
         parts.append((start, end))
         start = end
@@ -341,7 +343,7 @@ def _stat_result(address: Address, status: Status) -> os.stat_result:
 
 
 class RemoteFile(io.RawIOBase):
-    """A file with one content, for reading. Raises `FileProblem` when the server has another by now."""
+    """One version of a remote file, for reading. Raises `FileProblem` if the file has changed since."""
 
     place: int
 
@@ -383,7 +385,7 @@ class RemoteFile(io.RawIOBase):
         return data
 
     def prefetch(self, ranges: Iterable[Range]) -> None:
-        """Fetch ranges that are going to be read, several at a time, and hold them until `release`."""
+        """Fetch ranges that will be read, several at a time, and hold them in memory until `release`."""
         within = [(start, min(stop, self.size)) for start, stop in ranges]
         self._window.update(self._files.fetch(self.address, self.status, within))
 
@@ -406,7 +408,8 @@ class RemoteFile(io.RawIOBase):
         return _assembled(start, stop, fetched, entry) or self._fetched_anew(start, stop)
 
     def _with_more(self, start: int, stop: int) -> Range:
-        """With what is likely read next: the end of the file, or what follows where it is read in order."""
+        """Extend a range by what is likely read next: the end of the file, or more of it if it is read
+        sequentially."""
         if self.size - start <= TAIL_BYTES:
             return max(0, self.size - TAIL_BYTES), self.size
         if start != self._expected or start == 0:
@@ -416,13 +419,13 @@ class RemoteFile(io.RawIOBase):
         return start, min(self.size, max(stop, start + self._ahead))
 
     def _fetched_anew(self, start: int, stop: int) -> Data:
-        """Where the cache lost a part meanwhile."""
+        """Fetch a range of which the cache has evicted a part meanwhile."""
         server = servers.server(self.address)
         return answer(lambda: server.read(self.address, start, stop, self.status))
 
 
 def _assembled(start: int, stop: int, fetched: dict[int, Data], entry: CacheEntry) -> Data | None:
-    """From parts that were just fetched, and kept ones between them."""
+    """Join parts that were just fetched with the cached ones between them; None if one of these is gone."""
     pieces: list[Data] = []
     place = start
     for at, data in sorted(fetched.items()):

@@ -1,7 +1,7 @@
-"""HDFS by Hadoop's own protocol, through libhdfs and pyarrow, and the choice between it and WebHDFS.
+"""HDFS over Hadoop's own protocol, through libhdfs and pyarrow, and the choice between it and WebHDFS.
 
-Hadoop's client knows the cluster's configuration: high availability, encryption, Kerberos. It costs a Java
-machine in this process, which begins with the first request.
+Hadoop's client uses the cluster's configuration: high availability, encryption, Kerberos. It needs a Java
+virtual machine in this process, which starts with the first request.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ SETTINGS = {
     "dfs.client.socket-timeout": _SILENT_MS,
     "dfs.client.max.block.acquire.failures": "1",
 }
-"""Of Hadoop's client, which else waits for a silent server for minutes."""
+"""Settings of Hadoop's client, which otherwise waits minutes for a silent server."""
 _UNREACHABLE = {
-    "ConnectException": "Nothing listens there",
-    "NoRouteToHostException": "No network leads there",
-    "UnknownHostException": "Its name is not known",
+    "ConnectException": "No server is listening there",
+    "NoRouteToHostException": "There is no route to it on the network",
+    "UnknownHostException": "The host name is unknown",
     "ConnectTimeoutException": "It did not answer in time",
     "SocketTimeoutException": "It did not answer in time",
     "EOFException": "It closed the connection",
@@ -72,8 +72,8 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Route:
-    """How an address of HDFS is reached: by `installation` of libhdfs, or, without one, by WebHDFS. `reason`
-    is for people."""
+    """How an HDFS address is reached: through an `installation` of libhdfs or, without one, through WebHDFS.
+    `reason` is shown to the user."""
 
     installation: libhdfs.Installation | None
     reason: str
@@ -85,8 +85,8 @@ class Route:
 
 
 def route(address: Address, connection: Connection | None) -> Route:
-    """libhdfs for `hdfs://` where it is installed, else WebHDFS. A connection that gives the namenode's web
-    address or a delegation token wants WebHDFS. May block for seconds, the first time."""
+    """Choose libhdfs for `hdfs://` if it is installed, otherwise WebHDFS. WebHDFS is also chosen for a
+    connection with the namenode's web address or a delegation token. The first call may block for seconds."""
     if address.scheme != "hdfs":
         return Route(None, f"the address begins with {address.scheme}://")
     if connection is not None and urlsplit(connection.endpoint).scheme in ("http", "https"):
@@ -112,7 +112,7 @@ def new_server(address: Address, connection: Connection | None) -> Server:
 
 
 class Hdfs:
-    """A file system of Hadoop's as a `Server`, by pyarrow's `HadoopFileSystem`."""
+    """A Hadoop file system as a `Server`, through pyarrow's `HadoopFileSystem`."""
 
     def __init__(
         self, address: Address, connection: Connection | None, installation: libhdfs.Installation
@@ -122,8 +122,8 @@ class Hdfs:
         if connection is not None and connection.endpoint:
             place = urlsplit(connection.endpoint).netloc
         where = urlsplit(f"//{place}")
-        # Without a host it is the file system of the cluster's configuration; without a port it may be a
-        # name of two namenodes.
+        # Without a host, the cluster's configuration names the file system; without a port, the host may be
+        # the logical name of two namenodes.
         self._host, self._port = where.hostname or "default", where.port or 0
         user = address.user if connection is None or address.user != connection.name else ""
         self._user = (
@@ -162,7 +162,7 @@ class Hdfs:
         self.confirm(address, status)
 
     def entries(self, folder: Address, recursive: bool = False) -> Iterator[list[Entry]]:
-        """libhdfs answers with all names of one folder at once."""
+        """libhdfs returns all names of a folder at once."""
         folders = [folder]
         while folders:
             current = folders.pop()
@@ -185,10 +185,10 @@ class Hdfs:
 
         def work(files: fs.HadoopFileSystem) -> Any:
             info = files.get_file_info(_path(address))
-            if info.type == fs.FileType.NotFound:  # so pyarrow also says of a server that does not answer
+            if info.type == fs.FileType.NotFound:  # pyarrow reports a server that does not answer like this
                 if libhdfs.library.root_cause():
                     raise OSError
-                files.get_file_info(fs.FileSelector(_path(address)))  # whose error has a number
+                files.get_file_info(fs.FileSelector(_path(address)))  # its error has a number
             return info
 
         return self._ask(address, work)
@@ -196,8 +196,8 @@ class Hdfs:
     # ------------------------------------------------------------------ writing
 
     def upload(self, address: Address, source: Path, job: Job) -> None:
-        """Written beside it under another name, and renamed when it is whole. What is there already is moved
-        aside before, as Hadoop's rename replaces nothing: for that moment there is neither."""
+        """Write under another name in the same folder, and rename when complete. An existing file is moved
+        aside first, because Hadoop's rename does not replace: for a moment, neither file is there."""
         draft, aside = _hidden(address), _hidden(address)
         try:
             self._send(draft, source, job)
@@ -217,7 +217,8 @@ class Hdfs:
             self._remove_quietly(aside)
 
     def create(self, address: Address, data: bytes) -> None:
-        """A rename that replaces nothing: HDFS lets one of two through."""
+        """Write a draft and rename it. The rename does not replace: if two programs do so, HDFS lets only one
+        succeed."""
         draft = _hidden(address)
 
         def write(files: fs.HadoopFileSystem) -> None:
@@ -267,7 +268,7 @@ class Hdfs:
             return False
 
     def _remove_quietly(self, address: Address) -> None:
-        with suppress(RemoteProblem):  # the first problem is the one to tell
+        with suppress(RemoteProblem):  # the first problem is the one to report
             if self._is_file(address):
                 self.delete(address)
 
@@ -320,21 +321,23 @@ def _entry(folder: Address, info: Any) -> Entry:
 
 
 def _problem(address: Address, error: OSError, act: str) -> RemoteProblem:
-    """What Java threw on this thread; what pyarrow says of it is mostly an error number."""
+    """Describe what Java threw on this thread; pyarrow's error is often just a number."""
     cause = libhdfs.library.root_cause()
     thrown, _, message = cause.partition("\n")[0].partition(": ")
     name = thrown.rpartition(".")[2]
     if isinstance(error, FileNotFoundError) or name == "FileNotFoundException":
         return MissingFile(address, "is not there", fix="Check the address")
     if "SafeModeException" in cause:
-        return RemoteProblem(address, f"could not be {act}", "The namenode is in safe mode", "Wait for it")
+        return RemoteProblem(
+            address, f"could not be {act}", "The namenode is in safe mode", "Wait until it leaves safe mode"
+        )
     if isinstance(error, PermissionError) or name in _DENIED:
-        fix = "Add a connection with the user who may, sign in with kinit, or ask the owner"
+        fix = "Add a connection with a user who has access, sign in with kinit, or ask the owner"
         return AccessDenied(address, f"may not be {act}", message or name, fix)
     if name in _UNREACHABLE:
         fix = (
-            "Check the host and the port, which is that of Hadoop's own protocol (8020 as a rule); "
-            "webhdfs:// goes to its web server instead"
+            "Check the host and the port: it is the one for Hadoop's own protocol, usually 8020. "
+            "Use webhdfs:// to reach its web server instead"
         )
         return Unreachable(address, "could not be reached", _UNREACHABLE[name], fix)
     if name in ("RetriableException", "StandbyException"):

@@ -1,4 +1,4 @@
-"""HTTP for web servers and WebHDFS, through `urllib3`: limits of time, and problems in words."""
+"""HTTP for web servers and WebHDFS, through `urllib3`, with timeouts and plain error messages."""
 
 from __future__ import annotations
 
@@ -22,13 +22,14 @@ if TYPE_CHECKING:
     import urllib3
 
 TRIES = 3
-"""Where a connection breaks: servers end those that were idle."""
+"""Attempts when a connection breaks: servers close idle connections."""
 PAUSE_SECONDS = 0.2
 MOST_CONNECTIONS = 16
 
 
 class HttpClient:
-    """Any thread. Asks again where a connection breaks, not where a server answers."""
+    """Sends requests, on any thread. Tries again when a connection breaks, but not when the server answers
+    with an error."""
 
     def __init__(self, headers: Mapping[str, str]) -> None:
         import urllib3
@@ -51,8 +52,8 @@ class HttpClient:
         headers: Mapping[str, str] | None = None,
         **options: Any,
     ) -> urllib3.BaseHTTPResponse:
-        """The answer, whatever its status; with `preload_content=False` its body is still to be read. Raises
-        `Unreachable`."""
+        """Return the response, whatever its status; with `preload_content=False` its body is still to be
+        read. Raises `Unreachable`."""
         import urllib3
 
         whole = dict(self._pool.headers) | dict(headers or {})
@@ -61,7 +62,7 @@ class HttpClient:
                 return self._pool.request(method, url, headers=whole, **options)
             except urllib3.exceptions.HTTPError as raised:
                 error = (isinstance(raised, urllib3.exceptions.MaxRetryError) and raised.reason) or raised
-                # Nothing listens a moment later either, what was silent was so for long, and a circle is one.
+                # Trying again does not help if no server listens, it timed out, or it redirects in circles.
                 final = isinstance(
                     error,
                     (
@@ -79,9 +80,9 @@ class HttpClient:
     def put(
         self, url: str, address: Address, pieces: Iterable[bytes], ask: Callable[[], object], job: Job
     ) -> urllib3.BaseHTTPResponse:
-        """The answer to a body that comes in pieces, whatever its status; it takes as long as the line needs.
-        `ask` is that of a `Watchdog`. Raises `Unreachable`, `Silent` where the server no longer answers, and
-        `Cancelled` at once."""
+        """Send a body in pieces, for as long as the network needs, and return the response, whatever its
+        status. `ask` is passed to a `Watchdog`. Raises `Unreachable`, `Silent` if the server no longer
+        answers, and `Cancelled` at once."""
         from urllib3.exceptions import HTTPError
         from urllib3.util import parse_url
 
@@ -90,7 +91,7 @@ class HttpClient:
 
         def end() -> None:
             if connection.sock is not None:
-                with suppress(OSError):  # it has ended meanwhile
+                with suppress(OSError):  # it has been closed meanwhile
                     socket.socket.shutdown(connection.sock, socket.SHUT_RDWR)
 
         watchdog = Watchdog(ask, end)
@@ -99,7 +100,7 @@ class HttpClient:
             connection.connect()
             connection.timeout = UPLOAD_SILENT_SECONDS
             with watchdog, job.interrupted_by(end):
-                with suppress(BrokenPipeError):  # a server that refuses answers before all has been sent
+                with suppress(BrokenPipeError):  # a server that refuses may answer before all is sent
                     body = _noting(pieces, watchdog)
                     connection.request("PUT", target.request_uri, body, headers, chunked=True)
                 return connection.getresponse()
@@ -125,7 +126,7 @@ def _noting(pieces: Iterable[bytes], watchdog: Watchdog) -> Iterator[bytes]:
 
 
 def _redirects() -> urllib3.Retry:
-    """They are followed, to another host without the credentials; nothing else is tried again."""
+    """Follow redirects, without the credentials if the host is another; try nothing else again."""
     import urllib3
 
     return urllib3.Retry(
@@ -138,9 +139,9 @@ def broken(address: Address, error: Exception) -> Unreachable:
 
     why = "It closed the connection"
     if isinstance(error, kinds.NameResolutionError):
-        why = "Its name is not known"
+        why = "The host name is unknown"
     elif isinstance(error, kinds.NewConnectionError):
-        why = "Nothing listens there"
+        why = "No server is listening there"
     elif isinstance(error, kinds.TimeoutError | TimeoutError):
         why = "It did not answer in time"
     elif isinstance(error, kinds.LocationValueError):
@@ -148,14 +149,14 @@ def broken(address: Address, error: Exception) -> Unreachable:
     elif isinstance(error, kinds.ResponseError):
         why = "It redirects in a circle"
     elif isinstance(error, kinds.SSLError | ssl.SSLCertVerificationError):
-        why = "Its certificate is not trusted here"
+        why = "Its certificate is not trusted on this machine"
     elif isinstance(error, kinds.IncompleteRead) or "IncompleteRead" in str(error):
         why = "It broke off in the middle of its answer"
     return unreachable(address, why)
 
 
 def _trust() -> ssl.SSLContext:
-    """The certificates of the system, or where a bundled Python finds none, those that `certifi` brings."""
+    """Trust the certificates of the system, or those of `certifi` if a bundled Python finds none."""
     context = ssl.create_default_context()
     paths = ssl.get_default_verify_paths()
     paths_present = [path for path in (paths.cafile, paths.capath) if path and Path(path).exists()]
@@ -167,13 +168,13 @@ def _trust() -> ssl.SSLContext:
 
 
 def wait_of(answer: urllib3.BaseHTTPResponse) -> float | None:
-    """The seconds of `Retry-After`; None where it says nothing."""
+    """Return the seconds in `Retry-After`; None if there are none."""
     value = answer.headers.get("Retry-After", "")
     return float(value) if value.isdigit() else None
 
 
 def time_of(text: str | None) -> int:
-    """Of a header, in ns; 0 where it is none."""
+    """Parse the date in a header, in ns since 1970; 0 if it is not a date."""
     try:
         return int(parsedate_to_datetime(text or "").timestamp()) * 1_000_000_000
     except (ValueError, TypeError):

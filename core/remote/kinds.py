@@ -1,4 +1,4 @@
-"""ONE table of the kinds of servers that Lamella connects to, with the schemes of their addresses."""
+"""The only table of the kinds of servers that Lamella connects to, with the schemes of their addresses."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ class UnknownKind(UnknownName):
 
 
 class UnknownScheme(LamellaError):
-    """An address that begins with what no kind of server has."""
+    """An address with a scheme that no kind of server has."""
 
 
 @dataclass(frozen=True)
 class Secret:
-    """Something that a server wants and nobody else may know. `profile_key` is what profile files call it."""
+    """A secret that a server asks for. `profile_key` is its key in AWS's profile files."""
 
     name: str
     label: str
@@ -27,12 +27,11 @@ class Secret:
 
 @dataclass(frozen=True)
 class Kind:
-    """What a connection of one kind has. An empty label stands for a field that the kind does not have.
+    """The fields of connections of one kind. An empty label means that the kind does not have the field.
 
-    `endpoint` is an example of one, and `endpoint_note` says more where there are several sorts;
-    `needs_endpoint`: there is no server without. `places` is what its
-    addresses name first: buckets, containers or hosts. `reads_files`: files are opened there; of Spark it is
-    tables.
+    `endpoint` is an example of an endpoint, and `endpoint_note` explains it if there are several sorts; with
+    `needs_endpoint`, every connection has one. `places` is what addresses start with: buckets, containers or
+    hosts. `reads_files` is false for Spark, which has tables instead of files.
     """
 
     name: str
@@ -104,19 +103,19 @@ def kind_named(name: str) -> Kind:
 
 
 def kind_of_scheme(scheme: str) -> Kind:
-    """The kind of server that addresses of a scheme lead to; raises `UnknownScheme`."""
+    """Return the kind of server for addresses of a scheme. Raises `UnknownScheme`."""
     kind = BY_SCHEME.get(scheme.casefold())
     if kind is None:
         known = list(file_schemes())
         near = [f"{one}://" for one in nearest(scheme, known, least=0.5)]
         raise UnknownScheme(
-            f"Nothing can be opened at an address that begins with {scheme}://",
-            "That scheme is not known here",
+            f"An address that begins with {scheme}:// cannot be opened",
+            "This scheme is unknown",
             f"Did you mean {' or '.join(near)}?" if near else f"There are: {', '.join(known)}",
         )
     return kind
 
 
 def file_schemes() -> Iterator[str]:
-    """The schemes of addresses at which files are opened."""
+    """Yield the schemes of addresses at which files are opened."""
     return (scheme for kind in KINDS if kind.reads_files for scheme in kind.schemes)

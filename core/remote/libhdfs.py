@@ -1,6 +1,6 @@
-"""libhdfs, Hadoop's own client as a C library: where it is, and what of it pyarrow does not pass on.
+"""libhdfs, Hadoop's own client as a C library: where it is installed, and the functions that pyarrow lacks.
 
-It starts a Java machine inside this process, which stays until the process ends.
+It starts a Java virtual machine inside this process, which runs until the process ends.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ JVM = {"darwin": "lib/server/libjvm.dylib", "win32": "bin/server/jvm.dll"}.get(
 )
 CLASSPATH_SECONDS = 20
 JAVA_OPTIONS = "-Xrs -Xmx1g"
-"""Ctrl+C stays Python's, and the heap has a limit. The variable LIBHDFS_OPTS replaces them."""
+"""Leave Ctrl+C to Python, and limit the heap. The variable LIBHDFS_OPTS overrides these options."""
 REMEDY = "Set HADOOP_HOME, or ARROW_LIBHDFS_DIR and CLASSPATH, and JAVA_HOME to use it"
 _CLASSES = {
     "org/apache/hadoop/fs/FileSystem": "hadoop-common",
@@ -33,12 +33,12 @@ _EXCEPTION_CLASSES = {
     f"org/apache/commons/{package}/exception/ExceptionUtils": f"commons-{package}"
     for package in ("lang3", "lang")
 }
-"""libhdfs crashes at its first error where the one that it was compiled for is missing."""
+"""libhdfs crashes at its first error if the class that it was compiled with is missing."""
 
 
 @dataclass(frozen=True)
 class Installation:
-    """What libhdfs takes to work: the library, a Java machine, and jars and configuration as a class path."""
+    """What libhdfs needs: the library, a Java installation, and a class path of jars and configuration."""
 
     library: Path
     java_home: Path
@@ -50,8 +50,8 @@ class NotInstalled(Exception):
 
 
 def installation() -> Installation:
-    """The one that the environment leads to, by the variables that pyarrow and Hadoop read themselves. May
-    run `hadoop classpath` for a second, once. Raises `NotInstalled`."""
+    """Find the installation by the environment variables that pyarrow and Hadoop read themselves. The first
+    call may run `hadoop classpath`, for about a second. Raises `NotInstalled`."""
     names = ("ARROW_LIBHDFS_DIR", "HADOOP_HOME", "JAVA_HOME", "CLASSPATH", "PATH")
     result = _search(*(os.environ.get(name, "") for name in names))
     if isinstance(result, str):
@@ -63,7 +63,7 @@ def installation() -> Installation:
 def _search(
     arrow_folder: str, hadoop_home: str, java_home: str, classpath: str, path: str
 ) -> Installation | str:
-    """The installation, or why there is none."""
+    """Return the installation, or the reason why there is none."""
     hadoop = Path(hadoop_home, "bin", "hadoop") if hadoop_home else _program("hadoop", path)
     folders = [Path(arrow_folder)] if arrow_folder else []
     folders += [hadoop.parent.parent / "lib" / "native"] if hadoop is not None else []
@@ -92,7 +92,7 @@ def _home_of(program: Path | None) -> Path | None:
 
 
 def _classpath(hadoop: Path | None, java: Path) -> str:
-    """Hadoop's configuration and jars, by its own command."""
+    """Return the class path of Hadoop's configuration and jars, from the command `hadoop`."""
     if hadoop is None or not hadoop.is_file():
         raise NotInstalled("neither CLASSPATH nor the command hadoop says where Hadoop's jars are")
     try:
@@ -107,13 +107,13 @@ def _classpath(hadoop: Path | None, java: Path) -> str:
     except (OSError, subprocess.TimeoutExpired) as error:
         raise NotInstalled(f"{hadoop} classpath: {error}") from None
     if done.returncode or not done.stdout.strip():
-        why = (done.stderr.strip().splitlines() or ["it answered nothing"])[-1]
+        why = (done.stderr.strip().splitlines() or ["it printed nothing"])[-1]
         raise NotInstalled(f"{hadoop} classpath: {why}")
     return done.stdout.strip()
 
 
 def _check_classes(library: Path, classpath: str) -> None:
-    """Raise `NotInstalled` where jars are missing without which libhdfs fails, or ends the process."""
+    """Raise `NotInstalled` if jars are missing without which libhdfs fails or ends the process."""
     code = library.read_bytes()
     wanted = _CLASSES | {name: jar for name, jar in _EXCEPTION_CLASSES.items() if name.encode() in code}
     for entry in classpath.split(os.pathsep):
@@ -130,8 +130,8 @@ def _check_classes(library: Path, classpath: str) -> None:
 
 
 class Library:
-    """libhdfs in this process, for what pyarrow does not pass on: why something failed, and a rename that
-    replaces nothing. `load` comes first; any thread."""
+    """libhdfs in this process, for functions that pyarrow lacks: the cause of an error, and a rename that
+    never replaces a file. Call `load` first. Any thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -140,8 +140,8 @@ class Library:
         self._functions: Any = None
 
     def load(self, chosen: Installation) -> None:
-        """Load the libraries, and set the variables by which pyarrow and libhdfs find everything; the Java
-        machine begins with the first connection. Raises `OSError`."""
+        """Load the libraries, and set the environment variables that pyarrow and libhdfs read. The Java
+        virtual machine starts with the first connection. Raises `OSError`."""
         with self._lock:
             if self._functions is not None:
                 return
@@ -168,12 +168,13 @@ class Library:
 
     @property
     def is_of_parent(self) -> bool:
-        """Whether this is a forked process, whose parent began a Java machine: it does not live here."""
+        """Whether this is a forked process whose parent loaded libhdfs: the Java virtual machine does not
+        work here."""
         return self._process not in (0, os.getpid())
 
     @property
     def has_java(self) -> bool:
-        """Whether the Java machine has begun."""
+        """Whether the Java virtual machine has started."""
         if self._java is None:
             return False
         count = ctypes.c_int(0)
@@ -181,17 +182,18 @@ class Library:
         return count.value > 0
 
     def root_cause(self) -> str:
-        """What Java threw last on this thread, which has used libhdfs: `ConnectException: Connection
-        refused`. Empty where there is no Java machine, and of libhdfs before Hadoop 3."""
+        """Return what Java last threw on this thread, such as `ConnectException: Connection refused`. Empty
+        if there is no Java virtual machine, or with libhdfs before Hadoop 3."""
         if not self.has_java or not hasattr(self._functions, "hdfsGetLastExceptionRootCause"):
             return ""
         return (self._functions.hdfsGetLastExceptionRootCause() or b"").decode("utf-8", "replace").strip()
 
     def connect(self, host: str, port: int, user: str, settings: dict[str, str]) -> Any:
-        """A file system for `rename`; None where there is no connection, and `root_cause` says why."""
+        """Return a file system for `rename`; None if the connection failed, for which `root_cause` has the
+        reason."""
         functions = self._functions
         builder = functions.hdfsNewBuilder()
-        texts = [host.encode(), user.encode()]  # the builder reads them as late as it connects
+        texts = [host.encode(), user.encode()]  # kept alive: the builder reads them when it connects
         functions.hdfsBuilderSetNameNode(builder, texts[0])
         functions.hdfsBuilderSetNameNodePort(builder, port)
         if user:
@@ -201,7 +203,7 @@ class Library:
         return functions.hdfsBuilderConnect(builder)
 
     def rename(self, file_system: Any, old: str, new: str) -> bool:
-        """Whether it was done. False also where something has the new name; it stays as it is."""
+        """Rename a file; return whether that worked. Fails if the new name exists, and keeps that file."""
         return bool(self._functions.hdfsRename(file_system, old.encode(), new.encode()) == 0)
 
 

@@ -1,4 +1,4 @@
-"""What lies in folders elsewhere: a page at a time, by pattern, with progress and cancel."""
+"""Lists remote folders page by page, also by pattern, with progress and cancellation."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from lamella.core.remote.server import Entry
 from lamella.core.remote.servers import servers
 
 MOST_SIBLINGS = 5000
-"""Names that a missing file is compared with."""
+"""At most this many names are compared with that of a missing file."""
 
 
 def pages(folder: Address, recursive: bool = False, job: Job | None = None) -> Iterator[list[Entry]]:
-    """What lies in a folder: its files and folders, or all files below it. A million of them take no more
-    memory than a page; cancelling the job ends it at the next. Raises `FileProblem` and `Cancelled`."""
+    """Yield the entries of a folder: its files and folders or, with `recursive`, all files below it. Only one
+    page is in memory at a time. Cancelling the job ends the listing. Raises `FileProblem` and `Cancelled`."""
     job = job or current_job() or Job()
     count = 0
     following = servers.server(folder).entries(folder, recursive)
@@ -29,8 +29,8 @@ def pages(folder: Address, recursive: bool = False, job: Job | None = None) -> I
 
 
 def matches(pattern: Address, job: Job | None = None) -> Iterator[list[Entry]]:
-    """The files that a pattern means: `*` any name, `**` any folders. Listed is what lies below the folder
-    before the first sign."""
+    """Yield the files that match a pattern: `*` matches any name, `**` any folders. Lists the folder before
+    the first wildcard."""
     parts = pattern.key.split("/")
     plain = next(at for at, part in enumerate(parts) if GLOB_SIGNS & set(part))
     expression = _expression(parts)
@@ -54,7 +54,7 @@ def _expression(parts: Sequence[str]) -> re.Pattern[str]:
 
 
 def is_folder(address: Address) -> bool:
-    """Whether something lies below the address. Web servers have no folders."""
+    """Whether there are entries below the address. Web servers have no folders."""
     if address.kind.name == "http" or address.is_pattern:
         return False
     try:
@@ -64,7 +64,7 @@ def is_folder(address: Address) -> bool:
 
 
 def missing(problem: MissingFile, address: Address) -> MissingFile:
-    """The problem, with names beside the file that may be meant."""
+    """Return the problem, with suggestions from the names in the same folder."""
     if address.kind.name == "http" or not address.key or address.is_pattern:
         return problem
     names: list[str] = []
@@ -77,6 +77,6 @@ def missing(problem: MissingFile, address: Address) -> MissingFile:
         return problem
     if not names and not problem.why and address.parent.key:
         return MissingFile(
-            address, problem.problem, f"Nothing lies in {address.parent} either", "Check the address"
+            address, problem.problem, f"{address.parent} is empty or missing, too", "Check the address"
         )
     return with_guesses(problem, address, names)

@@ -43,40 +43,40 @@ from lamella.core.remote.watchdog import Silent, Watchdog
 
 ENTRIES_A_PAGE = 1000
 KEYS_BEFORE_SKIP = 2 * ENTRIES_A_PAGE
-"""Of one folder, before the listing goes on behind it: to ask again costs as much as a page."""
+"""Keys of one folder before the listing restarts after it: a new request costs as much as a page."""
 LAST_CHARACTER = "\U0010ffff"
 _STATUS = re.compile(r"status code: (\d{3})")
 _ODD_KEY = re.compile(r'ath "(.*)"(?: contained|: Encountered)')
 _CODE = re.compile(r"<Code>(\w+)</Code>")
 _REASONS = (
-    ("dns error", "Its name is not known"),
-    ("certificate", "Its certificate is not trusted here"),
+    ("dns error", "The host name is unknown"),
+    ("certificate", "Its certificate is not trusted on this machine"),
     ("kind: timeout", "It did not answer in time"),
-    ("tcp connect error", "Nothing listens there"),
-    ("kind: connect", "No secure connection to it could be made"),
+    ("tcp connect error", "No server is listening there"),
+    ("kind: connect", "A secure connection to it could not be established"),
     ("incompletemessage", "It closed the connection"),
     ("kind: request", "It closed the connection"),
     ("error sending request", "It closed the connection, or did not answer in time"),
     ("kind: decode", "It broke off in the middle of its answer"),
     ("body", "It broke off in the middle of its answer"),
 )
-"""By what `obstore` says of the error of the library below it."""
+"""Reasons, by the text in which `obstore` describes an error of the HTTP library."""
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 
 class OddKey(RemoteProblem):
-    """A key that `obstore` does not take, the file's own or that of another in its folder."""
+    """A key that `obstore` does not accept: the file's own, or that of another file in its folder."""
 
     def __init__(self, address: Address, text: str) -> None:
         match = _ODD_KEY.search(text)
         key = match[1] if match else address.key
         super().__init__(
             address,
-            "cannot be opened" if key == address.key else "holds a file that cannot be listed",
-            f"Parts of the key {key!r} are empty, '.' or '..', or hold control characters",
-            "Rename that file" if key == address.key else "Open files or folders in it by themselves",
+            "cannot be opened" if key == address.key else "contains a file that cannot be listed",
+            f"Parts of the key {key!r} are empty, '.' or '..', or contain control characters",
+            "Rename that file" if key == address.key else "Open its files or folders separately",
         )
 
 
@@ -97,7 +97,7 @@ class ObjectStore:
                 return _status(self._store.head(address.key))
             except Exception as error:
                 if (match := _STATUS.search(str(error))) and match[1] in ("400", "403"):
-                    self._store.get_range(address.key, start=0, length=1)  # an answer to HEAD has no reason
+                    self._store.get_range(address.key, start=0, length=1)  # a HEAD response has no reason
                 raise
 
         return self._in_its_region(address, ask)
@@ -110,7 +110,7 @@ class ObjectStore:
             return memoryview(self._store.get(address.key, options=options).bytes())
 
     def confirm(self, address: Address, status: Status) -> None:
-        """Each read says which content it wants."""
+        """Does nothing: each read is conditional on the etag."""
 
     def stream(self, address: Address, status: Status) -> Iterator[bytes]:
         options: Any = {"if_match": status.etag} if status.etag else {}
@@ -130,7 +130,8 @@ class ObjectStore:
             yield [entry for entry in self._level(folder) if _place(entry) > last]
 
     def _level(self, folder: Address) -> list[Entry]:
-        """What lies in a folder, at once: for one with a key deep inside it that `obstore` cannot read."""
+        """Return the entries of a folder at once, for a folder with a key below it that `obstore` cannot
+        read."""
         with self._problems(folder):
             listing = self._store.list_with_delimiter(folder.key.strip("/") or None)
         files = [Entry(folder.at(str(item["path"])), _status(item)) for item in listing["objects"]]
@@ -168,7 +169,7 @@ class ObjectStore:
             offset = f"{prefix}/{inside}/{LAST_CHARACTER}" if prefix else f"{inside}/{LAST_CHARACTER}"
 
     def _pages(self, folder: Address, prefix: str, offset: str) -> Iterator[list[Any]]:
-        """The keys behind an offset. A throttled listing goes on behind the last key that came."""
+        """Yield the keys after an offset. A throttled listing continues after the last key received."""
         listing: Iterator[list[Any]] | None = None
 
         def following() -> list[Any] | None:
@@ -188,8 +189,8 @@ class ObjectStore:
             offset = max([offset, *(item["path"] for item in page[-1:])])
 
     def upload(self, address: Address, source: Path, job: Job) -> None:
-        """In parts where it is large. A cancel breaks off what is under way, and has the server forget the
-        parts that it has; one that comes when they are being joined is too late."""
+        """Upload a file, in parts if it is large. Cancelling aborts the upload, and the server discards the
+        parts; while the server joins the parts, it is too late to cancel."""
         size = source.stat().st_size
         has_parts = size > UPLOAD_PART_BYTES
         before = self._status_if_any(address) if has_parts else None
@@ -200,35 +201,35 @@ class ObjectStore:
         except RemoteProblem:
             if not has_parts or not self._has_arrived(address, size, before):
                 raise
-            log.info("%s is there: the answer to the end of its upload was lost", address)
+            log.info("%s is complete: the response to the end of its upload was lost", address)
 
     def _send(self, address: Address, source: Path, job: Job) -> None:
         store = self._store_for(source.stat().st_size)
         watched(address, partial(self._probe, address), partial(put_file, store, address, source, job))
 
     def _probe(self, address: Address) -> None:
-        """Raises `Unreachable` where the server does not answer at all, and other problems as it answers."""
+        """Raise `Unreachable` if the server does not answer, and other problems according to its answer."""
         with self._problems(address):
             self._store.head(address.key)
 
     def _status_if_any(self, address: Address) -> Status | None:
-        """None also where what is not there may not be asked for."""
+        """Return the status, or None if the file is missing; some servers then deny access."""
         try:
             return self.status(address)
         except (MissingFile, AccessDenied):
             return None
 
     def _has_arrived(self, address: Address, size: int, before: Status | None) -> bool:
-        """Whether a file of this size is there since an upload that ended with an error. The parts may have
-        been joined all the same: where that answer is lost, the request is made again, and refused, for
-        the upload is over."""
+        """Whether an upload that ended with an error has left a file of this size. The parts may have been
+        joined all the same: if that response is lost, the request is repeated, and refused because the
+        upload is over."""
         with suppress(RemoteProblem):
             now = self._status_if_any(address)
             return now is not None and now != before and now.size == size
         return False
 
     def _store_for(self, total: int) -> Any:
-        """The same bucket, with the patience that an upload of so many bytes needs."""
+        """Return the store, with longer timeouts if an upload of `total` bytes needs them."""
         if total <= QUICK_UPLOAD_BYTES:
             return self._store
         if self._upload_store is None:
@@ -242,15 +243,15 @@ class ObjectStore:
             raise RemoteProblem(
                 address,
                 "cannot be written",
-                "The server does not heed If-None-Match: of two programs that write at once, one would take"
-                " the place of the other",
-                "Write a new table, or use a server that has conditional writes",
+                "The server ignores If-None-Match: if two programs wrote at the same time, one would"
+                " overwrite the other",
+                "Write a new table, or use a server that supports conditional writes",
             )
         if not self._put_new(address, data):
             raise AlreadyThere(address)
 
     def _put_new(self, address: Address, data: bytes) -> bool:
-        """Whether nothing was there, and this is there now."""
+        """Write data if the key does not exist yet; return whether that worked."""
         from obstore.exceptions import AlreadyExistsError
 
         async def put_now(_: Watchdog) -> None:
@@ -267,8 +268,8 @@ class ObjectStore:
         return self._in_its_region(address, put, "written")
 
     def _heeds_conditions(self, address: Address) -> bool:
-        """Amazon's, Google's and Azure's servers do. What else speaks as S3 may pass over a condition that it
-        does not know, so it is asked."""
+        """Whether conditional writes work. They do on Amazon's, Google's and Azure's servers. Another server
+        with S3's protocol may ignore a condition that it does not know, so this tries it."""
         if address.kind.name != "s3" or self._connection is None or not self._connection.endpoint:
             return True
         probe = address.parent.child(f".lamella-{uuid.uuid4().hex}")
@@ -287,7 +288,7 @@ class ObjectStore:
             self._store.delete(address.key)
 
     def _in_its_region(self, address: Address, ask: Callable[[], T], act: str = "read") -> T:
-        """What is asked of a bucket of S3, once more where the server says that it lies in another region."""
+        """Make a request, and repeat it if an S3 server answers that the bucket is in another region."""
         try:
             with self._problems(address, act):
                 return ask()
@@ -295,7 +296,7 @@ class ObjectStore:
             region = region_of_bucket(address, self._connection)
             if not region:
                 raise
-            log.info("%s lies in the region %s", problem.path, region)
+            log.info("%s is in the region %s", problem.path, region)
         self._store, self._is_anonymous = _s3(address, self._connection, region)
         self._upload_store = None
         with self._problems(address, act):
@@ -303,25 +304,25 @@ class ObjectStore:
 
     @contextmanager
     def _problems(self, address: Address, act: str = "read") -> Iterator[None]:
-        """What `obstore` raises, in words; its own hold whole answers and addresses."""
+        """Translate what `obstore` raises: its messages contain whole responses and addresses."""
         from obstore.exceptions import BaseError
 
         try:
             yield
         except (BaseError, OSError) as error:
             if isinstance(error, OSError) and error.errno is not None:
-                raise  # of a file of this machine
+                raise  # about a file on this machine
             problem = self._problem(address, error)
             if act == "written" and isinstance(problem, AccessDenied):
                 problem = AccessDenied(address, "may not be written", problem.why, problem.fix)
             if act == "written" and isinstance(problem, MissingFile) and not problem.why:
-                why = "The server no longer knows the upload: it was ended there"
+                why = "The server no longer knows the upload: it was aborted there"
                 problem = RemoteProblem(address, "could not be written", why, "Write it again")
             raise problem from None
 
     def _problem(self, address: Address, error: Exception) -> RemoteProblem:
         text = str(error)
-        if "token request" in text and "169.254.169.254" in text:  # which only machines of Google's have
+        if "token request" in text and "169.254.169.254" in text:  # exists only on Google's machines
             return no_credentials(address, _PLACES[address.kind.name])
         status, code = _STATUS.search(text), _CODE.search(text)
         if status is not None:
@@ -330,7 +331,7 @@ class ObjectStore:
                 return no_credentials(address, _PLACES[address.kind.name])
             return of_status(address, number, word)
         if "redirect without LOCATION" in text:
-            return OtherRegion(address, "The server sends to another one")
+            return OtherRegion(address, "The server redirects to another region")
         from obstore.exceptions import InvalidPathError, PreconditionError
 
         if isinstance(error, PreconditionError):
@@ -345,7 +346,7 @@ class ObjectStore:
 
 
 def _place(entry: Entry) -> str:
-    """By which listings are in order."""
+    """Return the key by which listings are ordered."""
     return f"{entry.address.key}/" if entry.is_folder else entry.address.key
 
 
@@ -354,7 +355,7 @@ def _is_empty(entry: Entry) -> bool:
 
 
 def _status(item: Any) -> Status:
-    seconds = int(item["last_modified"].timestamp())  # listings say more than an answer about one file does
+    seconds = int(item["last_modified"].timestamp())  # listings have fractions, responses for a file do not
     etag = item.get("e_tag") or ""
     if etag and not etag.endswith('"'):
         etag = f'"{etag}"'  # Azure's listings leave the quotes out
@@ -374,21 +375,22 @@ def _options(endpoint: str) -> dict[str, Any]:
 
 
 _PLACES = {
-    "s3": "the environment (AWS_ACCESS_KEY_ID) and in AWS's profile files, and no connection has some",
-    "gs": "the environment (GOOGLE_APPLICATION_CREDENTIALS), and no connection has some",
-    "az": "the environment (AZURE_STORAGE_ACCOUNT_KEY), and no connection has some",
+    "s3": "the environment (AWS_ACCESS_KEY_ID), in AWS's profile files or in a connection",
+    "gs": "the environment (GOOGLE_APPLICATION_CREDENTIALS) or in a connection",
+    "az": "the environment (AZURE_STORAGE_ACCOUNT_KEY) or in a connection",
 }
 
 
 def _s3(address: Address, connection: Connection | None, region: str = "") -> tuple[Any, bool]:
-    """The connection's own credentials, or else those of its profile, or of the environment, the default
-    profile and the machine, as AWS's tools look for them; without any, what everybody may read."""
+    """Return a store and whether it is anonymous. It uses the connection's own credentials or those of its
+    profile; otherwise those of the environment, the default profile or the machine, as AWS's tools do.
+    Without any, only public data can be read."""
     from obstore.store import S3Store
 
     profile = (connection and connection.profile) or os.environ.get("AWS_PROFILE", "")
     named = profile_values(profile or "default")
     if connection is not None and connection.profile and not named:
-        raise no_credentials(address, f"a profile '{profile}' of AWS's profile files")
+        raise no_credentials(address, f"the profile '{profile}' of AWS's profile files")
     endpoint = _s3_endpoint(connection, named)
     region = region or (connection and connection.region) or _variable("AWS_REGION", "AWS_DEFAULT_REGION")
     options = _options(endpoint) | {"region": region or named.get("region") or "us-east-1"}
@@ -421,10 +423,10 @@ def _s3(address: Address, connection: Connection | None, region: str = "") -> tu
 
 
 _SIGN_INS = {
-    "sso_session": "signs in by browser (SSO), which is not done here",
-    "sso_start_url": "signs in by browser (SSO), which is not done here",
-    "credential_process": "has a program that finds its keys, which is not run here",
-    "role_arn": "takes the role of another, which is not done here",
+    "sso_session": "signs in by browser (SSO), which Lamella does not support",
+    "sso_start_url": "signs in by browser (SSO), which Lamella does not support",
+    "credential_process": "gets its keys from a program, which Lamella does not run",
+    "role_arn": "assumes a role, which Lamella does not support",
 }
 WAY_OUT_OF_SSO = (
     "Sign in with AWS's tool, and start Lamella with the variables that "
@@ -438,8 +440,8 @@ def _s3_endpoint(connection: Connection | None, profile: Mapping[str, str]) -> s
 
 
 def region_of_bucket(address: Address, connection: Connection | None) -> str:
-    """The region of a bucket of S3, which its server says also to those who may not read it; empty where it
-    does not. Blocks; raises `Unreachable`."""
+    """Return the region of an S3 bucket; empty if the server does not tell. Servers tell it also to users
+    without access to the bucket. Blocks; raises `Unreachable`."""
     profile = (connection and connection.profile) or os.environ.get("AWS_PROFILE", "") or "default"
     endpoint = _s3_endpoint(connection, profile_values(profile))
     url = (
@@ -460,7 +462,7 @@ def _variable(*names: str) -> str:
 
 @cache
 def _is_in_aws() -> bool:
-    """Whether this machine has credentials of its own, which `obstore` then asks for."""
+    """Whether this machine runs in AWS and has its own credentials, which `obstore` then requests."""
     if _variable("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI",
                  "AWS_WEB_IDENTITY_TOKEN_FILE"):  # fmt: skip
         return True
@@ -500,7 +502,7 @@ def _az(address: Address, connection: Connection | None) -> tuple[Any, bool]:
         raise RemoteProblem(
             address,
             "names no storage account",
-            "An address az://container/file says the container alone",
+            "An address az://container/file names only the container",
             "Add a connection with the account, or set AZURE_STORAGE_ACCOUNT_NAME",
         )
     endpoint = connection.endpoint if connection else ""

@@ -1,5 +1,5 @@
-"""Uploads to object storage: in parts where they are large, patient with slow lines but not with a server
-that is gone."""
+"""Uploads to object storage: in parts if they are large, and patient with a slow network but not with a
+server that no longer answers."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from lamella.core.remote.watchdog import Silent, Watchdog
 
 UPLOAD_PART_BYTES, PIECE_BYTES = 8 << 20, 1 << 20
 MOST_PARTS = 10_000
-"""Of one upload to Amazon and Google; Azure takes more."""
+"""The limit of Amazon and Google for one upload; Azure's is higher."""
 QUICK_UPLOAD_BYTES = 256 << 10
-"""So much arrives within `SILENT_SECONDS` over a slow line, too."""
+"""Up to this size, an upload takes less than `SILENT_SECONDS` even on a slow network."""
 ABORT_SECONDS = 0.3
-"""A silent server is given so long to forget the parts that it has."""
+"""How long a silent server has to discard the parts that it received."""
 RETRIES: dict[str, Any] = {
     "max_retries": 2,
     "retry_timeout": timedelta(seconds=CONNECT_SECONDS),
     "backoff": {"init_backoff": timedelta(milliseconds=100), "max_backoff": timedelta(seconds=1), "base": 2},
 }
 UPLOAD_RETRIES = RETRIES | {"max_retries": 5, "retry_timeout": timedelta(seconds=UPLOAD_SILENT_SECONDS)}
-"""Of a part: else all parts would be sent again."""
+"""Retries of one part: if it failed, all parts would have to be sent again."""
 
 T = TypeVar("T")
 
 
 def patient_store(store: Any) -> Any:
-    """The same bucket on connections of its own, with the patience that a large upload needs."""
+    """Return a store for the same bucket with separate connections, and with timeouts for large uploads."""
     return type(store)(
         config=store.config,
         client_options=store.client_options | {"read_timeout": timedelta(seconds=UPLOAD_SILENT_SECONDS)},
@@ -45,7 +45,7 @@ def patient_store(store: Any) -> Any:
 
 
 async def put_file(store: Any, address: Address, source: Path, job: Job, watchdog: Watchdog) -> None:
-    """Raises what `obstore` raises, and `Cancelled`."""
+    """Upload a file. Raises what `obstore` raises, and `Cancelled`."""
     total, text = source.stat().st_size, f"Writing {address.name}"
     job.report(0, total, text)
     if total <= UPLOAD_PART_BYTES:
@@ -57,8 +57,8 @@ async def put_file(store: Any, address: Address, source: Path, job: Job, watchdo
     part_bytes = max(UPLOAD_PART_BYTES, -(-total // MOST_PARTS))
     writer = obstore.open_writer_async(store, address.key, buffer_size=part_bytes, max_concurrency=4)
     with source.open("rb") as file:
-        async with writer:  # which aborts the upload where the block raises
-            await writer.write(file.read(part_bytes + 1))  # to break off its begin loses its number
+        async with writer:  # it aborts the upload if the block raises
+            await writer.write(file.read(part_bytes + 1))  # not cancelled: the upload's ID would be lost
             with _breakable(job):
                 while piece := file.read(PIECE_BYTES):
                     await writer.write(piece)
@@ -69,8 +69,8 @@ async def put_file(store: Any, address: Address, source: Path, job: Job, watchdo
 def watched(
     address: Address, ask: Callable[[], object], upload: Callable[[Watchdog], Coroutine[Any, Any, T]]
 ) -> T:
-    """What an upload returns; blocks. `ask` is the watchdog's. Raises `Silent` where the server no longer
-    answers."""
+    """Run an upload and return its result. Blocks. `ask` is passed to the `Watchdog`. Raises `Silent` if the
+    server no longer answers."""
 
     async def run() -> T:
         task, loop = asyncio.current_task(), asyncio.get_running_loop()
@@ -81,7 +81,7 @@ def watched(
             loop.call_later(ABORT_SECONDS, task.cancel)  # a silent server does not answer an abort either
 
         def give_up_soon() -> None:
-            with suppress(RuntimeError):  # the loop has ended meanwhile
+            with suppress(RuntimeError):  # the loop has been closed meanwhile
                 loop.call_soon_threadsafe(give_up)
 
         with Watchdog(ask, give_up_soon) as watchdog:
@@ -97,7 +97,7 @@ def watched(
 
 @contextmanager
 def _breakable(job: Job) -> Iterator[None]:
-    """A cancel breaks off what the block awaits: it raises `Cancelled`."""
+    """Let cancelling the job interrupt what the block awaits, and raise `Cancelled`."""
     task, loop, is_open = asyncio.current_task(), asyncio.get_running_loop(), True
     assert task is not None
 
@@ -106,7 +106,7 @@ def _breakable(job: Job) -> Iterator[None]:
             task.cancel()
 
     def interrupt() -> None:
-        with suppress(RuntimeError):  # the loop has ended meanwhile
+        with suppress(RuntimeError):  # the loop has been closed meanwhile
             loop.call_soon_threadsafe(cancel)
 
     try:

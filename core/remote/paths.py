@@ -1,9 +1,9 @@
-"""`RemotePath`: a file that lies elsewhere, in the shape of a path of Python's own.
+"""`RemotePath`: a remote file as a `pathlib.Path`.
 
-What opens files in place takes paths, and needs no more of them than is here: a name, its bytes from any
-place on, and a size and time by which a change is noticed. So a file of a bucket is opened by the same code
-as one of this machine. `str` of it is its address, for people; `fspath` is the path of a whole copy on
-this machine, for libraries that know files alone, and fetches it where there is none yet.
+The code that opens files in place takes paths, and needs from them only what is here: a name, the bytes from
+any position, and a size and time by which it notices changes. So the same code opens files in a bucket and on
+this machine. `str` returns the address, to be shown. `os.fspath` returns the path of a whole copy on this
+machine, for libraries that only know local files, and fetches the copy if there is none yet.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from lamella.core.remote.addresses import Address, is_address
 
 
 class Opener(Protocol):
-    """What reads files elsewhere: `core.remote.files`."""
+    """Reads remote files; `core.remote.files` has the implementation."""
 
     def status(self, path: RemotePath) -> os.stat_result: ...
 
@@ -47,8 +47,8 @@ def _opener() -> Opener:
 
 
 class RemotePath(type(Path())):  # type: ignore[misc] # PosixPath or WindowsPath
-    """Raises `UnknownScheme`, `BadData` and `FileProblem` where the text is not an address of a file; the
-    methods that read raise `FileProblem`."""
+    """The path of a remote file. Raises `UnknownScheme`, `BadData` and `FileProblem` if the text is not the
+    address of a file; the methods that read raise `FileProblem`."""
 
     address: Address
 
@@ -58,7 +58,7 @@ class RemotePath(type(Path())):  # type: ignore[misc] # PosixPath or WindowsPath
         return path
 
     def __init__(self, text: str | Path) -> None:
-        if sys.version_info >= (3, 12):  # which keeps the text here; earlier ones do in `__new__`
+        if sys.version_info >= (3, 12):  # it stores the text here; earlier versions do so in `__new__`
             super().__init__(str(text))
 
     def __str__(self) -> str:
@@ -71,7 +71,7 @@ class RemotePath(type(Path())):  # type: ignore[misc] # PosixPath or WindowsPath
         return RemotePath, (str(self),)
 
     def __fspath__(self) -> str:
-        """Of a whole copy on this machine."""
+        """Return the path of a whole copy on this machine; fetches it if there is none."""
         return str(_opener().local_copy(self))
 
     def __eq__(self, other: object) -> bool:
@@ -141,7 +141,7 @@ class RemotePath(type(Path())):  # type: ignore[misc] # PosixPath or WindowsPath
         return self.with_name(f"{self.stem}{suffix}")
 
     def relative_to(self, other: Any, *more: Any, **options: Any) -> PurePath:
-        """Raises `ValueError` where it does not lie below."""
+        """Raises `ValueError` if the path is not below `other`."""
         folder = other.parts if isinstance(other, RemotePath) else ()
         if self.parts[: len(folder)] != folder:
             raise ValueError(f"{self} does not lie below {other}")
@@ -169,9 +169,9 @@ class RemotePath(type(Path())):  # type: ignore[misc] # PosixPath or WindowsPath
         return str(self)
 
     def open(self, mode: str = "r", buffering: int = -1, *text: Any, **options: Any) -> Any:
-        """For reading alone."""
+        """Open the file for reading bytes; no other mode is supported."""
         if mode not in ("rb", "br"):
-            raise ValueError(f"{self}: files elsewhere are opened for reading bytes")
+            raise ValueError(f"{self}: remote files can only be opened for reading bytes")
         return _opener().open(self, buffering)
 
     def read_bytes(self) -> bytes:
@@ -179,8 +179,9 @@ class RemotePath(type(Path())):  # type: ignore[misc] # PosixPath or WindowsPath
             return bytes(file.read())
 
     def stat(self, *, follow_symlinks: bool = True) -> os.stat_result:
-        """Its size, when it changed, and as inode a number that tells its content from others. The fraction
-        of the second is of that number, too, so that what remembers size and time notices every change."""
+        """Return the size, the time of the last change, and as inode a number that differs for other content.
+        The fraction of the second depends on that number, so that code that compares size and time notices
+        every change."""
         return _opener().status(self)
 
     def lstat(self) -> os.stat_result:
@@ -199,11 +200,11 @@ class RemotePath(type(Path())):  # type: ignore[misc] # PosixPath or WindowsPath
         return False
 
     def iterdir(self) -> Iterator[Any]:
-        raise NotImplementedError(f"{self}: core.remote.listing lists folders")
+        raise NotImplementedError(f"{self}: use core.remote.listing to list folders")
 
 
 def path_or_address(text: str | os.PathLike[str]) -> Path:
-    """What a user names: a file or folder of this machine, or one that lies elsewhere."""
+    """Return the path that a user's text names: on this machine, or a `RemotePath` for an address."""
     if isinstance(text, Path):
         return text
     return RemotePath(str(text)) if is_address(text) else Path(text)

@@ -1,4 +1,4 @@
-"""What goes wrong with servers, in words that say what to do."""
+"""Errors of servers, with messages that say what to do."""
 
 from __future__ import annotations
 
@@ -9,33 +9,33 @@ from lamella.core.remote.addresses import Address, without_secrets
 
 
 class RemoteProblem(FileProblem):
-    """A file elsewhere that cannot be read or written as asked."""
+    """A remote file that cannot be read or written."""
 
     def __init__(self, address: Address | str, what: str, why: str = "", fix: str = "") -> None:
         super().__init__(str(address), what, without_secrets(why), fix)
 
 
 class MissingFile(RemoteProblem):
-    """Nothing is there, or no bucket."""
+    """The file, or its bucket, does not exist."""
 
 
 class AlreadyThere(RemoteProblem):
-    """What was to be made only where nothing is: another writer was first."""
+    """The file was to be created, but exists: another program created it first."""
 
     def __init__(self, address: Address | str) -> None:
         super().__init__(address, "is there already", "Another program wrote it first", "Write again")
 
 
 class AccessDenied(RemoteProblem):
-    """Credentials are missing or wrong, or do not suffice."""
+    """Credentials are missing, wrong or insufficient."""
 
 
 class Unreachable(RemoteProblem):
-    """The server does not answer, or no longer."""
+    """The server does not answer, or stopped answering."""
 
 
 class Throttled(RemoteProblem):
-    """The server asks to be asked less often. `seconds` is for how long, where it says so."""
+    """The server asks for fewer requests. `seconds` is how long to wait, if it says so."""
 
     def __init__(self, address: Address | str, seconds: float | None = None) -> None:
         self.seconds = seconds
@@ -44,31 +44,31 @@ class Throttled(RemoteProblem):
             address,
             "could not be read for now",
             "The server asks for fewer requests"
-            + (f", and to wait {seconds:,.0f} s" if seconds else ", and did so again each time"),
-            "Wait a little, and try again",
+            + (f", and to wait {seconds:,.0f} s" if seconds else ", even after several tries"),
+            "Wait a while, and try again",
         )
 
 
 class OtherRegion(RemoteProblem):
-    """A bucket of S3 is asked for in a region where it does not lie."""
+    """An S3 bucket was requested from the wrong region."""
 
     def __init__(self, address: Address, why: str) -> None:
-        super().__init__(address, "lies in another region", why, "Give the connection its region")
+        super().__init__(address, "is in another region", why, "Set the region of the connection")
 
 
 WAY_TO_CREDENTIALS = "Add a connection with references to the right ones, or set them in the environment"
 _MESSAGES = {
-    "InvalidAccessKeyId": "The access key is not known there",
-    "SignatureDoesNotMatch": "The secret key does not fit the access key",
+    "InvalidAccessKeyId": "The server does not know the access key",
+    "SignatureDoesNotMatch": "The secret key does not match the access key",
     "ExpiredToken": "The session has ended",
     "RequestTimeTooSkewed": "The clock of this machine is wrong",
-    "AuthenticationFailed": "The account key or token is not the right one",
+    "AuthenticationFailed": "The account key or token is wrong",
 }
 _NO_BUCKET = ("NoSuchBucket", "ContainerNotFound", "InvalidBucketName")
 
 
 def of_status(address: Address, status: int, code: str = "", seconds: float | None = None) -> RemoteProblem:
-    """The problem that an HTTP status stands for; `code` is the word that S3 and its like have for it."""
+    """Return the problem for an HTTP status; `code` is the error code in the response of S3 and its like."""
     if code in _NO_BUCKET:
         place = address.kind.places.removesuffix("s")
         return MissingFile(
@@ -81,8 +81,8 @@ def of_status(address: Address, status: int, code: str = "", seconds: float | No
         why = _MESSAGES.get(code, "")
         if status == 401 or why:
             what = "cannot be opened with these credentials"
-            return AccessDenied(address, what, why or "The server wants to know who asks", WAY_TO_CREDENTIALS)
-        why = "The server refuses it to those who ask with these credentials, or without any"
+            return AccessDenied(address, what, why or "The server requires credentials", WAY_TO_CREDENTIALS)
+        why = "The server denies access with these credentials, or without any"
         return AccessDenied(address, "may not be read", why, WAY_TO_CREDENTIALS)
     if status in (404, 410):
         return MissingFile(address, "is not there", fix="Check the address")
@@ -114,7 +114,7 @@ def unreachable(address: Address | str, why: str) -> Unreachable:
         address,
         "could not be reached",
         why,
-        "Check the network and the endpoint of the connection, and try again",
+        "Check the network and the connection's endpoint, and try again",
     )
 
 
@@ -125,7 +125,7 @@ def no_credentials(address: Address, where: str) -> AccessDenied:
 
 
 def with_guesses(problem: MissingFile, address: Address, siblings: Sequence[str]) -> MissingFile:
-    """The problem with names of files beside it that may be meant."""
+    """Return the problem, with similar names in the same folder as suggestions."""
     near = nearest(address.name, siblings, least=0.7)
     if not near:
         return problem

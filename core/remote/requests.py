@@ -1,7 +1,7 @@
-"""Requests to servers on threads of their own, so that who waits for an answer hears a cancel at once.
+"""Runs requests to servers on separate threads, so that a thread that waits can be cancelled at once.
 
-The libraries that make requests cannot break them off. One whose answer nobody waits for any more goes on
-until it is answered or its limit of time has passed, and what it answers is let go.
+The libraries that send requests cannot interrupt them. A cancelled request continues until the server answers
+or it times out, and its answer is discarded.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.25, 8.0
 MOST_AT_ONCE = 8
 MOST_IDLE = 16
 EXIT_SECONDS = 0.5
-"""Requests that nobody waits for have so long to end before the program does."""
+"""How long the program waits at exit for requests to end."""
 
 T = TypeVar("T")
 
 
 def answers(asks: Iterable[Callable[[], T]], job: Job | None = None, patient: bool = True) -> list[T]:
-    """What requests answer, in their order, several of them at a time; the first error ends it all.
-    `patient` ones are made again while the server throttles. Raises `Cancelled` as soon as the job is, or the
-    one that this thread works for."""
+    """Run requests, several at a time, and return their answers in order. Raises the first error of any.
+    With `patient`, throttled requests are repeated. Raises `Cancelled` as soon as the job, by default this
+    thread's current job, is cancelled."""
     job = job or current_job() or Job()
     left = enumerate(asks)
     begun, results = 0, dict[int, T]()
@@ -56,7 +56,7 @@ def answers(asks: Iterable[Callable[[], T]], job: Job | None = None, patient: bo
 
 
 def answer(ask: Callable[[], T], job: Job | None = None, patient: bool = True) -> T:
-    """The same of one request."""
+    """Run one request as `answers` does, and return its answer."""
     return answers([ask], job, patient)[0]
 
 
@@ -64,15 +64,16 @@ def _answer(number: int, work: Callable[[], T], job: Job, events: SimpleQueue[An
     try:
         with on_behalf_of(job):
             result = work()
-    except BaseException as error:  # noqa: BLE001 -- raised where the answer is waited for
+    except BaseException as error:  # noqa: BLE001 -- raised on the thread that waits for the answer
         events.put((number, None, error))
     else:
         events.put((number, result, None))
 
 
 def patiently(ask: Callable[[], T]) -> T:
-    """What `ask` answers, asked again with growing pauses while the server throttles, for half a minute. The
-    job that this thread works for says so meanwhile; raises `Cancelled` as soon as it is cancelled."""
+    """Return the result of `ask`, repeating it for half a minute with growing pauses while the server
+    throttles. This thread's current job shows a notice meanwhile. Raises `Cancelled` as soon as that job is
+    cancelled."""
     pause, until = FIRST_PAUSE_SECONDS, time.monotonic() + LONGEST_THROTTLE_SECONDS
     while True:
         try:
@@ -97,14 +98,15 @@ def _sleep(seconds: float, job: Job, notice: str) -> None:
 
 
 class _Threads:
-    """They stay for the next request. A server that is silent does not keep the program from ending."""
+    """A pool of threads that are reused for later requests. A silent server does not keep the program from
+    ending."""
 
     def __init__(self) -> None:
         self.forked()
         call_after_fork(self)
 
     def forked(self) -> None:
-        """A child has none of its parent's threads."""
+        """Start anew: a child process has none of its parent's threads."""
         self._changed = threading.Condition()
         self._busy = 0
         self._idle: list[SimpleQueue[Callable[[], None]]] = []
@@ -122,7 +124,7 @@ class _Threads:
         while True:
             work = calls.get()
             work()
-            del work  # which keeps its answer
+            del work  # it refers to its answer
             with self._changed:
                 self._busy -= 1
                 self._changed.notify_all()
@@ -131,8 +133,8 @@ class _Threads:
                 self._idle.append(calls)
 
     def end(self) -> None:
-        """Have requests that are about to be answered end before the interpreter does: what they call would
-        end badly. One that a silent server leaves waiting goes with the process."""
+        """Wait briefly for requests to end before the interpreter exits, since they would fail while it shuts
+        down. A request to a silent server ends with the process."""
         with self._changed:
             self._changed.wait_for(lambda: self._busy == 0, EXIT_SECONDS)
 

@@ -1,4 +1,4 @@
-"""What a server does for files: one shape for object storage, HDFS and the web."""
+"""The interface of a server with files: the same for object storage, HDFS and the web."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ from lamella.core.remote.addresses import Address
 
 CONNECT_SECONDS = 3.0
 SILENT_SECONDS = 4.0
-"""A server that sends nothing for so long is gone; one that is slow sends something."""
+"""A server that sends nothing for this long is considered gone; a slow one sends at least something."""
 UPLOAD_SILENT_SECONDS = 300.0
-"""The answer to an upload comes when all of it has arrived, and Google may take minutes to join the parts. A
-`Watchdog` finds out sooner that nobody is there."""
+"""The server answers an upload when all of it has arrived, and Google may take minutes to join the parts. A
+`Watchdog` notices sooner if the server is gone."""
 
 Data = bytes | memoryview
-"""Bytes of a file; a view of memory that a library holds spares a copy."""
+"""Bytes of a file; a view of a library's memory avoids a copy."""
 
 
 class Status(NamedTuple):
-    """Of a file: bytes, ns since 1970, and what changes with its content."""
+    """The status of a file: its size in bytes, the time of its last change in ns since 1970, and a text that
+    changes with its content, which may be empty."""
 
     size: int
     modified_ns: int
@@ -40,32 +41,33 @@ class Entry(NamedTuple):
 
 
 class Server(Protocol):
-    """All of it raises `FileProblem`, blocks, and may be called on any thread."""
+    """All methods block, can be called on any thread, and raise `FileProblem`."""
 
     def status(self, address: Address) -> Status: ...
 
     def read(self, address: Address, start: int, stop: int, status: Status) -> Data:
-        """These bytes of the file as `status` knows it; raises `FileProblem` where it is another by now, and
-        `NoRanges` where the server gives whole files alone."""
+        """Return these bytes of the version that `status` describes. Raises `FileProblem` if the file has
+        changed since, and `NoRanges` if the server sends only whole files."""
 
     def confirm(self, address: Address, status: Status) -> None:
-        """After reading: raise `FileProblem` where the file changed meanwhile and `read` cannot tell."""
+        """After reading, raise `FileProblem` if the file has changed and `read` could not notice."""
 
     def stream(self, address: Address, status: Status) -> Iterator[bytes]:
-        """The whole file as `status` knows it, in pieces."""
+        """Yield the whole file in pieces, in the version that `status` describes."""
 
     def entries(self, folder: Address, recursive: bool = False) -> Iterator[list[Entry]]:
-        """What lies in a folder, a page at a time. A page that is throttled is asked for again."""
+        """Yield the entries of a folder page by page. A throttled page is requested again."""
 
     def upload(self, address: Address, source: Path, job: Job) -> None:
-        """The file is there when it is whole, and before that what was there."""
+        """Write a file. It becomes visible when it is complete; until then, an earlier file stays."""
 
     def create(self, address: Address, data: bytes) -> None:
-        """A small file, whole, and only where nothing is: raises `AlreadyThere`, also where another program
-        does the same at this moment, and `RemoteProblem` where the server cannot promise that."""
+        """Write a small file at once, and only if none exists. Raises `AlreadyThere` if one exists, even if
+        another program creates it at the same time, and `RemoteProblem` if the server cannot guarantee
+        this."""
 
     def delete(self, address: Address) -> None: ...
 
 
 class NoRanges(Exception):
-    """The server sends whole files alone."""
+    """The server sends only whole files."""

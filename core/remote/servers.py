@@ -1,4 +1,4 @@
-"""The servers that were asked so far, one for each bucket or host, with the connection that serves it."""
+"""The servers in use, one for each bucket or host, with the connection that serves it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lamella.core.remote.server import Server
 
 
 class Servers:
-    """The servers that were asked so far, with connections that stay open. A forked child makes its own."""
+    """The servers in use, with connections that stay open. A forked child makes its own. Any thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -20,7 +20,7 @@ class Servers:
         call_after_fork(self)
 
     def server(self, address: Address) -> Server:
-        """Raises `FileProblem` and what `Connections` raise."""
+        """Return the server of an address. Raises `FileProblem`, and what `Connections` raises."""
         connection = self.connection(address)
         key = (address.kind.name, address.scheme, f"{address.user}@{address.place}", connection)
         with self._lock:
@@ -32,14 +32,14 @@ class Servers:
         return server
 
     def connection(self, address: Address) -> Connection | None:
-        """The one that the address names before an `@`, or else the saved one that serves it."""
+        """Return the saved connection that the address names before an `@`, or the one that serves it."""
         saved = Connections()
         if address.user and address.user in saved:
             return saved[address.user]
         return saved.serving(str(address))
 
     def forget(self) -> None:
-        """Ask with credentials read anew: what they refer to may have changed."""
+        """Read connections and credentials again at the next request, since they may have changed."""
         with self._lock:
             self._servers.clear()
 
@@ -49,7 +49,7 @@ class Servers:
 
 
 def new_server(address: Address, connection: Connection | None) -> Server:
-    """One of its own, for a connection that need not be saved."""
+    """Create a server for a connection, which need not be saved."""
     kind = address.kind.name
     if kind == "http":
         from lamella.core.remote.web import WebServer

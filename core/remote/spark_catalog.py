@@ -1,4 +1,4 @@
-"""What a Spark server holds, as people look through it: catalogs, databases and their tables."""
+"""Browsing a Spark server: its catalogs, their databases and tables."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from lamella.core.remote.spark_connect import (
 
 @dataclass(frozen=True)
 class CatalogFolder:
-    """A server, one of its catalogs, or a database of one: `parts` are their names. Its address ends with a
-    slash, `sc://host:15002/lake/sales/`, and that of a table does not."""
+    """A server, one of its catalogs, or one of their databases; `parts` are the names. Its address ends with
+    a slash, `sc://host:15002/lake/sales/`; that of a table does not."""
 
     server: ServerAddress
     parts: tuple[str, ...] = ()
@@ -41,7 +41,7 @@ class CatalogFolder:
 
     @classmethod
     def parse(cls, text: str) -> CatalogFolder | None:
-        """None for the address of a table, or of no Spark server. Raises `BadData`."""
+        """Return None for the address of a table, or one that is not of a Spark server. Raises `BadData`."""
         if not is_server_address(text):
             return None
         plain, parameters = split_parameters(text.strip())
@@ -52,20 +52,22 @@ class CatalogFolder:
         parts = tuple(unquote(part) for part in inside.split("/") if part)
         if len(parts) > 2:
             raise BadData(
-                f"'{text}' names no catalog or database", fix=f"Write it as {server}/catalog/database/"
+                f"'{text}' does not name a catalog or database",
+                fix=f"Write it as {server}/catalog/database/",
             )
         return cls(server, parts)
 
     @classmethod
     def holding(cls, address: str) -> CatalogFolder:
-        """Where a table is listed; of a path, and of a name without its catalog, the server."""
+        """Return the folder in which a table is listed; the server for a path, or for a name without its
+        catalog."""
         server, table = parse_address(address)
         return cls(server, table.parts[:-1] if table is not None and len(table.parts) == 3 else ())
 
 
 @dataclass(frozen=True)
 class CatalogEntry:
-    """What lies in a folder: a further one, or a table."""
+    """An entry of a folder: another folder, or a table."""
 
     name: str
     address: str
@@ -76,8 +78,8 @@ class CatalogEntry:
 def look_into(
     folder: CatalogFolder, job: Job, past_single: bool = True
 ) -> tuple[CatalogFolder, list[CatalogEntry]]:
-    """What lies there, and in which folder: with `past_single`, one that is alone in another is gone into.
-    Blocks. Raises `ServerProblem` and `ServerRefusal`."""
+    """List a folder; return the folder that was listed, and its entries. With `past_single`, if the only
+    entry is a folder, that one is listed instead. Blocks. Raises `ServerProblem` and `ServerRefusal`."""
     server = server_at(folder.server)
     job.report(0, None, f"Listing {folder}")
     entries = _entries(folder, server, job)

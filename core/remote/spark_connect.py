@@ -1,4 +1,4 @@
-"""A Spark Connect server: where it is, what it holds, and the answers of its SQL as streams of Arrow."""
+"""Spark Connect servers: their addresses and tables, and answers to SQL as streams of Arrow data."""
 
 from __future__ import annotations
 
@@ -29,30 +29,30 @@ log = logging.getLogger(__name__)
 SCHEME = "sc://"
 DEFAULT_PORT = 15002
 ZONE = "UTC"
-"""Of the session: in it the server writes and reads timestamps with a zone."""
+"""The session's time zone, in which the server reads and writes timestamps with a zone."""
 _ADDRESS = re.compile(r"sc://(?P<host>\[[0-9a-fA-F:.]+\]|[\w.-]+)(?::(?P<port>\d{1,5}))?(?P<rest>/.*)?", re.S)
 _PARAMETERS = re.compile(r";\s*use_ssl=(true|false)\s*$", re.I)
 _SECRETS = re.compile(r";[^;/]*(token|password|secret)[^;=/]*=", re.I)
 _PART = r"(?:`(?:[^`]|``)+`|[^`.]+)"
 FORMATS = ("parquet", "delta", "iceberg", "orc", "csv", "json", "avro", "text")
-"""In which a server may read a path."""
+"""Formats in which a server can read a path."""
 
 _WANTED = {
-    "spark.sql.caseSensitive": "true",  # columns 'n' and 'N' are two
-    "spark.sql.ansi.enabled": "true",  # a value that does not fit ends the query, as in DuckDB
+    "spark.sql.caseSensitive": "true",  # 'n' and 'N' are different columns
+    "spark.sql.ansi.enabled": "true",  # an overflow or a failed cast is an error, as in DuckDB
 }
 SILENCE_SECONDS = 1.0
-"""After so long without an answer it is asked whether the server is still there."""
+"""After this long without an answer, a probe checks whether the server is still there."""
 PROBE_SECONDS = 3.0
-"""So long that may take."""
+"""The timeout of that probe."""
 INTERRUPTS, INTERRUPT_PAUSE_SECONDS = 20, 0.25
-"""Of a statement that is stopped before the server knows it."""
+"""Attempts to interrupt a statement, and the pause between them: it may not have reached the server yet."""
 _WAIT_SECONDS = 0.05
 _BATCHES_AHEAD = 4
 
 
 class ServerProblem(LamellaError):
-    """A server that cannot be reached, refuses who asks, or is gone; `server` is its address."""
+    """The server cannot be reached, denies access, or stopped answering; `server` is its address."""
 
     def __init__(self, server: str, what: str, why: str = "", fix: str = "") -> None:
         self.server = server
@@ -60,7 +60,7 @@ class ServerProblem(LamellaError):
 
 
 class ServerRefusal(BadQuery):
-    """What a server says against a statement."""
+    """The server rejected a statement."""
 
 
 class _SessionEnded(ServerRefusal):
@@ -69,8 +69,8 @@ class _SessionEnded(ServerRefusal):
 
 @dataclass(frozen=True)
 class ServerTable:
-    """A table that the server sees: its name part by part, as `("catalog", "database", "table")`, or a
-    `path` there, with the `format` of its files."""
+    """A table on a server: the parts of its name, such as `("catalog", "database", "table")`, or a `path` on
+    the server with the `format` of its files."""
 
     parts: tuple[str, ...] = ()
     format: str = ""
@@ -78,43 +78,43 @@ class ServerTable:
 
     @property
     def name(self) -> str:
-        """What a tab is called."""
+        """The title of its tab."""
         last = self.path.rstrip("/").rpartition("/")[2].removesuffix(f".{self.format}")
         return self.parts[-1] if self.parts else last or self.path
 
     @property
     def sql(self) -> str:
-        """In Spark's dialect."""
+        """The quoted name in Spark's dialect."""
         parts = self.parts or (self.format, self.path)
         return ".".join("`" + part.replace("`", "``") + "`" for part in parts)
 
     @property
     def address(self) -> str:
-        """Behind the server's address."""
+        """The part after the server's address."""
         if not self.parts:
             return f"{self.format}:{self.path}"
         return ".".join(_written(part) for part in self.parts)
 
     @classmethod
     def parse(cls, text: str) -> ServerTable:
-        """`trips`, with catalog and database before it or not, or `parquet:/data/trips`. Names with dots
-        stand in backticks. Raises `BadData`."""
+        """Parse `trips`, optionally preceded by catalog and database, or `parquet:/data/trips`. Names with
+        dots are written in backticks. Raises `BadData`."""
         text = text.strip()
         form, colon, path = text.partition(":")
         if colon and form.casefold() in FORMATS and path.strip():
             return cls((), form.casefold(), path.strip())
         if colon and re.fullmatch(r"\w+", form) and "`" not in form:
             raise BadData(
-                f"'{text}' names no table of a Spark server",
+                f"'{text}' does not name a table of a Spark server",
                 f"There is no format '{form}'",
-                f"Write a table as database.table, a path as parquet:/path: {', '.join(FORMATS)}",
+                f"Write a table as database.table, or a path as parquet:/path. Formats: {', '.join(FORMATS)}",
             )
         quoted = re.findall(_PART, text)
         parts = tuple(one[1:-1].replace("``", "`") if one.startswith("`") else one for one in quoted)
         if not re.fullmatch(rf"{_PART}(?:\.{_PART})*", text):
             raise BadData(
-                f"'{text}' names no table of a Spark server",
-                fix="Write it as database.table, with names of dots in backticks, or parquet:/path",
+                f"'{text}' does not name a table of a Spark server",
+                fix="Write it as database.table, with names that contain dots in backticks, or parquet:/path",
             )
         return cls(parts)
 
@@ -125,7 +125,7 @@ def _written(part: str) -> str:
 
 @dataclass(frozen=True)
 class ServerAddress:
-    """`sc://host:port`, and whether it is spoken to over TLS."""
+    """`sc://host:port`, and whether the connection uses TLS."""
 
     host: str
     port: int = DEFAULT_PORT
@@ -144,7 +144,7 @@ def is_server_address(text: object) -> bool:
 
 
 def server_table(path: Path) -> ServerTable | None:
-    """The table of a server that a path stands for by its name; None for a file, also for one of a server."""
+    """Return the server's table that a path names; None for a file, local or remote."""
     if not is_server_address(str(path)):
         return None
     try:
@@ -155,31 +155,31 @@ def server_table(path: Path) -> ServerTable | None:
 
 
 def listed_name(path: Path) -> str:
-    """What a file, or a table of a server, is called in lists: without the folder or database it is in."""
+    """Return the name of a file or a server's table for lists, without its folder or database."""
     table = server_table(path)
     return (path.name or str(path)) if table is None else table.name
 
 
 def split_parameters(text: str) -> tuple[str, str]:
-    """An address without what says whether it is spoken to over TLS, and that."""
+    """Split an address into the part before `;use_ssl=…`, and that parameter or an empty text."""
     match = _PARAMETERS.search(text)
     return (text, "") if match is None else (text[: match.start()], match[0].strip())
 
 
 def parse_address(text: str) -> tuple[ServerAddress, ServerTable | None]:
-    """`sc://host:port`, with or without a table or a path behind it. Raises `BadData`; no message holds a
-    token."""
+    """Parse `sc://host:port`, optionally followed by a table or a path. Raises `BadData`, whose message never
+    contains a token."""
     if _SECRETS.search(text):
         raise BadData(
-            "The address of a Spark server holds a secret",
-            "Addresses are saved and shown as they are, secrets never are",
+            "The address of a Spark server contains a secret",
+            "Addresses are saved and shown as they are, and secrets never are",
             "Leave it out, and save a connection that refers to it: env:NAME or keyring:SERVICE/USER",
         )
     plain, parameters = split_parameters(text)
     match = _ADDRESS.fullmatch(plain)
     if match is None or int(match["port"] or 1) not in range(1, 65536):
         raise BadData(
-            f"'{text}' is not an address of a Spark server", fix="Write it as sc://host:15002/table"
+            f"'{text}' is not the address of a Spark server", fix="Write it as sc://host:15002/table"
         )
     use_ssl = parameters.casefold().endswith("true")
     address = ServerAddress(match["host"], int(match["port"] or DEFAULT_PORT), use_ssl)
@@ -188,10 +188,10 @@ def parse_address(text: str) -> tuple[ServerAddress, ServerTable | None]:
 
 
 class SparkServer:
-    """A session on a server, made when it is first used. Any thread; statements run side by side."""
+    """A session on a server, which starts at its first use. Any thread; statements run concurrently."""
 
     def __init__(self, address: ServerAddress, connection: Connection | None = None) -> None:
-        """`connection` says who asks; without one nobody in particular does."""
+        """`connection` provides the user and the token; without one, access is anonymous."""
         self.address, self._connection = address, connection
         self._lock = threading.Lock()
         self._client: Any = None
@@ -201,7 +201,7 @@ class SparkServer:
 
     @property
     def place(self) -> str:
-        """As it is shown."""
+        """The host, with its port if that is not the default, to be shown."""
         return (
             self.address.host
             if self.address.port == DEFAULT_PORT
@@ -209,11 +209,12 @@ class SparkServer:
         )
 
     def stream(self, sql: str, job: Job) -> Iterator[pa.Table]:
-        """The answer of a statement in Spark's dialect, in pieces as they come; the first one may be empty.
+        """Run a statement in Spark's dialect, and yield its answer in pieces as they arrive; the first may be
+        empty.
 
-        Cancelling `job` ends it on the server too. Where the server ended the session, as servers do with
-        one that was idle for minutes, the statement runs in a new one. Raises `ServerProblem`, within five
-        seconds where the server is gone, and `ServerRefusal`.
+        Cancelling `job` also stops the statement on the server. If the server has ended the session, as
+        servers do after minutes without use, the statement runs in a new one. Raises `ServerRefusal`, and
+        `ServerProblem`, within five seconds if the server is gone.
         """
         client, has_pieces = self._connected(job), False
         try:
@@ -232,12 +233,12 @@ class SparkServer:
             yield from answer
 
     def read(self, sql: str, job: Job | None = None) -> pa.Table:
-        """The whole answer."""
+        """Run a statement and return its whole answer."""
         pieces = list(self.stream(sql, job or Job()))
         return pa.concat_tables([piece for piece in pieces if piece.num_rows] or pieces[:1])
 
     def schema(self, sql: str, job: Job | None = None) -> pa.Schema:
-        """Of a statement's answer. It does not run."""
+        """Return the schema of a statement's answer, without computing its rows."""
         return next(iter(self.stream(f"SELECT * FROM (\n{sql}\n) LIMIT 0", job or Job()))).schema
 
     @property
@@ -248,13 +249,13 @@ class SparkServer:
         return _first_column(self.read("SHOW CATALOGS", job))
 
     def databases(self, catalog: str = "", job: Job | None = None) -> list[str]:
-        """Of a catalog, the current one by default."""
+        """Return the names of the databases in a catalog, by default the current one."""
         inside = f" IN {ServerTable((catalog,)).sql}" if catalog else ""
         return _first_column(self.read(f"SHOW DATABASES{inside}", job))
 
     def tables(self, database: Sequence[str] = (), job: Job | None = None) -> list[ServerTable]:
-        """Of a database, given by its catalog and its name, the current one by default; temporary views of
-        this session are left out."""
+        """Return the tables in a database, which is given by its catalog and name, by default the current
+        one. Temporary views of this session are left out."""
         inside = f" IN {ServerTable(tuple(database)).sql}" if database else ""
         rows = self.read(f"SHOW TABLES{inside}", job).to_pylist()
         names = [row["tableName"] for row in rows if not row["isTemporary"]]
@@ -268,11 +269,11 @@ class SparkServer:
                 client.close()
 
     def forked(self) -> None:
-        """A channel's threads stayed in the parent."""
+        """Start anew: the threads of the channel exist only in the parent."""
         self._lock, self._set_up_lock, self._client = threading.Lock(), threading.Lock(), None
 
     def is_reachable(self) -> bool:
-        """Whether something listens there; it may be slow to answer all the same. Blocks for seconds."""
+        """Whether a server is listening there; it may still be slow to answer. May block for seconds."""
         try:
             host = self.address.host.strip("[]")
             with socket.create_connection((host, self.address.port), PROBE_SECONDS):
@@ -282,7 +283,7 @@ class SparkServer:
 
     @property
     def watches(self) -> bool:
-        """Whether a connection of its own tells that the server is gone: not through a proxy."""
+        """Whether a separate connection can tell if the server is gone. Not if it is reached by a proxy."""
         return self._is_reached_directly
 
     def _connected(self, job: Job) -> Any:
@@ -294,7 +295,7 @@ class SparkServer:
             return self._client
 
     def set_up(self, client: Any) -> None:
-        """What holds in the session, before its first statement. Blocks."""
+        """Set the session's options, before its first statement. Blocks."""
         from pyspark.sql.connect.conf import RuntimeConf
 
         with self._set_up_lock:
@@ -303,7 +304,7 @@ class SparkServer:
             settings = RuntimeConf(client)
             settings.set("spark.sql.session.timeZone", ZONE)
             for name, value in _WANTED.items():
-                with suppress(_errors()):  # a server that lacks a setting, or fixes it, has its own way
+                with suppress(_errors()):  # some servers lack an option, or do not let it be set
                     settings.set(name, value)
             self._is_set_up = True
 
@@ -318,23 +319,24 @@ class SparkServer:
         if self._connection is not None and self._connection.account:
             builder.set(builder.PARAM_USER_ID, self._connection.account)
         builder.set(builder.PARAM_USER_AGENT, "lamella")
-        client = client_class(builder, use_reattachable_execute=False)  # the builder sees to it
+        client = client_class(builder, use_reattachable_execute=False)  # `ReattachingBuilder` does it
         client.set_retry_policies([])
         return client
 
 
 def _library() -> tuple[Any, Any]:
-    """Raises `LamellaError` where it is not installed."""
+    """Return the classes of the client and of its channel builder. Raises `LamellaError` if `pyspark` is not
+    installed."""
     try:
         with warnings.catch_warnings(), main_module_as_file():
-            # It warns of pandas 3, through which no answer goes: they come as Arrow.
+            # It warns about pandas 3, which is not used here: answers are Arrow data.
             warnings.simplefilter("ignore")
-            os.environ.setdefault("GRPC_VERBOSITY", "ERROR")  # it would write to the standard error
+            os.environ.setdefault("GRPC_VERBOSITY", "ERROR")  # it would write to the standard error stream
             from pyspark.sql.connect.client import SparkConnectClient
 
             from lamella.core.remote.spark_executions import ReattachingBuilder
 
-            # It would write whole statements to the standard error.
+            # It would write whole statements to the standard error stream.
             logging.getLogger("SQLQueryContextLogger").disabled = True
     except ImportError as error:
         raise MissingLibrary("pyspark-client", str(error).partition("\n")[0]) from error
@@ -352,7 +354,7 @@ def _first_column(table: pa.Table) -> list[str]:
 
 
 class _Answer:
-    """One statement: a thread waits for the server, so that whoever wants the rows can stop waiting."""
+    """The answer to one statement. A separate thread waits for the server, so that the reader can cancel."""
 
     def __init__(self, server: SparkServer, client: Any, sql: str, job: Job) -> None:
         self._server, self._client, self._sql, self._job = server, client, sql, job
@@ -368,7 +370,7 @@ class _Answer:
         self.close()
 
     def close(self) -> None:
-        """End it on the server, if it has not come to its end."""
+        """Stop the statement on the server, unless it has finished. Returns at once."""
         if not self._closed.is_set():
             self._closed.set()
             threading.Thread(target=self._interrupt, name="stop Spark query", daemon=True).start()
@@ -399,7 +401,7 @@ class _Answer:
                 self._job.report(*self._tasks)
             if time.monotonic() - asked_at > SILENCE_SECONDS and probe.has_vanished():
                 self._closed.set()
-                return ConnectionError("nothing listens there any more")
+                return ConnectionError("no server is listening there any more")
 
     def _receive(self) -> None:
         from pyspark.sql.connect.plan import SQL
@@ -423,7 +425,7 @@ class _Answer:
             if schema is not None and not pieces:
                 self._put(_arrow_schema(schema).empty_table())
             self._put(None)
-        except BaseException as error:  # noqa: BLE001 -- it is raised where the rows are waited for
+        except BaseException as error:  # noqa: BLE001 -- raised on the thread that waits for the rows
             self._put(error)
         finally:
             self._ended.set()
@@ -439,22 +441,22 @@ class _Answer:
         return False
 
     def _progress(self, stages: Any, inflight_tasks: int, operation_id: str, done: bool) -> None:
-        """Called by the client for every statement that it runs, on the thread that waits for it."""
+        """The client calls this for every statement that it runs, on the thread that waits for it."""
         if threading.current_thread().name == "Spark query" and stages:
             total = sum(stage.num_tasks for stage in stages)
             self._tasks = sum(stage.num_completed_tasks for stage in stages), total
 
     def _interrupt(self) -> None:
-        """More than once: the statement may still be on its way to the server."""
+        """Stop the statement on the server. Tries repeatedly: it may not have reached the server yet."""
         with suppress(Exception):
             for _ in range(INTERRUPTS):
                 if self._client.interrupt_tag(self._tag) or self._ended.wait(INTERRUPT_PAUSE_SECONDS):
                     return
-            log.info("%s knows no query to stop", self._server.place)
+            log.info("%s: found no query to stop", self._server.place)
 
 
 class _Probe:
-    """Asks by a connection of its own, beside the wait for an answer, whether the server is there."""
+    """Checks on a separate connection, during the wait for an answer, whether the server is still there."""
 
     def __init__(self, server: SparkServer) -> None:
         self._server = server
@@ -463,7 +465,7 @@ class _Probe:
         self._next_at = 0.0
 
     def has_vanished(self) -> bool:
-        """Returns at once."""
+        """Whether the last finished probe failed. Starts another probe if one is due; returns at once."""
         idle = self._thread is None or not self._thread.is_alive()
         if self._server.watches and idle and time.monotonic() >= self._next_at:
             self._next_at = time.monotonic() + SILENCE_SECONDS
@@ -482,13 +484,13 @@ def _arrow_schema(schema: Any) -> pa.Schema:
 
 
 _SESSION_ENDED = re.compile(r"session \S+ is not running|INVALID_HANDLE\.SESSION_(CLOSED|CHANGED|NOT_FOUND)")
-"""As Sail says it, and Apache Spark."""
+"""The messages of Sail and of Apache Spark."""
 _GONE = frozenset({"UNAVAILABLE", "DEADLINE_EXCEEDED"})
 _DENIED = frozenset({"UNAUTHENTICATED", "PERMISSION_DENIED"})
 
 
 def _problem(server: SparkServer, error: BaseException) -> BaseException:
-    """What the error of the client's library means."""
+    """Translate an error of the client library."""
     from grpc import RpcError  # type: ignore[import-untyped]
     from pyspark.errors import PySparkException
 
@@ -498,7 +500,7 @@ def _problem(server: SparkServer, error: BaseException) -> BaseException:
         return _gone(server, str(error))
     if isinstance(error, EOFError):
         fix = "Run the query again; somebody may have stopped it on the server"
-        return ServerProblem(server.place, "the answer is not whole", str(error), fix)
+        return ServerProblem(server.place, "the answer is incomplete", str(error), fix)
     if not isinstance(error, (PySparkException, RpcError)):
         return error
     is_raw = isinstance(error, RpcError)
@@ -510,12 +512,12 @@ def _problem(server: SparkServer, error: BaseException) -> BaseException:
     if code in _DENIED:
         return ServerProblem(
             server.place,
-            "the server refuses who asks",
+            "the server denies access",
             message,
             "Check the token that the saved connection refers to",
         )
     refusal = _SessionEnded if _SESSION_ENDED.search(message) else ServerRefusal
-    return refusal(f"Spark Connect · {server.place}: the server refuses the query", message)
+    return refusal(f"Spark Connect · {server.place}: the server rejected the query", message)
 
 
 def _gone(server: SparkServer, why: str) -> ServerProblem:
@@ -523,18 +525,22 @@ def _gone(server: SparkServer, why: str) -> ServerProblem:
         what = "the server does not speak TLS"
         if server.address.use_ssl:
             return ServerProblem(server.place, what, fix="Leave ;use_ssl=true out of the address")
-        fix = "Name the port at which it does, or take the token out of the saved connection"
-        return ServerProblem(server.place, what, "A token is sent over TLS alone", fix)
+        fix = "Give a port that does, or remove the token from the saved connection"
+        return ServerProblem(server.place, what, "Tokens are only sent over TLS", fix)
     if "certificate has expired" in why:
-        fix = "Have it renewed by who runs the server, and check the clock of this machine"
+        fix = "Ask the server's administrator to renew it, and check the clock of this machine"
         return ServerProblem(server.place, "the server's certificate has expired", fix=fix)
     if "Hostname Verification Check failed" in why:
         what = f"the server's certificate is not for '{server.address.host}'"
-        fix = "Write the host by the name that its certificate has"
-        return ServerProblem(server.place, what, "Another server may have answered in its place", fix)
+        fix = "Write the host name as it is in the certificate"
+        return ServerProblem(server.place, what, "Another server may have answered instead", fix)
     if "CERTIFICATE_VERIFY_FAILED" in why:
-        fix = "Add the authority to those of this machine, or name one: GRPC_DEFAULT_SSL_ROOTS_FILE_PATH"
-        return ServerProblem(server.place, "the server's certificate is not trusted here", fix=fix)
+        fix = (
+            "Add its authority to the trusted ones of this machine, or set GRPC_DEFAULT_SSL_ROOTS_FILE_PATH"
+            " to the authority's certificate"
+        )
+        what = "the server's certificate is not trusted on this machine"
+        return ServerProblem(server.place, what, fix=fix)
     return ServerProblem(
         server.place,
         "the Spark server does not answer",
@@ -545,7 +551,7 @@ def _gone(server: SparkServer, why: str) -> ServerProblem:
 
 def _first_line(message: str) -> str:
     details = re.search(r'details = "(.+?)"$', message, re.M)
-    if details is not None:  # what gRPC says of itself has many lines
+    if details is not None:  # gRPC's own text has many lines
         return details[1][:500].rstrip(".")
     line = next((line for line in message.strip().splitlines() if line.strip()), "")
     return line[:500].rstrip(".")
@@ -556,7 +562,7 @@ _servers_lock = threading.Lock()
 
 
 def server_at(address: ServerAddress) -> SparkServer:
-    """The session of this process on a server, through the saved connection that leads there."""
+    """Return this process's session on a server, through the saved connection that serves the address."""
     connection = Connections().serving(f"{SCHEME}{address.host}:{address.port}/")
     with _servers_lock:
         return _servers.setdefault((address, connection), SparkServer(address, connection))

@@ -1,4 +1,4 @@
-"""Trying a connection: whether its server answers, and what it offers with these credentials."""
+"""Tests connections: whether the server answers, and what it lists with the given credentials."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ FIRST_ENTRIES = 20
 
 @dataclass(frozen=True)
 class Trial:
-    """What came of it: a place that was listed or asked, some names in it, and seconds that it took. `route`
-    is a sentence on how it was reached, where there are several ways."""
+    """The result: the address that was listed or requested, some names in it, and the seconds that it took.
+    `route` is a sentence on how the server was reached, if there are several ways."""
 
     address: str
     names: tuple[str, ...]
@@ -39,9 +39,9 @@ class Trial:
 
 
 def try_connection(connection: Connection, address: str = "", job: Job | None = None) -> Trial:
-    """Ask the server for what lies at an address: left out, for the first bucket that the connection names,
-    or the root of a file system. Of Spark it is whether something listens. Blocks for some seconds at most.
-    Raises `FileProblem`, `MissingSecret`, and `BadConnection` where nothing says what to ask for."""
+    """List an address, by default the first bucket of the connection or the root of its file system. For
+    Spark, only check whether a server is listening. Blocks for a few seconds at most. Raises `FileProblem`,
+    `MissingSecret`, and `BadConnection` if there is no address to list."""
     begun = time.monotonic()
     text = address or _address_of(connection)
     if connection.kind == "spark":
@@ -51,7 +51,7 @@ def try_connection(connection: Connection, address: str = "", job: Job | None = 
     if kind_of_scheme(place.scheme).name != connection.kind:
         raise BadConnection(
             f"The connection '{connection.name}' does not serve {text}",
-            f"It is one to {connection.of_kind.label}",
+            f"It is a connection to {connection.of_kind.label}",
             field="kind",
         )
     server = new_server(place, connection)
@@ -79,8 +79,8 @@ def _address_of(connection: Connection) -> str:
         return f"hdfs://{urlsplit(connection.endpoint).netloc}/"
     if not connection.places:
         raise BadConnection(
-            f"Nothing says what to ask of the connection '{connection.name}'",
-            f"It names none of its {kind.places}",
+            f"The connection '{connection.name}' cannot be tested without an address",
+            f"It names no {kind.places}",
             f"Give an address, such as {kind.schemes[0]}://{kind.places.removesuffix('s')}/",
             field="places",
         )

@@ -1,8 +1,8 @@
-"""Whether the server of an upload is still there, while nothing else tells.
+"""Checks during an upload whether the server is still there.
 
-The answer to a part of an upload comes when all of the part has arrived, which takes minutes on a slow
-line. The time of silence that ends other requests would end such uploads, and a longer one would leave people
-waiting for a server that is gone.
+The server answers when a whole part of the upload has arrived, which can take minutes on a slow network. The
+timeout of other requests would end such uploads, and with a longer one, users would wait for a server that is
+gone.
 """
 
 from __future__ import annotations
@@ -16,33 +16,34 @@ from lamella.core.remote.addresses import Address
 from lamella.core.remote.problems import RemoteProblem, Unreachable
 
 QUIET_SECONDS = 1.5
-"""An upload that has not moved for so long has its server asked."""
+"""After this long without progress, the server is probed."""
 PROBE_SECONDS = 1.5
-"""The time that an answer has before the server is asked again."""
+"""How long to wait for the answer to a probe before the next one."""
 PROBES = 2
-"""Without any answer, before the server is given up."""
+"""Probes without an answer before the upload is given up."""
 SLOWER_FACTOR = 2.0
-"""How much longer than its slowest answer a server may take: answers queue on a line that an upload fills."""
+"""The timeout of a probe, in multiples of the slowest answer: answers are slow while the upload fills the
+network."""
 
 
 class Silent(Unreachable):
-    """A server that stopped answering in the middle of an upload."""
+    """The server stopped answering during an upload."""
 
     def __init__(self, address: Address) -> None:
         super().__init__(
             address,
             "could not be reached",
-            "It did not answer in time, nor when it was asked whether it is there",
-            "Check the network and the endpoint of the connection, and write it again",
+            "It stopped answering during the upload, and did not answer further requests",
+            "Check the network and the connection's endpoint, and write it again",
         )
 
 
 class Watchdog:
-    """Asks a server something small while an upload to it does not move; a context.
+    """A context manager that probes the server of an upload while there is no progress.
 
-    `ask` does that on a connection of its own, on any thread. It raises `Unreachable` where no answer comes;
-    every other problem is an answer: a refusal, a missing file, a request to ask less often. `give_up` is
-    called once, on the watchdog's thread, when the server is silent. An answer that comes late counts too,
+    `ask` sends a small request on a separate connection; it is called on any thread. It raises `Unreachable`
+    if there is no answer; every other problem is an answer, such as a missing file or a throttled request.
+    `give_up` is called once, on the watchdog's thread, when the server is silent. A late answer counts too,
     and makes the watchdog more patient.
     """
 
@@ -64,7 +65,7 @@ class Watchdog:
             self._changed.notify_all()
 
     def note_progress(self) -> None:
-        """The upload moved. Any thread, at once."""
+        """Record that the upload progressed. Any thread; returns at once."""
         self._heard_at = time.monotonic()
 
     def _watch(self) -> None:
@@ -81,7 +82,7 @@ class Watchdog:
         self._give_up()
 
     def _has_answer(self) -> bool:
-        """Also where the upload has moved or ended meanwhile."""
+        """Whether a probe is answered, or the upload progressed or ended meanwhile."""
         asked_at = time.monotonic()
         for _ in range(PROBES):
             threading.Thread(target=self._probe, name="upload probe", daemon=True).start()

@@ -1,4 +1,4 @@
-"""Files of web servers, read by ranges where the server has them."""
+"""Files of web servers, read by ranges if the server supports them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PIECE_BYTES = 1 << 20
 
 
 class WebServer:
-    """Those of `http://` and `https://` as a `Server`: there are no folders, and nothing is written."""
+    """`http://` and `https://` as a `Server`: without folders, and read-only."""
 
     def __init__(self, connection: Connection | None) -> None:
         headers = {"User-Agent": "Lamella"}
@@ -40,7 +40,8 @@ class WebServer:
         return _status(answer.headers, int(answer.headers["Content-Length"]))
 
     def _status_of_first_byte(self, address: Address) -> Status:
-        """Of servers that do not answer HEAD, such as where an address is signed for GET alone."""
+        """Return the status from a GET request, for servers that do not answer HEAD, such as when the URL is
+        signed only for GET."""
         answer = self._client.ask("GET", address.url, address, {"Range": "bytes=0-0"}, preload_content=False)
         try:
             if answer.status not in (OK, PARTIAL):
@@ -69,19 +70,19 @@ class WebServer:
                 )
             place = _CONTENT_RANGE.fullmatch(answer.headers.get("Content-Range", ""))
             if place and int(place[1]) != start:
-                raise NoRanges  # those of another place
+                raise NoRanges  # the bytes are from another position
             size = int(place[3]) if place else status.size
             if not _is_same(_status(answer.headers, size), status):
                 raise changed(address)
             return _body(answer, address)
         finally:
-            answer.close()  # whole answers gave their connection back already
+            answer.close()  # after a complete response, the connection is already back in the pool
 
     def confirm(self, address: Address, status: Status) -> None:
-        """Each answer says of which content it is."""
+        """Does nothing: `read` compares the status of each response."""
 
     def stream(self, address: Address, status: Status | None) -> Iterator[bytes]:
-        """Whatever is there, where there is no status yet."""
+        """Yield the file in pieces; in any version if `status` is None."""
         answer = self._client.ask("GET", address.url, address, preload_content=False)
         import urllib3
 
@@ -97,7 +98,7 @@ class WebServer:
             answer.close()
 
     def entries(self, folder: Address, recursive: bool = False) -> Iterator[list[Entry]]:
-        """Web servers do not say what they have."""
+        """Return nothing: web servers do not list their files."""
         return iter(())
 
     def upload(self, address: Address, source: Path, job: Job) -> None:
@@ -107,15 +108,15 @@ class WebServer:
         raise _not_written(address)
 
     def delete(self, address: Address) -> None:
-        raise RemoteProblem(address, "cannot be removed", "Web servers are read alone")
+        raise RemoteProblem(address, "cannot be removed", "Web servers can only be read")
 
 
 def _not_written(address: Address) -> RemoteProblem:
     return RemoteProblem(
         address,
         "cannot be written",
-        "Web servers are read alone",
-        "Choose a file of this machine, or of s3://, gs://, az:// or webhdfs://",
+        "Web servers can only be read",
+        "Choose a file on this machine, or an address with s3://, gs://, az:// or webhdfs://",
     )
 
 
@@ -135,7 +136,7 @@ def _status(headers: Mapping[str, str], size: int) -> Status:
 
 
 def _is_same(one: Status, other: Status) -> bool:
-    """By what both answers say."""
+    """Compare the values that both responses have."""
     tags = {status.etag.removeprefix("W/") for status in (one, other) if status.etag}
     times = {status.modified_ns for status in (one, other) if status.modified_ns}
     return one.size == other.size and len(tags) < 2 and len(times) < 2

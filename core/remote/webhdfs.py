@@ -1,7 +1,7 @@
 """HDFS over HTTP: Hadoop's WebHDFS, which needs neither Java nor native libraries on this machine.
 
-`fsspec` has a client for it, too. This one is as short, lists folders in pages (LISTSTATUS_BATCH), limits the
-time of silence, and writes so that nothing is visible before it is whole.
+`fsspec` has a client, too. This one is as short, lists folders in pages (LISTSTATUS_BATCH), has timeouts, and
+makes a file visible only when it is complete.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ DEFAULT_PORT, DEFAULT_TLS_PORT = 9870, 9871
 PIECE_BYTES = 1 << 20
 REMOVAL_PAUSES = (0.0, 0.3, 1.0)
 REMOVAL_SECONDS = 0.4
-"""What a server that is likely gone has for it, before the error is told."""
+"""How long to wait for the removal of a draft before an error is reported, if the server is probably gone."""
 LOOK_SECONDS = 1.0
-"""What the server has to say whether a file was renamed, where its answer to that is lost."""
-KERBEROS = "The cluster asks for Kerberos, which is not spoken here"
+"""How long to wait for the status of a file when the response to its renaming was lost."""
+KERBEROS = "The cluster requires Kerberos, which is not supported through WebHDFS"
 WAY_TO_TOKEN = (
     "Fetch a delegation token (curl --negotiate -u : 'http://HOST:9870/webhdfs/v1/?op=GETDELEGATIONTOKEN'), "
     "and give the connection a reference to it"
@@ -79,7 +79,7 @@ class WebHdfs:
             try:
                 return bytes(answer.read(decode_content=False))
             finally:
-                answer.close()  # a whole answer gave its connection back already
+                answer.close()  # after a complete response, the connection is already back in the pool
 
     def confirm(self, address: Address, status: Status) -> None:
         if self.status(address) != status:
@@ -99,7 +99,7 @@ class WebHdfs:
         while folders:
             current = folders.pop()
             for page in self._pages(current):
-                entries = [_entry(current, item) for item in page if item["pathSuffix"]]  # else it is a file
+                entries = [_entry(current, item) for item in page if item["pathSuffix"]]  # '' if it is a file
                 inside = [entry.address for entry in entries if entry.is_folder]
                 yield [entry for entry in entries if not entry.is_folder] if recursive else entries
                 folders += inside if recursive else []
@@ -117,7 +117,7 @@ class WebHdfs:
             after = page[-1]["pathSuffix"]
 
     def upload(self, address: Address, source: Path, job: Job) -> None:
-        """Written beside it under another name, and renamed when it is whole."""
+        """Write under another name in the same folder, and rename when complete."""
         draft = address.parent.child(f".{address.name}.{uuid.uuid4().hex[:8]}.part")
         try:
             self._send(draft, source, job, address)
@@ -133,7 +133,8 @@ class WebHdfs:
             raise
 
     def create(self, address: Address, data: bytes) -> None:
-        """A rename that replaces nothing: HDFS lets one of two through."""
+        """Write a draft and rename it. The rename does not replace: if two programs do so, HDFS lets only one
+        succeed."""
         draft = address.parent.child(f".{address.name}.{uuid.uuid4().hex[:8]}.part")
         try:
             self._write(draft, [data], Job(), address)
@@ -143,23 +144,23 @@ class WebHdfs:
             raise
         if not is_renamed:
             self.delete(draft)
-            self.status(address)  # which says what else hinders it
+            self.status(address)  # it raises if there is another reason
             raise AlreadyThere(address)
 
     def _rename(self, draft: Address, address: Address, size: int, **options: str) -> bool:
-        """Whether the draft, of `size` bytes, is at the address now. Where the answer is lost, the server is
-        asked what it has."""
+        """Rename the draft, of `size` bytes, and return whether that worked. If the response is lost, look
+        which file the server has."""
         try:
             done = self._json("PUT", draft, "RENAME", {"destination": f"/{address.key}", **options})
         except Unreachable:
             if not self._is_renamed(draft, address, size):
                 raise
-            log.info("%s is there: the answer to its renaming was lost", address)
+            log.info("%s is complete: the response to its renaming was lost", address)
             return True
         return done.get("boolean") is not False
 
     def _is_renamed(self, draft: Address, address: Address, size: int) -> bool:
-        """False also where the server does not say so at once."""
+        """Whether the server shows the renamed file. False if it does not answer within `LOOK_SECONDS`."""
         is_renamed = threading.Event()
 
         def look() -> None:
@@ -190,7 +191,7 @@ class WebHdfs:
         job.report(total, total)
 
     def _write(self, draft: Address, pieces: Iterable[bytes], job: Job, target: Address) -> None:
-        """Through a datanode, which is asked something while the file does not move. Errors name `target`."""
+        """Write through a datanode, which is probed while there is no progress. Errors name `target`."""
         create = self._url(draft, "CREATE", {"overwrite": "true"})
         first = self._request("PUT", create, target, redirect=False)
         datanode = first.headers.get("Location", "")
@@ -203,13 +204,13 @@ class WebHdfs:
             raise _problem(target, answer.status, answer.data, "written", wait_of(answer))
 
     def _remove_quietly(self, draft: Address) -> None:
-        """More than once: the datanode may make the file a moment after it was told no more."""
+        """Remove a draft. Tries repeatedly: the datanode may create the file shortly after the upload."""
         for pause in REMOVAL_PAUSES:
             time.sleep(pause)
             try:
                 self.delete(draft)
             except RemoteProblem:
-                return  # the first problem is the one to tell; the server is likely gone
+                return  # the first problem is the one to report, and the server is probably gone
 
     def delete(self, address: Address) -> None:
         self._json("DELETE", address, "DELETE")
@@ -246,7 +247,7 @@ class WebHdfs:
 
 
 def _root(address: Address, connection: Connection | None) -> str:
-    """The namenode's web address. The port of `hdfs://` is for Hadoop's own protocol."""
+    """Return the namenode's web address. The port in `hdfs://` is for Hadoop's own protocol, so unused."""
     place, endpoint = address.place, connection.endpoint if connection is not None else ""
     if urlsplit(endpoint).scheme == "hdfs":
         place = place or urlsplit(endpoint).netloc
@@ -256,7 +257,7 @@ def _root(address: Address, connection: Connection | None) -> str:
         raise RemoteProblem(
             address,
             "names no host",
-            "hdfs:///path leaves it to a connection, or to Hadoop's configuration where libhdfs is installed",
+            "hdfs:///path takes it from a connection, or from Hadoop's configuration if libhdfs is installed",
             "Add a connection with the namenode's web address, or name the host",
         )
     tls = address.scheme == "swebhdfs"
@@ -287,7 +288,7 @@ def _answered(address: Address) -> Iterator[None]:
 
 
 def _problem(address: Address, status: int, body: bytes, act: str, seconds: float | None) -> RemoteProblem:
-    """WebHDFS says what Java threw."""
+    """Describe what Java threw, which is in the response of WebHDFS."""
     try:
         remote = json.loads(body)["RemoteException"]
         name, message = str(remote["exception"]), str(remote.get("message", "")).partition("\n")[0]
@@ -298,9 +299,12 @@ def _problem(address: Address, status: int, body: bytes, act: str, seconds: floa
     if name in _DENIED or status in (401, 403):
         if "SafeMode" in message or name == "SafeModeException":
             return RemoteProblem(
-                address, f"could not be {act}", "The namenode is in safe mode", "Wait for it"
+                address,
+                f"could not be {act}",
+                "The namenode is in safe mode",
+                "Wait until it leaves safe mode",
             )
-        fix = "Add a connection with the user or token who may, or ask the owner"
+        fix = "Add a connection with a user or token that has access, or ask the owner"
         return AccessDenied(address, f"may not be {act}", message, fix)
     if name in ("RetriableException", "StandbyException"):
         return of_status(address, 503, seconds=seconds)

@@ -215,5 +215,5 @@ def test_a_place_that_is_no_host_is_served_by_no_endpoint(place: str) -> None:
 
 
 def test_an_endpoint_has_a_port_that_there_can_be() -> None:
-    with pytest.raises(BadConnection, match="is not a URL of a server"):
+    with pytest.raises(BadConnection, match="is not the URL of a server"):
         Connection("lab", "s3", endpoint="http://minio:99999")

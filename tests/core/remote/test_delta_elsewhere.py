@@ -326,7 +326,7 @@ def test_a_server_without_conditional_writes_is_refused() -> None:
     try:
         commit = RemotePath("s3://lake/t.delta/_delta_log/1.json").address
         store = ObjectStore(commit, Connection("old", "s3", endpoint=server.endpoint, anonymous=True))
-        with pytest.raises(FileProblem, match="does not heed If-None-Match"):
+        with pytest.raises(FileProblem, match="ignores If-None-Match"):
             store.create(commit, b"{}")
         assert server.files == {}
     finally:

@@ -179,7 +179,7 @@ def test_a_server_that_falls_silent_in_an_upload_is_given_up(
     google: GoogleServer, draft: Path, moment: str, short_patience: None
 ):
     google.falls_silent_at = moment
-    with pytest.raises(watchdog.Silent, match="did not answer in time"):
+    with pytest.raises(watchdog.Silent, match="stopped answering"):
         send(draft)
     assert PLACE not in google.objects
 

@@ -50,7 +50,7 @@ def test_a_key_that_cannot_be_read_is_named_and_hides_no_other(s3: S3Server, buc
     assert names(f"s3://{bucket}") == ["a.csv", "odd/", "z/"]
     assert open_dataset(f"s3://{bucket}/a.csv").num_rows == 1
     assert open_dataset(f"s3://{bucket}/z").num_rows == 1
-    with pytest.raises(FileProblem, match="holds a file that cannot be listed") as caught:
+    with pytest.raises(FileProblem, match="contains a file that cannot be listed") as caught:
         locate(RemotePath(f"s3://{bucket}"))
     assert repr(odd) in str(caught.value)
 

@@ -89,17 +89,17 @@ def test_the_region_of_a_bucket_is_found(far: None, monkeypatch: pytest.MonkeyPa
 
 def test_a_region_that_nobody_says_is_asked_for(far: None, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(Bucket, "knows_home", False)
-    with pytest.raises(FileProblem, match="lies in another region") as caught:
+    with pytest.raises(FileProblem, match="is in another region") as caught:
         open_dataset("s3://far/x.csv")
-    assert "Give the connection its region" in str(caught.value)
+    assert "Set the region of the connection" in str(caught.value)
 
 
 @pytest.mark.parametrize(
     ("line", "words"),
     [
         ("sso_session = work", "signs in by browser"),
-        ("role_arn = arn:aws:iam::1:role/reader", "takes the role of another"),
-        ("credential_process = find-keys", "has a program that finds its keys"),
+        ("role_arn = arn:aws:iam::1:role/reader", "assumes a role"),
+        ("credential_process = find-keys", "gets its keys from a program"),
     ],
 )
 def test_a_profile_without_keys_says_what_to_do(

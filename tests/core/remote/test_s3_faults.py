@@ -49,7 +49,7 @@ def address(s3: S3Server, bucket: str, parquet: bytes) -> str:
 def test_missing_files_and_buckets_are_told_apart(s3: S3Server, bucket: str, address: str):
     with pytest.raises(MissingFile, match=f"Did you mean '{address}'"):
         open_dataset(address.replace("trips", "tripz"))
-    with pytest.raises(MissingFile, match=f"Nothing lies in s3://{bucket}/dada either"):
+    with pytest.raises(MissingFile, match=f"s3://{bucket}/dada is empty or missing"):
         open_dataset(f"s3://{bucket}/dada/trips.parquet")
     with pytest.raises(MissingFile, match="There is no bucket 'no-such-bucket'"):
         open_dataset("s3://no-such-bucket/trips.parquet")
@@ -58,8 +58,8 @@ def test_missing_files_and_buckets_are_told_apart(s3: S3Server, bucket: str, add
 @pytest.mark.parametrize(
     ("name", "value", "words"),
     [
-        ("TEST_SECRET_KEY", "wrongwrong", "The secret key does not fit the access key"),
-        ("TEST_ACCESS_KEY", "AKIAWRONGWRONGWRONG1", "The access key is not known there"),
+        ("TEST_SECRET_KEY", "wrongwrong", "The secret key does not match the access key"),
+        ("TEST_ACCESS_KEY", "AKIAWRONGWRONGWRONG1", "The server does not know the access key"),
     ],
 )
 def test_wrong_credentials_are_named_but_not_shown(

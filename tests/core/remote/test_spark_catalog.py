@@ -31,7 +31,7 @@ def test_tables_and_other_servers_are_no_folders(text: str) -> None:
 
 
 def test_parse_refuses_what_lies_too_deep() -> None:
-    with pytest.raises(BadData, match="names no catalog or database"):
+    with pytest.raises(BadData, match="does not name a catalog or database"):
         CatalogFolder.parse("sc://spark/a/b/c/")
 
 

@@ -118,13 +118,13 @@ def test_an_answer_in_several_streams_is_read_whole(
 def test_an_answer_without_its_end_is_an_error(server: SparkServer, servicer: ConnectServer, words: str):
     """Though the stream ends as if it were whole."""
     servicer.a_stream, servicer.forgets = 2, words
-    with pytest.raises(ServerProblem, match=r"the answer is not whole.*Run the query again"):
+    with pytest.raises(ServerProblem, match=r"the answer is incomplete.*Run the query again"):
         values(server)
 
 
 def test_a_stream_that_stays_empty_is_not_asked_for_without_end(server: SparkServer, servicer: ConnectServer):
     servicer.a_stream = 0
-    with pytest.raises(ServerProblem, match="the answer is not whole"):
+    with pytest.raises(ServerProblem, match="the answer is incomplete"):
         values(server)
 
 
@@ -154,7 +154,7 @@ def test_sail_does_not_say_that_somebody_stopped_a_query(spark_address: str):
     pieces = server.stream("SELECT id FROM range(1000000000000)", Job())
     assert next(pieces).num_rows
     server._client.interrupt_all()
-    with pytest.raises((ServerProblem, ServerRefusal), match=r"not whole|OPERATION_CANCELED"):
+    with pytest.raises((ServerProblem, ServerRefusal), match=r"incomplete|OPERATION_CANCELED"):
         for _ in pieces:
             pass
     server.close()

@@ -87,7 +87,7 @@ def test_what_does_not_fit_is_marked_and_nothing_is_saved(
     before = connections.path.read_bytes()
     type_into(dialog, "endpoint", "http://user:pass@minio.lab")
     dialog.save_button.click()
-    assert "secrets never are" in dialog.form.reason.text()
+    assert "secrets are never saved" in dialog.form.reason.text()
     assert dialog.form.fields["endpoint"].property("variant") == "invalid"
     assert connections.path.read_bytes() == before
 
