@@ -1,8 +1,8 @@
-"""`RemotePath`: a remote file as a `pathlib.Path`.
+"""`RemotePath`: a remote file in the form of a Python path.
 
 The code that opens files in place takes paths, and needs from them only what is here: a name, the bytes from
 any position, and a size and time by which it notices changes. So the same code opens files in a bucket and on
-this machine. `str` returns the address, to be shown. `os.fspath` returns the path of a whole copy on this
+this machine. `str` returns the address, to be shown. `fspath` returns the path of a whole copy on this
 machine, for libraries that only know local files, and fetches the copy if there is none yet.
 """
 
