@@ -1,4 +1,5 @@
-"""Arrow's own files: mapped into memory where they lie; read through the cache where they are compressed."""
+"""Arrow files and streams: uncompressed files are mapped into memory, all others are read through the
+cache."""
 
 from __future__ import annotations
 
@@ -19,11 +20,11 @@ from lamella.core.jobs import Job
 from lamella.core.scan.snapshot import Column, MemorySegment, Segment, Snapshot
 
 ROWS_A_SEGMENT = 1 << 16
-"""Batches that are shorter are mapped together: each segment costs something when rows are found."""
+"""Shorter batches are joined into one segment: each segment slows down finding rows."""
 
 
 def open_arrow_file(location: Location, options: OpenOptions) -> Dataset:
-    """Mapped where its batches are not compressed. Raises `FileProblem`."""
+    """Open an Arrow file; map it into memory if its batches are not compressed. Raises `FileProblem`."""
     path = location.files[0]
     stamp = stamp_of(path)
     with _as_file_problem(path):
@@ -46,7 +47,7 @@ def open_arrow_file(location: Location, options: OpenOptions) -> Dataset:
 
 
 def open_arrow_stream(location: Location, options: OpenOptions) -> Dataset:
-    """Raises `FileProblem`."""
+    """Open an Arrow stream through the cache. Raises `FileProblem`."""
     path = location.files[0]
     stamp = stamp_of(path)
     with _as_file_problem(path), pa.OSFile(os.fspath(path)) as file:
@@ -64,7 +65,8 @@ def open_arrow_stream(location: Location, options: OpenOptions) -> Dataset:
 
 
 def _is_mapped(reader: pa.RecordBatchFileReader, source: pa.MemoryMappedFile) -> bool:
-    """Whether batches lie in the file as they lie in memory: by where the first one with rows is."""
+    """Whether decoded batches point into the mapped file, as uncompressed ones do; the first with rows
+    tells."""
     source.seek(0)
     begin = source.read_buffer(1).address
     inside = range(begin, begin + source.size())
@@ -98,8 +100,8 @@ def _as_file_problem(path: Path) -> Iterator[None]:
 
 @dataclass(frozen=True, eq=False)
 class MappedRows(MemorySegment):
-    """Rows that lie in a file. What was mapped before it was cut short must not be touched any more: the
-    system would end the program."""
+    """Rows mapped from a file. After a file is truncated, its old mapping must not be touched: the operating
+    system would kill the program."""
 
     stamp: Stamp
 
@@ -113,7 +115,7 @@ class MappedRows(MemorySegment):
 
 
 class MappedDataset(Dataset):
-    """Batches of an Arrow file, in memory only as far as they are looked at."""
+    """The batches of a mapped Arrow file; only those in use are in memory."""
 
     format = "Arrow"
 

@@ -203,7 +203,10 @@ class ArrowColumns:
         except (pa.ArrowInvalid, UnicodeDecodeError) as error:
             why = str(error).partition("\n")[0]
             raise FileProblem(
-                path, "holds damaged values", why, "Fetch or write the file again; it was not changed"
+                path,
+                "holds damaged values",
+                why,
+                "Download or write the file again; Lamella did not change it",
             ) from error
         columns = [
             _in_plain_layout(column, name, path)

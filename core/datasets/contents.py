@@ -17,7 +17,7 @@ TAIL_BYTES = 8
 
 @dataclass(frozen=True)
 class Contents:
-    """What a file is recognised by; its name is not among it."""
+    """What a file's format is recognised by; its name plays no part."""
 
     path: Path
     size: int
@@ -44,12 +44,12 @@ _CONTINUATION = b"\xff\xff\xff\xff"
 
 
 def is_arrow_file(contents: Contents) -> bool:
-    """One that was cut off is recognised, too: opening it says so."""
+    """Whether it is an Arrow file, also a truncated one: opening it reports that."""
     return contents.head.startswith(b"ARROW1\0\0")
 
 
 def is_arrow_stream(contents: Contents) -> bool:
-    """It begins with the length of its schema, whose first bytes are a table of flatbuffers."""
+    """Whether it is an Arrow stream, which begins with the length of its schema, a flatbuffers table."""
     head = contents.head
     if not head.startswith(_CONTINUATION):
         return False
@@ -64,7 +64,7 @@ _OF_WORKBOOKS = tuple(name.encode("utf-16-le") for name in ("workbook", "book", 
 
 
 def is_workbook(contents: Contents) -> bool:
-    """Excel's or OpenDocument's, also one that is encrypted or was cut off."""
+    """Whether it is a workbook of Excel or OpenDocument, also an encrypted or truncated one."""
     if contents.head.startswith(OLE):
         directory = _directory(contents).lower()  # some programs write the names in capitals
         return any(name in directory for name in _OF_WORKBOOKS)
@@ -82,7 +82,7 @@ def is_workbook(contents: Contents) -> bool:
 
 
 _TYPES, _MOST_TYPES = "[Content_Types].xml", 1 << 20
-"""The part that says what the others are, which may lie anywhere (ECMA-376, part 2)."""
+"""The part that names the types of all parts, which may be anywhere (ECMA-376, part 2)."""
 _WORKBOOK_TYPES = (
     *(b"spreadsheetml.sheet.main+xml", b"spreadsheetml.template.main+xml"),
     *(b"ms-excel.sheet.", b"ms-excel.template."),
@@ -93,7 +93,7 @@ def _content_types(archive: zipfile.ZipFile) -> bytes:
     try:
         with archive.open(_TYPES) as part:
             return part.read(_MOST_TYPES)
-    except (EOFError, zlib.error, RuntimeError):  # damaged, encrypted, or compressed in a way of its own
+    except (EOFError, zlib.error, RuntimeError):  # damaged, encrypted, or an unknown compression
         return b""
 
 
@@ -101,7 +101,7 @@ _SPREADSHEET = b"mimetypeapplication/vnd.oasis.opendocument.spreadsheet"
 
 
 def _directory(contents: Contents) -> bytes:
-    """Where a compound file, as Office writes them, begins to list what it holds."""
+    """The first sectors of the directory of a compound file, the container of older Office documents."""
     head = contents.head
     sector_bytes = 1 << int.from_bytes(head[30:32], "little") % 16
     place = (int.from_bytes(head[48:52], "little") + 1) * sector_bytes
@@ -133,7 +133,7 @@ _SIGNATURES: tuple[tuple[bytes, str], ...] = (
 
 
 def foreign_format(contents: Contents) -> str | None:
-    """What the file is when it is something that cannot be opened, as words with their article."""
+    """The name, with its article, of a format that cannot be opened; None if the file has no such format."""
     for signature, label in _SIGNATURES:
         if contents.head.startswith(signature):
             return (
@@ -145,13 +145,13 @@ def foreign_format(contents: Contents) -> str | None:
 
 
 def _unless_text(contents: Contents, signature: bytes, label: str) -> str | None:
-    """A signature of letters alone may as well begin a text: 'ORC,weight'."""
+    """The label, or None if the signature is only letters and the file looks like text: 'ORC,weight'."""
     letters = signature.isalnum() and b"\0" not in contents.head and contents.head.isascii()
     return None if letters else label
 
 
 def _kind_of_zip(contents: Contents) -> str | None:
-    """None for an archive of one file, which is read as that."""
+    """The name of what the archive is; None for an archive of one file, which is read as that file."""
     names = contents.head
     try:
         with contents.path.open("rb") as file, zipfile.ZipFile(file) as archive:

@@ -1,4 +1,4 @@
-"""Delta Lake tables read where they lie: their log says which rows of which Parquet files a version has."""
+"""Delta Lake tables, read in place: the log lists the Parquet files of a version and their deleted rows."""
 
 from __future__ import annotations
 
@@ -43,23 +43,23 @@ READER_FEATURES = frozenset(
         "v2Checkpoint", "vacuumProtocolCheck",
     )
 )  # fmt: skip
-"""What a table may ask of its readers that is heeded here; any other feature is refused."""
+"""The reader features that are supported; a table with any other is refused."""
 NEWEST_READER = 3
 MAPPING = "delta.columnMapping."
 FIELD_ID = b"PARQUET:field_id"
 MOST_ASKED = 64
-"""Files elsewhere that are asked about one by one, several at a time."""
+"""Up to this many files elsewhere are looked up one by one, in parallel; for more, the folder is listed."""
 _COPY = re.compile(r"/lamella-delta-[^/]*/(.*)")
 MOST_BROKEN = 3
-"""Commits at the end of a log that are passed over to list the ones before."""
+"""If the last commit of a log cannot be read, the history is read from one before; this many are tried."""
 _ROWS = ("num_added_rows", "numOutputRows", "num_output_rows", "num_inserted_rows")
-"""What writers call the number of rows that a commit added."""
+"""The names that different writers use for the number of rows added by a commit."""
 
 
 @dataclass(frozen=True)
 class DeltaVersion:
-    """A version of a Delta table that its log can still give. `time` is in UTC. `rows` were added by it,
-    where its writer says so; `engine` is that writer, `message` what it noted."""
+    """A version of a Delta table that its log can still give. `time` is in UTC. `rows` is the number of rows
+    it added, if its writer recorded that; `engine` is that writer, `message` its note."""
 
     number: int
     time: dt.datetime | None = None
@@ -70,8 +70,8 @@ class DeltaVersion:
 
 
 def versions_of(path: str | Path) -> list[DeltaVersion]:
-    """The versions of a Delta table that its log can give, newest first. Blocks: their commits are read.
-    Raises `FileProblem` and `MissingLibrary`."""
+    """Return the versions of a Delta table that its log can give, newest first. Blocks while their commits
+    are read. Raises `FileProblem` and `MissingLibrary`."""
     root = path_or_address(path)
     if not is_delta_table(root):
         raise FileProblem(root, "is not a Delta table", f"It has no folder {DELTA_LOG}", "Check the path")
@@ -81,7 +81,7 @@ def versions_of(path: str | Path) -> list[DeltaVersion]:
 
 
 def _history(log: Log) -> list[dict[str, Any]]:
-    """Of the newest version that can be read: the last commits may not be written to their end."""
+    """The history of the newest readable version: the last commits may be incomplete."""
     problem: FileProblem | None = None
     for number in log.versions[: -MOST_BROKEN - 1 : -1]:
         try:
@@ -108,13 +108,13 @@ def open_delta(location: Location, options: OpenOptions) -> DeltaDataset:
 
 
 class DeltaDataset(Dataset):
-    """The live rows of one version. Rows of one file stay together, files in the order they were written."""
+    """The live rows of one version, file by file, in the order in which the files were written."""
 
     format = "Delta Lake"
 
     def __init__(self, root: Path, version: int | None = None, is_verified: bool = True) -> None:
-        """The newest version unless one is named. Raises `FileProblem`, also for a version that is gone and
-        for what a table asks of its readers that is not heeded here, and `MissingLibrary`."""
+        """Open the newest version unless one is named. Raises `FileProblem`, also for a version that no
+        longer exists and for unsupported reader features, and `MissingLibrary`."""
         self.name, self.paths = table_name(root), (root,)
         log = Log.of(root)
         self.version, self.newest = log.wanted(version), log.newest
@@ -131,7 +131,7 @@ class DeltaDataset(Dataset):
 
     @property
     def watched(self) -> tuple[Path, ...]:
-        """What changes on disk when the table gets another version; elsewhere nobody says so."""
+        """The folder that changes when the table gets another version; none for a table elsewhere."""
         return () if isinstance(self.paths[0], RemotePath) else (self.paths[0] / DELTA_LOG,)
 
     @property
@@ -144,12 +144,12 @@ class DeltaDataset(Dataset):
         return self._snapshot
 
     def versions(self) -> list[DeltaVersion]:
-        """Those that can be opened, newest first. Blocks."""
+        """Return the versions that can be opened, newest first. Blocks."""
         return versions_of(self.paths[0])
 
     def as_of(self, when: int | str | dt.datetime) -> DeltaDataset:
-        """The table at a version, given by its number, or by a time at which it was the newest: as text in
-        ISO form, or as a datetime; without a zone it is UTC. Raises `FileProblem` and `BadData`."""
+        """Return the table at a version, given by its number or by a time at which it was the newest. A time
+        is ISO text or a datetime; without a zone it is in UTC. Raises `FileProblem` and `BadData`."""
         if isinstance(when, int):
             return DeltaDataset(self.paths[0], when, self._is_verified)
         time = _time(when)
@@ -177,8 +177,8 @@ def _refuse_features(root: Path, table: DeltaTable) -> None:
     if protocol.min_reader_version > NEWEST_READER:
         raise FileProblem(
             root,
-            f"asks for version {protocol.min_reader_version} of Delta Lake's reader protocol",
-            f"Versions up to {NEWEST_READER} are read here",
+            f"requires version {protocol.min_reader_version} of Delta Lake's reader protocol",
+            f"Lamella supports versions up to {NEWEST_READER}",
             "Read it with the program that wrote it",
         )
     if unknown := sorted(set(protocol.reader_features or ()) - READER_FEATURES):
@@ -187,8 +187,8 @@ def _refuse_features(root: Path, table: DeltaTable) -> None:
 
 @dataclass(frozen=True)
 class _Field:
-    """A column as the log has it. `stored` is its name in the files, `id` the one it has there by number,
-    where the table finds columns by these."""
+    """A column as the log describes it. `stored` is its name in the files; `id` is its number there, in
+    tables that map columns by number."""
 
     name: str
     type: pa.DataType
@@ -217,8 +217,8 @@ def _refuse_renamed(root: Path, column: str, kind: Any) -> None:
         if field["metadata"].get(f"{MAPPING}physicalName", field["name"]) != field["name"]:
             raise FileProblem(
                 root,
-                f"maps names of fields inside column '{column}'",
-                "Columns by other names than in the files are read here, fields inside them are not",
+                f"maps the names of fields inside column '{column}'",
+                "Lamella reads mapped names of columns, but not of fields inside them",
                 "Read it with the program that wrote it",
             )
         _refuse_renamed(root, column, field["type"])
@@ -228,7 +228,8 @@ def _refuse_renamed(root: Path, column: str, kind: Any) -> None:
 
 @dataclass(frozen=True)
 class _LiveFile:
-    """A file that a version has rows of. `partition` has its value by column, as an array of one."""
+    """A file with rows of a version. `partition` maps each partition column to its value, an array of length
+    one."""
 
     path: Path
     size: int
@@ -237,7 +238,7 @@ class _LiveFile:
 
 
 def _live_files(root: Path, table: DeltaTable) -> list[_LiveFile]:
-    """In the order in which they were written; those of one commit by name."""
+    """The files in the order in which they were written; those of one commit by name."""
     actions = pa.table(table.get_add_actions(flatten=False))
     by_column = {}
     if "partition" in actions.column_names:
@@ -257,7 +258,8 @@ def _live_files(root: Path, table: DeltaTable) -> list[_LiveFile]:
 
 
 def _local(root: Path, address: str) -> Path:
-    """The path of a file as the log has it: relative to the table, or a whole URI, as of a shallow clone."""
+    """The path of a file that the log names relative to the table, or by a whole URI, as a shallow clone
+    does."""
     if isinstance(root, RemotePath):
         return _elsewhere(root, address)
     parts = urlsplit(address)
@@ -267,7 +269,7 @@ def _local(root: Path, address: str) -> Path:
 
 
 def _elsewhere(root: RemotePath, address: str) -> RemotePath:
-    """The same below an address. Deletion vectors name files of the log's copy, which is a folder here."""
+    """`_local` for a table elsewhere. Deletion vectors name files in the local copy of the log."""
     parts = urlsplit(address)
     if not parts.scheme:
         return root / unquote(address)
@@ -292,7 +294,7 @@ def _shallow_clone(root: Path, parts: SplitResult) -> FileProblem:
 
 
 def _note_files(root: Path, live: Sequence[_LiveFile]) -> None:
-    """Have the sizes and times of files elsewhere: of few by asking, of many by a listing of all."""
+    """Fetch the sizes and times of files elsewhere: look up a few one by one, list the folder for many."""
     if not isinstance(root, RemotePath):
         return
     if len(live) > MOST_ASKED:
@@ -301,12 +303,12 @@ def _note_files(root: Path, live: Sequence[_LiveFile]) -> None:
                 if status is not None:
                     files.note(address, status)
         return
-    with suppress(MissingFile):  # which is told with the version
+    with suppress(MissingFile):  # reported later, with the version
         answers([partial(files.known, one.path.address) for one in live if isinstance(one.path, RemotePath)])
 
 
 def _refuse_other(log: Log, version: int, file: _LiveFile) -> None:
-    """Raise `FileProblem` where a file is not there as the log says."""
+    """Raise `FileProblem` if a file is missing or has another size than in the log."""
     try:
         size = file.path.stat().st_size
     except (FileNotFoundError, MissingFile) as error:
@@ -319,7 +321,7 @@ def _refuse_other(log: Log, version: int, file: _LiveFile) -> None:
             log.root,
             f"has lost files of version {version:,}, such as {file.path.name}",
             "A vacuum removes the files that later versions no longer need" if version < log.newest
-            else "They were removed without its log knowing",
+            else "They were removed, but its log still names them",
             newer,
         ) from error  # fmt: skip
     except OSError as error:
@@ -374,8 +376,8 @@ def _segment(
 
 
 def _refuse_type(footer: Footer, name: str, field: _Field) -> None:
-    """Raise `FileProblem` where values of a file might be others as the log's type. Times of 96 bits have no
-    zone in the file: they are in UTC, as in all of Delta Lake."""
+    """Raise `FileProblem` if values of a file might change when read as the log's type. Times of 96 bits have
+    no zone in the file: they are in UTC, as everywhere in Delta Lake."""
     stored = footer.schema.field(name).type
     if common_type(field.type, stored) == field.type or common_type(stored, field.type) == field.type:
         return
@@ -384,13 +386,13 @@ def _refuse_type(footer: Footer, name: str, field: _Field) -> None:
     raise FileProblem(
         footer.path,
         f"column '{field.name}' is {stored} here but {field.type} in the log of its table",
-        "Values of one type would have to be taken for the other",
+        "Converting the values could change them",
         "Read it with the program that wrote it",
     )
 
 
 def _deleted(root: Path, table: DeltaTable, starts: Mapping[Path, int]) -> np.ndarray:
-    """The positions of rows that a deletion vector takes away: a file keeps rows that it names."""
+    """The positions of rows that deletion vectors mark as deleted; the files still hold these rows."""
     gone = [np.empty(0, np.int64)]
     for path, is_live in _deletion_vectors(root, table):
         if path in starts:
@@ -399,7 +401,7 @@ def _deleted(root: Path, table: DeltaTable, starts: Mapping[Path, int]) -> np.nd
 
 
 def _deletion_vectors(root: Path, table: DeltaTable) -> Iterator[tuple[Path, np.ndarray]]:
-    """Of files that have one: which of their rows are live; those behind its end are."""
+    """Each file with a deletion vector, and which of its rows are live; rows beyond the vector's end are."""
     if "deletionVectors" not in (table.protocol().reader_features or ()):
         return
     for batch in pa.RecordBatchReader.from_stream(table.deletion_vectors()):

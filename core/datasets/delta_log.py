@@ -1,4 +1,4 @@
-"""The log of a Delta table: which versions it can give, and these as the library reads them."""
+"""The log of a Delta table: which versions it can give, and the library's view of each."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ _VECTORS = re.compile(r"deletion_vector_.*\.bin")
 
 
 def deltalake() -> Any:
-    """The library that reads and writes the logs; raises `MissingLibrary`."""
+    """Return the library that reads and writes Delta logs. Raises `MissingLibrary`."""
     try:
         import deltalake as library
     except ImportError as error:
-        raise MissingLibrary("deltalake", "Delta Lake tables need its log's library") from error
+        raise MissingLibrary("deltalake", "Delta Lake tables need this library for their log") from error
     return library
 
 
 @dataclass(frozen=True)
 class Log:
-    """The names in a table's log: of its commits with their sizes in bytes, and of its checkpoints, which may
-    be several files each."""
+    """What a table's log contains: commits with their sizes in bytes, and checkpoints, each of one or more
+    files."""
 
     root: Path
     commits: Mapping[int, int]
@@ -51,7 +51,7 @@ class Log:
 
     @classmethod
     def of(cls, root: Path) -> Log:
-        """Raises `FileProblem`."""
+        """Read the names in the log of the table at `root`. Raises `FileProblem`."""
         commits, checkpoints, has_sidecars = dict[int, int](), dict[int, tuple[str, ...]](), False
         for name, size in _entries(root / DELTA_LOG):
             if match := _COMMIT.fullmatch(name):
@@ -66,7 +66,7 @@ class Log:
         return log
 
     def nothing(self) -> FileProblem:
-        """Where it can give no version at all."""
+        """The error for a log without any version."""
         return FileProblem(
             self.root, "has an empty Delta log", "No version of the table was committed", "Write it again"
         )
@@ -81,7 +81,7 @@ class Log:
 
     @cached_property
     def versions(self) -> list[int]:
-        """Those that can be made of what is there, ascending: each needs all commits since a checkpoint."""
+        """The versions that can be read, ascending: each needs every commit since a checkpoint."""
         numbers, is_whole = list[int](), False
         for number in sorted({*self.commits, *self.checkpoints}):
             follows = is_whole and number - 1 == numbers[-1] and number in self.commits
@@ -91,7 +91,7 @@ class Log:
         return numbers
 
     def wanted(self, version: int | None) -> int:
-        """The version, or the newest one. Raises `FileProblem` where the log cannot give it."""
+        """Return the version, or the newest if None. Raises `FileProblem` if the log cannot give it."""
         number = self.newest if version is None else version
         if number > self.newest:
             raise FileProblem(self.root, f"has no version {number:,} yet", fix=self._others())
@@ -102,7 +102,7 @@ class Log:
         if empty is not None:
             raise FileProblem(
                 self.root,
-                f"has a log that was not written to its end: commit {empty:,} is empty",
+                f"has an incomplete log: commit {empty:,} is empty",
                 "Whether it added or removed rows is unknown",
                 f"Open version {empty - 1:,}, or commit again" if empty else "Write the table again",
             )
@@ -110,8 +110,9 @@ class Log:
 
     @contextmanager
     def table(self, version: int, with_history: bool = False) -> Iterator[DeltaTable]:
-        """A version as the library knows it, for the block; elsewhere from a copy of the part of the log that
-        it takes, or of all of it. What the library raises in the block is a `FileProblem`."""
+        """Give the library's table at a version, for the duration of the block. A table elsewhere is read
+        from a copy of the part of the log that the version needs, or of the whole log `with_history`. Errors
+        that the library raises in the block become `FileProblem`."""
         if not isinstance(self.root, RemotePath):
             with explained(self, version):
                 yield deltalake().DeltaTable(self.root, version=version)
@@ -145,7 +146,7 @@ class Log:
         return FileProblem(
             self.root,
             f"has a log with a gap: commit {lost:,} is missing",
-            f"Version {number:,} is made of all commits since a checkpoint",
+            f"Version {number:,} needs every commit since a checkpoint",
             self._others() or "Restore the folder _delta_log, or write the table again",
         )
 
@@ -159,13 +160,13 @@ class Log:
 
 
 def _are_all(names: Sequence[str]) -> bool:
-    """Whether a checkpoint in several files has all of them; else it is none."""
+    """Whether all files of a checkpoint are there; an incomplete one cannot be used."""
     parts = [match for name in names if (match := _PART.fullmatch(name))]
     return len(parts) < len(names) or len(parts) == int(parts[0][1])
 
 
 def _entries(folder: Path) -> Iterator[tuple[str, int]]:
-    """The names in a folder, and the sizes of files; raises `FileProblem`."""
+    """Yield each name in a folder with its size in bytes. Raises `FileProblem`."""
     if isinstance(folder, RemotePath):
         for page in pages(folder.address):
             for address, status in page:
@@ -181,7 +182,7 @@ def _entries(folder: Path) -> Iterator[tuple[str, int]]:
 
 
 def _copy_files(source: Path, names: Iterable[str], target: Path) -> None:
-    """They never change, so that the cache has those of a version that was opened before."""
+    """Copy files of a log. They never change, so the cache still has those of a version opened before."""
 
     def copy(name: str) -> None:
         path = target / name
@@ -193,8 +194,9 @@ def _copy_files(source: Path, names: Iterable[str], target: Path) -> None:
 
 @contextmanager
 def explained(log: Log, version: int, copy: str = "") -> Iterator[None]:
-    """What the library raises of a log, as a `FileProblem`: its message is followed by its own stack. A copy
-    of the log that is read in its place is not named."""
+    """Turn the library's errors about a log into `FileProblem` with the first line of the message, since its
+    stack trace follows. `copy`, the folder that was read in place of the log, is replaced by the log's
+    path."""
     library = deltalake()
     try:
         yield
@@ -214,7 +216,7 @@ def _problem_of_log(log: Log, version: int, why: str) -> FileProblem:
         return FileProblem(
             log.root,
             f"has lost a part of its checkpoint: {lost[1]}",
-            f"Version {version:,} is made of it",
+            f"Version {version:,} needs it",
             f"Restore it in {DELTA_LOG}/{SIDECARS}, or write the table again",
         )
     earlier = [number for number in log.versions if number < version]
@@ -226,6 +228,6 @@ def unknown_feature(root: Path, names: Sequence[str]) -> FileProblem:
     return FileProblem(
         root,
         f"uses features of Delta Lake that are not known here: {', '.join(names)}",
-        "Without them the rows would be other ones than the table holds",
+        "Without them, wrong rows would be shown",
         "Read it with the program that wrote it",
     )

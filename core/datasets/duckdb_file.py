@@ -1,4 +1,4 @@
-"""Tables and views of a DuckDB database: read without extensions, never written, through the cache."""
+"""Tables and views of a DuckDB database, read through the cache, without extensions; never written."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _CONFIGURATION: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
 }
-"""A view must not make DuckDB read other files, nor fetch anything."""
+"""A view must not make DuckDB read other files or download anything."""
 _AS_TEXT = ("INTERVAL", "BIT", "TIME WITH TIME ZONE", "UNION", "VARIANT", "GEOMETRY")
 _LONG = ("HUGEINT", "UHUGEINT")
 _LARGEST = 10**38 - 1
@@ -36,7 +36,7 @@ _TABLES = (
 
 
 def tables_of(path: Path) -> list[TableEntry]:
-    """Tables and views, those of other schemas than `main` with its name before them."""
+    """Return the tables and views; outside the schema `main`, their names begin with that of the schema."""
     with _connection(path) as connection:
         rows = connection.execute(_TABLES).fetchall()
         return [_entry(connection, schema, name, kind) for schema, name, kind in rows]
@@ -58,7 +58,7 @@ _FOREIGN_KEYS = (
 
 
 def open_table(location: Location, options: OpenOptions) -> Dataset:
-    """Raises `FileProblem`, and `SeveralTables` where one has to be named."""
+    """Open a table or view. Raises `FileProblem`, and `SeveralTables` if one has to be named."""
     path = location.files[0]
     stamps = (stamp_of(path), stamp_of(path.with_name(f"{path.name}.wal")))
     table = chosen_table(path, tables_of(path), options.table, "table")
@@ -98,7 +98,7 @@ class _Selection:
 
 
 def _selection(connection: duckdb.DuckDBPyConnection, table: str) -> _Selection:
-    """The columns as Arrow can hold their values; the others as text."""
+    """A query of all columns, with those that Arrow cannot hold cast to text."""
     source, wanted, remarks = _qualified_name(connection, table), [], []
     for name, kind, *_ in connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall():
         column = quoted(name)
@@ -111,7 +111,7 @@ def _selection(connection: duckdb.DuckDBPyConnection, table: str) -> _Selection:
 
 
 def _any_beyond(connection: duckdb.DuckDBPyConnection, source: str, column: str) -> bool:
-    """Whether whole numbers of 128 bits have more digits than a decimal."""
+    """Whether a column of 128-bit integers holds a value with more than the 38 digits of a decimal."""
     beyond = f"{column} > {_LARGEST} OR {column} < -{_LARGEST}"
     return bool(connection.execute(f"SELECT count(*) FROM {source} WHERE {beyond}").fetchall()[0][0])
 
@@ -125,7 +125,7 @@ def _entry(connection: duckdb.DuckDBPyConnection, schema: str, name: str, kind: 
     shown = _name(schema, name)
     try:
         described = connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()
-    except duckdb.Error:  # a view over what is gone, or not allowed, must not hide the other tables
+    except duckdb.Error:  # a view of something missing or forbidden must not hide the other tables
         return TableEntry(shown, kind)
     rows = None  # a view may take long
     if kind == "table":
@@ -154,20 +154,20 @@ _PROBLEMS = (
     (
         ("Could not set lock", "lock is held"),
         "is locked by another program",
-        "DuckDB lets nobody read what another program has opened for writing",
+        "DuckDB cannot read a database that another program has opened for writing",
         "Close the database there",
     ),
     (
         ("different configuration",),
-        "is open in this program in another way",
-        "DuckDB opens a database in one way at a time",
+        "is already open in this program with other settings",
+        "DuckDB opens a database with only one set of settings at a time",
         "Close it there first",
     ),
     (
         ("orrupt", "checksum", "read enough bytes", "not a valid DuckDB"),
         "is a damaged DuckDB database",
-        "It was cut off, or its blocks are not what was written",
-        "Fetch it again",
+        "It was cut off, or some of its blocks have changed",
+        "Copy or download it again",
     ),
     (
         ("newer version", "version number", "older version"),
@@ -178,14 +178,14 @@ _PROBLEMS = (
     (
         ("ncrypt",),
         "is encrypted",
-        "What is encrypted cannot be read",
-        "Save a copy that is not",
+        "Encrypted databases cannot be read",
+        "Save a copy without encryption",
     ),
     (
         ("disabled by configuration",),
         "holds a view that reads other files",
-        "A file that is looked at must not make others be read",
-        "Open the file that it reads, or make a table of the view",
+        "Opening a file must not make Lamella read others",
+        "Open the other files, or turn the view into a table",
     ),
 )
 

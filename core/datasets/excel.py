@@ -1,4 +1,4 @@
-"""Sheets of Excel and OpenDocument workbooks: parsed by calamine into memory, then read through the cache."""
+"""Sheets of Excel and OpenDocument workbooks, parsed by calamine in memory and read through the cache."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 ROWS_A_BLOCK = 1 << 15
 SAMPLED_ROWS = 100
 COUNTED_BYTES = 4 << 20
-"""Workbooks up to this size are read to count the rows of their sheets."""
+"""The rows of sheets are counted in workbooks up to this size, since that means reading all of it."""
 _LARGEST_EXACT = 1e15
 _HEADER_SHARE = 0.6
 _MOST_NAMED = 3
@@ -47,8 +47,8 @@ _XML_BYTES = 1 << 20
 
 
 def sheets_of(path: Path, is_counted: bool = True) -> list[TableEntry]:
-    """The sheets of cells, charts and macros aside; with their sizes, where these are wanted and the workbook
-    is small. Raises `FileProblem`."""
+    """Return the worksheets, without charts and macros. Their sizes are given if `is_counted` and the
+    workbook is small. Raises `FileProblem`."""
     from python_calamine import SheetTypeEnum, SheetVisibleEnum
 
     refuse_bomb(path)
@@ -73,7 +73,8 @@ def sheets_of(path: Path, is_counted: bool = True) -> list[TableEntry]:
 
 
 MOST_PLAIN_BYTES, MOST_TIMES = 1 << 30, 300
-"""A workbook with more text than that, so many times its size, is taken for one made to fill memory."""
+"""A workbook that unpacks to more bytes than this, and to more times its own size, is taken for a ZIP
+bomb."""
 
 
 def refuse_bomb(path: Path) -> None:
@@ -81,19 +82,19 @@ def refuse_bomb(path: Path) -> None:
     try:
         with zipfile.ZipFile(path) as book:
             plain = sum(part.file_size for part in book.infolist())
-    except (zipfile.BadZipFile, OSError):  # not a ZIP archive, or damaged, which calamine says
+    except (zipfile.BadZipFile, OSError):  # not a ZIP archive, or damaged, which calamine reports
         return
     if plain > MOST_PLAIN_BYTES and plain > MOST_TIMES * path.stat().st_size:
         raise FileProblem(
             path,
             f"would take {plain >> 20:,} MB of memory",
-            f"It holds {plain // path.stat().st_size:,} times its own size, as data hardly does",
-            "Make sure where it comes from; save the sheet as CSV to open it",
+            f"It unpacks to {plain // path.stat().st_size:,} times its size, as real data hardly ever does",
+            "Check where it comes from; to open it all the same, save the sheet as CSV",
         )
 
 
 def open_sheet(location: Location, options: OpenOptions) -> Dataset:
-    """Raises `FileProblem`, and `SeveralTables` where one has to be named."""
+    """Open a sheet. Raises `FileProblem`, and `SeveralTables` if one has to be named."""
     path = location.files[0]
     stamp = stamp_of(path)
     sheets = sheets_of(path, is_counted=False)
@@ -108,7 +109,7 @@ def open_sheet(location: Location, options: OpenOptions) -> Dataset:
 
 @dataclass(frozen=True)
 class Cells:
-    """A range of a sheet, from 0; to the end of what the sheet holds where the bottom is None."""
+    """A range of cells of a sheet, counted from 0. If `bottom` is None, it reaches to the last row."""
 
     top: int
     left: int
@@ -120,7 +121,7 @@ _RANGE = re.compile(r"\$?([A-Z]{1,3})\$?([0-9]{0,7}):\$?([A-Z]{1,3})\$?([0-9]{0,
 
 
 def cells_of(text: str) -> Cells:
-    """`B3:F200`, `B3:F` to the end, or `B:F`. Raises `BadData`."""
+    """Parse a range such as `B3:F200`, `B3:F` (down to the last row) or `B:F`. Raises `BadData`."""
     match = _RANGE.fullmatch(text.strip())
     if match is not None:
         first, top, last, bottom = match.groups()
@@ -132,7 +133,8 @@ def cells_of(text: str) -> Cells:
 
 
 class SheetFile(ValuesFile):
-    """One sheet. calamine has all of it in memory while it is read; it is parsed when it is first needed."""
+    """One sheet, parsed when it is first needed. calamine keeps the whole sheet in memory while it is
+    read."""
 
     def __init__(
         self,
@@ -210,7 +212,7 @@ class SheetFile(ValuesFile):
         sample = list(islice(self._rows_of(sheet), SAMPLED_ROWS))
         if not any(cell is not None for row in sample for cell in row):
             place = f"sheet '{self._sheet_name}'" if self._cells is None else "these cells"
-            raise FileProblem(self.path, f"has nothing in {place}", fix="Choose a sheet or cells with data")
+            raise FileProblem(self.path, f"has no data in {place}", fix="Choose a sheet or cells with data")
         top, has_header = header_of(sample, self._header)
         width = max(map(len, sample))
         texts = ["" if cell is None else str(cell) for cell in sample[top]] if has_header else [""] * width
@@ -227,7 +229,7 @@ class SheetFile(ValuesFile):
         self._error_rows = frozenset(row for row, _ in places)
 
     def _rows_of(self, sheet: CalamineSheet) -> Iterator[list[Any]]:
-        """What the sheet holds, or of its range."""
+        """The rows of the sheet, or of the chosen range of cells."""
         cells = self._cells
         if cells is None:
             yield from _rows(sheet)
@@ -242,7 +244,7 @@ class SheetFile(ValuesFile):
             yield cut + [None] * (width - len(cut))
 
     def _omissions(self, sheet: CalamineSheet) -> Iterator[str]:
-        """What of the sheet is left out, in sentences."""
+        """Sentences about what is left out of the sheet."""
         if self._titles:
             texts = [str(next(c for c in row if c is not None)) for row in self._titles[:_MOST_NAMED]]
             count = len(self._titles)
@@ -263,13 +265,14 @@ class SheetFile(ValuesFile):
 
 
 def _merged_below(sheet: CalamineSheet, first_row: int) -> int:
-    """How many ranges of merged cells there are; of OpenDocument, calamine knows none."""
+    """The number of ranges of merged cells from a row on; always 0 for OpenDocument, where calamine finds
+    none."""
     top = (sheet.start[0] if sheet.start else 0) + first_row
     return sum(end[0] >= top for _, end in sheet.merged_cell_ranges or [])
 
 
 def _rows(sheet: CalamineSheet) -> Iterator[list[Any]]:
-    """Rows with null for cells that are empty, whole numbers where Excel's doubles are."""
+    """The rows, with None for empty cells, and int for doubles that are whole numbers."""
     for row in sheet.iter_rows():
         yield [_value(cell) for cell in row]
 
@@ -281,10 +284,10 @@ def _value(cell: Any) -> Any:
 
 
 def header_of(rows: Sequence[Sequence[Any]], header: bool | None) -> tuple[int, bool]:
-    """In which of the first rows the table begins, and whether that one names the columns.
+    """Return the index of the row in which the table begins, and whether that row names the columns.
 
-    Rows above with much fewer cells are titles. A header holds texts, no two cells alike; beside them years
-    and dates, where the cells below are others.
+    Rows above it with far fewer cells are titles. The cells of a header are distinct texts, and also years or
+    dates if the cells below them are of other kinds.
     """
     counts = [sum(cell is not None for cell in row) for row in rows]
     least = ceil(_HEADER_SHARE * max(counts))
@@ -304,8 +307,8 @@ def _is_period(value: Any) -> bool:
 
 
 def errors_in(path: Path, sheet: str) -> list[tuple[int, int]]:
-    """Row and column of each cell with an error, from 0. calamine does not tell them from empty cells; of
-    formats other than Excel's XML nothing is known."""
+    """Return the row and column, from 0, of each cell with an error, which calamine reports as empty. Only
+    Excel's XML format is searched; for other formats the list is empty."""
     errors: list[tuple[int, int]] = []
     try:
         with zipfile.ZipFile(path) as book:
@@ -318,10 +321,10 @@ def errors_in(path: Path, sheet: str) -> list[tuple[int, int]]:
                     data = rest + data
                     end = max(0, data.rfind(b"<c "))
                     errors += [_place(*match.groups()) for match in _ERROR_CELL.finditer(data, 0, end)]
-                    rest = data[end:][-_XML_BYTES:]  # a file without such tags is not piled up
+                    rest = data[end:][-_XML_BYTES:]  # bounds memory in a file without such tags
                 errors += [_place(*match.groups()) for match in _ERROR_CELL.finditer(rest)]
     except (zipfile.BadZipFile, KeyError, ElementTree.ParseError, NotImplementedError):
-        return []  # not Excel's XML, or written in a way that calamine alone understands
+        return []  # not Excel's XML, or a variant that only calamine understands
     return errors
 
 
@@ -350,7 +353,7 @@ def _place(letters: bytes, row: bytes) -> tuple[int, int]:
 
 
 def _counted(book: CalamineWorkbook, name: str, path: Path) -> CalamineSheet | None:
-    """None where the sheet cannot be read: that is said when it is opened, and the others can be."""
+    """The sheet, or None if it cannot be read: opening it reports that, and other sheets may be readable."""
     from python_calamine import CalamineError
 
     try:
@@ -373,8 +376,8 @@ def _sheet_named(book: CalamineWorkbook, name: str, path: Path) -> CalamineSheet
 
 
 def _with_trimmed_numbers(path: Path) -> BytesIO | None:
-    """The workbook without the blanks around numbers, which some programs write and Excel takes, but
-    calamine refuses. None where there are none."""
+    """The workbook without spaces around numbers, which some programs write and Excel accepts, but calamine
+    refuses; None if there are none."""
     target, trimmed = BytesIO(), 0
     try:
         with zipfile.ZipFile(path) as book, zipfile.ZipFile(target, "w") as other:
@@ -401,7 +404,7 @@ def _workbook(path: Path) -> Iterator[CalamineWorkbook]:
         raise FileProblem(
             path,
             "is protected by a password",
-            "What is encrypted cannot be read",
+            "Encrypted workbooks cannot be read",
             "Save a copy without the password in the program that made it",
         ) from error
     except OSError as error:

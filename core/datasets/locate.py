@@ -1,4 +1,4 @@
-"""From what was dropped or typed to the files it means: one file, a folder's data files, or a glob."""
+"""The data files that a dropped or typed path stands for: one file, those of a folder, or those of a glob."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from lamella.core.remote.server import Entry
 from lamella.core.validation import path_of
 
 DELTA_LOG = "_delta_log"
-"""The folder that makes another one a Delta table."""
+"""A folder with this subfolder is a Delta table."""
 _GLOB_SIGNS = frozenset("*?[")
 MOST_GUESSES = 2
 
 
 @dataclass(frozen=True)
 class Location:
-    """`files` in the order of their names; `root` is what the person pointed at. `is_delta`: a Delta table,
-    whose log alone knows the files."""
+    """What was opened: `root` is the path that the user gave, `files` are the data files there in the order
+    of their names. If `is_delta`, it is a Delta table: `files` is empty, since only its log knows them."""
 
     root: Path
     name: str
@@ -39,8 +39,8 @@ class Location:
 
 
 def locate(path: str | Path, job: Job | None = None) -> Location:
-    """The data files that `path` means, elsewhere those at an address; raises `FileProblem` where there are
-    none. Elsewhere folders are listed, which `job` may cancel."""
+    """Return the data files that a path or an address stands for. Raises `FileProblem` if there are none.
+    `job` can cancel the listing of folders elsewhere."""
     if isinstance(path, RemotePath) or is_file_address(path):
         return _elsewhere(RemotePath(path), job or Job())
     root = path_of(path, "the file")
@@ -53,7 +53,10 @@ def locate(path: str | Path, job: Job | None = None) -> Location:
         raise cannot_read(root, error) from error
     if root.is_symlink():
         raise FileProblem(
-            root, "leads nowhere", "It is a link to itself or to what is gone", "Open the target"
+            root,
+            "is a broken link",
+            "It points to itself or to a file that no longer exists",
+            "Open the target",
         )
     if _GLOB_SIGNS & set(str(path)):
         return _pattern(root)
@@ -97,7 +100,7 @@ def _elsewhere(root: RemotePath, job: Job) -> Location:
 
 
 def _delta_table(root: RemotePath) -> Location | None:
-    """The table whose folder it is; raises `FileProblem` for a folder inside one."""
+    """The Delta table with this folder, if it is one. Raises `FileProblem` for a folder inside a table."""
     table = RemotePath(str(root.address.at(root.address.key.rstrip("/"))))
     if is_delta_table(table):
         return Location(table, table_name(table), (), is_delta=True)
@@ -106,7 +109,7 @@ def _delta_table(root: RemotePath) -> Location | None:
 
 
 def _refuse_part_of_table(root: RemotePath, folder: RemotePath) -> None:
-    """Raise `FileProblem` where a folder, or one above it, is a Delta table."""
+    """Raise `FileProblem` if the folder, or one above it, is a Delta table."""
     if not folder.address.key:
         return
     around = [folder, *(one for one in folder.parents if one.address.key)]
@@ -116,7 +119,7 @@ def _refuse_part_of_table(root: RemotePath, folder: RemotePath) -> None:
 
 
 def _is_known_table(folder: RemotePath) -> bool:
-    """Not of a folder that may not be listed: what lies in it may be open to more people than it is."""
+    """Whether the folder is a Delta table; False if it may not be listed, since its files may be readable."""
     try:
         return is_delta_table(folder)
     except AccessDenied:
@@ -124,7 +127,7 @@ def _is_known_table(folder: RemotePath) -> bool:
 
 
 def _is_file(address: Address) -> bool:
-    """Whether a file has a name that looks like a pattern."""
+    """Whether there is a file of this name, which looks like a pattern."""
     try:
         files.known(address, fresh=True)
     except RemoteProblem:
@@ -133,8 +136,8 @@ def _is_file(address: Address) -> bool:
 
 
 def _data_files(root: Address, listing: Iterable[Sequence[Entry]]) -> tuple[Path, ...]:
-    """Those of a listing that have content and that no program keeps for itself, in the order of their names.
-    What the listing says of them need not be asked again."""
+    """The non-empty, non-hidden files of a listing, in the order of their names. Their sizes and times are
+    remembered, so that they need not be requested again."""
     prefix = root.key.strip("/")
     paths = []
     for page in listing:
@@ -150,8 +153,8 @@ def _data_files(root: Address, listing: Iterable[Sequence[Entry]]) -> tuple[Path
 
 
 def locate_several(paths: Sequence[str | Path], job: Job | None = None) -> Location:
-    """Several files in the order in which they are named, and folders' and globs' among them. Raises
-    `FileProblem`, and `BadData` where none is named."""
+    """Return the files of several paths, folders and globs as one location, in the order of `paths`. Raises
+    `FileProblem`, and `BadData` if there are no paths."""
     if not isinstance(paths, Sequence) or not paths:
         raise BadData("no file is named", fix="Give a path, or a list of paths")
     locations = [locate(path, job) for path in paths]
@@ -162,7 +165,7 @@ def locate_several(paths: Sequence[str | Path], job: Job | None = None) -> Locat
             raise FileProblem(
                 location.root,
                 "is a Delta table",
-                "It cannot be shown as one with other files",
+                "It cannot be opened together with other files",
                 "Open it by itself",
             )
     files = tuple(dict.fromkeys(file for location in locations for file in location.files))
@@ -179,15 +182,15 @@ def _common_folder(files: Sequence[Path]) -> Path:
     if len(elsewhere) < len(files) or not shared:
         raise FileProblem(
             elsewhere[0],
-            "cannot be shown as one with the others",
-            "They lie on different servers, or on this machine",
+            "cannot be opened together with the others",
+            "They are on different servers, or partly on this machine",
             "Open them one by one, or import them into one table",
         )
     return RemotePath("/".join(shared))
 
 
 def _common_name(files: Sequence[Path]) -> str:
-    """`sales` of sales_01.csv and sales_02.csv; empty where they have hardly a letter in common."""
+    """`sales` for sales_01.csv and sales_02.csv; empty if the names have fewer than two letters in common."""
     signs = zip(*(file.name.split(".")[0] for file in files), strict=False)
     same = takewhile(lambda place: len(set(place)) == 1, signs)
     name = "".join(place[0] for place in same).rstrip(" _-0123456789")
@@ -195,12 +198,12 @@ def _common_name(files: Sequence[Path]) -> str:
 
 
 def cannot_read(path: Path, error: OSError) -> FileProblem:
-    """Why the system would not give the file, and what helps."""
+    """Return a `FileProblem` that says why the operating system could not read the file, and what to do."""
     if isinstance(error, FileNotFoundError):
         return missing(path)
     if isinstance(error, PermissionError):
         return FileProblem(
-            path, "may not be read", "You have no permission", "Ask its owner, or change its rights"
+            path, "may not be read", "You have no permission", "Ask its owner, or change its permissions"
         )
     return FileProblem(
         path,
@@ -211,11 +214,11 @@ def cannot_read(path: Path, error: OSError) -> FileProblem:
 
 
 Stamp = tuple[str, int, int]
-"""A path, the size of the file there and when it was last changed, in ns; -1 and 0 where there is none."""
+"""A path, the size of its file in bytes, and its time of last change in ns; -1 and 0 if there is no file."""
 
 
 def fingerprint_of(path: Path) -> tuple[int, int]:
-    """Size and time of last change in ns; raises `FileProblem`."""
+    """Return the size in bytes and the time of last change in ns. Raises `FileProblem`."""
     try:
         status = path.stat()
     except OSError as error:
@@ -232,7 +235,7 @@ def stamp_of(path: Path) -> Stamp:
 
 
 def refuse_changed(stamps: Iterable[Stamp]) -> None:
-    """Raise `FileProblem` for the first file that is not what it was when it was opened."""
+    """Raise `FileProblem` for the first file that has changed since its stamp was taken."""
     for stamp in stamps:
         path = path_or_address(stamp[0])
         if stamp_of(path) != stamp:
@@ -240,7 +243,7 @@ def refuse_changed(stamps: Iterable[Stamp]) -> None:
 
 
 def is_changed_on_disk(error: Exception) -> bool:
-    """Whether a file is not what it was when it was opened."""
+    """Whether the error says that a file has changed since it was opened."""
     return isinstance(error, FileProblem) and error.problem == CHANGED_ON_DISK
 
 
@@ -259,7 +262,7 @@ def missing(path: Path) -> FileProblem:
 
 
 def _nearest_files(name: str, known: Sequence[str]) -> list[str]:
-    """By what stands before the suffix: that two names end in `.parquet` does not make them alike."""
+    """Names with a similar stem: that two of them end in `.parquet` does not make them alike."""
     by_stem: dict[str, list[str]] = {}
     for other in sorted(known):
         by_stem.setdefault(_stem(other), []).append(other)
@@ -310,12 +313,12 @@ def is_delta_table(folder: Path) -> bool:
 
 
 def table_name(folder: Path) -> str:
-    """What the rows of a folder are called."""
+    """Return the name of the dataset that a folder holds."""
     return folder.name.removesuffix(".parquet").removesuffix(".delta")
 
 
 def _refuse_parts_of_tables(root: Path, tables: Sequence[Path]) -> None:
-    """Raise `FileProblem` for files of Delta tables taken together: some may hold removed rows alone."""
+    """Raise `FileProblem` if files belong to Delta tables: without the logs, removed rows would be shown."""
     if around := next((folder for folder in root.parents if is_delta_table(folder)), None):
         raise _part_of_table(root, around)
     if tables:
@@ -326,7 +329,7 @@ def _part_of_table(root: Path, table: Path) -> FileProblem:
     return FileProblem(
         root,
         f"is a part of the Delta table {table.name}",
-        "Which of its files hold rows that were removed is known to the table's log alone",
+        "Only the table's log knows which of its files hold removed rows",
         f"Open {table}",
     )
 
@@ -337,8 +340,8 @@ def _holds_tables(root: Path, tables: Sequence[Path]) -> FileProblem:
     return FileProblem(
         root,
         "holds a Delta table" if len(tables) == 1 else f"holds {len(tables):,} Delta tables",
-        "Which of their files hold rows that were removed is known to their logs alone",
-        f"Open them by themselves: {names}{more}",
+        "Only their logs know which of their files hold removed rows",
+        f"Open them separately: {names}{more}",
     )
 
 
@@ -352,11 +355,12 @@ def _before_sign(parts: Iterable[str]) -> list[str]:
 
 
 def _visible(root: Path, paths: Iterable[Path]) -> tuple[Path, ...]:
-    """Files with content that no program keeps for itself: no `_SUCCESS`, no `.crc`, no `_metadata`."""
+    """The non-empty files among `paths`, without bookkeeping files such as `_SUCCESS`, `.crc`,
+    `_metadata`."""
     visible = [p for p in paths if not any(_hidden(part) for part in p.relative_to(root).parts)]
     return tuple(sorted(p for p in visible if p.is_file() and p.stat().st_size))
 
 
 def _hidden(name: str) -> bool:
-    """A folder `_key=value` holds the rows of one value of a column `_key`."""
+    """Whether a file or folder is hidden. `_key=value` is not: it holds the rows of one value of `_key`."""
     return name.startswith(".") or (name.startswith("_") and "=" not in name)

@@ -1,4 +1,4 @@
-"""Parquet files read where they lie, any number of them as one dataset."""
+"""Parquet files read in place, any number of them as one dataset."""
 
 from __future__ import annotations
 
@@ -31,21 +31,22 @@ from lamella.core.scan.parquet_file import (
 from lamella.core.scan.snapshot import Column, FileSegment, Snapshot
 
 ROUNDED = (
-    "Some times of this column had nanoseconds, which were cut off: others lie before 1677 or after 2262, "
-    "where microseconds alone reach. To keep them, write the file again with the far times in another column"
+    "Some times of this column had nanoseconds, which were cut off: others are before 1677 or after 2262, "
+    "which only microseconds can express. To keep the nanoseconds, move those other times to another column"
 )
 ABSURD = (
-    "Some times of this column are no dates: they are more than 292,000 years away, and come as other times"
+    "Some times of this column are invalid: they are more than 292,000 years away, and show as wrong times"
 )
 _EXACT_INTEGERS = range(-(1 << 53), (1 << 53) + 1)
 
 
 class FileColumns:
-    """Columns by name, in the order they were first seen, with a type for the values of all files."""
+    """The columns of several files by name, in the order in which they first appear, each with a type that
+    fits its values in all files."""
 
     def __init__(self, coarse_int96: bool = False) -> None:
-        """`coarse_int96`: times of 96 bits are in microseconds in some of the files, and so in all in which
-        that changes none."""
+        """`coarse_int96`: some of the files need microseconds for their times of 96 bits, so microseconds are
+        used in every file where they change no value."""
         self._coarse_int96 = coarse_int96
         self._keys: dict[str, int] = {}
         self._types: list[pa.DataType] = []
@@ -54,7 +55,8 @@ class FileColumns:
         self._last: tuple[Footer, dict[int, str]] | None = None
 
     def take(self, footer: Footer) -> dict[int, str]:
-        """Add a file's columns; answers its names by key. Files that are alike share one answer."""
+        """Add a file's columns and return their names in the file by key. Files with the same schema share
+        one dict."""
         if self._last and self._are_alike(footer, self._last[0]):
             return self._last[1]
         _refuse_duplicates(footer)
@@ -63,7 +65,7 @@ class FileColumns:
         return names
 
     def unified(self, footers: Sequence[Footer]) -> tuple[Column, ...]:
-        """The columns of all the files taken; raises `FileProblem` where a value would change."""
+        """Return the columns of all added files. Raises `FileProblem` if a value would change."""
         for name in self._whole_and_double:
             self._refuse_inexact(name, footers)
         int96 = [footer.int96 for footer in _with_int96(footers) if footer.int96]
@@ -100,8 +102,9 @@ class FileColumns:
         return key
 
     def _refuse_inexact(self, name: str, footers: Sequence[Footer]) -> None:
-        """Whole numbers here, doubles there: what gaps make of a column on its way through pandas. It is
-        one column of doubles when the statistics say that each whole number is exact as one."""
+        """Raise `FileProblem` if a column of integers here and doubles there, as pandas writes columns with
+        gaps, cannot become one of doubles: the statistics must show that every integer is exact as a
+        double."""
         for footer in footers:
             place = footer.schema.get_field_index(name)
             if (
@@ -116,7 +119,7 @@ class FileColumns:
         return FileProblem(
             footer.path,
             f"column '{field.name}' is {field.type} here but {self._types[key]} in {self._seen_in[key].path}",
-            "Rows of both cannot stand in one column without changing values",
+            "No single type keeps the values of both",
             "Open the files one by one",
         )
 
@@ -127,7 +130,7 @@ def _is_whole_and_double(a: pa.DataType, b: pa.DataType) -> bool:
 
 
 def _fits_double(footer: Footer, name: str) -> bool:
-    """Whether statistics of every row group keep the column within what doubles hold exactly."""
+    """Whether the statistics of every row group show that all values are exact as doubles."""
     groups = (footer.metadata.row_group(number) for number in range(footer.metadata.num_row_groups))
     for group in groups:
         column = next(c for c in map(group.column, range(group.num_columns)) if c.path_in_schema == name)
@@ -161,13 +164,13 @@ def is_parquet(contents: Contents) -> bool:
 
 
 class ParquetDataset(Dataset):
-    """Files with the same columns by name. Their order may differ, a missing column reads as null,
-    and a type widens where every value stays exact."""
+    """Files whose columns are matched by name. The order of columns may differ, a missing column reads as
+    null, and a type is widened if every value stays exact."""
 
     format = "Parquet"
 
     def __init__(self, location: Location, checksums: Checksums = "verify") -> None:
-        """Small files are checked now, so that damage is told when they are opened."""
+        """Open the files. Small ones are checked whole, so that damage is reported at once."""
         self.name, self.paths = location.name, location.files
         is_verified = checksums == "verify"
         self._snapshot = _snapshot(location, read_footers(location.files, is_verified))
@@ -175,7 +178,7 @@ class ParquetDataset(Dataset):
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """A file of Parquet is read as a whole, or refused."""
+        """Always empty: a Parquet file is read completely or refused."""
         return ()
 
     def snapshot(self) -> Snapshot:
@@ -183,12 +186,12 @@ class ParquetDataset(Dataset):
 
 
 def check_small(snapshot: Snapshot, is_verified: bool) -> None:
-    """Raise `DamagedFile` where a file of the first few, as far as they are small, is damaged."""
+    """Raise `DamagedFile` if one of the first small files is damaged."""
     check_whole(list(_small(snapshot.files)) if is_verified else [])
 
 
 def _small(files: Sequence[FileSegment]) -> Iterator[FileSegment]:
-    """The first files, as far as to read them whole takes no time."""
+    """The first files that together are small enough to be read whole at once."""
     room = AT_ONCE_BYTES
     for file in files:
         room -= file.fingerprint[0] if file.fingerprint else 0
@@ -198,8 +201,8 @@ def _small(files: Sequence[FileSegment]) -> Iterator[FileSegment]:
 
 
 def read_footers(files: Sequence[Path], is_verified: bool) -> list[Footer]:
-    """Raises `FileProblem` that says what a file is instead. Parsing releases the interpreter, so many files
-    are opened side by side."""
+    """Read the footers of several files in parallel; parsing releases the GIL. Raises `FileProblem`, which
+    says what a file is if it is not Parquet."""
     if len(files) == 1:
         return [_footer(files[0], is_verified)]
     job = current_job()
@@ -213,7 +216,7 @@ def read_footers(files: Sequence[Path], is_verified: bool) -> list[Footer]:
 
 
 def _any_in_microseconds(footers: list[Footer]) -> bool:
-    """Whether times of 96 bits are in microseconds in some file; they may have to be decoded to tell."""
+    """Whether some file needs microseconds for its times of 96 bits; to tell, they may have to be decoded."""
     timed = _with_int96(footers)
     if not timed:
         return False
@@ -223,7 +226,7 @@ def _any_in_microseconds(footers: list[Footer]) -> bool:
 
 
 def _with_int96(footers: Sequence[Footer]) -> list[Footer]:
-    """The files that may have times of 96 bits. Most files are like the one before."""
+    """The files that may have times of 96 bits. Most files have the schema of the file before."""
     int96: list[Footer] = []
     before, has_any = None, False
     for footer in footers:
@@ -264,7 +267,7 @@ def _diagnosis(path: Path, problem: FileProblem) -> FileProblem:
             path,
             "has a damaged Parquet footer",
             problem.why,
-            "Fetch or write the file again; it was not changed",
+            "Download or write the file again; Lamella did not change it",
         )
     return FileProblem(
         path,
@@ -296,7 +299,7 @@ _BYTES = "FIXED_LEN_BYTE_ARRAY"
 
 
 def untyped_columns(path: Path) -> list[str]:
-    """Those that hold, at any depth, bytes of one length that the file gives no meaning: none where DuckDB
+    """Return the columns that hold, at any depth, fixed-length bytes without a logical type. Empty if DuckDB
     cannot read the footer either."""
     try:
         with cursor(of=str(path)) as own:
@@ -313,7 +316,8 @@ def untyped_columns(path: Path) -> list[str]:
 
 
 def _end(nodes: list[Any], place: int) -> int:
-    """Behind a node and all inside it: they are listed one after the other, each before its own."""
+    """The index after a node and all its descendants, which follow it in the list, parents before
+    children."""
     end = place + 1
     for _ in range(nodes[place][1] or 0):
         end = _end(nodes, end)

@@ -1,4 +1,4 @@
-"""Folders that stand for column values, `key=value`, as Hive names them and others read them."""
+"""Folders named `key=value`, in the style of Hive, that stand for values of columns."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ from lamella.core.errors import BadData
 from lamella.core.scan.snapshot import Column
 
 TYPES = b"lamella.folder_types"
-"""Key in a file's metadata: the columns that its folders stand for as an Arrow schema, in base 64."""
-FROM_FOLDER = "By the names of the folders that the files are in"
+"""The key in a file's metadata for the columns that its folders stand for: an Arrow schema in Base64."""
+FROM_FOLDER = "From the names of the folders that the files are in"
 NULL = "__HIVE_DEFAULT_PARTITION__"
 _ESCAPED = frozenset("\"#%'*/:=?\\{[]^<>|\x7f") | {chr(i) for i in range(32)}
 
 
 def folder_name(column: str, value: Any) -> str:
-    """Raises `BadData` for a text that stands for null in such names."""
+    """Return the name of the folder for rows with this value. Raises `BadData` for the text that stands for
+    null in such names."""
     if value == NULL:
         raise BadData(
             f"column '{column}' holds {NULL}, which stands for null in a folder's name",
@@ -34,20 +35,20 @@ def folder_name(column: str, value: Any) -> str:
 
 
 def types_note(columns: Sequence[pa.Field]) -> dict[bytes, bytes]:
-    """What a file says of the types of the columns that its folders stand for."""
+    """Return the file metadata that records the types of the columns that its folders stand for."""
     bare = pa.schema([pa.field(column.name, column.type) for column in columns])
     return {TYPES: base64.b64encode(bare.serialize().to_pybytes())}
 
 
 def noted_types(metadata: Collection[Mapping[bytes, bytes] | None]) -> dict[str, pa.DataType]:
-    """The types by name that all files note alike; nothing when one does not, as a foreign file."""
+    """Return the recorded types by column, if they are the same in all files; else an empty dict."""
     notes = {(noted or {}).get(TYPES) for noted in metadata}
     note = notes.pop() if len(notes) == 1 else None
     if note is None:
         return {}
     try:
         schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(note)))
-    except (ValueError, OSError):  # nobody else's file is refused for a key that is called like ours
+    except (ValueError, OSError):  # a foreign file may use the same key
         return {}
     return dict(zip(schema.names, schema.types, strict=True))
 
@@ -55,10 +56,11 @@ def noted_types(metadata: Collection[Mapping[bytes, bytes] | None]) -> dict[str,
 def folder_columns(
     root: Path, files: Sequence[Path], stored: Sequence[Column], types: Mapping[str, pa.DataType]
 ) -> tuple[tuple[Column, ...], list[dict[int, pa.Array]]]:
-    """The columns that the folders below `root` stand for, besides those `stored` in the files, and the value
-    of each for every file. None where the files' folders do not all stand for the same columns.
+    """Return the columns that the folders below `root` stand for, without those `stored` in the files, and
+    their values for every file by key. If the folders do not name the same columns for all files, there are
+    none.
 
-    A column whose type is not among `types`, or which holds what is not a value of it, has one by its values.
+    The type of a column is inferred if it is missing in `types`, or if a value does not fit it.
     """
     by_file = [_values_of(file.parent.relative_to(root)) if root in file.parents else {} for file in files]
     names = [name for name in by_file[0] if name not in {column.name for column in stored}] if by_file else []
@@ -77,7 +79,7 @@ def folder_columns(
 
 
 def _values_of(folder: PurePath) -> dict[str, str | None]:
-    """What the folders of a path say: text by column, None for null."""
+    """The values that the folders of a path stand for: text by column, None for null."""
     values: dict[str, str | None] = {}
     for part in folder.parts:
         key, sign, text = part.partition("=")
@@ -94,7 +96,7 @@ def _typed(texts: Sequence[str | None], kind: pa.DataType | None) -> pa.Array:
 
 
 def _read_as(texts: Sequence[str | None], kind: pa.DataType) -> pa.Array:
-    """What `_text` wrote, as values of its type. Arrow reads no times of day, nor each part of a second."""
+    """Parse texts that `_text` wrote. Arrow parses neither times of day nor all fractions of a second."""
     read = _reader_of(kind)
     if read is None:
         return from_values(list(texts), pa.string()).cast(kind)
@@ -108,7 +110,7 @@ def _reader_of(kind: pa.DataType) -> Callable[[str], Any] | None:
 
 
 def _guessed(texts: Sequence[str | None]) -> pa.Array:
-    """Values as whole numbers or days where each of them is one, written plainly; as text elsewhere."""
+    """The values as integers or dates if all are written in the canonical form of that type; else as text."""
     known = [text for text in texts if text is not None]
     for kind, read in ((pa.int64(), _whole), (pa.date32(), dt.date.fromisoformat)):
         try:

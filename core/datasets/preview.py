@@ -1,4 +1,4 @@
-"""What a file holds before it is opened or imported: its columns with first values, and how it is read."""
+"""A preview of a file before it is opened or imported: its columns, first values and reading options."""
 
 from __future__ import annotations
 
@@ -24,18 +24,19 @@ from lamella.core.scan.snapshot import NOTE
 
 SHOWN_VALUES, SHOWN_ROWS = 3, 20
 LOOKED_AT = 64
-"""Of several files, for values of columns that the first one lacks."""
+"""Of several files, this many are searched for values of columns that the first file lacks."""
 LEADING_ZEROS = "leading zeros kept"
 TYPES = (
     "text", "int64", "float64", "decimal(10, 2)", "bool", "date", "timestamp", "time64[us]",
 )  # fmt: skip
-"""What a column of text can be read as, by the names that `types` takes."""
+"""The types as which a column of text can be read, by the names that the option `types` takes."""
 
 
 @dataclass(frozen=True)
 class ColumnPreview:
-    """`key` is what the file calls it, `texts` are the first values as they are written. `nulls` and
-    `misfits` are of the rows that were looked at; a misfit is not a value of the type that was chosen."""
+    """A column in a preview. `key` is its name in the file, `texts` are its first values as written there.
+    `nulls` (a share, 0 to 1) and `misfits` (a count of values that do not fit the chosen type) refer to the
+    rows that were read."""
 
     key: str
     name: str
@@ -47,7 +48,7 @@ class ColumnPreview:
 
     @property
     def remark(self) -> str:
-        """The most important thing to say of it, in few words."""
+        """The most important fact about the column, in a few words."""
         if self.misfits:
             word = word_for(self.kind)
             return f"1 is not a {word}" if self.misfits == 1 else f"{self.misfits:,} are not {word}s"
@@ -58,8 +59,9 @@ class ColumnPreview:
 
 @dataclass(frozen=True)
 class FilePreview:
-    """`rows` are all where `counted`, else an estimate. `found` are the options of text as they are read now,
-    whether they were chosen or found; `yes_no` are words of columns that `booleans` can name."""
+    """A preview of a file of `size` bytes. `rows` is exact if `counted`, else an estimate. `found` are the
+    reading options of a text in use, whether chosen or detected; `yes_no` are pairs of words that `booleans`
+    can name."""
 
     dataset: Dataset
     size: int
@@ -76,7 +78,7 @@ class FilePreview:
 
     @property
     def is_typed(self) -> bool:
-        """Whether other types can be chosen for its columns."""
+        """Whether other types can be chosen for the columns."""
         return takes_types(self.dataset)
 
     @property
@@ -84,7 +86,7 @@ class FilePreview:
         return problems_of(self.dataset)
 
     def checked(self, job: Job) -> FilePreview:
-        """The same once all rows were read: with their number, and problems wherever they are."""
+        """Read all rows, and return the preview with their exact number and the problems in all of them."""
         return _described(self.dataset, count_rows(self.dataset, job))
 
 
@@ -97,20 +99,20 @@ def preview(
     table: str | None = None,
     job: Job | None = None,
 ) -> FilePreview:
-    """A file as `open_dataset` opens it with the options of `reading`. Raises what that raises."""
+    """Return a preview of a file opened with the options `reading`. Raises the errors of `open_dataset`."""
     options = {"bad_lines": "set-aside", **(reading or {})}
     dataset = open_dataset(path, ragged=ragged, checksums=checksums, table=table, job=job, **options)
     return _described(dataset, None)
 
 
 def is_sheet(dataset: Dataset) -> bool:
-    """Whether it is a sheet of a workbook, of which a range of cells can be read."""
+    """Whether the dataset is a sheet of a workbook, which can be limited to a range of cells."""
     return isinstance(dataset, CachedDataset) and dataset.file.label == "Excel"
 
 
 def takes_types(dataset: Dataset) -> bool:
-    """Whether it is open in place, and its columns can be read as other types: of delimited texts, sheets and
-    tables of SQLite."""
+    """Whether the dataset is a file in place whose columns can be read as other types: delimited text, a
+    sheet or a table of SQLite."""
     file = dataset.file if isinstance(dataset, CachedDataset) else None
     if isinstance(file, SeveralTexts):
         file = file.files[0]
@@ -118,12 +120,12 @@ def takes_types(dataset: Dataset) -> bool:
 
 
 def unit_of(dataset: Dataset) -> str:
-    """What is numbered in its problems."""
+    """Return the unit in which the dataset's problems are numbered: row or line."""
     return "row" if isinstance(dataset, CachedDataset) and isinstance(dataset.file, ValuesFile) else "line"
 
 
 def count_rows(dataset: Dataset, job: Job) -> int:
-    """All rows; a text is read to its end for that, without its cache."""
+    """Count all rows. A text that is not read yet is read to its end, without the cache."""
     from lamella.core.datasets.blocks import TypesWidened
 
     if not isinstance(dataset, CachedDataset) or dataset.snapshot().complete:
@@ -162,7 +164,7 @@ def _described(dataset: Dataset, counted: int | None) -> FilePreview:
 
 
 def _keys(file: object) -> dict[str, str]:
-    """What the file, or one of several, calls each column."""
+    """The name in the file, or in one of several files, of each column, by its shown name."""
     files = file.files if isinstance(file, SeveralTexts) else [file]
     named = [one for one in files if isinstance(one, (ValuesFile, TextFile)) and one.names]
     return {
@@ -171,7 +173,7 @@ def _keys(file: object) -> dict[str, str]:
 
 
 def _texts_of_files(files: Sequence[TextFile]) -> tuple[dict[str, tuple[str | None, ...]], dict[str, Any]]:
-    """The first values of each column as they are written, and the options of the first file."""
+    """The first values of each column as written in the file, and the reading options of the first file."""
     texts: dict[str, tuple[str | None, ...]] = {}
     options: dict[str, Any] = {}
     for one in files[:LOOKED_AT]:

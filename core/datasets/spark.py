@@ -1,4 +1,4 @@
-"""A table of a Spark server as a dataset: its rows stay there, and answers alone travel."""
+"""A table of a Spark server as a dataset: its rows stay there, and only the answers of queries travel."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 
 class SparkTable(Dataset):
-    """`open_spark_table` makes one. `key` are the columns that tell its rows apart: they are in its order."""
+    """A table of a Spark server; `open_spark_table` creates it. `key` are the columns that identify its rows
+    and order them."""
 
     def __init__(
         self, server: SparkServer, table: ServerTable, stored: pa.Schema, key: tuple[str, ...] = ()
@@ -40,7 +41,7 @@ class SparkTable(Dataset):
 
     @property
     def address(self) -> str:
-        """Where it is opened again."""
+        """The address that opens the table again."""
         return self.server.address.of(self.table)
 
     @property
@@ -52,12 +53,12 @@ class SparkTable(Dataset):
         return shown_schema(self.stored_schema)
 
     def with_key(self, *columns: str) -> SparkTable:
-        """The same rows in the order of a key: the columns that tell them apart. Without one there is no
-        first row, and a limit gives any. Raises `UnknownColumn`."""
+        """Return the table with its rows ordered by a key: the columns that identify them. Without a key
+        their order is undefined, and a limit returns arbitrary rows. Raises `UnknownColumn`."""
         return SparkTable(self.server, self.table, self.stored_schema, columns)
 
     def snapshot(self) -> Snapshot:
-        """The columns alone: no rows are here."""
+        """Return a snapshot of the columns without rows: these are on the server."""
         columns = [
             Column(one.name, one.type, place, note=(one.metadata or {}).get(NOTE, b"").decode())
             for place, one in enumerate(self.schema)
@@ -136,13 +137,13 @@ class SparkTable(Dataset):
 
 
 def open_spark_table(address: str, key: Sequence[str] = (), job: Job | None = None) -> SparkTable:
-    """A table, or a path, that a Spark server sees: `sc://host:15002/sales.trips`, or
-    `sc://host/parquet:/data/trips`. Blocks. Raises `BadData` for an address that names none, `ServerProblem`
+    """Open a table, or a path that the server can read, of a Spark server: `sc://host:15002/sales.trips`, or
+    `sc://host/parquet:/data/trips`. Blocks. Raises `BadData` for an address without a table, `ServerProblem`
     and `ServerRefusal`."""
     where, table = parse_address(address)
     if table is None:
         raise BadData(
-            f"'{address}' names a server, and no table of it",
+            f"'{address}' names a server, but none of its tables",
             fix="Write it as sc://host:15002/database.table, or sc://host:15002/parquet:/path",
         )
     server = server_at(where)

@@ -1,4 +1,4 @@
-"""SQL that people type, over files in place and other datasets, each by the name it is given."""
+"""SQL statements over datasets and files in place, each under a given name."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def sql(
     files: bool = False,
     job: Job | None = None,
 ) -> pa.Table:
-    """The answer of one SELECT (DuckDB's dialect) over datasets, or files, under the names given.
+    """Return the answer of one SELECT (DuckDB's dialect) over datasets or files under the given names.
 
         lamella.sql("select count(*) from trips where fare > $1", {"trips": "trips/*.parquet"}, [50])
 
-    Without datasets it may name files, where `files` allows that. A table of a store may be among them, also
-    at a version (`table.as_of(3)`). Everything else as for `Store.sql`, which see.
+    If `files` is true, the statement can also name files itself. Datasets can be tables of a store, also at a
+    version (`table.as_of(3)`). All else is as in `Store.sql`.
     """
 
     if not isinstance(datasets, Mapping):

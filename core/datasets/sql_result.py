@@ -1,4 +1,5 @@
-"""The answer of a statement as a dataset: rows in memory or, where they are many, in temporary files."""
+"""The answer of a statement as a dataset: its rows are in memory or, if there are many, in temporary
+files."""
 
 from __future__ import annotations
 
@@ -25,21 +26,21 @@ from lamella.core.query.sql.sources import Sources
 from lamella.core.scan.snapshot import Column, MemorySegment, Segment, Snapshot
 
 IN_MEMORY = 128 << 20
-"""Bytes of an answer that stay in memory; all of a longer one goes to files."""
+"""An answer of up to this many bytes stays in memory; a larger one is written to files entirely."""
 PART_BYTES = 64 << 20
 _WAIT_SECONDS = 0.05
 _numbers = count()
 
 
 class SqlResult(Dataset):
-    """Rows come in while somebody looks at the first ones: `snapshot().complete` is False until all are
-    there. What goes to files is removed with the last snapshot of it."""
+    """The answer of a statement, which grows while its first rows are shown: `snapshot().complete` is False
+    until all rows have arrived. Its files are removed with the last snapshot that uses them."""
 
     def __init__(
         self, name: str, schema: pa.Schema, reads: tuple[TableRead, ...] = (), figures: Sequence[int] = ()
     ) -> None:
-        """`figures` are the places of columns that the statement computes by an average or the like. What it
-        read is known once it is complete: `rows_read`."""
+        """`figures` are the indexes of the columns that the statement computes, for instance as an average.
+        `rows_read` is set when the result is complete."""
         self.name, self.reads = name, reads
         self.rows_read: RowsRead | None = None
         names = _unique_names(schema.names)
@@ -60,13 +61,13 @@ class SqlResult(Dataset):
     @property
     def remarks(self) -> tuple[str, ...]:
         renamed = [
-            f"Another column is called '{a}' already: this one is shown as '{b}'" for a, b in self._renamed
+            f"Another column is already called '{a}': this one is shown as '{b}'" for a, b in self._renamed
         ]
         return (*renamed, *([self._ended_early] if self._ended_early else []))
 
     @property
     def is_cut(self) -> bool:
-        """Whether it ended before all rows were there."""
+        """Whether the result ended before all rows arrived."""
         return bool(self._ended_early)
 
     def snapshot(self) -> Snapshot:
@@ -79,19 +80,19 @@ class SqlResult(Dataset):
             )
 
     def fill(self, job: Job) -> None:
-        """Wait until all rows are there: whoever runs the statement brings them."""
+        """Wait until all rows have arrived from the thread that runs the statement."""
         with self._lock:
             while not self._complete:
                 self._lock.wait(_WAIT_SECONDS)
                 job.report(self._num_rows, None, quantity(self._num_rows, "row"))
 
     def close(self) -> None:
-        """Nobody looks at it any more: no more rows are taken."""
+        """Accept no more rows, as the result is no longer shown."""
         with self._lock:
             self._closed = True
 
     def add(self, batch: pa.RecordBatch) -> None:
-        """Raises `Cancelled` once the result is closed, `FileProblem` where the disk is full."""
+        """Append rows. Raises `Cancelled` if the result is closed, and `FileProblem` if the disk is full."""
         with self._lock:
             if self._closed:
                 raise Cancelled
@@ -103,7 +104,7 @@ class SqlResult(Dataset):
             self._store(rows)
 
     def finish(self, ended_early: str = "") -> None:
-        """`ended_early` says why there are no more rows."""
+        """Mark the result as complete; `ended_early` says why rows are missing, if any are."""
         with self._lock:
             self._complete, self._ended_early = True, ended_early
             self._lock.notify_all()
@@ -127,8 +128,8 @@ class SqlResult(Dataset):
             checksum = write_part(path, named)
         except pa.ArrowNotImplementedError as error:
             raise BadSql(
-                "an answer of this length cannot be held",
-                f"It goes to temporary files, which do not take one of its types: {error}",
+                "an answer of this size cannot be shown",
+                f"It has to be written to temporary files, which do not support one of its types: {error}",
                 "Cast that column, for instance to text, or ask for fewer rows",
             ) from error
         part = part_of(path, rows.num_rows, part_names(named.schema), fingerprint_of(path), checksum)
@@ -140,7 +141,7 @@ class SqlResult(Dataset):
 
 
 class _Folder:
-    """A temporary folder that is removed with whoever holds it last."""
+    """A temporary folder that is removed with the last reference to it."""
 
     def __init__(self) -> None:
         self.path = Path(tempfile.mkdtemp(prefix="lamella-result-"))
@@ -148,7 +149,7 @@ class _Folder:
 
 
 def _unique_names(names: Sequence[str]) -> list[str]:
-    """A name that stands twice gets a number; none is empty."""
+    """The names, with numbers added to repeated ones and a replacement for empty ones."""
     used, unique, times = set(names), list[str](), Counter[str]()
     for place, name in enumerate(names):
         new = name or f"column_{place + 1}"
@@ -171,10 +172,12 @@ def run_to_result(
     name: str = "result",
     started: Callable[[SqlResult], None] = lambda _: None,
 ) -> SqlResult:
-    """The answer of one SELECT. `started` is given it, on this thread, once its first rows are there.
+    """Return the answer of one SELECT. `started` is called with it, on this thread, when its first rows
+    arrive.
 
-    Cancelled after that, it ends with the rows that came until then; before, `Cancelled` is raised. What else
-    `run_sql` raises leaves a result that was handed out with what it holds.
+    If the job is cancelled after that, the result ends with the rows that have arrived; before that,
+    `Cancelled` is raised. Any other error of `run_sql` is raised, too; a result that `started` has received
+    keeps its rows.
     """
     own_job = job or Job()
     result: SqlResult | None = None
@@ -197,5 +200,5 @@ def run_to_result(
         return result
     except Exception:
         if result is not None:
-            result.finish(f"It failed after {quantity(result.num_rows, 'row')}: these are not all")
+            result.finish(f"The statement failed after {quantity(result.num_rows, 'row')}: there may be more")
         raise

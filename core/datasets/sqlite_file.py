@@ -1,4 +1,4 @@
-"""Tables and views of a SQLite database: read by Python's sqlite3, never written, through the cache."""
+"""Tables and views of a SQLite database, read by Python's sqlite3 through the cache; never written."""
 
 from __future__ import annotations
 
@@ -39,22 +39,22 @@ from lamella.core.jobs import Job
 
 FIRST_ROWS, ROWS_A_BLOCK, BYTES_A_BLOCK = 5_000, 1 << 16, 32 << 20
 FEWEST_FETCHED, MOST_FETCHED = 16, 256
-"""Rows at a time: with more of them, their Python objects are no longer in the processor's caches when they
-become columns, which then takes twice as long."""
+"""Rows fetched at a time. With more, their Python objects have left the CPU caches when they are turned into
+columns, which then takes twice as long."""
 COUNTING_SECONDS = 0.2
 BUSY_SECONDS = 2.0
 _WAL_MODE = 2
 _OF_STORES = b"LAME"
-"""What the catalog of a store says that it is, in the place that SQLite has for that."""
+"""The application ID that marks a SQLite database as the catalog of a store."""
 _STEPS = 10_000
 _DECIMAL = re.compile(r"(?:decimal|numeric|number)\s*\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\)")
 _RAW = {pa.bool_(): pa.int64(), pa.date32(): pa.string(), pa.timestamp("us"): pa.string()}
-BROKEN_TEXT = "Some of its texts are not UTF-8 and are shown as the bytes they are"
+BROKEN_TEXT = "Some of its texts are not UTF-8 and are shown as bytes"
 
 
 def tables_of(path: Path, is_counted: bool = True) -> list[TableEntry]:
-    """Tables and views in the order of their names; what SQLite keeps for itself is not among them.
-    Counting their rows may take `COUNTING_SECONDS` for each."""
+    """Return the tables and views in the order of their names, without SQLite's internal ones. Counting rows
+    may take `COUNTING_SECONDS` for each."""
     with closing(_connect(path)) as connection, _as_file_problem(path):
         names = connection.execute(
             "SELECT name, type FROM sqlite_master WHERE type IN ('table', 'view')"
@@ -74,7 +74,8 @@ def tables_of(path: Path, is_counted: bool = True) -> list[TableEntry]:
 
 
 def foreign_keys_of(path: Path) -> list[ForeignKey]:
-    """Those that are declared. One that names no columns of the other table means its primary key."""
+    """Return the declared foreign keys. One that names no columns of the other table refers to its primary
+    key."""
     keys: list[ForeignKey] = []
     with closing(_connect(path)) as connection, _as_file_problem(path):
         tables = [name for name, kind in _table_kinds(connection) if kind == "table"]
@@ -99,7 +100,7 @@ def _primary_key(connection: sqlite3.Connection, table: str) -> tuple[str, ...]:
 
 
 def open_table(location: Location, options: OpenOptions) -> Dataset:
-    """Raises `FileProblem`, and `SeveralTables` where one has to be named."""
+    """Open a table or view. Raises `FileProblem`, and `SeveralTables` if one has to be named."""
     path = location.files[0]
     stamps = stamps_of(path)
     try:
@@ -110,13 +111,13 @@ def open_table(location: Location, options: OpenOptions) -> Dataset:
 
 
 def stamps_of(path: Path) -> tuple[Stamp, ...]:
-    """What is committed to a database may be in its write-ahead log alone."""
+    """Return the stamps of a database and its write-ahead log, which may be the only file that changes."""
     return stamp_of(path), stamp_of(path.with_name(f"{path.name}-wal"))
 
 
 class SqliteTable(ValuesFile):
-    """A column has the type that was declared for it where all its values are of it, or else the least that
-    keeps them all."""
+    """A table or view. A column has its declared type if all its values fit that type, else the narrowest
+    type that keeps them all."""
 
     def __init__(self, path: Path, stamps: Sequence[Stamp], table: str, options: OpenOptions) -> None:
         with closing(_connect(path)) as connection, _as_file_problem(path):
@@ -138,7 +139,7 @@ class SqliteTable(ValuesFile):
         return f"SELECT * FROM {quoted(self._table)}"
 
     def blocks(self, job: Job) -> Generator[TableBlock, None, None]:
-        """In one transaction, so that rows that others write meanwhile are not seen."""
+        """Yield the blocks of rows, all from one transaction, so that writes in the meantime are not seen."""
         with (
             closing(_connect(self.path)) as connection,
             _as_file_problem(self.path),
@@ -180,7 +181,7 @@ class SqliteTable(ValuesFile):
         return least_type(values)
 
     def joined(self, place: int, a: pa.DataType, b: pa.DataType) -> pa.DataType:
-        """Values of a declared type are stored as others: these are what both have in common."""
+        """Return a type for the values of both. Declared types are compared by how SQLite stores them."""
         if a.equals(b) or pa.types.is_null(a) or pa.types.is_null(b):
             return join_types(a, b)
         return join_types(_raw(a), _raw(b))
@@ -202,7 +203,7 @@ def _raw(kind: pa.DataType) -> pa.DataType:
 
 
 def _declared_type(declared: str) -> pa.DataType | None:
-    """The type that a declaration means which SQLite does not know itself."""
+    """The type of a declaration that SQLite itself does not enforce, such as a date; None for other ones."""
     name = declared.casefold()
     if name.startswith("bool"):
         return pa.bool_()
@@ -238,7 +239,7 @@ def _decimals(values: Values, kind: pa.Decimal128Type) -> pa.Array | None:
 
 
 def _dated(values: Values, kind: pa.DataType) -> pa.Array | None:
-    """Texts as SQLite's own functions write them; what a date loses by its type is text."""
+    """Parse texts in the form that SQLite's own functions write; None if a text does not fit the type."""
     if not isinstance(values, pa.Array) or not pa.types.is_string(values.type):
         return None
     dates = read_as(values, kind)
@@ -246,9 +247,11 @@ def _dated(values: Values, kind: pa.DataType) -> pa.Array | None:
 
 
 class ColumnPart(NamedTuple):
-    """Values of a column that were fetched together, packed where SQLite stores all of them in the same way:
-    `numbers` are whole numbers, doubles, or the lengths of texts, which stand in `texts` as UTF-8. `valid` is
-    None where no value is null, `kind` where all are. Bytes and what is `mixed` are of kind `object`."""
+    """Values of a column that were fetched together, packed if SQLite stores all of them in the same way.
+
+    `numbers` are integers, doubles, or the lengths of texts, which are concatenated in `texts` as UTF-8.
+    `valid` is None if no value is null, `kind` is None if all are. Bytes and `mixed` values have the kind
+    `object`."""
 
     kind: type | None
     rows: int
@@ -259,7 +262,7 @@ class ColumnPart(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Of what can be long."""
+        """The bytes of texts and binary values."""
         return len(self.texts) + sum(len(value) for value in self.mixed if type(value) in (str, bytes))
 
     @property
@@ -283,7 +286,7 @@ def pack(values: tuple[Any, ...]) -> ColumnPart:
         if kind is str:
             texts, lengths = joined_texts(values)
             return ColumnPart(str, count, lengths, texts) if len(texts) <= MOST_TEXT else _as_python(values)
-    except TypeError:  # a value of another type is among them
+    except TypeError:  # another type is among the values
         pass
     kinds = set(map(type, values))
     if kinds == {float}:
@@ -304,7 +307,7 @@ def _as_python(values: tuple[Any, ...]) -> ColumnPart:
 
 
 def join_parts(parts: Sequence[ColumnPart]) -> Values:
-    """An array where all values are of one kind."""
+    """Return the values of all parts, as an array if they are of one kind."""
     kinds = {part.kind for part in parts} - {None}
     if not kinds:
         return pa.nulls(sum(part.rows for part in parts))
@@ -322,7 +325,8 @@ def join_parts(parts: Sequence[ColumnPart]) -> Values:
 
 @dataclass(frozen=True)
 class TableBlock:
-    """`first` is the number of its first row, from 1; `parts` are what was fetched of its columns, each."""
+    """Consecutive rows of a table. `first` is the number of the first row, from 1; `parts` are the fetched
+    parts of each column."""
 
     number: int
     parts: Sequence[Sequence[ColumnPart]]
@@ -337,8 +341,8 @@ class TableBlock:
 
 
 def _fetch(cursor: sqlite3.Cursor, most: int) -> Iterator[tuple[list[list[ColumnPart]], int]]:
-    """What was fetched of each column, and how many rows: together as long as they are few and short. The
-    first ones soon, and the next, which tell whether there are more."""
+    """Yield the fetched parts of each column with the number of rows, limited by rows and bytes. The first
+    groups are small, so that the first rows, and whether there are more, are known soon."""
     fetched: list[list[ColumnPart]] = []
     count, size, step = 0, 0, FEWEST_FETCHED
     while rows := cursor.fetchmany(min(step, most - count)):
@@ -362,7 +366,7 @@ def _text_or_bytes(data: bytes) -> str | bytes:
 
 
 def _table_kinds(connection: sqlite3.Connection) -> list[tuple[str, str]]:
-    """Names with what SQLite says they are; nothing before its version 3.37."""
+    """The names and kinds of tables as SQLite lists them; empty before SQLite 3.37."""
     try:
         return [(row[1], row[2]) for row in connection.execute("PRAGMA table_list")]
     except sqlite3.OperationalError:
@@ -370,7 +374,7 @@ def _table_kinds(connection: sqlite3.Connection) -> list[tuple[str, str]]:
 
 
 def _columns(connection: sqlite3.Connection, table: str) -> list[tuple[str, str]]:
-    """Names and declared types, in the order of SELECT *."""
+    """The names and declared types of columns, in the order of SELECT *."""
     described = connection.execute(f"PRAGMA table_xinfo({quoted(table)})").fetchall()
     return [(row[1], row[2] or "") for row in described if row[6] != 1]
 
@@ -378,17 +382,17 @@ def _columns(connection: sqlite3.Connection, table: str) -> list[tuple[str, str]
 def _column_count(connection: sqlite3.Connection, table: str) -> int | None:
     try:
         return len(_columns(connection, table))
-    except sqlite3.OperationalError:  # a view over what is gone must not hide the other tables
+    except sqlite3.OperationalError:  # a view of something missing must not hide the other tables
         return None
 
 
 def count_rows(connection: sqlite3.Connection, table: str) -> int | None:
-    """How many rows there are, where that is known soon."""
+    """Return the number of rows, or None if counting takes longer than `COUNTING_SECONDS`."""
     return _answer_soon(connection, f"SELECT count(*) FROM {quoted(table)}")
 
 
 def _last_rowid(connection: sqlite3.Connection, table: str) -> int:
-    """About how many rows there are; 0 where nothing says it soon."""
+    """Roughly the number of rows; 0 if that cannot be told quickly."""
     return _answer_soon(connection, f"SELECT max(rowid) FROM {quoted(table)}") or 0
 
 
@@ -397,7 +401,7 @@ def _answer_soon(connection: sqlite3.Connection, query: str) -> int | None:
     connection.set_progress_handler(lambda: time.monotonic() > until, _STEPS)
     try:
         answer = connection.execute(query).fetchone()[0]
-    except sqlite3.Error:  # a view over what is gone says so when it is opened; some tables have no rowid
+    except sqlite3.Error:  # a broken view is reported when it is opened; some tables have no rowid
         return None
     finally:
         connection.set_progress_handler(None, 0)
@@ -405,8 +409,8 @@ def _answer_soon(connection: sqlite3.Connection, query: str) -> int | None:
 
 
 def _connect(path: Path) -> sqlite3.Connection:
-    """For reading alone. A database in WAL mode without a log is opened as one that nobody changes: SQLite
-    would make files beside it."""
+    """Connect read-only. A database in WAL mode without a log is opened as immutable, since SQLite would
+    otherwise create files beside it."""
     with path.open("rb") as file:
         header = file.read(100)
     if header[68:72] == _OF_STORES:
@@ -427,8 +431,8 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 
 def _refuse_cut_off(path: Path, header: bytes) -> None:
-    """SQLite may read what is missing at the end as nulls. The number of pages counts where it was written
-    with the last change."""
+    """Raise `FileProblem` if the file is shorter than its header says: SQLite may read missing pages as
+    nulls. The header's page count is only valid if it was written with the last change."""
     page, pages = int.from_bytes(header[16:18], "big"), int.from_bytes(header[28:32], "big")
     page = 1 << 16 if page == 1 else page
     if header[24:28] == header[92:96] and path.stat().st_size < page * pages:
@@ -436,7 +440,7 @@ def _refuse_cut_off(path: Path, header: bytes) -> None:
             path,
             "is cut off",
             f"It is {path.stat().st_size:,} bytes long instead of {page * pages:,}",
-            "Copy or fetch it again",
+            "Copy or download it again",
         )
 
 
@@ -457,21 +461,21 @@ _PROBLEMS = (
     ),
     (
         ("not a database",),
-        "is no SQLite database that can be read",
+        "is not a readable SQLite database",
         "It is encrypted or damaged",
-        "Decrypt it with the program that made it, or fetch it again",
+        "Decrypt it with the program that created it, or download it again",
     ),
     (
         ("malformed", "corrupt", "disk I/O"),
         "is a damaged SQLite database",
-        "Its pages do not fit together",
-        "Fetch it again, or save what can be saved: sqlite3 FILE .recover",
+        "Its pages contradict each other",
+        "Download it again, or recover what is left: sqlite3 FILE .recover",
     ),
     (
         ("unable to open", "readonly"),
         "could not be opened",
-        "SQLite has to write beside it, to read its log",
-        "Copy the database, with its -wal and -journal files, to where you may write",
+        "To read its log, SQLite has to write files beside it",
+        "Copy the database, with its -wal and -journal files, to a folder where you can write",
     ),
 )
 

@@ -1,5 +1,5 @@
-"""Files that hold several tables, such as databases: which there are, the one that is opened, and what a
-database's own messages mean."""
+"""Files with several tables, such as databases: their tables, the choice of one, and explanations of the
+database's own error messages."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ MOST_NAMED = 12
 
 @dataclass(frozen=True)
 class TableEntry:
-    """A table, view or sheet of a file. `rows` and `columns` are None where counting them takes long.
-    `is_offered`: one that a person would choose; not hidden, not empty."""
+    """A table, view or sheet of a file. `rows` and `columns` are None if counting them would take long.
+    `is_offered` is False for hidden and empty ones, which users hardly ever want."""
 
     name: str
     kind: str = "table"
@@ -26,7 +26,7 @@ class TableEntry:
 
 @dataclass(frozen=True)
 class ForeignKey:
-    """Rows of a table of a file point at those of another by equal values."""
+    """A reference from rows of one table of a file to rows of another by equal values."""
 
     table: str
     columns: tuple[str, ...]
@@ -35,16 +35,16 @@ class ForeignKey:
 
 
 def quoted(name: str) -> str:
-    """As SQL writes it."""
+    """Return the name as a quoted SQL identifier."""
     return '"' + name.replace('"', '""') + '"'
 
 
 DatabaseProblem = tuple[tuple[str, ...], str, str, str]
-"""Words one of which a database's message holds; what that means, why, and what to do."""
+"""An explanation of a database's messages that contain one of these words: what happened, why, what to do."""
 
 
 def known_problem(path: Path, message: str, known: Sequence[DatabaseProblem]) -> FileProblem | None:
-    """The first of those that are known whose words the message holds."""
+    """Return the problem for the first entry of `known` that has a word of the message; None if none has."""
     for words, what, why, fix in known:
         if any(word in message for word in words):
             return FileProblem(path, what, why, fix)
@@ -52,7 +52,7 @@ def known_problem(path: Path, message: str, known: Sequence[DatabaseProblem]) ->
 
 
 class SeveralTables(FileProblem):
-    """A file was opened without saying which of its tables; `tables` are all of them."""
+    """A file with several tables was opened without naming one; `tables` are all of them."""
 
     def __init__(self, path: Path, tables: Sequence[TableEntry], option: str) -> None:
         self.tables, self.option = tuple(tables), option
@@ -70,11 +70,11 @@ class SeveralTables(FileProblem):
 
 
 class NoSuchTable(UnknownTable):
-    """A table or sheet that a file does not hold."""
+    """The file does not hold the named table or sheet."""
 
 
 def chosen_table(path: Path, tables: Sequence[TableEntry], name: str | None, option: str) -> TableEntry:
-    """The table of this name, or the only one that there is to choose.
+    """Return the table of this name, or the only one that can be chosen.
 
     Raises `NoSuchTable`, `SeveralTables`, and `FileProblem` for a file without tables.
     """

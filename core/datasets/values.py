@@ -1,4 +1,4 @@
-"""Rows of Python values as blocks: each column gets the least type that keeps every value, or is text."""
+"""Blocks of rows of Python values: each column gets the narrowest type that keeps every value, else text."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from lamella.core.phrases import quantity
 from lamella.core.scan.snapshot import noted_field
 
 Values: TypeAlias = Sequence[Any] | pa.Array
-"""Of one column: Python values, or an array where all that are not null have its type."""
+"""The values of a column: Python values, or an array if all non-null values have one type."""
 
 _LAST_EXACT_INTEGER = 1 << 53
 _KINDS: dict[type, pa.DataType] = {
@@ -49,11 +49,11 @@ _WORDS = {
 }  # fmt: skip
 _WORDS_OF_TYPES = {kind: _WORDS[python] for python, kind in _KINDS.items()}
 MIXED = "Holds {}, so all are shown as text"
-LONG = "Holds whole numbers that a double would round beside others, so all are shown as text"
+LONG = "Holds fractions and also whole numbers that a double would round, so all are shown as text"
 
 
 def least_type(values: Values) -> pa.DataType:
-    """The narrowest type that keeps each value; null where there is none, text where only that does."""
+    """Return the narrowest type that keeps every value: null if there is no value, text if no other fits."""
     if isinstance(values, pa.Array):
         return pa.null() if all_null(values) else values.type
     kinds = {_KINDS[kind] for kind in set(map(type, values)) if kind is not type(None)}
@@ -62,7 +62,7 @@ def least_type(values: Values) -> pa.DataType:
 
 
 def join_types(a: pa.DataType, b: pa.DataType) -> pa.DataType:
-    """A type for the values of both. Whether each fits it is for `to_array` to say."""
+    """Return a type for the values of both; only `to_array` tells whether every value fits it."""
     if a.equals(b) or pa.types.is_null(b):
         return a
     if pa.types.is_null(a):
@@ -74,7 +74,7 @@ def join_types(a: pa.DataType, b: pa.DataType) -> pa.DataType:
 
 
 def to_array(values: Values, kind: pa.DataType) -> pa.Array | None:
-    """The values as `kind`, or None where one would be lost or changed by that."""
+    """Return the values as `kind`, or None if that would lose or change one."""
     if all_null(values):
         return pa.nulls(len(values), pa.string() if pa.types.is_null(kind) else kind)
     if isinstance(values, pa.Array):
@@ -126,7 +126,7 @@ def _fits_double(value: Any) -> bool:
 
 
 def as_text(value: Any) -> str:
-    """A value in a column of text: bytes as SQL writes them, times as ISO does."""
+    """Return a value as it appears in a column of text: bytes as in SQL, times in ISO form."""
     if isinstance(value, str):
         return value
     if isinstance(value, bool):
@@ -138,8 +138,8 @@ def as_text(value: Any) -> str:
 
 @dataclass(frozen=True)
 class RowBlock:
-    """`first` is the number of its first row, from 1; `places` are the numbers that people see of all, where
-    rows between them are left out."""
+    """Consecutive rows of a file. `first` is the number of the first row, from 1; `places` are the numbers of
+    all rows as users see them, if rows between them are left out."""
 
     number: int
     rows: Sequence[Sequence[Any]]
@@ -151,12 +151,12 @@ class RowBlock:
         return self.places[place] if self.places else self.first + place
 
     def columns(self) -> list[Values]:
-        """None where there is no row."""
+        """Return the values by column; empty if there are no rows."""
         return list(zip(*self.rows, strict=True))
 
 
 class ColumnBlock(Protocol):
-    """The same of a file that gives its values column by column."""
+    """The interface of blocks: `RowBlock`, and blocks of files that give their values column by column."""
 
     @property
     def number(self) -> int: ...
@@ -173,11 +173,11 @@ class ColumnBlock(Protocol):
 
 
 class ValuesFile(ABC):
-    """A file whose rows come as Python values, all with as many values as there are `names`. Columns of
-    `types` are read from what their values are as text."""
+    """A file whose rows are Python values, with one value for each of `names`. The columns in `types` have a
+    type chosen by the user: their values are converted to text and read as that type."""
 
     about: tuple[str, ...] = ()
-    """What people should know of the rows beside what of them is null."""
+    """Remarks about the rows, other than those about values that became null."""
 
     def __init__(
         self, path: Path, label: str, stamps: Sequence[Stamp], reading: Sequence[object], options: OpenOptions
@@ -195,8 +195,8 @@ class ValuesFile(ABC):
         self._met: list[dict[int, Counter[str]]] = []
 
     def name_columns(self, names: Sequence[str]) -> None:
-        """The columns by what the file calls them. Raises `UnknownColumn` where something was chosen for
-        another one, and `FileProblem` where two would have one name."""
+        """Set the columns by their names in the file. Raises `UnknownColumn` if an option names a column that
+        is missing, and `FileProblem` if two columns would have the same name."""
         refuse_unknown_columns(self.path, names, self._options)
         self.stored, self.names = tuple(names), renamed(self.path, names, self._options)
         called = dict(zip(self.stored, self.names, strict=True))
@@ -210,12 +210,12 @@ class ValuesFile(ABC):
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """Values that are null, as they are none of the type that was chosen for their column."""
+        """The values that are shown as null because they do not fit the type chosen for their column."""
         return self._problems.all
 
     @property
     def misfits(self) -> dict[str, int]:
-        """How many of them each column has."""
+        """The number of such values by column."""
         return self._problems.misfits
 
     @property
@@ -226,18 +226,18 @@ class ValuesFile(ABC):
     def blocks(self, job: Job) -> Generator[ColumnBlock, None, None]: ...
 
     def least(self, place: int, values: Values) -> pa.DataType:
-        """The type for values of the column in this place."""
+        """Return the narrowest type for values of the column with this index."""
         return least_type(values)
 
     def joined(self, place: int, a: pa.DataType, b: pa.DataType) -> pa.DataType:
         return join_types(a, b)
 
     def array(self, place: int, values: Values, kind: pa.DataType) -> pa.Array | None:
-        """The values as `kind`, or None where one does not fit."""
+        """Return the values as `kind`, or None if one does not fit."""
         return to_array(values, kind)
 
     def note(self, place: int) -> str:
-        """What the values of a column of text do not say of themselves."""
+        """Return a note that says why a column is text; empty if all its values are texts."""
         met: Counter[str] = sum(list(self._met[place].values()), Counter())  # other threads read blocks
         if len(met) > 1:
             counts = [quantity(count, word) for word, count in met.most_common()]
@@ -278,8 +278,8 @@ class ValuesFile(ABC):
     def _as_chosen(
         self, name: str, texts: pa.Array, kind: pa.DataType
     ) -> tuple[pa.Array | None, pa.Array | None]:
-        """The values, None where `kind` is still to be found out, and which of them are null for being none
-        of it."""
+        """The values, or None if `kind` is not yet determined; and a mask of those that are null because they
+        do not fit it."""
         if isinstance(kind, Spelled):
             return convert(texts, kind)
         if pa.types.is_string(kind):
@@ -341,7 +341,7 @@ class ValuesFile(ABC):
         return f"row {block.first:,}"
 
     def release(self) -> None:  # noqa: B027 -- most have nothing to do
-        """Nothing is kept, unless a format says otherwise."""
+        """Free memory that the file uses between reads; does nothing unless a format overrides it."""
 
 
 def _kinds_met(values: Values) -> Counter[str]:

@@ -1,1 +1,1 @@
-"""Text files as rows: found out from their first block, typed without changing a value, cached in columns."""
+"""Text files as rows: layout detected from the first block, types that change no value, a columnar cache."""

@@ -1,4 +1,4 @@
-"""Lines of a delimited text that make no row, found where a block of them does not read as a whole."""
+"""Lines of a delimited text that are not valid rows, searched for in blocks that cannot be parsed."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from lamella.core.errors import FileProblem
 from lamella.core.phrases import quantity
 
 MOST_PROBLEMS, MOST_TEXT = 100_000, 32 << 20
-"""Of a file: with more lines than that, or characters in them, it is rather read in a wrong way."""
+"""A file with more bad lines, or more characters in them, was probably opened with wrong options."""
 LONGEST_TEXT = 1 << 20
-"""Characters of a line that are listed."""
+"""The characters of a bad line that are kept for the list."""
 MOST_LINES_A_ROW = 1_000
-"""Of a row whose quote may have been left open."""
+"""A row of more lines than this has a quote that was probably left open."""
 
 
 @dataclass(frozen=True)
 class GoodRows:
-    """The rows that are left of a block, the line of each, and the lines that were set aside."""
+    """The valid rows of a block, the line number of each, and the lines that were set aside."""
 
     data: bytes
     lines: tuple[int, ...]
@@ -57,14 +57,14 @@ def set_aside(data: bytes, dialect: Dialect, ends: RowEnds, first_line: int) -> 
                 continue
             problems.append(_problem(*texts[start], why))
             if stop - start > 1:
-                place = start + 1  # the lines behind it may be rows by themselves
+                place = start + 1  # the lines after it may be rows on their own
                 break
     problems.sort(key=lambda problem: problem.line)
     return GoodRows("".join(good).encode(), tuple(lines), tuple(problems))
 
 
 def _rows(texts: Sequence[tuple[int, str]], place: int, dialect: Dialect) -> Iterator[tuple[int, int, int]]:
-    """Where each row begins and ends among the lines, and how many fields it has."""
+    """The start and stop of each row among the lines, and its number of fields."""
     lines = (texts[at][1] for at in range(place, len(texts)))
     if dialect.quote:
         reader = csv.reader(lines, delimiter=dialect.delimiter, quotechar=dialect.quote)
@@ -88,7 +88,7 @@ def _no_text(line: bytes) -> str | None:
 
 
 def _no_row(row: str, fields: int, lines: int, is_last: bool, dialect: Dialect, ends: RowEnds) -> str | None:
-    """Why it is none; an empty line is a row of none or one field."""
+    """Why the lines are not a row, or None if they are; an empty line is a row with no field or one."""
     if is_last and lines + (fields != len(dialect.names)) > 0 and dialect.quote and _is_open(row, ends):
         return "It opens a quote that is never closed"
     if lines > MOST_LINES_A_ROW:
@@ -104,7 +104,7 @@ INSTEAD_OF = " instead of "
 
 
 def is_ragged(problem: Problem) -> bool:
-    """Whether the line has too few or too many fields, which `ragged="pad"` may mend."""
+    """Whether the line has too few or too many fields, which `ragged="pad"` may repair."""
     return not problem.column and INSTEAD_OF in problem.why
 
 
@@ -118,14 +118,15 @@ def _problem(line: int, text: str, why: str) -> Problem:
 
 
 class Problems:
-    """Of one file, by its blocks, each of which may be read more than once."""
+    """The problems of a file by block; reading a block again replaces its problems."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._by_block: dict[int, tuple[tuple[Problem, ...], dict[str, int]]] = {}
 
     def put(self, block: int, problems: Sequence[Problem], misfits: dict[str, int]) -> None:
-        """Raises `FileProblem` where there are too many for lines that are bad by chance."""
+        """Set the problems of a block. Raises `FileProblem` if the file has too many to be stray bad
+        lines."""
         if not (problems or misfits):
             self._by_block.pop(block, None)
             return
@@ -141,13 +142,13 @@ class Problems:
 
     @property
     def all(self) -> tuple[Problem, ...]:
-        """In the order of the lines."""
+        """All problems in the order of their lines."""
         by_block = dict(self._by_block)  # other threads read blocks
         return tuple(problem for block in sorted(by_block) for problem in by_block[block][0])
 
     @property
     def misfits(self) -> dict[str, int]:
-        """How many values of each column are null, as they are none of its type."""
+        """The number of values by column that are null because they do not fit its type."""
         counts: dict[str, int] = {}
         for _, misfits in list(self._by_block.values()):
             for column, count in misfits.items():
@@ -161,7 +162,7 @@ MOST_EXAMPLES = 2
 def sentences(
     problems: Sequence[Problem], misfits: dict[str, int], types: dict[str, str], unit: str = "line"
 ) -> tuple[str, ...]:
-    """What is said of them in a dataset's remarks; `unit` is what is numbered."""
+    """Return remarks about problems for users; `unit` is the word for what is numbered: line or row."""
     texts = []
     lines = [problem for problem in problems if not problem.column]
     if lines:

@@ -1,4 +1,4 @@
-"""A text file in blocks of whole rows, each of which can be read by itself, on any thread."""
+"""A text file in blocks of whole rows; each can be read independently, on any thread."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from lamella.core.errors import FileProblem
 
 @dataclass(frozen=True)
 class RowEnds:
-    """`quote` None: every line break ends a row. `blank_rows`: a line with nothing on it is a row, too."""
+    """How rows end. If `quote` is None, every line break ends a row. If `blank_rows`, an empty line is a
+    row."""
 
     newline: bytes = b"\n"
     delimiter: bytes = b","
@@ -27,11 +28,11 @@ class RowEnds:
     blank_rows: bool = False
 
     def none_in(self, data: bytes) -> bool:
-        """Whether there is no row in whole lines of text."""
+        """Whether the lines contain no row."""
         return not data if self.blank_rows else not data.strip(b"\r\n")
 
     def last(self, data: bytes) -> int:
-        """How many bytes of `data`, which begins with a row, are whole rows."""
+        """Return how many bytes of `data`, which begins at the start of a row, are complete rows."""
         if self.quote is None or self.quote not in data:
             return data.rfind(self.newline) + 1
         quotes = np.flatnonzero(np.frombuffer(data, np.uint8) == self.quote[0])
@@ -40,7 +41,7 @@ class RowEnds:
         return self._last_scanned(data)
 
     def _paired(self, data: bytes, quotes: np.ndarray) -> bool:
-        """Whether every quote opens a field, closes one or is doubled, so that counting them is enough."""
+        """Whether every quote opens a field, closes one or is doubled, so that it is enough to count them."""
         framed = np.frombuffer(self.newline + data + self.newline, np.uint8)
         openers, closers = quotes[0::2], quotes[1::2]
         doubled = closers[: len(openers[1:])] + 1 == openers[1:]
@@ -51,8 +52,8 @@ class RowEnds:
         return bool(starts.all() and ends.all())
 
     def spans(self, data: bytes, lone_returns: bool = True) -> tuple[np.ndarray, np.ndarray]:
-        """Where each line of whole rows begins, and where it ends with its line break, blank lines too.
-        `lone_returns`: whether a carriage return by itself is a line break."""
+        """Return the start and stop of each row, blank lines included; the stop is after the line break.
+        `lone_returns`: whether a carriage return without a newline is a line break."""
         view = np.frombuffer(data, np.uint8)
         breaks = np.flatnonzero(view == ord("\n"))
         if lone_returns and b"\r" in data:
@@ -79,7 +80,7 @@ class RowEnds:
         return inside
 
     def field_end(self, row: bytes, place: int) -> int:
-        """Where the field that begins at `place` ends: at a delimiter, or at the end of the row."""
+        """Return where the field that begins at `place` ends: at a delimiter, or at the end of the row."""
         if self.quote is not None and row.startswith(self.quote, place):
             closed = self._closing(row, place + 1)
             place = len(row) if closed < 0 else closed + 1
@@ -103,7 +104,8 @@ class RowEnds:
         return end + 1
 
     def _last_scanned(self, data: bytes) -> int:
-        """Field by field, for text where quotes also stand inside plain fields."""
+        """The end of the last whole row, found field by field, for text with quotes inside unquoted
+        fields."""
         assert self.quote is not None
         last = place = 0
         while (opened := self._next_opening(data, place)) >= 0:
@@ -131,16 +133,16 @@ class RowEnds:
 
 
 BEGINNING = 1 << 10
-"""Bytes of a line that is too long which are listed."""
+"""The bytes of an overlong line that are kept for the list of problems."""
 LONGEST_ROW = 64 << 20
 """Bytes of UTF-8. Reading a row takes several times its size in memory."""
 
 
 @dataclass(frozen=True)
 class TextBlock:
-    """`first_line` counts from 1; `done` is how many bytes of the file were read by the block's end.
-    `doubtful`: it may hold lines that are no text, or no whole rows. `too_long` are lines before it that were
-    left out."""
+    """Whole rows of a text file. `first_line` counts from 1; `done` is the number of bytes of the file that
+    were read up to the block's end. `doubtful`: it may hold lines that are not text or not whole rows.
+    `too_long` are overlong lines before it, which were left out."""
 
     number: int
     data: bytes
@@ -153,8 +155,9 @@ class TextBlock:
 def blocks(
     source: TextSource, ends: RowEnds, size: int, skip_lines: int = 0
 ) -> Generator[TextBlock, None, None]:
-    """Blocks of about `size` bytes, after the lines to skip, without those that hold no row. Where the source
-    lets pass what is not text, rows that do not end pass, too, as doubtful blocks."""
+    """Yield blocks of about `size` bytes that contain rows, after the lines to skip. If the source passes
+    bytes that are not text, rows that never end are passed, too, in doubtful blocks; else `FileProblem` is
+    raised."""
     line, number, rest, doubtful = 1, 0, b"", False
     too_long: tuple[Problem, ...] = ()
     for piece in source.pieces(size):
@@ -183,8 +186,8 @@ def blocks(
 
 
 def _cut(source: TextSource, rest: bytes, ends: RowEnds, line: int, is_last: bool) -> tuple[int, bool]:
-    """Where the last whole row ends, 0 while the first goes on, and whether some row never ends: that is
-    cut off at a line, where the source lets it pass. Raises `FileProblem`."""
+    """Where the last whole row ends (0 if the first is incomplete), and whether a row never ends. Such a row
+    is cut at a line break if the source passes bad text; else `FileProblem` is raised."""
     cut = ends.last(rest + ends.newline) if is_last else ends.last(rest)
     is_open = cut <= len(rest) if is_last else not cut and len(rest) > LONGEST_ROW
     if is_open and not source.passing:
@@ -195,13 +198,13 @@ def _cut(source: TextSource, rest: bytes, ends: RowEnds, line: int, is_last: boo
 
 
 def _longer(known: tuple[Problem, ...], data: bytes, line: int) -> tuple[Problem, ...]:
-    """The beginning of a line that has no end within what is read of one."""
+    """The problems with an overlong line added, unless one is listed already."""
     text = data[:BEGINNING].decode(errors="replace")
     return known or (Problem(line, text, f"It is longer than {LONGEST_ROW >> 20} MB"),)
 
 
 def first_block(source: TextSource, data: bytes, whole: bool, ends: RowEnds, skip_lines: int) -> TextBlock:
-    """The whole rows at the beginning of a file of which `data` is the first stretch."""
+    """Return the whole rows in `data`, the beginning of a file."""
     start, lines = after_lines(data, skip_lines, ends.newline)
     rest = data[start:] if lines == skip_lines else b""
     doubtful = source.passing and (b"\0" in rest or not is_utf8(rest))
@@ -215,7 +218,7 @@ def first_block(source: TextSource, data: bytes, whole: bool, ends: RowEnds, ski
 
 
 def unclosed(source: TextSource, before: bytes, ends: RowEnds, line: int) -> FileProblem:
-    """The end of a file ends its last row, with or without a line break, but not inside quotes."""
+    """The error for a quote that is still open at the end of the file."""
     return FileProblem(
         source.path,
         f"opens a quote in the row at line {line + before.count(ends.newline):,} and never closes it",
@@ -225,7 +228,7 @@ def unclosed(source: TextSource, before: bytes, ends: RowEnds, line: int) -> Fil
 
 
 def after_lines(data: bytes, lines: int, newline: bytes) -> tuple[int, int]:
-    """Where the first `lines` lines end, or as many of them as do, and how many those are."""
+    """Return where the first `lines` lines end, and how many of them there are, which may be fewer."""
     place = 0
     for number in range(lines):
         end = data.find(newline, place)
@@ -241,14 +244,12 @@ def endless_row(source: TextSource, ends: RowEnds, row: bytes, line: int) -> Fil
         source.path,
         f"has a row at line {line:,} that does not end within {LONGEST_ROW >> 20} MB",
         "A quote that opens there is probably never closed" if quoted else "Longer rows are not read",
-        "Look at that line for a stray quote"
-        if quoted
-        else "Check that its rows stand on lines of their own",
+        "Look at that line for a stray quote" if quoted else "Check that each row is on its own line",
     )
 
 
 class TextFormat(Protocol):
-    """How rows stand in a text file. It has no state of its own, so blocks may be read side by side."""
+    """How a text file holds rows. Implementations have no state, so blocks can be read in parallel."""
 
     path: Path
     label: str
@@ -256,10 +257,11 @@ class TextFormat(Protocol):
     ends: RowEnds
 
     def find_schema(self, block: TextBlock) -> pa.Schema:
-        """The columns by a first block; of type null where no value tells."""
+        """Return the columns of a first block; a column without values has the type null."""
 
     def read(self, block: TextBlock, schema: pa.Schema) -> Reading:
-        """The block's rows; raises `FileProblem` where they cannot be understood. Call `read_block`."""
+        """Return the block's rows. Raises `FileProblem` if they cannot be parsed. Call `read_block`
+        instead."""
 
 
 def solid_schema(schema: pa.Schema) -> pa.Schema:
@@ -267,7 +269,7 @@ def solid_schema(schema: pa.Schema) -> pa.Schema:
 
 
 def join_schemas(a: pa.Schema, b: pa.Schema) -> pa.Schema:
-    """Wide enough for both, column by name; what only `b` has comes last."""
+    """Return columns with types that fit both schemas, matched by name; those only in `b` come last."""
     kinds = {field.name: field.type for field in a}
     for field in b:
         kinds[field.name] = join_json(kinds.get(field.name, pa.null()), field.type)

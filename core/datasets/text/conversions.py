@@ -1,4 +1,4 @@
-"""Columns of text that look like numbers or dates, and what reading them so would make of their values."""
+"""Columns of text that look like numbers or dates, and the effect of converting their values."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ Goal = Literal["numbers", "dates"]
 GOALS: tuple[Goal, ...] = ("dates", "numbers")
 SAMPLE_ROWS, LEAST_SHARE, MOST_EXAMPLES = 2_000, 0.8, 3
 _ZEROS_IN_FRONT = "^[+-]?0[0-9]+$"
-"""Of postcodes and part numbers, which are none to count with."""
+"""Postcodes and part numbers begin like this; they are not quantities."""
 
 
 @dataclass(frozen=True)
 class Conversion:
-    """`kind` is how the texts are read; `total` of them are not null, and `failing` would become so. `sample`
-    is a text and what it is read as, where that looks otherwise. `is_assumed`: no value shows which part of
-    a date comes first."""
+    """The effect of converting a column of texts to `kind`: `total` of them are not null, and `failing` of
+    these would become null. `sample` is the first text, with its value, that looks different as a value.
+    `is_assumed`: no value shows which part of a date comes first."""
 
     goal: Goal
     kind: Spelled
@@ -40,7 +40,7 @@ class Conversion:
     is_assumed: bool = False
 
     def __str__(self) -> str:
-        """For people: what would be lost, and how the others are read."""
+        """For users: what would be lost, and how the other texts are read."""
         read = f", '{self.sample[0][:40]}' read as {self.sample[1]}" if self.sample is not None else ""
         if not self.failing:
             return f"All {self.total:,} values are {self.goal}{read}"
@@ -51,7 +51,7 @@ class Conversion:
 
 
 def looks_like(texts: pa.Array) -> Goal | None:
-    """What most of the first values of a column may be read as."""
+    """Return what most of the first values of a column look like; None if it is neither."""
     present = pc.drop_null(texts)
     if not len(present):
         return None
@@ -66,7 +66,7 @@ def looks_like(texts: pa.Array) -> Goal | None:
 
 
 def conversion(texts: Iterable[pa.Array], goal: Goal) -> Conversion:
-    """What reading all of a column as numbers or dates does; the first values tell how they are written."""
+    """Return the effect of converting a whole column; the first values determine how they are parsed."""
     kinds: list[Spelled] = []
     totals, failing, examples = 0, [0, 0], list[str]()
     first, is_assumed = pa.nulls(0, pa.string()), False
@@ -99,7 +99,7 @@ def conversion(texts: Iterable[pa.Array], goal: Goal) -> Conversion:
 
 
 def _sample(texts: pa.Array, kind: Spelled) -> tuple[str, str] | None:
-    """The first text whose value does not look like it."""
+    """The first text whose value looks different, with that value."""
     values, _ = convert(texts, kind)
     for text, value in zip(texts.to_pylist(), values.to_pylist(), strict=True):
         shown = f"{value:.15g}" if isinstance(value, float) else str(value)
@@ -109,14 +109,14 @@ def _sample(texts: pa.Array, kind: Spelled) -> tuple[str, str] | None:
 
 
 def _kinds(goal: Goal, first: pa.Array) -> tuple[list[Spelled], bool]:
-    """The type that takes the most values, and a narrower one for where that takes as many."""
+    """The type that fits the most values, and a narrower one to be used if it fits as many."""
     wide, is_assumed = _kind(goal, first)
     narrow = pa.int64() if goal == "numbers" else pa.date32()
     return [wide, Spelled(narrow, wide.spelling)], is_assumed
 
 
 def _kind(goal: Goal, first: pa.Array) -> tuple[Spelled, bool]:
-    """With whether the order of its dates is assumed."""
+    """The type as which texts are converted, and whether the order of day and month is only assumed."""
     kind = pa.float64() if goal == "numbers" else pa.timestamp("us")
     spelling, doubtful = likely_spelling(first, kind, Conventions()), False
     if goal == "dates" and spelling.order == YEAR_FIRST:
@@ -126,8 +126,8 @@ def _kind(goal: Goal, first: pa.Array) -> tuple[Spelled, bool]:
 
 
 def spelled_type(kind: pa.DataType, texts: pa.Array, conventions: Conventions) -> pa.DataType:
-    """How texts are read as a type that a person chose, as they or else the other columns are written; what
-    is not a value of it becomes null."""
+    """Return the rules for reading texts as a type chosen by the user, derived from the texts themselves or
+    else from other columns; texts that do not fit become null."""
     if pa.types.is_string(kind):
         return kind
     zone = ""
@@ -139,6 +139,6 @@ def spelled_type(kind: pa.DataType, texts: pa.Array, conventions: Conventions) -
 
 
 def as_texts(texts: pa.Array, kind: Spelled) -> pa.Array:
-    """The values as text in their plain form, null for what is none of the kind."""
+    """Return the values as text in their canonical form; null for texts that do not fit the type."""
     values, _ = convert(texts, kind)
     return pc.cast(values, pa.string())

@@ -1,4 +1,4 @@
-"""A text file in place: recognised, and described so that it can be read in blocks of whole rows."""
+"""A text file in place: recognised, and prepared to be read in blocks of whole rows."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ SMALLEST_BLOCK, LARGEST_BLOCK, BLOCKS_A_FILE = 8 << 20, 32 << 20, 64
 
 
 class TextFile:
-    """A text file as blocks: its bytes, and how rows stand in them."""
+    """A text file as blocks: the source of its text, and the format of its rows."""
 
     def __init__(
         self, source: TextSource, text: TextFormat, options: OpenOptions, remarks: tuple[str, ...] = ()
@@ -68,7 +68,7 @@ class TextFile:
 
     @property
     def words_of_types(self) -> dict[str, str]:
-        """What a value of each column whose type was chosen is called."""
+        """The word for a value of each column whose type was chosen, by column."""
         types = getattr(self.text, "types", {})
         return {name: word_for(kind) for name, kind in types.items()}
 
@@ -78,21 +78,22 @@ class TextFile:
 
     @property
     def misfits(self) -> dict[str, int]:
-        """How many values of a column are null, as they are none of the type that was chosen for it."""
+        """The number of values by column that are null because they do not fit the chosen type."""
         return self._problems.misfits
 
     @property
     def names(self) -> tuple[str, ...] | None:
-        """Of the columns, where the file says them before its rows."""
+        """The names of the columns, if the file states them before its rows; else None."""
         return self.text.dialect.names if isinstance(self.text, DelimitedText) else None
 
     @property
     def stored(self) -> tuple[str, ...]:
-        """The columns by the names in the file, where it says them before its rows."""
+        """The names of the columns in the file, if it states them before its rows; else empty."""
         return self.text.stored if isinstance(self.text, DelimitedText) else ()
 
     def begin(self) -> tuple[TextBlock, pa.Schema, bool]:
-        """Its first rows as a block, the columns by them, and whether they are all."""
+        """Return the first rows as a block, the columns inferred from them, and whether that is the whole
+        file."""
         block, whole = _first_rows(self.source, self.text)
         schema = self.text.find_schema(block)
         self._notes = {f.name: (f.metadata[NOTE].decode(), solid(f.type)) for f in schema if f.metadata}
@@ -120,7 +121,8 @@ class TextFile:
         return join_schemas(a, b)
 
     def shown(self, schema: pa.Schema) -> pa.Schema:
-        """Notes are of columns of the types that the first rows have."""
+        """Return the columns as shown. A note is dropped if the column's type is no longer that of the first
+        rows."""
         return pa.schema([noted_field(f.name, f.type, self._note(f)) for f in solid_schema(schema)])
 
     def _note(self, field: pa.Field) -> str:
@@ -131,11 +133,11 @@ class TextFile:
         return f"line {block.first_line:,}"
 
     def release(self) -> None:
-        """Nothing is kept."""
+        """Do nothing: no memory is held between reads."""
 
 
 def text_name(path: Path) -> str:
-    """`trips` for `trips.csv` and `trips.csv.gz`."""
+    """Return the name of the dataset: `trips` for `trips.csv` and `trips.csv.gz`."""
     return path.name.split(".")[0] or path.name
 
 
@@ -144,20 +146,20 @@ _ANY_DELIMITED = RowEnds(delimiter=DELIMITERS.encode(), quote=b'"')
 
 
 def looks_like_json_lines(contents: Contents) -> bool:
-    """The first line with anything on it is a JSON object, whole or longer than what was looked at."""
+    """Whether the first non-empty line is a JSON object, or the beginning of one that is cut off here."""
     lines = _plain_head(contents).lstrip().split(b"\n", 1)
     if not lines[0].startswith(b"{"):
         return False
     try:
         return isinstance(json.loads(lines[0]), dict)
-    except RecursionError:  # nested too deep, which is told when it is opened
+    except RecursionError:  # nested too deep, which opening it reports
         return True
     except ValueError:
         return len(lines) == 1 and len(lines[0]) >= HEAD_BYTES // 2 and b'":' in lines[0]
 
 
 def looks_like_json_document(contents: Contents) -> bool:
-    """An array of objects, or one object that is not a row by itself, or seems to be an envelope of rows."""
+    """Whether it is an array of objects, or an object that is not a row, or that wraps an array of rows."""
     head = _plain_head(contents)
     if not is_text(head) or not holds_array(head):
         return False
@@ -169,11 +171,12 @@ def looks_like_json_document(contents: Contents) -> bool:
 
 
 ROW_SUFFIXES = ("jsonl", "ndjson")
-"""Files of these names hold rows, where a single line may be either."""
+"""A single line may be a row or a document; in files with these suffixes it is a row."""
 
 
 def _is_envelope(contents: Contents) -> bool:
-    """Whether the text is a single line, with one array of objects among the members of its object."""
+    """Whether the text is a single line with an object, of whose members exactly one is an array of
+    objects."""
     with open_bytes(contents.path, compression_of(contents.head)) as (raw, _):
         data = raw.read(FIRST_BYTES).strip()
     if b"\n" in data:
@@ -200,7 +203,7 @@ def looks_like_delimited(contents: Contents) -> bool:
 
 
 def is_prose(contents: Contents) -> bool:
-    """Text whose first line is not divided into fields: a letter, or a table of one column."""
+    """Whether it is text whose first line has no delimiter, such as a letter or a table of one column."""
     text = _plain_head(contents).strip()
     if not text or text.startswith((b"{", b"[")):
         return False
@@ -208,7 +211,7 @@ def is_prose(contents: Contents) -> bool:
 
 
 def is_note(contents: Contents) -> bool:
-    """Text of a single line with a single field."""
+    """Whether it is text of a single line with a single field."""
     if not contents.whole or looks_like_json_lines(contents) or not looks_like_delimited(contents):
         return False
     text = _plain_head(contents).strip()
@@ -225,11 +228,12 @@ def json_document_file(path: Path, options: OpenOptions) -> TextFile:
     return TextFile(source, JsonDocument(path), options, (AROUND,) if is_member else ())
 
 
-AROUND = "What stands around the array of objects is left out"
+AROUND = "Everything outside the array of objects is left out"
 
 
 def delimited_file(path: Path, options: OpenOptions, is_part: bool = False) -> TextFile:
-    """`is_part`: of several files, some of which may lack columns that the options name."""
+    """Describe a delimited text. `is_part`: it is one of several files, and may lack columns that the options
+    name. Raises `FileProblem`."""
     passing = options.bad_lines == "set-aside"
     source = open_source(path, options.encoding, FIRST_BYTES, passing=passing)
     for data, whole in _beginnings(source):
@@ -237,7 +241,7 @@ def delimited_file(path: Path, options: OpenOptions, is_part: bool = False) -> T
             continue
         if not data.strip():
             raise FileProblem(
-                source.path, "holds no data", "There are only blanks and line breaks in it", "Choose another"
+                source.path, "holds no data", "There are only spaces and line breaks in it", "Choose another"
             )
         _refuse_json(source, data)
         dialect = find_dialect(
@@ -258,7 +262,7 @@ def delimited_file(path: Path, options: OpenOptions, is_part: bool = False) -> T
 
 
 def _about(source: TextSource, dialect: Dialect) -> Iterator[str]:
-    """What was found out and is no matter of course."""
+    """Remarks about detected properties that users may not expect."""
     if not source.is_named and source.encoding not in EVERYDAY:
         yield f"Read as {source.encoding}, as its bytes suggest"
     if dialect.above:
@@ -273,7 +277,7 @@ MOST_NAMED, LONGEST_NAMED = 3, 80
 
 
 def _first_rows(source: TextSource, text: TextFormat) -> tuple[TextBlock, bool]:
-    """A block with at least one whole row, unless there is none; and whether it is the whole file."""
+    """A block with at least one whole row, if there is any, and whether it is the whole file."""
     for data, whole in _beginnings(source):
         block = first_block(source, data, whole, text.ends, text.skip_lines)
         if whole or not text.ends.none_in(block.data):
@@ -282,7 +286,8 @@ def _first_rows(source: TextSource, text: TextFormat) -> tuple[TextBlock, bool]:
 
 
 def _beginnings(source: TextSource) -> Iterator[tuple[bytes, bool]]:
-    """More and more of the file, for callers that need a whole row of it, and whether that is all of it."""
+    """Longer and longer beginnings of the file, until the caller has a whole row, each with whether it is the
+    whole file."""
     size = FIRST_BYTES
     while True:
         data, whole = source.beginning(size)
@@ -298,13 +303,13 @@ def _refuse_json(source: TextSource, data: bytes) -> None:
         raise FileProblem(
             source.path,
             "is JSON, but holds no objects",
-            "Rows are the objects of an array, or of lines",
-            "Write it as JSON lines: one object a line",
+            "Rows are the objects of an array, or one object on each line",
+            "Write it as JSON lines: one object per line",
         )
 
 
 def _plain_head(contents: Contents) -> bytes:
-    """The head as UTF-8 where it is text, decompressed where it is compressed."""
+    """The head of the file, decompressed, and as UTF-8 if it is text."""
     head, compression = contents.head, compression_of(contents.head)
     if compression is not None:
         with open_bytes(contents.path, compression) as (raw, _):

@@ -1,4 +1,5 @@
-"""Delimited text: fields split by pyarrow, typed column by column, and rows of another length."""
+"""Delimited text: fields split by pyarrow and typed column by column, and rows with a wrong number of
+fields."""
 
 from __future__ import annotations
 
@@ -38,7 +39,7 @@ from lamella.core.scan.snapshot import NOTE
 
 
 class RaggedRow(FileProblem):
-    """A row with too few or too many fields; `paddable` where `ragged="pad"` mends it and those around it."""
+    """A row has too few or too many fields. `paddable`: `ragged="pad"` repairs all such rows of its block."""
 
     paddable = False
 
@@ -48,28 +49,28 @@ class PaddableRow(RaggedRow):
 
 
 def ragged_row(path: Path, dialect: Dialect, block: TextBlock) -> FileProblem:
-    """What is wrong with the first row of the block that has not one field for each column."""
+    """Return the error for the first row of the block that does not have one field per column."""
     first, _, fields = next(_uneven(dialect, block.data.decode()), (0, 0, -1))
     if fields < 0:
         return FileProblem(
             path,
             f"has a row from line {block.first_line:,} on that cannot be split into fields",
             "A quote in it is probably never closed",
-            "Look there for a stray quote",
+            "Look for a stray quote there",
         )
     short = fields < len(dialect.names)
     return _offering_to_mend(_problem(path, dialect, block.first_line + first, fields), dialect, block, short)
 
 
 def padded(dialect: Dialect, block: TextBlock) -> bytes:
-    """The block with those rows mended that can be."""
+    """Return the block with its ragged rows repaired where possible."""
     return mended(Path(), dialect, block, leniently=True)
 
 
 def mended(path: Path, dialect: Dialect, block: TextBlock, leniently: bool = False) -> bytes:
-    """The block with short rows filled up with empty fields, and empty fields beyond the last column cut off.
+    """Return the block with short rows filled up with empty fields, and extra empty fields cut off.
 
-    Raises `FileProblem` where a value stands beyond the last column, unless it is done leniently.
+    Raises `FileProblem` for an extra field with a value; if `leniently`, such a row is left as it is.
     """
     text = block.data.decode()
     lines = list(io.StringIO(text, newline=""))
@@ -87,7 +88,7 @@ def mended(path: Path, dialect: Dialect, block: TextBlock, leniently: bool = Fal
 
 
 def _uneven(dialect: Dialect, text: str) -> Iterator[tuple[int, int, int]]:
-    """First and last line, from 0, and number of fields of each row that is too short or too long."""
+    """The first and last line, from 0, and the number of fields of each row that is too short or too long."""
     first = 0
     for row, line in read_rows(text, dialect.delimiter, dialect.quote):
         if row and len(row) != len(dialect.names):
@@ -109,7 +110,7 @@ def _problem(path: Path, dialect: Dialect, line: int, fields: int) -> RaggedRow:
 
 
 def _offering_to_mend(problem: RaggedRow, dialect: Dialect, block: TextBlock, short: bool) -> RaggedRow:
-    """Padding is not offered where it would only stop at a value beyond the last column."""
+    """The problem, with padding offered as its fix unless an extra field with a value would stop that."""
     what = problem.what.removeprefix(f"{problem.path}: ")
     try:
         mended(problem.path, dialect, block)
@@ -123,14 +124,14 @@ def _offering_to_mend(problem: RaggedRow, dialect: Dialect, block: TextBlock, sh
 
 
 ZEROS = (
-    "Some of these numbers are written with zeros at the end that a number does not have, as {} beside {}. "
-    "To keep what is written, read the column as text: lamella import --text-columns, or "
+    "Some of these numbers are written with trailing zeros, which numbers do not keep, such as {} beside {}. "
+    "To keep them as written, read the column as text: lamella import --text-columns, or "
     "open_dataset(…, text_columns=[…])"
 )
 
 
 class DelimitedText:
-    """CSV, TSV and their relatives. Each block is split without threads; blocks are read side by side."""
+    """CSV, TSV and similar text. A block is split in a single thread; several blocks are read in parallel."""
 
     def __init__(self, path: Path, dialect: Dialect, options: OpenOptions) -> None:
         self.path, self.options, self.ragged = path, options, options.ragged
@@ -171,11 +172,11 @@ class DelimitedText:
         return pa.schema([_field(name, guess, texts[name]) for name, guess in guesses.items()])
 
     def fields(self, block: TextBlock) -> list[pa.Array]:
-        """What is written in each column of the block's rows."""
+        """Return the columns of the block's rows as text."""
         return self._split(block).columns
 
     def has_chosen_type(self, key: str) -> bool:
-        """Whether a person said how the column is read; `key` is what the file calls it."""
+        """Whether the user chose the column's type; `key` is its name in the file."""
         return key in self.options.text_columns or key in dict(self.options.types)
 
     def _guess(self, name: str, texts: pa.Array, conventions: Conventions) -> Guess:
@@ -209,7 +210,8 @@ class DelimitedText:
         columns: Sequence[pa.Array | None],
         known: Conventions,
     ) -> list[pa.Array | None]:
-        """None for doubles that are thousands if another column has decimal commas, which may come late."""
+        """The columns, with None for doubles that are read as thousands after all, since another column has
+        turned out to have decimal commas."""
         return [
             None if kind == pa.float64() and not revised(kind, text, known).equals(kind) else column
             for kind, text, column in zip(schema.types, texts, columns, strict=True)
@@ -223,7 +225,8 @@ class DelimitedText:
     def _problems(
         self, block: TextBlock, rows: _Split, texts: dict[str, pa.Array], misfits: dict[str, pa.Array]
     ) -> tuple[tuple[Problem, ...], dict[str, int]]:
-        """What was set aside, and the values that are none of the type that was chosen for their column."""
+        """The lines that were set aside, the values that do not fit their column's chosen type, and the
+        number of the latter by column."""
         problems = [*block.too_long, *rows.problems]
         counts: dict[str, int] = {}
         lines: tuple[int, ...] = rows.lines
@@ -268,7 +271,7 @@ class DelimitedText:
         return _Split([column.combine_chunks() for column in table.columns])
 
     def _split_good(self, block: TextBlock, names: list[str]) -> _Split:
-        """The rows of a block of which some lines are left out."""
+        """Split a block, leaving out its bad lines."""
         data = padded(self.dialect, block) if self.ragged == "pad" and not block.doubtful else block.data
         good = set_aside(data, self.dialect, self.ends, block.first_line)
         if self.ends.none_in(good.data):
@@ -304,12 +307,12 @@ class DelimitedText:
 
 
 MOST_MISFITS = 10_000
-"""Values of a column in a block that are listed; all are counted."""
+"""The misfits of a column that are listed for each block; all are counted."""
 
 
 @dataclass(frozen=True)
 class _Split:
-    """The fields of a block as text; the line of each row where some lines were set aside, and those."""
+    """The fields of a block as text. If lines were set aside: the line of each row, and the problems."""
 
     columns: list[pa.Array]
     lines: tuple[int, ...] = ()
@@ -317,7 +320,7 @@ class _Split:
 
 
 def word_for(kind: pa.DataType) -> str:
-    """What a value of the type is called in messages."""
+    """Return the word for a value of the type in messages."""
     if pa.types.is_date(kind):
         return "date"
     if pa.types.is_timestamp(kind):
@@ -330,19 +333,20 @@ def word_for(kind: pa.DataType) -> str:
 
 
 def _read(texts: pa.Array, kind: pa.DataType) -> tuple[pa.Array | None, pa.Array | None]:
-    """The values, None where some do not fit; and which are null because they do not fit a chosen type."""
+    """The values, or None if some do not fit; and a mask of those that do not fit a chosen type and are
+    null."""
     if isinstance(kind, Spelled) and kind.spelling.forced:
         return convert(texts, kind)
     return read_as(texts, kind), None
 
 
 def _may_be_other(kind: pa.DataType | None) -> bool:
-    """Whether other columns may show that values are of another type than they seem by themselves."""
+    """Whether other columns may show that the values have another type than they seem to have."""
     return kind is not None and bool(pa.types.is_string(kind) or pa.types.is_floating(kind))
 
 
 def _field(name: str, guess: Guess, texts: pa.Array) -> pa.Field:
-    """With a note of what was assumed, or where doubles do not say how they were written."""
+    """The column, with a note about what was assumed or about trailing zeros that doubles lose."""
     note = guess.note
     zeros = uneven_zeros(texts) if guess.kind is not None and pa.types.is_floating(guess.kind) else None
     if zeros is not None:
@@ -358,7 +362,7 @@ def refuse_unknown_columns(path: Path, names: Sequence[str], options: OpenOption
 
 
 def options_for(names: Sequence[str], options: OpenOptions) -> OpenOptions:
-    """Without what was chosen for columns that others of several files have."""
+    """Return the options without choices for columns that are not among `names`."""
     return replace(
         options,
         text_columns=tuple(name for name in options.text_columns if name in names),
@@ -368,8 +372,8 @@ def options_for(names: Sequence[str], options: OpenOptions) -> OpenOptions:
 
 
 def renamed(path: Path, names: Sequence[str], options: OpenOptions) -> tuple[str, ...]:
-    """What columns are called that the file calls by these names. Raises `FileProblem` where two would have
-    one name."""
+    """Return the new names of the columns that have these names in the file. Raises `FileProblem` if two
+    columns would have the same name."""
     new = dict(options.names)
     new_names = [new.get(name, name) for name in names]
     if not new:
@@ -381,12 +385,12 @@ def renamed(path: Path, names: Sequence[str], options: OpenOptions) -> tuple[str
             if twice[0].strip()
             else "would have a column without a name"
         )
-        raise FileProblem(path, what, fix="Give each column a name of its own")
+        raise FileProblem(path, what, fix="Give each column a different name")
     return tuple(new_names)
 
 
 class _Ragged:
-    """Told by the parser of rows with too few or too many fields."""
+    """The parser's handler of rows with too few or too many fields: it notes that there are any."""
 
     def __init__(self) -> None:
         self.is_met = False

@@ -1,4 +1,4 @@
-"""How a delimited text is laid out: delimiter, quotes, line ends, header; found out from its beginning."""
+"""The layout of a delimited text, detected from its beginning: delimiter, quotes, line ends, header."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from lamella.core.datasets.text.types import find_type, read_as
 
 DELIMITERS = ",\t;|"
 SAMPLE_ROWS = 1000
-VOTERS = 200  # columns that are asked whether the first row is a header
+VOTERS = 200  # the columns that are examined to decide whether the first row is a header
 _SAMPLE_CHARACTERS = 128 << 10
 NO_DELIMITER = "\x1f"
 
@@ -27,8 +27,9 @@ csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
 
 @dataclass(frozen=True)
 class Dialect:
-    """`header_lines`: physical lines before the first row of data. `quote` is empty where none is used.
-    `above` are rows above the table, which are left out; `header`: whether a row names the columns."""
+    """The layout of a delimited text. `header_lines` is the number of lines before the first row of data.
+    `quote` is empty if there is none. `above` are rows above the table, which are left out; `header`: whether
+    a row names the columns."""
 
     delimiter: str
     quote: str
@@ -51,10 +52,10 @@ def find_dialect(
     quote: str | None = None,
     skip_rows: int | None = None,
 ) -> Dialect | None:
-    """None where not even the first row ends in `text`, which begins the file.
+    """Detect the layout from `text`, the beginning of the file; None if not even its first row is complete.
 
-    Unless that is the `whole` file, its last row may be cut off and is not looked at. The lines of
-    `skip_rows` are left out, or else those that are found to stand above the table.
+    Unless `text` is the `whole` file, its last row may be cut off and is ignored. The first `skip_rows` lines
+    are left out; if it is None, those that seem to be above the table.
     """
     start, skipped = _behind(text, skip_rows or 0)
     mark = _SEPARATOR_MARK.match(text) if skip_rows is None else None
@@ -88,11 +89,11 @@ def find_dialect(
 
 
 _SEPARATOR_MARK = re.compile(r'(?P<line>"?sep=(?P<sign>[^"\w\s]|\t)"?)(?:\r\n?|\n)', re.IGNORECASE)
-"""A first line by which spreadsheets are told the delimiter."""
+"""A first line that tells spreadsheets the delimiter."""
 
 
 def _behind(text: str, lines: int) -> tuple[int, int]:
-    """Where the text behind so many lines begins, and how many there were."""
+    """Where the text after this many lines begins, and how many of them there were."""
     place, newline = 0, _find_newline(text)
     for number in range(lines):
         end = text.find(newline, place)
@@ -106,8 +107,8 @@ _MOST_ABOVE, _LEAST_BELOW, _FEWER, _LEVEL, _LEVEL_BEHIND_GAP = 30, 2, 0.6, 0.9, 
 
 
 def _rows_above(rows: Sequence[Sequence[str]], ends: Sequence[int]) -> int:
-    """How many of the first rows are titles: much shorter than nearly all of the rows below them, or shorter
-    and an empty line before these."""
+    """The number of first rows that are titles: much shorter than nearly all rows below, or shorter and
+    followed by an empty line."""
     widths = [len(row) for row in rows]
     if not widths or widths[0] >= (usual := Counter(widths).most_common(1)[0][0]):
         return 0
@@ -122,7 +123,7 @@ def _rows_above(rows: Sequence[Sequence[str]], ends: Sequence[int]) -> int:
 
 @dataclass(frozen=True)
 class _Layout:
-    """`rows` have something in them; `ends` are the numbers of the lines that they end on."""
+    """The non-empty `rows` of a sample; `ends` are the numbers of the lines on which they end."""
 
     delimiter: str
     quote: str
@@ -141,7 +142,7 @@ _GROUPED = re.compile(r"-?[0-9]{1,3}(?:,[0-9]{3})*(?:\.[0-9]+)?")
 
 
 def _is_grouped(sample: str) -> bool:
-    """Whether it is a single column of numbers with thousands set apart by commas, under its name."""
+    """Whether the sample is a single column, with a header, of numbers with commas between thousands."""
     first, *others = sample[:_SAMPLE_CHARACTERS].splitlines()[:SAMPLE_ROWS] or [""]
     lines = [line.strip() for line in others[:-1] or others if line.strip()]
     is_name = bool(first.strip()) and not any(sign in first for sign in DELIMITERS)
@@ -149,7 +150,7 @@ def _is_grouped(sample: str) -> bool:
 
 
 def distinct_names(names: Sequence[str]) -> tuple[str, ...]:
-    """Every column a name of its own: `column_3` where there is none, `price_2` for the second of a name."""
+    """Return distinct names for columns: `column_3` for an empty one, `price_2` for the second `price`."""
     stripped = {name.strip() for name in names}
     used: set[str] = set()
     answer = []
@@ -165,7 +166,7 @@ def distinct_names(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def read_rows(text: str, delimiter: str, quote: str) -> Iterator[tuple[list[str], int]]:
-    """Each row, [] for an empty line, with the number of the line it ends on."""
+    """Yield each row, [] for an empty line, with the number of the line on which it ends."""
     lines = io.StringIO(text, newline="")
     if quote:
         reader = csv.reader(lines, delimiter=delimiter, quotechar=quote)
@@ -180,7 +181,8 @@ def _find_newline(sample: str) -> str:
 
 
 def _find_quote(sample: str) -> str:
-    """Single quotes only where no double ones are and they stand right inside the delimiters."""
+    """The quote: a single one only if the sample has no double ones and single ones are next to
+    delimiters."""
     if '"' in sample or "'" not in sample:
         return '"'
     marks = sum(sample.count(d + "'") + sample.count("'" + d) for d in ",;\t|\n")
@@ -188,7 +190,7 @@ def _find_quote(sample: str) -> str:
 
 
 def _rows(sample: str, whole: bool, delimiter: str, quote: str) -> tuple[list[list[str]], list[int]]:
-    """Rows with something in them, and the number of the line on which each ends."""
+    """The non-empty rows of the sample, and the number of the line on which each ends."""
     rows: list[tuple[list[str], int]] = list(islice(read_rows(sample, delimiter, quote), SAMPLE_ROWS + 1))
     cut_off = not whole and len(rows) <= SAMPLE_ROWS
     whole_rows = [(row, line) for row, line in (rows[:-1] if cut_off else rows) if row]
@@ -196,7 +198,7 @@ def _rows(sample: str, whole: bool, delimiter: str, quote: str) -> tuple[list[li
 
 
 def _find_delimiter(sample: str, whole: bool, quote: str) -> str:
-    """The one that splits most rows into as many fields as the first has."""
+    """The delimiter that splits most rows into as many fields as the first."""
     best, best_score = ",", (0.0, 0)
     lonely = True
     for candidate in DELIMITERS:
@@ -214,7 +216,7 @@ def _find_delimiter(sample: str, whole: bool, quote: str) -> str:
 
 
 def _has_header(rows: Sequence[Sequence[str]]) -> bool:
-    """Whether the first row stands out from its columns; where all is text it is taken as a header."""
+    """Whether the first row differs from the values below it; if all is text, it counts as a header."""
     if not rows:
         return False
     data = []
@@ -236,7 +238,7 @@ _FEW_YEARS, _FEW_NUMBERS = 3, 5
 
 
 def _are_years(rows: Sequence[Sequence[str]], places: Sequence[int]) -> bool:
-    """Whether the first row has texts, and beside them different years, at least two, over other values."""
+    """Whether the first row has texts and at least two distinct years, above values that are not years."""
     names = [cell.strip() for cell in rows[0]]
     is_mixed = len(places) > 1 and any(name for place, name in enumerate(names) if place not in places)
     if not is_mixed or len(set(names)) < len(names) or not all(_is_year(names[place]) for place in places):
@@ -250,7 +252,8 @@ def _is_year(cell: str) -> bool:
 
 
 def _are_steps(rows: Sequence[Sequence[str]], places: Sequence[int]) -> bool:
-    """Whether the cells of the first row alone count in even steps, as years above columns do."""
+    """Whether the cells of the first row, and of no other, increase in equal steps, as years in headers
+    do."""
     if not all(rows[0][place].strip().isdecimal() for place in places):
         return False
     first, *others = ([row[place].strip() for place in places if place < len(row)] for row in rows)
@@ -259,15 +262,15 @@ def _are_steps(rows: Sequence[Sequence[str]], places: Sequence[int]) -> bool:
 
 
 def _is_even(cells: Sequence[str]) -> bool:
-    """Whether every whole number among them is as much more than the one before."""
+    """Whether the whole numbers among the cells are equally spaced."""
     numbers = [int(cell) for cell in cells if cell.isdecimal()]
     steps = {after - before for before, after in pairwise(numbers)}
     return len(steps) == 1 and steps != {0}
 
 
 def _quotes_only_names(sample: str, layout: _Layout) -> bool:
-    """Whether all cells of the first row are quoted, and none of some column below: R writes names so, also
-    where they are numbers."""
+    """Whether all cells of the first row are quoted, and no cell below in at least one column. R quotes names
+    like this, even if they are numbers."""
     if not layout.quote:
         return False
     rows = [row for row, _ in islice(read_rows(sample, layout.delimiter, ""), VOTERS) if row]

@@ -1,4 +1,4 @@
-"""Numbers in texts, read only where no digit of them is lost."""
+"""Numbers in texts, converted only if no digit is lost."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import pyarrow.compute as pc
 
 from lamella.core.arrow.arrays import from_numpy, to_numpy
 
-_EXACT_DIGITS = 15  # every decimal of so many digits survives the way through a double
+_EXACT_DIGITS = 15  # a double keeps every decimal of up to this many digits
 LAST_EXACT_INTEGER = 1 << 53
 _PLAIN_BYTES = np.isin(np.arange(256), np.frombuffer(b"0123456789.-", np.uint8))
 _ZERO, _NINE, _POINT, _MINUS, _E = map(np.uint8, b"09.-e")
-_SMALL = np.uint8(0x20)  # makes a capital letter a small one
+_SMALL = np.uint8(0x20)  # turns an upper-case letter into a lower-case one
 _LONG_RUN = 16
 _EXPONENT_BYTES = 8
 _BEFORE_VALUE, _AFTER_VALUE, _DIGIT, _SIGN, _EXPONENT_SIGN = (
@@ -31,9 +31,9 @@ _SCIENTIFIC = r"^-?[0-9](\.[0-9]{1,14}[eE][+-]?|[eE][+-])[0-9]{1,2}$"
 
 
 def integers(texts: pa.Array) -> pa.Array | None:
-    """int64, or None when one value is not an integer written the usual way.
+    """Return the texts as int64, or None if one is not an integer in canonical form.
 
-    Every unusual way ('007', '-0', '0x1F') is longer than the usual one, so lengths tell.
+    Every other form ('007', '-0', '0x1F') is longer than the canonical one, so comparing lengths is enough.
     """
     try:
         numbers = pc.cast(texts, pa.int64())
@@ -58,7 +58,8 @@ def _usual_length(numbers: np.ndarray) -> int:
 
 
 def doubles(texts: pa.Array) -> pa.Array | None:
-    """float64, or None when one value is not a number or would not come back from a double."""
+    """Return the texts as float64, or None if one is not a number or has digits that a double does not
+    keep."""
     try:
         numbers = pc.cast(texts, pa.float64())
     except pa.ArrowInvalid:
@@ -69,7 +70,7 @@ def doubles(texts: pa.Array) -> pa.Array | None:
 
 
 def _doubtful(texts: pa.Array) -> pa.Array:
-    """Which values are not plain short decimals."""
+    """A mask of the values that are not plain short decimals."""
     offsets, data = _bytes_of(texts)
     starts, lengths = offsets[:-1], np.diff(offsets)
     minus = data[starts] == _MINUS
@@ -85,7 +86,7 @@ def _doubtful(texts: pa.Array) -> pa.Array:
 
 
 def _bytes_of(texts: pa.Array) -> tuple[np.ndarray, np.ndarray]:
-    """Offsets, and the bytes they point into with two more at the end to look ahead at."""
+    """The offsets, and the bytes that they point into, followed by two zeros for looking ahead."""
     _, places, values = texts.buffers()
     offsets = np.frombuffer(places, np.int32)[texts.offset :][: len(texts) + 1].astype(np.int64)
     data = np.frombuffer(values, np.uint8) if values is not None else np.empty(0, np.uint8)
@@ -112,13 +113,13 @@ def _not_kept_plain(texts: pa.Array) -> pa.Array:
 
 
 def _not_written_back(texts: pa.Array) -> pa.Array:
-    """What is not the shortest way to write its double; only plain decimals count as such."""
+    """A mask of the texts that are not the shortest plain decimal of their double."""
     same = pc.equal(pc.cast(pc.cast(texts, pa.float64()), pa.string()), texts)
     return pc.invert(pc.and_(same, pc.match_substring_regex(texts, r"^-?[0-9]+\.[0-9]+$")))
 
 
 def _is_exact(text: str) -> bool:
-    """Whether `text` is a number as numbers are written, and one that its double gives back."""
+    """Whether `text` is a number in a usual form, all of whose digits its double keeps."""
     if text in _SPECIAL:
         return True
     if not _FINITE.fullmatch(text) or _BARE_EXPONENT.fullmatch(text):
@@ -129,7 +130,8 @@ def _is_exact(text: str) -> bool:
 
 
 def survives_double(text: str) -> bool:
-    """Whether the double nearest to a number has all its digits: in short, or as many as were given."""
+    """Whether the double nearest to a number keeps all its digits, in its shortest form or rounded to as many
+    digits as the text has."""
     if len(text) <= _EXACT_DIGITS + 1 and "." in text and "e" not in text and "E" not in text:
         return True
     number = float(text)
@@ -148,18 +150,19 @@ _LONGEST_KEPT, _NUMBERS_AT_ONCE = 26, 1 << 14
 _POWERS = [10**exponent for exponent in range(41)]
 _TENS = np.array(_POWERS, np.float64)
 _TENS_REST = np.array([float(power - int(float(power))) for power in _POWERS])
-"""What the doubles above are short of, so that both together have twice the digits."""
+"""The rounding errors of the doubles above, so that both together have twice the digits."""
 
 
 def _keep_digits(
     data: np.ndarray, starts: np.ndarray, ends: np.ndarray, exponents: np.ndarray | None = None
 ) -> np.ndarray:
-    """Which numbers, from each start to its end without their sign, a double gives back for certain: of the
-    others `survives_double` knows. True for whole numbers, which others check.
+    """A mask of the numbers, each from its start (after the sign) to its end, whose digits a double certainly
+    keeps; for the others, ask `survives_double`. True for whole numbers, which are checked elsewhere.
 
-    A double does so where it is nearer than half of the number's last digit. `exponents` stand behind."""
+    A double keeps the digits if it differs by less than half a unit of the last one. `exponents` are the
+    powers of ten that follow the digits."""
     keep = np.zeros(len(starts), np.bool_)
-    for first in range(0, len(starts), _NUMBERS_AT_ONCE):  # so many as the processor's cache holds
+    for first in range(0, len(starts), _NUMBERS_AT_ONCE):  # as many as fit the CPU cache
         some = slice(first, first + _NUMBERS_AT_ONCE)
         keep[some] = _keep_few(data, starts[some], ends[some], None if exponents is None else exponents[some])
     return keep
@@ -199,13 +202,13 @@ def _keep_few(
 
 
 _SURELY_HALF = 0.499
-"""Of a last digit: computed with twice the digits of a double, which is not quite exact."""
+"""Less than half a unit of the last digit, since differences are computed with a small error."""
 
 
 def _missing(
     double: np.ndarray, ten: np.ndarray, rest: np.ndarray, high: np.ndarray, low: np.ndarray
 ) -> np.ndarray:
-    """high + low - double · (ten + rest), by Dekker's product of doubles without rounding."""
+    """high + low - double · (ten + rest), by Dekker's exact product of doubles."""
     product = double * ten
     upper, ten_upper = _upper_half(double), _upper_half(ten)
     lower, ten_lower = double - upper, ten - ten_upper
@@ -220,10 +223,10 @@ def _upper_half(double: np.ndarray) -> np.ndarray:
 
 
 def uneven_zeros(texts: pa.Array) -> tuple[str, str] | None:
-    """Two decimals, the first with zeros at its end, where the numbers do not tell how many there were.
+    """Return two decimals as an example of trailing zeros that doubles lose: the first one has them.
 
-    None where all decimals have as many digits behind the point, as prices have, or where zeros end only
-    what is whole, as 1.0 does where Python writes.
+    None if all decimals have the same number of digits after the point, as prices do, or if zeros only follow
+    whole numbers, as in Python's 1.0.
     """
     decimals = texts.filter(pc.match_substring_regex(texts, r"^-?[0-9]*\.[0-9]+$"))
     zeros = decimals.filter(pc.match_substring_regex(decimals, r"\.[0-9]+0$"))
@@ -237,9 +240,9 @@ def uneven_zeros(texts: pa.Array) -> tuple[str, str] | None:
 
 
 def loses_json_digits(data: bytes) -> bool:
-    """Whether a number with a point or an exponent in JSON has digits that its double does not give back.
+    """Whether a number with a point or an exponent in JSON has digits that its double does not keep.
 
-    Digits in a string may be taken for such a number where they follow a comma or a blank.
+    Digits in a string may be mistaken for a number if they follow a comma or a space.
     """
     view = np.frombuffer(data + b"\n" * _EXPONENT_BYTES, np.uint8)
     if _has_long_exponent(view) and not all(survives_double(m[1].decode()) for m in _TINY.finditer(data)):
@@ -260,7 +263,8 @@ def loses_json_digits(data: bytes) -> bool:
 
 
 def _exponents(view: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray | None, np.ndarray]:
-    """What follows digits as their exponent, up to three digits, None where nothing does; where it ends."""
+    """The exponents after the digits, of up to three digits, or None if there are none; and where they
+    end."""
     there = _EXPONENT_SIGN[view[ends]]
     if not there.any():
         return None, ends
@@ -276,7 +280,7 @@ def _exponents(view: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray | None, n
 
 
 def _has_long_exponent(view: np.ndarray) -> bool:
-    """Whether a number may be too close to zero: an exponent of three digits or more below it."""
+    """Whether a number may be too close to zero: with a negative exponent of three digits or more."""
     places = np.flatnonzero(
         (view[1:-_EXPONENT_BYTES] == _MINUS) & ((view[: -_EXPONENT_BYTES - 1] | _SMALL) == _E)
     )
@@ -288,8 +292,8 @@ def _has_long_exponent(view: np.ndarray) -> bool:
 
 
 def _long_runs(view: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Where 16 or more digits and points, one after the other, begin and end; never at the very beginning."""
-    part = (view - _POINT) < 12  # the sign between point and digits, /, is in no number
+    """The starts and ends of runs of 16 or more digits and points, except at the very beginning."""
+    part = (view - _POINT) < 12  # includes /, which is between . and the digits in ASCII but in no number
     longer = part
     for length in (1, 2, 4, 8):
         longer = longer[:-length] & longer[length:]

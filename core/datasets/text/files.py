@@ -1,4 +1,5 @@
-"""Text files opened in place: one, or several as one, rows after each other and columns by name."""
+"""Text files opened in place: one, or several as one dataset, rows in sequence and columns matched by
+name."""
 
 from __future__ import annotations
 
@@ -64,15 +65,15 @@ def _open(location: Location, options: OpenOptions, describe: Describe) -> Datas
 
 
 SAMPLED = 64
-"""Of so many files, the first rows are looked at before any is read."""
+"""The first rows of about this many files are examined before any is read."""
 MOST_NAMED = 3
 BYTES_A_BLOCK = 8 << 20
-"""Blocks of small files are put together."""
+"""Blocks of small files are combined up to this size."""
 
 
 @dataclass(frozen=True)
 class FilesBlock:
-    """Blocks with the number of the file that each is of."""
+    """Blocks of several files, each with the index of its file."""
 
     number: int
     parts: tuple[tuple[int, TextBlock], ...]
@@ -80,7 +81,8 @@ class FilesBlock:
 
 
 class SeveralTexts:
-    """A column that a file lacks is null there. Folders named key=value are columns, too."""
+    """Several text files as one. A column that a file lacks is null there. Folders named key=value become
+    columns, too."""
 
     def __init__(self, location: Location, files: Sequence[TextFile]) -> None:
         self.path, self.paths, self.files = location.root, location.files, tuple(files)
@@ -114,7 +116,7 @@ class SeveralTexts:
 
     @property
     def misfits(self) -> dict[str, int]:
-        """How many values of a column are null, as they are none of the type that was chosen for it."""
+        """The number of values by column that are null because they do not fit the chosen type."""
         counts: Counter[str] = Counter()
         for file in self.files:
             counts.update(file.misfits)
@@ -162,7 +164,7 @@ class SeveralTexts:
         return Reading(schema, pa.concat_tables(tables) if tables else self.shown(schema).empty_table())
 
     def _of_file(self, at: int, own: pa.Schema) -> pa.Schema:
-        """The columns as the file has them. JSON has members by name, so any columns do."""
+        """The columns in the file's order. JSON members have names, so for JSON any order will do."""
         names = self.files[at].names
         if names is None:
             return own
@@ -183,7 +185,7 @@ class SeveralTexts:
         return pa.table(columns, schema=shown.remove_metadata())
 
     def join(self, a: pa.Schema, b: pa.Schema) -> pa.Schema:
-        """The folders' columns stay behind those that files turn out to have."""
+        """Return columns that fit both schemas; those of folders stay last."""
         folders = {field.name for field in self._folders}
         stored = [pa.schema([field for field in one if field.name not in folders]) for one in (a, b)]
         return pa.schema([*join_schemas(*stored), *self._folders])
@@ -199,11 +201,11 @@ class SeveralTexts:
         return file.path.name if first is None else f"{file.path.name}, {file.where(first)}"
 
     def release(self) -> None:
-        """Nothing is kept."""
+        """Do nothing: no memory is held between reads."""
 
 
 def _first_columns(files: Sequence[TextFile]) -> pa.Schema:
-    """The columns by the first rows of some files, and the names in the headers of all."""
+    """The columns, from the first rows of some files and the headers of all."""
     known = pa.schema([])
     step = max(1, len(files) // SAMPLED)
     for file in files[::step]:
@@ -215,15 +217,15 @@ def _first_columns(files: Sequence[TextFile]) -> pa.Schema:
 
 
 def _missing_columns(files: Sequence[TextFile]) -> dict[str, list[int]]:
-    """The files that lack a column which others have, by its name. Raises `FileProblem` for a file that has
-    no column in common with the first."""
+    """The indexes of the files that lack a column of another file, by its name. Raises `FileProblem` for a
+    file with no column in common with the first."""
     headers = [frozenset(file.names or ()) for file in files]
     for file, names in zip(files, headers, strict=True):
         if names.isdisjoint(headers[0]) and names | headers[0]:
             raise FileProblem(
                 file.path,
                 f"has no column in common with {files[0].path.name}",
-                "Rows of both would have nothing to do with each other",
+                "Their rows would be unrelated",
                 "Open the files one by one, or choose fewer of them",
             )
     every = dict.fromkeys(name for file in files for name in file.names or ())

@@ -14,7 +14,7 @@ _BLANKS = re.compile(r"\s+")
 
 
 class _Tables(HTMLParser):
-    """Tables inside of others count for themselves."""
+    """Collects the tables of a page; nested ones are tables of their own."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
@@ -80,7 +80,8 @@ class _Tables(HTMLParser):
 
 
 def table_text(html: str) -> str:
-    """The rows of the table with the most cells, as tab-separated lines. Raises `BadData` for none."""
+    """Return the rows of the table with the most cells as tab-separated lines. Raises `BadData` if there is
+    no table."""
     parser = _Tables()
     parser.feed(html)
     parser.close()

@@ -1,4 +1,4 @@
-"""JSON documents that hold one array of objects, read as if each object stood on a line of its own."""
+"""JSON documents with one array of objects, read as if each object were on its own line."""
 
 from __future__ import annotations
 
@@ -19,22 +19,23 @@ _KINDS = bytes.maketrans(
     _SIGNS + _OTHERS,
     bytes((_QUOTE, _OPENING, _OPENING, _CLOSING, _CLOSING, _COMMA, _BREAK, _BREAK)) + bytes(len(_OTHERS)),
 )
-"""For `translate`, which is several times as fast as NumPy's lookup."""
+"""The table for `bytes.translate`, which is several times as fast as a lookup in NumPy."""
 _BACKSLASH = ord("\\")
 _LINE, _BLANK = ord("\n"), ord(" ")
 LONGEST_BEGINNING = 64 << 20
-"""How much may stand before the array."""
+"""The most bytes that may precede the array."""
 
 
 class JsonDocument(JsonLines):
-    """The objects of an array, which are counted: the lines they were put on do not tell where they stand."""
+    """The objects of an array. Messages number objects instead of lines, since lines do not match the
+    file's."""
 
     label = "JSON"
     unit = "object"
 
 
 def holds_array(head: bytes) -> bool:
-    """Whether a text may be such a document: an array of objects, or an object that is not a JSON line."""
+    """Whether a text may be such a document: it begins with an array of objects or with an object."""
     text = head.lstrip()
     if text.startswith(b"["):
         return text[1:].lstrip()[:1] in (b"{", b"]")
@@ -43,7 +44,7 @@ def holds_array(head: bytes) -> bool:
 
 @dataclass(frozen=True)
 class ArraySource(TextSource):
-    """The text of a document with each object of its array on a line, without what stands around it."""
+    """The text of a document with each object of its array on its own line, and nothing else."""
 
     def pieces(self, size: int) -> Iterator[Piece]:
         scanner = _Scanner(self.path)
@@ -55,11 +56,11 @@ class ArraySource(TextSource):
 
 
 class _Scanner:
-    """Finds brackets and commas outside of strings, from one piece of the text to the next."""
+    """Finds brackets and commas outside strings, with state that carries over from piece to piece."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._rest = b""  # what may continue in the next piece: a string's backslashes, the beginning
+        self._rest = b""  # may continue in the next piece: backslashes in a string, text before the array
         self._in_string = False
         self._depth = self._base = 0
         self._is_over = False
@@ -81,7 +82,7 @@ class _Scanner:
         return self._split(data)
 
     def _beginning(self, data: bytes) -> int | None:
-        """Where the array's first bracket is behind; None where more of the text is needed."""
+        """The position after the array's opening bracket; None if more text is needed to find it."""
         text = data.lstrip()
         if not text:
             return None
@@ -118,8 +119,8 @@ class _Scanner:
         return text.tobytes()
 
     def _refuse_rest(self, data: bytes) -> None:
-        """Other members of an object may stand behind its array, but nothing behind the document, nor another
-        array of objects."""
+        """Raise `FileProblem` for text after the document, and for another array of objects; other members
+        may follow the array."""
         signs = _Signs(data, self._in_string)
         depths = signs.depths(self._depth)
         ends = np.flatnonzero(depths <= 0)
@@ -127,22 +128,22 @@ class _Scanner:
         if data[begin:].strip():
             raise FileProblem(
                 self._path,
-                "goes on behind its first value",
-                "A JSON document is one value",
-                "Write one array, or JSON lines: one object a line",
+                "continues after its first value",
+                "A JSON document is a single value",
+                "Write one array, or JSON lines: one object per line",
             )
         if any(following == b"{" for _, following in signs.arrays(self._depth)):
             raise FileProblem(
                 self._path,
                 "holds several arrays of objects",
                 "Only one of them could be the rows",
-                "Write the one you want to a file of its own (jq '.name' does it)",
+                "Write the one you want to its own file (for instance with jq '.name')",
             )
         self._in_string = signs.ends_in_string
         self._depth = int(depths[-1]) if len(depths) else self._depth
 
     def refuse_unfinished(self) -> None:
-        """Raise `FileProblem` for a text that ended before the array did."""
+        """Raise `FileProblem` if the text ended before the array."""
         if not self._base:
             raise self._no_array()
         if not self._is_over:
@@ -150,20 +151,20 @@ class _Scanner:
                 self._path,
                 "ends inside its array",
                 "It was cut off, or a bracket or quote in it is never closed",
-                "Fetch or write it again",
+                "Download or write it again",
             )
 
     def _no_array(self) -> FileProblem:
         return FileProblem(
             self._path,
             "is a JSON document without an array of objects",
-            "Rows are the objects of an array, which is all of the document or a member of it",
-            "Write it as JSON lines: one object a line (jq -c does it)",
+            "Rows are the objects of an array, which is the whole document or a member of its object",
+            "Write it as JSON lines: one object per line (for instance with jq -c)",
         )
 
 
 class _Signs:
-    """Brackets, commas and line breaks of a text outside of its strings: where they are, of which kind."""
+    """The positions and kinds of brackets, commas and line breaks outside strings."""
 
     def __init__(self, data: bytes, in_string: bool) -> None:
         self._data = data
@@ -179,13 +180,14 @@ class _Signs:
         self.ends_in_string = bool(inside[-1]) if len(inside) else in_string
 
     def depths(self, before: int) -> np.ndarray:
-        """In how many brackets the text is behind each sign."""
+        """Return the nesting depth after each sign."""
         steps = (self.kinds == _OPENING).astype(np.int8) - (self.kinds == _CLOSING)
         depths: np.ndarray = before + np.cumsum(steps, dtype=np.int64)
         return depths
 
     def arrays(self, before: int) -> Iterator[tuple[int, bytes]]:
-        """Where arrays begin that are members of the document's object, and the first sign inside of each."""
+        """Yield the position of each array that is a member of the document's object, and the first byte in
+        it."""
         members = self.places[(self.kinds == _OPENING) & (self.depths(before) == 2)]
         for place in members.tolist():
             if self._data[place : place + 1] == b"[":
@@ -193,7 +195,7 @@ class _Signs:
 
 
 def _escaped(view: np.ndarray, quotes: np.ndarray) -> np.ndarray:
-    """Which quotes an odd number of backslashes stands before."""
+    """A mask of the quotes that follow an odd number of backslashes."""
     escaped = (quotes > 0) & (view[quotes - 1] == _BACKSLASH)
     doubtful = quotes[escaped]
     if len(doubtful):

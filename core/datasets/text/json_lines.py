@@ -1,4 +1,4 @@
-"""JSON lines: one object a line, read by pyarrow with a schema found out from the first ones."""
+"""JSON lines: one object per line, read by pyarrow with a schema inferred from the first ones."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from lamella.core.datasets.text.types import (
 from lamella.core.errors import FileProblem
 
 MOST_LEVELS = 50
-"""Of lists and objects inside each other in a column: what a table of a store can hold."""
+"""The maximum depth of nested lists and objects in a column: what a table of a store can hold."""
 _LAST_EXACT_INTEGER = float(1 << 53)
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _BRACKET_OR_STRING = re.compile(rb'[\[\]{}]|"(?:[^"\\]|\\.)*"')
@@ -57,7 +57,7 @@ class JsonLines:
             return self._read_slowly(block, schema)
 
     def _parse(self, data: bytes, schema: pa.Schema) -> pa.Table:
-        """Strict: a value of another kind or size than the schema's is refused."""
+        """Parse strictly: raise `pa.ArrowInvalid` for a value of another kind or size than the schema's."""
         if any(needs_fitting(kind) for kind in schema.types):
             raise pa.ArrowInvalid("objects without members are fitted by hand")
         raw = pa.schema(
@@ -75,7 +75,7 @@ class JsonLines:
         return rows
 
     def _read_slowly(self, block: TextBlock, schema: pa.Schema) -> Reading:
-        """Line by line: for what pyarrow refuses, to find a schema that fits or the line that is wrong."""
+        """Read line by line what pyarrow refuses, to find a schema that fits, or the bad line."""
         rows = self._rows(block)
         wide = _schema_of(rows, schema)
         if not wide.equals(schema):
@@ -102,7 +102,7 @@ class JsonLines:
             raise self._bad_line(
                 number,
                 f"A value in it nests lists and objects more than {MOST_LEVELS} deep",
-                f"Write what lies deeper than {MOST_LEVELS} levels as a string",
+                f"Write everything deeper than {MOST_LEVELS} levels as a string",
             )
         try:
             row = json.loads(line, parse_float=_float, object_pairs_hook=_object)
@@ -138,7 +138,7 @@ def _object(pairs: list[tuple[str, Any]]) -> Row:
 
 
 def depth_of(line: bytes) -> int:
-    """How many lists and objects lie inside each other, where the line is JSON."""
+    """Return the depth of nested lists and objects in a line of JSON."""
     depth = most = 0
     for sign in _BRACKET_OR_STRING.findall(line):
         depth += (sign in b"[{") - (sign in b"]}")
@@ -147,7 +147,7 @@ def depth_of(line: bytes) -> int:
 
 
 def _float(text: str) -> float | str:
-    """What no double gives back stays text."""
+    """Parse a number; one whose digits a double does not keep stays text."""
     number = float(text)
     if repr(number) == text:
         return number
@@ -163,7 +163,7 @@ def _has_doubles(kind: pa.DataType) -> bool:
 
 
 def _schema_of(rows: list[Row], known: pa.Schema) -> pa.Schema:
-    """`known` widened to what the rows hold; new members come last."""
+    """`known` widened to fit the rows; new members come last."""
     kinds = {field.name: field.type for field in known}
     for name in dict.fromkeys(name for row in rows for name in row):
         newer = column_type([row.get(name) for row in rows])
@@ -184,7 +184,7 @@ def _typed(rows: pa.Table, schema: pa.Schema) -> Reading:
 
 
 def _rounded(values: pa.ChunkedArray | pa.Array) -> bool:
-    """Whether a double, however deep inside, is so large that a whole number may have lost digits."""
+    """Whether a double, at any depth, is so large that a whole number may have lost digits."""
     if pa.types.is_list(values.type):
         return _rounded(pc.list_flatten(values))
     if pa.types.is_struct(values.type):

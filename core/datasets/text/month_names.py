@@ -1,4 +1,4 @@
-"""Dates with the English name of their month: Jan 1, 2000, 1 January 2000, 01-Jan-2000, 2000-Jan-01."""
+"""Dates with English month names: Jan 1, 2000, 1 January 2000, 01-Jan-2000, 2000-Jan-01."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lamella.core.arrow.arrays import from_values
 
 MONTH_NAMES = "month-names"
 SIGNS = r"^(?:[0-9]{1,4}(?:st|nd|rd|th)?[ ./-]*[A-Za-z]{3}|[A-Za-z]{3,9}\.?[ ./-]+[0-9])"
-"""What such a date begins with."""
+"""A pattern for the beginning of such a date."""
 
 _MONTH, _BETWEEN, _DAY, _YEAR = r"[A-Za-z]{3,9}\.?", "[ ./-]+", "[0-9]{1,2}(?:st|nd|rd|th)?", "[0-9]{4}"
 _FORMS = (
@@ -27,8 +27,8 @@ _NUMBERS = [f"{number:02}" for number in (*range(1, 13), *range(1, 13), 9)]
 
 
 def numbered(texts: pa.Array) -> pa.Array:
-    """These dates with the month as a number, `2000-01-1`, and what follows them as it is; null for others.
-    A year of two digits is none of theirs: 01-Jan-20 may be of any century."""
+    """Return the dates with the month as a number, `2000-01-1`, followed by any rest unchanged; null for
+    texts of other forms. Years of two digits are not accepted: 01-Jan-20 may be of any century."""
     parts = pc.extract_regex(texts, _DATE)
     year, month, day = (_joined(parts, name) for name in "ymd")
     places = pc.index_in(
@@ -41,17 +41,17 @@ def numbered(texts: pa.Array) -> pa.Array:
 
 
 def _joined(parts: pa.StructArray, name: str) -> pa.Array:
-    """Of the three forms the one that fits: the others are empty."""
+    """The part from the form that matches; in the other two forms it is empty."""
     return pc.binary_join_element_wise(*(pc.struct_field(parts, f"{name}{form}") for form in (1, 2, 3)), "")
 
 
 def day_of(text: str) -> re.Match[str] | None:
-    """Its `rest` is what follows the day."""
+    """Match a date; the group `rest` is the text that follows it."""
     return re.match(_DATE, text)
 
 
 def day_writer(sample: Sequence[re.Match[str]]) -> Callable[[str], str]:
-    """Writes ISO days as those of a column are written, in the form of the first one."""
+    """Return a function that writes ISO dates in the form of a column's dates; the first one decides."""
     first = sample[0] if sample else re.match(_DATE, "01 Jan 2000")
     assert first is not None
     form = next(number for number in (1, 2, 3) if first[f"y{number}"])

@@ -1,7 +1,7 @@
-"""Numbers, dates, yes and no as regions write them: a decimal comma, the day or the month first, ja and nein.
+"""Regional notations of numbers, dates and booleans: decimal commas, day or month first, ja and nein.
 
-`Spelled` types stand for what texts become by such rules. They are found where all values of a column fit
-them and nothing else; where two readings fit, the text stays, and a note says what it may be."""
+A `Spelled` type is a type with the rules that convert texts to it. It is inferred only if all values of a
+column fit it and no other; if two readings fit, the column stays text, and a note says what it may be."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from lamella.core.datasets.text.month_names import MONTH_NAMES, numbered
 DAY_FIRST, MONTH_FIRST, YEAR_FIRST = "day-first", "month-first", "iso"
 COMMA, POINT = ",", "."
 SEPARATORS = {" ": "[ \u00a0\u202f]", "'": "['\u2019]", ".": r"\.", ",": ",", "": ""}
-"""What may stand between thousands, as patterns."""
+"""Patterns of the separators between thousands."""
 
 
 @dataclass(frozen=True)
 class Conventions:
-    """How values of a text are written. None: found out column by column. `comma_seen` and `order_seen` are
-    what other columns of the text show."""
+    """The notation of values in a text; None means: detected column by column. `comma_seen` and `order_seen`
+    are evidence from other columns."""
 
     decimal: str | None = None
     thousands: str | None = None
@@ -42,7 +42,7 @@ class Conventions:
 
 @dataclass(frozen=True)
 class Spelling:
-    """Rules by which texts are read. `forced`: a person chose the type, so what does not fit is null.
+    """The rules for reading texts. `forced`: the user chose the type, so texts that do not fit become null.
     `booleans` are words for true and false."""
 
     decimal: str = POINT
@@ -54,7 +54,7 @@ class Spelling:
 
 
 class Spelled(pa.ExtensionType):  # type: ignore[misc]  # pyarrow has no types
-    """Stands for its storage type in the schema that a text is read with."""
+    """Takes the place of its storage type in the schema with which a text is read."""
 
     def __init__(self, storage: pa.DataType, spelling: Spelling) -> None:
         self.spelling = spelling
@@ -78,7 +78,7 @@ class Spelled(pa.ExtensionType):  # type: ignore[misc]  # pyarrow has no types
         return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
 
     def read(self, texts: pa.Array) -> pa.Array | None:
-        """The values; None where one would be lost or changed by that, unless it is forced."""
+        """Return the values, or None if one would be lost or changed."""
         values = self._values(texts)
         return values if values is not None and values.null_count == texts.null_count else None
 
@@ -94,7 +94,7 @@ class Spelled(pa.ExtensionType):  # type: ignore[misc]  # pyarrow has no types
         return integers(plain) if pa.types.is_integer(kind) else doubles(plain)
 
     def convert(self, texts: pa.Array) -> pa.Array:
-        """The values that texts have, null for those that are none of the type."""
+        """Return the values, with null for texts that do not fit the type."""
         kind, spelling = self.storage_type, self.spelling
         if pa.types.is_boolean(kind):
             return _truths(texts, spelling)
@@ -122,7 +122,7 @@ def _all_match(texts: pa.Array, pattern: str) -> bool:
 
 
 def _any(texts: pa.Array, pattern: str) -> bool:
-    """The first values tell mostly, which spares a look at all."""
+    """Whether a text matches; usually one of the first does, and the others need not be searched."""
     some = (texts.slice(0, _GLIMPSE), texts.slice(_GLIMPSE))
     return any(pc.any(pc.match_substring_regex(part, pattern)).as_py() is True for part in some)
 
@@ -132,7 +132,7 @@ def _only(texts: pa.Array, mask: pa.Array) -> pa.Array:
 
 
 _CURRENCY = "(?: ?(?:€|EUR|\\$|USD|£|GBP|CHF|%))?"
-"""Behind a number, where a person says that it is one."""
+"""A unit after a number, accepted if the user chose the type."""
 
 
 def _numbers(texts: pa.Array, kind: pa.DataType, spelling: Spelling) -> pa.Array:
@@ -157,7 +157,7 @@ def _numbers(texts: pa.Array, kind: pa.DataType, spelling: Spelling) -> pa.Array
 
 
 def _whole_numbers(texts: pa.Array, kind: pa.DataType) -> pa.Array:
-    """Null for numbers that the type does not reach, and for what is not a whole number."""
+    """The texts as integers; null for numbers beyond the type's range and for other texts."""
     wide, digits = pa.int64(), 18
     if (pc.max(pc.binary_length(texts)).as_py() or 0) > digits:  # few columns need the slower decimals
         wide, digits = pa.decimal128(20), 20
@@ -173,7 +173,7 @@ def _whole_numbers(texts: pa.Array, kind: pa.DataType) -> pa.Array:
 
 
 def _too_long(texts: pa.Array) -> pa.Array:
-    """Which texts are whole numbers, as those of accounts, of which a double would lose digits."""
+    """A mask of the whole numbers, such as account numbers, that would lose digits as doubles."""
     long = pc.match_substring_regex(texts, "^-?0*[1-9][0-9]{15,}$")
     if not pc.any(long).as_py():
         return long
@@ -190,10 +190,10 @@ YES_NO = (
     ("oui", "non"), ("o", "n"), ("vrai", "faux"), ("s\u00ed", "no"), ("si", "no"), ("verdadero", "falso"),
     ("vero", "falso"), ("sim", "n\u00e3o"), ("ja", "nee"), ("ja", "nej"), ("tak", "nie"), ("ano", "ne"),
 )  # fmt: skip
-"""Words that are offered to be read as true and false, in small letters."""
+"""Pairs of words, in lower case, that are offered to be read as true and false."""
 _USUAL = {"true": True, "false": False, "1": True, "0": False, "x": True}
 _USUAL |= {word: place == 0 for pair in YES_NO for place, word in enumerate(pair)}
-"""What words mean in a column that a person says is one of booleans."""
+"""The meaning of words in a column that the user chose to read as booleans."""
 
 
 def _truths(texts: pa.Array, spelling: Spelling) -> pa.Array:
@@ -214,15 +214,15 @@ _ONLY_DAY, _ONLY_TIME = f"^{_DAY}$", f"^{_TIME}$"
 _DAY_AND_TIME = f"^{_DAY}(?:(?:, ?|[T ]+){_TIME})?$"
 _WITH_TIME = r"[0-9]:[0-9]{2}"
 _TWO_DIGITS_MEAN = 69
-"""Years of two digits from that on are of the last century, as for POSIX's strptime."""
+"""Two-digit years from this on are in the 20th century, as in POSIX's strptime."""
 _NS_A_DAY = 86_400_000_000_000
 _NS_A_UNIT = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 _LAST_DAY_IN_NS = 106_750
-"""After 1970, in 2262, or before, in 1677: 64 bits hold the nanoseconds of all days between."""
+"""Days from 1970, to 2262 or back to 1677, between which 64 bits can hold nanoseconds."""
 
 
 def _temporal(texts: pa.Array, kind: pa.DataType, spelling: Spelling) -> pa.Array:
-    """Each date or time, null for what is none: the 31st of February, or text of another form."""
+    """The dates or times; null for invalid ones, such as the 31st of February, and texts of other forms."""
     if pa.types.is_time(kind):
         parts = _Parts(pc.extract_regex(texts, _ONLY_TIME))
         since_midnight, valid = parts.time(kind.unit)
@@ -246,8 +246,8 @@ def _temporal(texts: pa.Array, kind: pa.DataType, spelling: Spelling) -> pa.Arra
 
 
 def in_zone(values: pa.Array, zone: str) -> pa.Array:
-    """Local times of the zone. Of the hour that comes twice, the earlier one; of the one that does not come,
-    the end."""
+    """Return the local times of a zone. In an hour that occurs twice, the first is meant; times in an hour
+    that is skipped become its end."""
     return pc.assume_timezone(values, zone, ambiguous="earliest", nonexistent="latest")
 
 
@@ -261,7 +261,7 @@ class _Parts:
         self.present = to_numpy(pc.is_valid(parts))
 
     def number(self, name: str) -> np.ndarray:
-        """0 where the part is missing."""
+        """Return the part as a number; 0 if it is missing."""
         texts = self._text(name)
         filled = pc.if_else(pc.equal(texts, _scalar("")), _scalar("0"), texts)
         return to_numpy(pc.fill_null(pc.cast(filled, pa.int64()), _ZERO))
@@ -273,7 +273,8 @@ class _Parts:
         return to_numpy(pc.fill_null(pc.binary_length(self._text(name)), _NO_LENGTH))
 
     def days(self, order: str) -> tuple[np.ndarray, np.ndarray]:
-        """Days since 1970, and which of them are there. A year that comes first needs no order."""
+        """Return days since 1970 and a mask of the valid ones. `order` does not matter if the year is
+        first."""
         a, b, c = (self.number(part) for part in "abc")
         led, digits = self.lengths("a"), self.lengths("c")
         year_leads = led == 4
@@ -292,7 +293,8 @@ class _Parts:
         return first + day - 1, valid & (day <= after - first)
 
     def time(self, unit: str) -> tuple[np.ndarray, np.ndarray]:
-        """Units since midnight, and which of them are there: no time between two units is."""
+        """Return units since midnight and a mask of the valid ones; times finer than the unit are not
+        valid."""
         hour, minute, second = (self.number(part) for part in ("h", "mi", "s"))
         fraction = self.number("f") * 10 ** (9 - self.lengths("f").astype(np.int64))
         step = _NS_A_UNIT[unit]
@@ -323,14 +325,15 @@ _SURE_POINT = r"\.(?:[0-9]{1,2}|[0-9]{4,})$|^-?0[0-9]*\.|[0-9]{4}\."
 
 @dataclass(frozen=True)
 class Guess:
-    """`kind` None: it stays text. `note` says what was assumed, or what the text may be."""
+    """The inferred type of a column; text if `kind` is None. `note` says what was assumed, or what the text
+    may be."""
 
     kind: pa.DataType | None = None
     note: str = ""
 
 
 def guess(texts: pa.Array, conventions: Conventions) -> Guess:
-    """What a column of text may be, whose values have no blanks around them and no null markers."""
+    """Infer the type of a column of text whose values have no surrounding blanks and no null markers."""
     present = pc.drop_null(texts)
     glimpse = present.slice(0, _GLIMPSE)
     if not len(glimpse):
@@ -349,13 +352,13 @@ MAY_BE_BOOLEANS = "{} and {} may mean yes and no: say so to read them as true an
 
 
 def guess_boolean(texts: pa.Array, conventions: Conventions) -> Guess | None:
-    """That the values are words that a person chose for true and false; None where they are not."""
+    """Return a boolean type if all values are words that the user chose for true and false, else None."""
     spelled = Spelled(pa.bool_(), Spelling(booleans=conventions.booleans))
     return Guess(spelled) if conventions.booleans and spelled.read(texts) is not None else None
 
 
 def yes_and_no(texts: pa.Array) -> tuple[str, str] | None:
-    """The words, as they are written, of a column that holds only these two, where they are usual ones."""
+    """Return the two words of a column, as written, if it holds only these and they are usual; else None."""
     for some in (texts.slice(0, _GLIMPSE), texts):
         written = {word.lower(): word for word in reversed(pc.unique(some).to_pylist()) if word is not None}
         if len(written) > 2:
@@ -381,7 +384,7 @@ _CHOOSE = "say how numbers are written to read it as one"
 
 
 def _ways_to_write(texts: pa.Array, conventions: Conventions) -> list[tuple[str, str]]:
-    """Decimal sign and what sets thousands apart, where the values leave no doubt."""
+    """The possible pairs of decimal sign and thousands separator; empty if the values leave doubt."""
     blanks = [sign for sign in (" ", "'") if _any(texts, SEPARATORS[sign])]
     has_comma, has_point = _any(texts, ","), _any(texts, r"\.")
     if conventions.decimal is not None:
@@ -431,7 +434,7 @@ def _guess_of_order(texts: pa.Array, order: str, note: str, conventions: Convent
 
 
 def _order_of(texts: pa.Array, conventions: Conventions) -> tuple[str | None, str]:
-    """None where it is in doubt; and what is to be said of it."""
+    """The order of day and month, None if in doubt; and a note."""
     parts = _Parts(pc.extract_regex(texts, _DAY_AND_TIME))
     if not parts.present.all():
         return None, ""
@@ -446,7 +449,7 @@ def _order_of(texts: pa.Array, conventions: Conventions) -> tuple[str | None, st
 def _order_by_days(
     texts: pa.Array, parts: _Parts, few: np.ndarray, conventions: Conventions
 ) -> tuple[str | None, str]:
-    """`few` are the years of two digits."""
+    """`_order_of`, decided by values beyond 12. `few` is a mask of the two-digit years."""
     led = parts.lengths("a") == 4
     day_first, month_first = (bool(((parts.number(part) > 12) & ~led).any()) for part in "ab")
     with_points = _any(texts, r"^[0-9]{1,2}\.")
@@ -476,7 +479,7 @@ _CHOOSE_DATES = "say which to read it as a date"
 
 
 def likely_spelling(texts: pa.Array, kind: pa.DataType, conventions: Conventions) -> Spelling:
-    """The rules to read values as a type that a person chose, by those of them that may be of it."""
+    """Return the rules for reading texts as a type chosen by the user, derived from those that may fit it."""
     present = pc.utf8_trim_whitespace(pc.drop_null(texts))
     if pa.types.is_temporal(kind):
         if _any(present.slice(0, _GLIMPSE), month_names.SIGNS):
@@ -493,7 +496,7 @@ def likely_spelling(texts: pa.Array, kind: pa.DataType, conventions: Conventions
 
 
 def evidence(kinds: Sequence[pa.DataType], conventions: Conventions) -> Conventions:
-    """The conventions with what columns of these types show."""
+    """Return the conventions with evidence from columns of these types."""
     spellings = [kind.spelling for kind in kinds if isinstance(kind, Spelled)]
     orders = {spelling.order for spelling in spellings if spelling.order in _ORDERS}
     comma = any(s.decimal == COMMA for s in spellings)
@@ -506,8 +509,8 @@ def evidence(kinds: Sequence[pa.DataType], conventions: Conventions) -> Conventi
 
 
 def revised(kind: pa.DataType, texts: pa.Array, conventions: Conventions) -> pa.DataType:
-    """The type of values that read as `kind` by the plain rules, by what is known of the text: 1.234 beside
-    decimal commas is a thousand."""
+    """Return the type of values that read as `kind` by the plain rules, given evidence from other columns:
+    1.234 beside decimal commas is a thousand."""
     if pa.types.is_floating(kind) and (conventions.decimal == COMMA or conventions.comma_seen):
         if not _any(texts, r"\."):
             return kind
@@ -524,7 +527,7 @@ _DOUBTFUL = r"^-?[1-9][0-9]{0,2}[.,][0-9]{3}$"
 
 
 def by_other_columns(before: Guess, after: Guess, texts: pa.Array) -> Guess:
-    """A second guess with a note where it is another one: 1.234 is a number either way."""
+    """Return the second guess; if it changes the values, as of 1.234, a note says so."""
     kind = after.kind
     if after.note or kind == before.kind or not (isinstance(kind, Spelled) and kind.is_number):
         return after
@@ -536,7 +539,7 @@ def by_other_columns(before: Guess, after: Guess, texts: pa.Array) -> Guess:
 
 
 def saying_doubt(guess: Guess, texts: pa.Array) -> Guess:
-    """With a note for doubles all of which may be whole numbers with thousands set apart by points."""
+    """Return the guess, with a note if all doubles might be whole numbers with points between thousands."""
     if guess.kind != pa.float64() or _any(
         texts, r"^\s*-?(?:0|[0-9]*\.(?:[0-9]{0,2}$|[0-9]{4})|[0-9]{4})|[eE]"
     ):
@@ -554,7 +557,7 @@ def _first_doubtful(texts: pa.Array) -> str | None:
 
 
 def join(a: pa.DataType, b: pa.DataType) -> pa.DataType:
-    """The narrowest type for both, one of which is spelled."""
+    """Return the narrowest type for both, of which at least one is `Spelled`."""
     for kind in (a, b):
         if isinstance(kind, Spelled) and kind.spelling.forced:
             return kind

@@ -1,4 +1,4 @@
-"""A text file's bytes as UTF-8, whatever its encoding and compression."""
+"""The text of a file as UTF-8, whatever its encoding and compression."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ ERRORS = "lamella-western"
 
 
 def _western_gap(error: UnicodeError) -> tuple[str, int]:
-    """The five bytes that cp1252 leaves open are control characters, as in Latin-1."""
+    """Decode the five bytes that cp1252 leaves undefined as control characters, as Latin-1 does."""
     if isinstance(error, UnicodeDecodeError) and error.encoding in {"charmap", WESTERN}:
         return chr(error.object[error.start]), error.start + 1
     raise error
@@ -50,7 +50,7 @@ PASSING = "lamella-passing"
 
 
 def _pass(error: UnicodeError) -> tuple[str, int]:
-    """Half a character, which UTF-8 does not have, for what cannot be decoded."""
+    """Replace bytes that cannot be decoded by a lone surrogate, which is not valid in UTF-8."""
     if not isinstance(error, UnicodeDecodeError):
         raise error
     if error.encoding in {"charmap", WESTERN}:
@@ -62,9 +62,9 @@ codecs.register_error(PASSING, _pass)
 
 
 def find_encoding(head: bytes) -> tuple[str, int]:
-    """The encoding of a text by its first bytes, and how many of them are a byte order mark.
+    """Return the encoding of a text, inferred from its first bytes, and the length of its byte order mark.
 
-    Bytes that are not UTF-8 although none of them is a UTF-8 sequence either are taken as Western.
+    Bytes that are not valid UTF-8, and contain hardly any UTF-8 sequences, are taken as Western.
     """
     for mark, name in _MARKS:
         if head.startswith(mark):
@@ -85,7 +85,7 @@ def is_utf8(data: bytes, final: bool = True) -> bool:
 
 
 def has_utf8_sequence(data: bytes) -> bool:
-    """Whether characters beyond ASCII are there that were surely written as UTF-8."""
+    """Whether the data has non-ASCII characters that were almost certainly written as UTF-8."""
     ascii_bytes = len(data.translate(None, _BEYOND_ASCII))
     known = data.decode(UTF8, errors="ignore").encode(UTF8)
     sequences = len(known.translate(None, _ASCII))
@@ -94,11 +94,11 @@ def has_utf8_sequence(data: bytes) -> bool:
 
 _ASCII, _BEYOND_ASCII = bytes(range(128)), bytes(range(128, 256))
 _LEAST_UTF8 = 0.5
-"""Of the bytes beyond ASCII: in other encodings some of them make sequences by chance."""
+"""The share of non-ASCII bytes: in other encodings, some form UTF-8 sequences by chance."""
 
 
 def is_text(head: bytes) -> bool:
-    """Whether the bytes read as text: hardly any control characters among them."""
+    """Whether the bytes look like text: hardly any of them are control characters."""
     name, mark = find_encoding(head)
     if name not in {UTF8, WESTERN}:
         return True
@@ -108,7 +108,7 @@ def is_text(head: bytes) -> bool:
 
 
 def _wide(head: bytes) -> str | None:
-    """UTF-16 without a mark: every other byte of Western text is zero."""
+    """The byte order of UTF-16 without a mark, if it is that: every other byte of Western text is zero."""
     units = np.frombuffer(head[: len(head) // 2 * 2], np.uint8).reshape(-1, 2)
     if not len(units):
         return None
@@ -124,12 +124,13 @@ _PIECE_BYTES = 8 << 20
 
 class Characters(Protocol):
     def feed(self, piece: bytes, final: bool) -> bytes:
-        """Whole characters as UTF-8; raises `UnicodeDecodeError`, unless what cannot be decoded passes: it is
-        no UTF-8 then."""
+        """Return the whole characters so far as UTF-8. Bytes that cannot be decoded raise
+        `UnicodeDecodeError`, or are passed on as invalid UTF-8."""
 
 
 def characters(encoding: str, is_named: bool, passing: bool = False) -> Characters:
-    """`is_named`: a person named the encoding, so nothing else is tried."""
+    """Return a converter to UTF-8. `is_named`: the user chose the encoding, so no other is tried. `passing`:
+    bytes that cannot be decoded are passed on."""
     return _Checked(not is_named, passing) if encoding == UTF8 else _Converted(encoding, passing)
 
 
@@ -143,8 +144,8 @@ class _Converted:
 
 
 class _Checked:
-    """UTF-8 goes through as it is. When `lenient`, text that was plain ASCII so far and then has bytes
-    that are not UTF-8 is Western from there on."""
+    """Passes UTF-8 through unchanged. If `lenient`, text that was ASCII so far is read as Western from the
+    first bytes on that are not UTF-8."""
 
     def __init__(self, lenient: bool, passing: bool = False) -> None:
         self._lenient, self._passing = lenient, passing
@@ -181,7 +182,7 @@ class _Checked:
 
 
 def _end_of_characters(data: bytes) -> int:
-    """Where the last character that is surely whole ends."""
+    """The end of the last character that is certainly complete."""
     for back in range(1, min(_LONGEST_CHARACTER, len(data)) + 1):
         byte = data[-back]
         if byte < 0x80:
@@ -199,17 +200,18 @@ _LEGACY = (
 _USUAL = frozenset("äöüÄÖÜßéèêëàâáãåæçîïíìñôóòõøœùûúÿÉÈÀÂÅÆÇÑÓØÚÍÁ€£§°²³µ½¼±×·«»“”„‘’‚–—…•®©™´`¡¿ºª\u00a0")
 _MOST_LINES, _MOST_BYTES = 200, 16 << 10
 _LEAST_WESTERN = 0.98
-"""Of the characters beyond ASCII; a text of that many letters of Western Europe is not looked at further."""
+"""A text with this share of Western letters and signs among its non-ASCII characters is taken as Western."""
 _LIKE_WESTERN = (WESTERN, "cp1254")
 _SIGN_IN_WORD = re.compile("(?<=[a-z\u00df-\u00f6])[\u00a1-\u00bf](?=[a-z\u00df-\u00f6])", re.IGNORECASE)
 _MOST_ODD = 0.1
-"""Of the characters beyond ASCII, as signs inside of words: those are letters in another encoding."""
+"""With this share of the non-ASCII characters as signs inside words, these are letters in another
+encoding."""
 _BEYOND = re.compile(rb"[\x80-\xff]")
 
 
 def _find_legacy_encoding(sample: bytes) -> str:
-    """Which encoding from before UTF-8 a text is in, by what charset-normalizer makes of its bytes; cp1252
-    where nothing speaks for another one."""
+    """The legacy encoding of a text as detected by charset-normalizer; cp1252 if there is no evidence of
+    another."""
     text = _lines_beyond_ascii(sample)
     beyond = [sign for sign in text.decode(WESTERN, "replace") if sign > "\x7f"]
     usual = sum(sign in _USUAL for sign in beyond)
@@ -224,7 +226,7 @@ def _find_legacy_encoding(sample: bytes) -> str:
 
 
 def _lines_beyond_ascii(sample: bytes) -> bytes:
-    """Lines with bytes beyond ASCII, so many as tell."""
+    """Lines with non-ASCII bytes, as many as are needed to detect the encoding."""
     lines = (line for line in sample.splitlines() if _BEYOND.search(line))
     chosen, size = [], 0
     for line in lines:
@@ -245,7 +247,7 @@ _COMPRESSED = (
 )
 _ENCRYPTED = 1
 _ZIP_METHODS = (0, 8, 12, 14)
-"""Stored, deflated, bzip2 and LZMA, as the format numbers them: those that Python reads."""
+"""The numbers of the methods that Python reads: stored, deflated, bzip2 and LZMA."""
 
 
 class Bytes(Protocol):
@@ -254,7 +256,8 @@ class Bytes(Protocol):
 
 @dataclass(frozen=True)
 class Piece:
-    """`done` is how many bytes of the file were read by its end. `doubtful`: some bytes are no text."""
+    """A stretch of text. `done` is the number of bytes of the file read up to its end. `doubtful`: some bytes
+    are not text."""
 
     data: bytes
     done: int
@@ -264,9 +267,10 @@ class Piece:
 
 @dataclass(frozen=True)
 class TextSource:
-    """`fingerprint` is (size, mtime in ns) when it was opened; a file that changed since is refused.
+    """A text file as a source of UTF-8. `fingerprint` is (size, mtime in ns) when it was opened; a file that
+    has changed since is refused.
 
-    `is_named`: a person named the encoding. `passing`: bytes that are no text do not end the reading."""
+    `is_named`: the user chose the encoding. `passing`: bytes that are not text are passed on, not refused."""
 
     path: Path
     encoding: str
@@ -281,12 +285,13 @@ class TextSource:
         return self.fingerprint[0]
 
     def beginning(self, size: int) -> tuple[bytes, bool]:
-        """About the first `size` bytes, maybe cut inside a row, and whether that is all."""
+        """Return about the first `size` bytes, which may end inside a row, and whether that is all."""
         piece = next(self.pieces(size))
         return piece.data, piece.last
 
     def pieces(self, size: int) -> Iterator[Piece]:
-        """Stretches of about `size` bytes; raises `FileProblem` at the first that is not text."""
+        """Yield stretches of about `size` bytes. Raises `FileProblem` at the first that is not text, unless
+        `passing`."""
         self.refuse_changed()
         reader = characters(self.encoding, self.is_named, self.passing)
         line = 1
@@ -308,7 +313,7 @@ class TextSource:
                 line += data.count(b"\n")
 
     def final_encoding(self) -> str:
-        """Of all of it: text that begins as plain ASCII may stay so, or turn out to be Western."""
+        """Return the encoding of the whole text: one that begins as ASCII may stay so, or become Western."""
         if self.encoding != UTF8 or self.is_named:
             return self.encoding
         reader = _Checked(lenient=True)
@@ -331,7 +336,7 @@ class TextSource:
         return FileProblem(
             self.path,
             f"has bytes in line {line:,} that are not {self.encoding}",
-            f"The byte 0x{bad:02X} stands for no character there ({error.reason})",
+            f"The byte 0x{bad:02X} is not a valid character there ({error.reason})",
             "Save it as UTF-8, or name its encoding when opening it, such as cp1252 for Western text",
         )
 
@@ -341,13 +346,14 @@ class TextSource:
             raise FileProblem(
                 self.path,
                 f"holds a NUL byte in line {line:,}",
-                "Text has none: the file is binary in part, or was damaged",
+                "Text has none: the file is partly binary, or was damaged",
                 "Write it again, or remove the NUL bytes",
             )
 
 
 def open_source(path: Path, encoding: str | None, sample_bytes: int, *, passing: bool = False) -> TextSource:
-    """What the file's first bytes tell of its compression and encoding."""
+    """Return the file as a source of text, with its compression and encoding detected from its first
+    bytes."""
     fingerprint = fingerprint_of(path)
     with open_bytes(path, None) as (raw, _):
         compression = compression_of(raw.read(8))
@@ -367,7 +373,7 @@ def compression_of(head: bytes) -> str | None:
 
 @contextmanager
 def open_bytes(path: Path, compression: str | None) -> Iterator[tuple[Bytes, Callable[[], int]]]:
-    """The plain bytes, and how many bytes of the file were read for them so far."""
+    """Give the decompressed bytes, and a function for the number of bytes of the file read so far."""
     try:
         with path.open("rb") as file:
             if compression is None:
@@ -382,7 +388,7 @@ def open_bytes(path: Path, compression: str | None) -> Iterator[tuple[Bytes, Cal
             path,
             f"could not be decompressed as {compression}",
             str(error),
-            "It may be cut off: fetch it again",
+            "It may be cut off: download it again",
         ) from error
 
 
@@ -405,11 +411,11 @@ def _decompressed(path: Path, file: BinaryIO, compression: str) -> Iterator[Byte
 
 
 def _only_member(path: Path, archive: zipfile.ZipFile) -> zipfile.ZipInfo:
-    """Its name is not looked at: nothing is written to where it says."""
+    """The only file in the archive. Its name is ignored, so nothing is written to where it says."""
     (member,) = members(archive)
     if member.flag_bits & _ENCRYPTED:
         raise FileProblem(
-            path, "is protected by a password", "What is encrypted cannot be read", "Unpack it first"
+            path, "is protected by a password", "Encrypted archives cannot be read", "Unpack it first"
         )
     if stat.S_ISLNK(member.external_attr >> 16):
         raise FileProblem(
@@ -417,24 +423,24 @@ def _only_member(path: Path, archive: zipfile.ZipFile) -> zipfile.ZipInfo:
         )
     if member.compress_type not in _ZIP_METHODS:
         raise FileProblem(
-            path, "is compressed in a way that is not known here", "ZIP has many", "Unpack it first"
+            path, "uses a compression that is not supported here", "ZIP has many", "Unpack it first"
         )
     return member
 
 
 def members(archive: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
-    """The files of an archive, without what systems put beside them."""
+    """Return the files of an archive, without those that macOS adds."""
     return [
         each for each in archive.infolist() if not each.is_dir() and not each.filename.startswith("__MACOSX/")
     ]
 
 
 MOST_PLAIN_BYTES, MOST_TIMES = 512 << 20, 500
-"""Text of more bytes than that, so many times those of the file, is taken for one made to fill the disk."""
+"""A file that unpacks to more bytes than this, and to more times its own size, is taken for a ZIP bomb."""
 
 
 class _Bounded:
-    """Refuses what grows without measure as it is decompressed, whatever it says of its own size."""
+    """Refuses compressed data that expands too much, whatever size it claims to have."""
 
     def __init__(self, plain: Bytes, done: Callable[[], int], path: Path) -> None:
         self._plain, self._done, self._path = plain, done, path
@@ -447,14 +453,14 @@ class _Bounded:
             raise FileProblem(
                 self._path,
                 f"is more than {MOST_TIMES:,} times as large when it is decompressed",
-                f"{self._total >> 20:,} MB came out of {self._done():,} bytes so far, as data hardly do",
-                "Make sure where it comes from; decompress it yourself to open it all the same",
+                f"{self._done():,} bytes gave {self._total >> 20:,} MB so far, as real data hardly ever does",
+                "Check where it comes from; to open it all the same, decompress it yourself",
             )
         return data
 
 
 def _read(raw: Bytes, size: int) -> bytes:
-    """`size` bytes, fewer only at the end."""
+    """Read `size` bytes, or fewer at the end."""
     piece = raw.read(size)
     while 0 < len(piece) < size and (more := raw.read(size - len(piece))):
         piece += more

@@ -1,4 +1,4 @@
-"""Columns of text given the type that all their values have, or left as they are."""
+"""Types of columns of text: inferred if all values fit, else the column stays text."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from lamella.core.datasets.text.exact_numbers import doubles, integers
 from lamella.core.datasets.text.regional import Conventions, Spelled
 
 MARKERS_ALONE, SPECIALS_ALONE = pa.large_string(), pa.string_view()
-"""Stand for text that further values may show to be something else: null markers alone, which stand in a
-column of any type, and, perhaps beside them, names of doubles that are not finite."""
+"""Placeholder types for text whose type later values may decide: nothing but null markers, which fit any
+type; and nothing but names of non-finite doubles, perhaps with null markers."""
 NULL_MARKERS = ("", "NA", "N/A", "n/a", "NULL", "Null", "null", "None", "none", "\\N", "<NA>", "NaT")
 _SHORTEST_TIMESTAMP = len("2013-01-31 10:00")
 _ZONED = pa.timestamp("us", "UTC")
@@ -27,7 +27,7 @@ Reader = Callable[[pa.Array], "pa.Array | None"]
 
 
 def read_as(texts: pa.Array, kind: pa.DataType) -> pa.Array | None:
-    """`texts` as `kind`, or None when a value would be lost or changed by that."""
+    """Return `texts` as `kind`, or None if that would lose or change a value."""
     if pa.types.is_string(kind):
         return texts
     if pa.types.is_null(kind):
@@ -43,8 +43,8 @@ def read_as(texts: pa.Array, kind: pa.DataType) -> pa.Array | None:
 
 
 def convert(texts: pa.Array, kind: Spelled) -> tuple[pa.Array, pa.Array | None]:
-    """`texts` as a type that a person chose, and which of them are no value of it and so null; None for
-    none."""
+    """Return `texts` as a type chosen by the user, and a mask of those that do not fit and become null; the
+    mask is None if there are none."""
     cleaned = _cleaned(texts)
     texts = texts if cleaned is None else cleaned
     values = kind.convert(texts)
@@ -54,19 +54,19 @@ def convert(texts: pa.Array, kind: Spelled) -> tuple[pa.Array, pa.Array | None]:
 
 
 def find_type(texts: pa.Array) -> pa.DataType:
-    """The first type that fits every value; null when there is none to tell by."""
+    """Return the first type that fits every value; null if there are no values."""
     kind = tentative_type(texts)
     return pa.string() if is_undecided(kind) else kind
 
 
 def tentative_type(texts: pa.Array, conventions: Conventions | None = None) -> pa.DataType:
-    """The same where more values of the column may follow: undecided where these alone do not tell. With
-    `conventions`, numbers and dates as regions write them have their types, too."""
+    """`find_type` for a column of which more values may follow: undecided if these do not suffice. With
+    `conventions`, regional notations of numbers and dates are recognised, too."""
     return tentative_guess(texts, conventions).kind
 
 
 def tentative_guess(texts: pa.Array, conventions: Conventions | None) -> regional.Guess:
-    """The same with what is to be said of it."""
+    """`tentative_type` with a note."""
     if texts.null_count == len(texts):
         return regional.Guess(pa.null())
     cleaned = _cleaned(texts)
@@ -87,30 +87,30 @@ def tentative_guess(texts: pa.Array, conventions: Conventions | None) -> regiona
 
 
 def yes_and_no(texts: pa.Array) -> tuple[str, str] | None:
-    """The usual words for yes and no that a column of text holds, where it holds only these."""
+    """Return the usual words for yes and no of a column of text that holds only these; else None."""
     cleaned = _cleaned(texts)
     return regional.yes_and_no(pc.drop_null(texts if cleaned is None else cleaned))
 
 
 def is_undecided(kind: pa.DataType) -> bool:
-    """Whether the column is text only as long as no other values follow."""
+    """Whether the column is text only until later values decide its type."""
     return bool(kind in (MARKERS_ALONE, SPECIALS_ALONE))
 
 
 def widen(kind: pa.DataType, texts: pa.Array, conventions: Conventions | None = None) -> pa.DataType:
-    """A type for values of `kind` and for `texts`, which do not fit it; never `kind` itself.
+    """Return a type for values of `kind` and for `texts`, which do not fit it; never `kind` itself.
 
-    What joins to `kind` again, as integers that are no doubles do with doubles, has only text in common.
+    If both join to `kind` again, as doubles and integers that no double can hold do, the result is text.
     """
     wide = join(kind, tentative_type(texts, conventions))
     return pa.string() if wide.equals(kind) else wide
 
 
 def join(a: pa.DataType, b: pa.DataType) -> pa.DataType:
-    """The narrowest type for both whose values are told apart by `read_as`; text at the end of every way.
+    """Return the narrowest type for both; text if there is no other.
 
-    Whether each value fits it is for `read_as` to say: not every integer is a double, and not every
-    microsecond lies within the years of nanoseconds.
+    Only `read_as` tells whether every value fits it: not every integer is exact as a double, and not every
+    time in microseconds is within the range of nanoseconds.
     """
     kinds = {a, b}
     if len(kinds) == 1:
@@ -132,12 +132,12 @@ def _other(kind: pa.DataType, a: pa.DataType, b: pa.DataType) -> pa.DataType:
 
 
 def _only_specials(values: pa.Array) -> bool:
-    """A column of nothing but 'nan' and 'inf' is rather one of names."""
+    """Whether all doubles are 'nan' or 'inf': such a column probably holds names."""
     return pa.types.is_floating(values.type) and not pc.any(pc.is_finite(values)).as_py()
 
 
 def _cleaned(texts: pa.Array) -> pa.Array | None:
-    """Without the blanks around values and without null markers; None when there are none."""
+    """The texts without surrounding blanks and null markers; None if there are no such."""
     trimmed = pc.utf8_trim_whitespace(texts)
     missing = pc.is_in(trimmed, value_set=_markers())
     if not pc.any(missing).as_py() and trimmed.equals(texts):
@@ -171,7 +171,7 @@ def _lengths_within(texts: pa.Array, shortest: int, longest: int) -> bool:
 
 
 def _cast_dated(texts: pa.Array, kind: pa.DataType) -> pa.Array | None:
-    """Python, and so most of what shows a date, knows no year 0."""
+    """Cast to a date or time; None if a year is 0, which Python and most programs do not support."""
     return None if pc.any(pc.starts_with(texts, "0000")).as_py() else _cast(texts, kind)
 
 
@@ -197,11 +197,12 @@ _INT64 = range(-(1 << 63), 1 << 63)
 
 
 class Inexact(Exception):
-    """A value would be changed by the type that was asked for."""
+    """The requested type would change a value."""
 
 
 class WrittenFloat(float):
-    """A float whose text is not the shortest one, `1.10` or `1e5`, and is kept where the column is text."""
+    """A float with its text, which is not the shortest form (`1.10`, `1e5`) and is used if the column becomes
+    text."""
 
     def __new__(cls, text: str) -> WrittenFloat:
         number = super().__new__(cls, text)
@@ -212,8 +213,8 @@ class WrittenFloat(float):
 
 
 def column_type(values: Sequence[Any]) -> pa.DataType:
-    """The type of a column; strings that are all dates or timestamps make it one of those, and null markers
-    alone leave it open."""
+    """Return the type of a column. Strings that are all dates or timestamps give that type; nothing but null
+    markers leaves it undecided."""
     kind = reduce(join_json, (type_of(value) for value in values), pa.null())
     return temporal_or_text(from_values(values, pa.string())) if _all_strings(values, kind) else kind
 
@@ -224,13 +225,13 @@ def temporal_or_text(texts: pa.Array) -> pa.DataType:
 
 
 def widen_text(kind: pa.DataType, texts: pa.Array) -> pa.DataType:
-    """A type for strings of `kind` and for `texts`, which do not fit it; never `kind` itself."""
+    """Return a type for strings of `kind` and for `texts`, which do not fit it; never `kind` itself."""
     wide = join_json(kind, temporal_or_text(texts))
     return pa.string() if wide.equals(kind) else wide
 
 
 def is_read_from_text(kind: pa.DataType) -> bool:
-    """Whether a column of the type stands in the file as strings that are not just text."""
+    """Whether values of the type are strings in the file that are converted."""
     return bool(pa.types.is_temporal(kind) or kind == MARKERS_ALONE)
 
 
@@ -255,7 +256,7 @@ def type_of(value: Any) -> pa.DataType:
 
 
 def join_json(a: pa.DataType, b: pa.DataType) -> pa.DataType:
-    """A type for values of both; text, where they are of different kinds."""
+    """Return a type for values of both; text if they are of different kinds."""
     if a.equals(b):
         return a
     if pa.types.is_list(a) and pa.types.is_list(b):
@@ -266,7 +267,8 @@ def join_json(a: pa.DataType, b: pa.DataType) -> pa.DataType:
 
 
 def join_column_types(a: pa.DataType, b: pa.DataType) -> pa.DataType:
-    """Null markers are strings in JSON: beside anything but dates and times they make a column text."""
+    """Return a type for columns of both. In JSON null markers are strings: beside values other than dates and
+    times, they make a column text."""
     strings = all(pa.types.is_null(kind) or is_read_from_text(kind) for kind in (a, b))
     return join_json(a, b) if strings or MARKERS_ALONE not in (a, b) else pa.string()
 
@@ -279,7 +281,7 @@ def _join_fields(a: list[pa.Field], b: list[pa.Field]) -> list[pa.Field]:
 
 
 def solid(kind: pa.DataType) -> pa.DataType:
-    """The type that stands for `kind` in a file: text where nothing was ever there to tell by."""
+    """Return the stored type for `kind`, which is text if it is undecided."""
     if isinstance(kind, Spelled):
         return kind.storage_type
     if pa.types.is_null(kind) or is_undecided(kind) or (pa.types.is_struct(kind) and not kind.num_fields):
@@ -292,8 +294,8 @@ def solid(kind: pa.DataType) -> pa.DataType:
 
 
 def needs_fitting(kind: pa.DataType, inside: bool = False) -> bool:
-    """Whether only Python can fit values to the type: pyarrow knows no text made from objects, and
-    reads lists of nothing but nulls wrongly."""
+    """Whether values have to be fitted to the type in Python: pyarrow cannot turn objects into text, and
+    misreads lists of nothing but nulls."""
     if pa.types.is_null(kind):
         return inside
     if pa.types.is_struct(kind):
@@ -302,7 +304,7 @@ def needs_fitting(kind: pa.DataType, inside: bool = False) -> bool:
 
 
 def fit(value: Any, kind: pa.DataType) -> Any:
-    """`value` as a Python value of the type; raises `Inexact` rather than change a number."""
+    """Return `value` as a Python value of the type. Raises `Inexact` rather than change a number."""
     if value is None:
         return None
     if pa.types.is_string(kind):

@@ -84,7 +84,7 @@ def test_a_large_one_is_read_through_the_cache(
 def test_one_that_was_cut_off_is_refused(tmp_path: Path, way: str) -> None:
     (tmp_path / "a.csv").write_bytes(WAYS[way](CSV.encode())[:-60])
     with pytest.raises(
-        FileProblem, match=r"decompressed as .*fetch it again|ZIP archive that is empty or damaged"
+        FileProblem, match=r"decompressed as .*download it again|ZIP archive that is empty or damaged"
     ):
         opened(tmp_path / "a.csv").count()
 

@@ -151,7 +151,7 @@ def test_renamed_fields_inside_a_column_are_refused(tmp_path: Path) -> None:
     table(
         tmp_path, columns, [add(tmp_path, "a.parquet", rows)], (), (), {"delta.columnMapping.mode": "name"}, 2
     )
-    with pytest.raises(FileProblem, match="maps names of fields inside column 's'"):
+    with pytest.raises(FileProblem, match="maps the names of fields inside column 's'"):
         open_dataset(tmp_path)
 
 
@@ -334,11 +334,11 @@ def test_a_version_stays_as_it_is_while_others_write(trips: Path) -> None:
 
 
 def test_files_of_a_table_are_not_shown_as_a_folder(trips: Path) -> None:
-    with pytest.raises(FileProblem, match=r"holds a Delta table.*Open them by themselves: '.*trips'"):
+    with pytest.raises(FileProblem, match=r"holds a Delta table.*Open them separately: '.*trips'"):
         open_dataset(trips.parent)
     with pytest.raises(FileProblem, match="holds a Delta table"):
         open_dataset(str(trips / "*.parquet"))
-    with pytest.raises(FileProblem, match="cannot be shown as one with other files"):
+    with pytest.raises(FileProblem, match="cannot be opened together with other files"):
         open_dataset([trips, log_file(trips, 0)])
     part = trips / "k=1"
     part.mkdir()

@@ -147,7 +147,7 @@ def test_values_that_spark_has_otherwise_are_refused(table: SparkTable, expressi
 def test_a_table_that_is_not_there(spark_address: str) -> None:
     with pytest.raises(ServerRefusal, match="nowhere"):
         open_spark_table(f"{spark_address}/nowhere")
-    with pytest.raises(BadData, match="no table of it"):
+    with pytest.raises(BadData, match="none of its tables"):
         open_spark_table(spark_address)
 
 

@@ -100,7 +100,7 @@ def test_failing_while_rows_come_in_says_that_it_is_not_all(little_memory):
     text = "select case when range > 900000 then error('no more') else range::varchar end from range(1000000)"
     with pytest.raises(LamellaError, match="no more"):
         run_to_result(text, SOURCES, started=shown.append)
-    assert shown[0].snapshot().complete and "these are not all" in shown[0].remarks[0]
+    assert shown[0].snapshot().complete and "The statement failed after" in shown[0].remarks[0]
 
 
 def test_closed_it_takes_no_more_rows():
