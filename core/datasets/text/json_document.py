@@ -19,7 +19,7 @@ _KINDS = bytes.maketrans(
     _SIGNS + _OTHERS,
     bytes((_QUOTE, _OPENING, _OPENING, _CLOSING, _CLOSING, _COMMA, _BREAK, _BREAK)) + bytes(len(_OTHERS)),
 )
-"""The table for `bytes.translate`, which is several times as fast as a lookup in NumPy."""
+"""The table for `translate`, which is several times as fast as a lookup in NumPy."""
 _BACKSLASH = ord("\\")
 _LINE, _BLANK = ord("\n"), ord(" ")
 LONGEST_BEGINNING = 64 << 20
