@@ -17,6 +17,7 @@ from PySide6.QtWidgets import (
     QLabel,
     QLineEdit,
     QPushButton,
+    QSizePolicy,
     QVBoxLayout,
     QWidget,
 )
@@ -53,7 +54,11 @@ from lamella.ui.window.file_readings import FileReading
 NULLS_OR_NOT = (("Refuse the change", "refuse"), ("Set it to NULL", "null"))
 ENDS = (("Keep the first", "first"), ("Keep the last", "last"))
 TWICE = (("Refuse", "refuse"), ("Take the first", "first"), ("Take the last", "last"))
-SIGNS = {"": "none", " ": "space"}
+SIGNS = {
+    "": "none", " ": "space", "iso": "year first", "day-first": "day first", "month-first": "month first",
+    "month-names": "month by name",
+}  # fmt: skip
+"""The labels of the signs and orders whose own names say little."""
 EMS = 12
 LABEL_WIDTH = 120
 
@@ -66,6 +71,7 @@ class ActForm(QWidget):
 
     def __init__(self, types: Types, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)  # fields are not cut
         self.types = types
         self.names = QStringListModel(list(types), self)
         self.reason = Reason()

@@ -175,6 +175,7 @@ class ReplaceDialog(QDialog):
         options.addStretch(1)
         options.setSpacing(theme.L)
         rows.setSpacing(theme.XS)
+        rows.setContentsMargins(0, theme.XS, 0, 0)  # a label is as high as a field
         for button in self.rows.buttons():
             rows.addWidget(button)
         form = FieldForm()

@@ -36,7 +36,7 @@ from lamella.ui.formats.formats import (
     kinds_for,
 )
 from lamella.ui.formats.shading import COLORS, MOST_RULES, RULES, SHADINGS, Rule, Shading
-from lamella.ui.widgets.controls import FieldRow, FieldRows
+from lamella.ui.widgets.controls import CONTROL_HEIGHT, FieldRow, FieldRows
 
 WORDS = {
     "kind": "Show as",
@@ -73,6 +73,7 @@ def row_label(name: str) -> QLabel:
     """A label as wide as the widest, so that fields in several layouts are aligned."""
     label = QLabel(WORDS[name])
     label.setMinimumWidth(max(map(label.fontMetrics().horizontalAdvance, WORDS.values())))
+    label.setMinimumHeight(max(CONTROL_HEIGHT, theme.current().line_height() + theme.M))
     return label
 
 

@@ -371,7 +371,7 @@ CHOICES: dict[str, dict[str, str]] = {
     "time": {"full": "14:05:09.25", "seconds": "14:05:09", "minutes": "14:05", "none": "No time"},
     "unit": {"s": "Seconds", "ms": "Milliseconds", "min": "Minutes", "h": "Hours"},
     "span": {"clock": "26:03:04", "days": "1 d 02:03:04", "words": "1 d 2 h 3 min"},
-    "align": {"": "Usual", "left": "Left", "center": "Centred", "right": "Right"},
+    "align": {"": "Default", "left": "Left", "center": "Centred", "right": "Right"},
 }  # fmt: skip
 """The values of the options, with their labels."""
 

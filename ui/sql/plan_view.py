@@ -94,8 +94,7 @@ class PlanView(QWidget):
 
     @property
     def status(self) -> str:
-        count = sum(1 for _ in self.plan.root.every())
-        return f"{count:,} operators · {self._about()}"
+        return quantity(sum(1 for _ in self.plan.root.every()), "operator")
 
     def _about(self) -> str:
         if not self.is_measured:

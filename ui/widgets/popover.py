@@ -58,6 +58,8 @@ class Popover(QFrame):
         self._area = QScrollArea(widgetResizable=True, frameShape=QFrame.Shape.NoFrame)
         self._area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self._area.setWidget(form)
+        form.setAutoFillBackground(False)  # setWidget() turns it on
+        self._area.viewport().setAutoFillBackground(False)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(1, 1, 1, 1)
         layout.addWidget(self._area)

@@ -23,7 +23,7 @@ class StatusBar(QStatusBar):
         self._tasks = tasks
         self.standing = QLabel(self)
         self.standing.setAccessibleName("File or table")
-        theme.variant(self.standing, "caption")
+        theme.variant(self.standing, "muted")
         self.text = ElidedLabel()
         theme.variant(self.text, "muted")
         self.figures = QLabel(self)

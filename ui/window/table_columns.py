@@ -150,9 +150,7 @@ def ask_new(tab: DatasetTab, name: str) -> ColumnForm:
     edit = QLineEdit(placeholderText="name", accessibleName="Name of the column")
     kind = QComboBox(editable=True, accessibleName="Type")
     kind.addItems(list(TYPES))
-    default = QLineEdit(
-        placeholderText="value in every row (none: null)", accessibleName="Value in every row"
-    )
+    default = QLineEdit(placeholderText="NULL in every row", accessibleName="Value in every row")
 
     def refuse(values: dict[str, str]) -> str:
         problem = _name_problem(tab, values["name"])
@@ -213,7 +211,7 @@ def ask_description(tab: DatasetTab, name: str) -> None:
 
     def ask(known: dict[str, str]) -> None:
         edit = QLineEdit(known.get(DESCRIPTION, ""), accessibleName="Description")
-        edit.setPlaceholderText("what the column holds, in which unit, from where")
+        edit.setPlaceholderText("meaning, unit, source")
         edit.setMinimumWidth(theme.current().px(280))
         form = ColumnForm(f"Describe {visible(name)}", "Save", [("text", edit)], lambda _: "")
         _open(tab, name, form).accepted.connect(note)
