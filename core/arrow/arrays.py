@@ -100,7 +100,7 @@ def checked(values: list[Any], kind: pa.DataType | None = None) -> pa.Array:
     except OverflowError as error:
         raise pa.ArrowInvalid(f"A number is too large: {error}") from error
     except RecursionError as error:
-        raise pa.ArrowInvalid("Values are nested too deep to be kept") from error
+        raise pa.ArrowInvalid("Values are nested too deep to be stored") from error
     return array
 
 

@@ -29,7 +29,7 @@ class ReservedKey(Exception):
     """A document has a key with a reserved name."""
 
     def __init__(self) -> None:
-        super().__init__(f"'{REST}' is where keys without a field of their own are kept")
+        super().__init__(f"'{REST}' is reserved for keys without a field of their own")
 
 
 def as_documents(values: Sequence[Document | None], convert: Convert, refusals: Refusals) -> pa.Array:
@@ -115,7 +115,7 @@ def json_of(rest: Mapping[str, Any]) -> str | None:
 
 def _refuse(value: Any) -> None:
     raise TypeError(
-        f"values of one key without a common type are kept as JSON, which has no word for {value!r}"
+        f"values of a key without a common type are stored as JSON, which cannot represent {value!r}"
     )
 
 

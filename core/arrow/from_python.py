@@ -68,7 +68,7 @@ def column_array(name: str, values: Sequence[Any], first: int) -> pa.Array:
         return _converted(list(values))
     except RecursionError as error:
         raise BadData(
-            f"column '{name}' holds values nested too deep", fix="Keep them as JSON text"
+            f"column '{name}' holds values nested too deep", fix="Store them as JSON text"
         ) from error
     except _ANY_REFUSAL as error:
         raise _refusal(name, list(values), first, error) from error
@@ -137,7 +137,7 @@ def _from_numpy_times(values: np.ndarray) -> pa.Array:
         return pa.nulls(len(values))
     arrow_unit = (_SPAN_UNITS if span else _MOMENT_UNITS).get(unit, unit if unit in _ARROW_UNITS else "")
     if not arrow_unit:
-        raise TypeError(f"a span of NumPy's unit '{unit}' has no length of its own" if span else "no unit")
+        raise TypeError(f"a duration in NumPy's unit '{unit}' has no fixed length" if span else "no unit")
     array = values.astype(f"{'timedelta64' if span else 'datetime64'}[{arrow_unit}]")
     there = ~np.isnat(values)
     if not (np.isnat(array) == ~there).all() or (array[there] != values[there]).any():
@@ -175,11 +175,11 @@ def _python_time(value: np.datetime64 | np.timedelta64) -> Any:
     if unit in ("ns", *_FINE):
         microseconds = value.astype(value.dtype.str.replace(f"[{'' if count == 1 else count}{unit}]", "[us]"))
         if microseconds != value:
-            raise OverflowError(f"{value} is finer than the times of Python beside it")
+            raise OverflowError(f"{value} is finer than the microseconds of Python's times beside it")
         value = microseconds
     plain = value.item()
     if isinstance(plain, int):
-        raise OverflowError(f"{value!r} is no time that Python's own can stand beside")
+        raise OverflowError(f"{value!r} cannot be combined with Python's own times")
     return plain
 
 
@@ -231,11 +231,11 @@ def _why(value: Any, error: Exception) -> tuple[str, str]:
     if isinstance(value, Decimal) and not value.is_finite():
         return "Decimals are finite numbers", "Give None, or floats: they have NaN and infinity"
     if isinstance(error, UnicodeEncodeError):
-        return str(error), "Leave that half of a character out, or decode the bytes it came from rightly"
+        return str(error), "Remove that half of a character, or decode the original bytes correctly"
     try:
         _converted([value])
     except _ANY_REFUSAL:
-        return str(error), "Give a number, a text, a time, bytes, a list or a dict that says the same"
+        return str(error), "Give a number, a text, a time, bytes, a list or a dict instead"
     return str(error), "Give values of one type: decimals hold every digit, text holds anything"
 
 
@@ -299,7 +299,7 @@ def _in_plain_layout(name: str, values: pa.ChunkedArray) -> pa.ChunkedArray:
         return in_plain_layout(values)
     except (pa.ArrowNotImplementedError, pa.ArrowInvalid) as error:
         raise BadData(
-            f"column '{name}' is {values.type}, which cannot be kept as {plain_layout(values.type)}",
+            f"column '{name}' is {values.type}, which cannot be stored as {plain_layout(values.type)}",
             str(error),
             "Cast it first: text holds anything",
         ) from error
@@ -404,7 +404,7 @@ def _refuse_other_than_columns(name: str, values: Any) -> None:
     if not _may_be_column(values):
         raise BadData(
             f"column '{name}' is {values!r}, not a list of values",
-            "A dict of columns has a list for each of them",
+            "In a dict of columns, each value is a list",
             f"For one row give a list of one dict: [{{'{name}': …}}]",
         )
     if isinstance(values, np.ndarray) and values.ndim != 1:
@@ -428,7 +428,7 @@ def _reader(data: Any) -> pa.RecordBatchReader:
         raise BadData(
             f"{_a(data)} cannot become rows",
             str(error),
-            "Give columns that each have a name of their own and values of one type",
+            "Give columns with different names, each with values of one type",
         ) from error
 
 
@@ -479,8 +479,8 @@ def _refuse_duplicates(schema: pa.Schema) -> None:
         name, times = Counter(names).most_common(1)[0]
         raise BadData(
             f"there are {times} columns named '{name}'",
-            "A column is found by its name",
-            "Give each a name of its own",
+            "Columns are identified by their names",
+            "Give each a different name",
         )
 
 

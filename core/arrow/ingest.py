@@ -226,7 +226,7 @@ def of_valid_text(block: RowBatch) -> RowBatch:
                 raise BadData(
                     f"column '{field.name}' holds text that is not UTF-8, or is damaged",
                     str(error),
-                    "Give it as binary, or decode it with the encoding it is in",
+                    "Give it as binary, or decode it with its actual encoding",
                 ) from error
     return block
 

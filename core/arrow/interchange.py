@@ -52,7 +52,7 @@ class ArrowStream:
             import polars as pl
         except ImportError as error:
             raise LamellaError(
-                "Polars is not installed", "to_polars gives its DataFrame", "Run: pip install polars"
+                "Polars is not installed", "to_polars returns a Polars DataFrame", "Run: pip install polars"
             ) from error
         reader = self._stream()
         for field in reader.schema:

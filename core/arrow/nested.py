@@ -128,7 +128,7 @@ def refuse_twins(name: str, struct: pa.StructType, field: str) -> None:
         raise BadData(
             f"Column '{name}' has two fields called '{field}'",
             "A path cannot say which of them is meant",
-            f"Read '{name}' as a whole, or write it with names that differ",
+            f"Read '{name}' as a whole, or write it with different names",
         )
 
 
@@ -181,7 +181,7 @@ def no_text(what: str, error: UnicodeDecodeError) -> BadData:
     return BadData(
         f"{what} is not UTF-8, or is damaged",
         f"It begins with {error.object[:_SHOWN_BYTES]!r}",
-        "Leave it out, or have the file written again with text in UTF-8, or with binary values",
+        "Leave it out, or write the file again with text in UTF-8, or with binary values",
     )
 
 

@@ -52,7 +52,7 @@ def type_named(name: TypeName) -> pa.DataType:
     if isinstance(name, type) and name in _PYTHON:
         return _PYTHON[name]
     raise BadData(
-        f"{shown(name)} names no type of a column", fix="Give a type of Arrow, or its name: 'int64'"
+        f"{shown(name)} is not a type of columns", fix="Give an Arrow type, or its name, such as 'int64'"
     )
 
 
@@ -66,7 +66,7 @@ def type_of(value: Any) -> pa.DataType:
         return checked([value]).type
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
         raise BadData(
-            f"{shown(value)} cannot stand in a column", str(error), "Give the column's type"
+            f"{shown(value)} cannot be stored in a column", str(error), "Give the column's type"
         ) from error
 
 
@@ -224,7 +224,7 @@ def stored_type(kind: pa.DataType) -> pa.DataType:
             return kind
     except pa.ArrowNotImplementedError as error:
         raise BadData(
-            f"values of type {kind} cannot be kept in Parquet", str(error), "Cast them first"
+            f"values of type {kind} cannot be stored in Parquet", str(error), "Cast them first"
         ) from error
 
 

@@ -97,20 +97,18 @@ def _kinds_within(kind: pa.DataType) -> Iterator[str]:
         yield from _kinds_within(kind.field(number).type)
 
 
-_HEADER = Option(
-    "header", "switch", True, "begin with a line of the columns' names", title="Names of columns"
-)
+_HEADER = Option("header", "switch", True, "begin with a line of column names", title="Names of columns")
 _NEUTRALISE = Option(
     "neutralise_formulas",
     "switch",
     False,
-    "write ' before text that begins with = + - @, a tab or CR, which spreadsheets would compute",
+    "write ' before text that begins with = + - @, a tab or CR, which spreadsheets take for a formula",
 )
 _NULLS = Option(
     "nulls",
     "switch",
     True,
-    "write cells without a value as null instead of leaving their key out",
+    "write null for cells without a value instead of leaving out their key",
     title="Write nulls",
 )
 
@@ -119,7 +117,7 @@ def _dialect(delimiter: str) -> tuple[Option, ...]:
     return (
         Option("delimiter", "text", delimiter, "the character between cells", (",", ";", "tab", "|")),
         _HEADER,
-        Option("quote", "text", '"', "the character around cells; twice inside them", ('"', "'")),
+        Option("quote", "text", '"', "the character around cells; doubled inside them", ('"', "'")),
         Option(
             "quoting",
             "choice",
@@ -127,22 +125,24 @@ def _dialect(delimiter: str) -> tuple[Option, ...]:
             "which cells are quoted: text, those that need it, or all that hold a value",
             ("text", "needed", "all"),
         ),
-        Option("null", "text", "", "what stands for a cell without a value", ("", "NULL", "NA", "\\N")),
-        Option("decimal_sign", "choice", ".", "between a number and its fraction", (".", ",")),
+        Option("null", "text", "", "the text for cells without a value", ("", "NULL", "NA", "\\N")),
+        Option("decimal_sign", "choice", ".", "the sign between a number and its fraction", (".", ",")),
         Option(
             "dates", "choice", "iso", "how dates are written, alone and in timestamps", tuple(DATE_FORMATS)
         ),
-        Option("encoding", "choice", "utf-8", "of the file; Excel wants utf-8-bom", tuple(ENCODINGS)),
-        Option("line_ends", "choice", "lf", "lf, or crlf as on Windows", tuple(NEWLINES)),
+        Option(
+            "encoding", "choice", "utf-8", "the encoding of the file; Excel needs utf-8-bom", tuple(ENCODINGS)
+        ),
+        Option("line_ends", "choice", "lf", "the ends of lines: lf, or crlf as on Windows", tuple(NEWLINES)),
         _NEUTRALISE,
     )
 
 
 _AS_TEXT = {
-    "decimal": "the number of digits behind the point is not noted",
+    "decimal": "the number of digits after the point is not stored",
     "category": "values are written in full, without their list of categories",
     "binary": "written as hexadecimal digits",
-    "zoned": "written with its offset from UTC; the name of the zone is lost",
+    "zoned": "written with the offset from UTC; the name of the zone is lost",
     "duration": "written as text, h:mm:ss",
     "interval": "written as ISO 8601 text, P1M2DT3S",
     "list": "written as JSON",
@@ -157,30 +157,30 @@ _IN_JSON = {
     "date": "written as text in ISO form",
     "time": "written as text in ISO form",
     "timestamp": "written as text in ISO form",
-    "zoned": "written as text with its offset from UTC; the name of the zone is lost",
+    "zoned": "written as text with the offset from UTC; the name of the zone is lost",
     "duration": _AS_TEXT["duration"],
     "interval": _AS_TEXT["interval"],
     "map": "written as a list of pairs",
 }
-_NULL = Option("null", "text", "", "what stands for a cell without a value", ("", "NULL", "–"))
+_NULL = Option("null", "text", "", "the text for cells without a value", ("", "NULL", "–"))
 _KEYS = (
     Option(
         "table_name",
         "text",
         "",
-        "the name of the table; that of what is exported where none is given",
+        "the name of the table; by default that of the exported data",
         lasting=False,
     ),
     Option(
         "add",
         "switch",
         False,
-        "add the table to the database that is there, instead of writing a new one",
+        "add the table to an existing database instead of writing a new one",
         lasting=False,
-        title="Add to the database that is there",
+        title="Add to the existing database",
     ),
-    Option("primary_key", "columns", (), "columns whose values together stand once", lasting=False),
-    Option("indexes", "columns", (), "columns that get an index each", lasting=False),
+    Option("primary_key", "columns", (), "columns whose values together are unique", lasting=False),
+    Option("indexes", "columns", (), "columns to index, each with its own index", lasting=False),
 )
 _IN_SQLITE = {
     "null": "the column has no type",
@@ -190,13 +190,13 @@ _IN_SQLITE = {
     "float": "NaN becomes null",
     "float16": "stored in 64 bits",
     "float32": "stored in 64 bits",
-    "decimal": "stored as REAL, which keeps the value of up to 15 digits",
+    "decimal": "stored as REAL, which is exact for up to 15 digits",
     "decimal_16": "numbers of more than 15 digits are stored as text",
     "category": _AS_TEXT["category"],
     "date": "stored as text in ISO form, in a column declared DATE",
     "time": "stored as text in ISO form, in a column declared TIME",
     "timestamp": "stored as text in ISO form, in a column declared TIMESTAMP",
-    "zoned": "stored as text with its offset from UTC; the name of the zone is lost",
+    "zoned": "stored as text with the offset from UTC; the name of the zone is lost",
     "duration": "stored as text, h:mm:ss",
     "interval": "stored as text, P1M2DT3S",
     "list": "stored as JSON",
@@ -204,11 +204,11 @@ _IN_SQLITE = {
     "map": "stored as JSON, a list of pairs",
 }
 _IN_DUCKDB = {
-    "null": "the column becomes one of integers",
+    "null": "the column becomes a column of integers",
     "float16": "stored in 32 bits",
     "decimal_39": "numbers of more than 38 digits are stored as text",
     "category": _AS_TEXT["category"],
-    "binary_fixed": "the fixed length of values is not noted",
+    "binary_fixed": "the fixed length of values is not stored",
     "date64": "dates of 64 bits become dates of 32 bits",
     "time_s": "seconds become microseconds, with the same values",
     "time_ms": "milliseconds become microseconds, with the same values",
@@ -219,12 +219,12 @@ _IN_DUCKDB = {
     "interval": "nanoseconds are lost",
 }
 _IN_DELTA = {
-    "null": "the column becomes one of text",
-    "unsigned": "they become signed integers of twice the width, with the same values",
-    "uint64": "they become decimal numbers of 20 digits, with the same values",
+    "null": "the column becomes a column of text",
+    "unsigned": "become signed integers of twice the width, with the same values",
+    "uint64": "become decimal numbers of 20 digits, with the same values",
     "float16": "stored in 32 bits",
     "category": _AS_TEXT["category"],
-    "binary_fixed": "the fixed length of values is not noted",
+    "binary_fixed": "the fixed length of values is not stored",
     "date64": "dates of 64 bits become dates of 32 bits",
     "timestamp_s": "seconds become microseconds, with the same values",
     "timestamp_ns": "nanoseconds are lost",
@@ -235,16 +235,16 @@ _IN_EXCEL = {
     "int64": "numbers of more than 15 digits are text, so that no digit is lost",
     "uint64": "numbers of more than 15 digits are text, so that no digit is lost",
     "float": "NaN and infinities are text",
-    "decimal": "the number of digits behind the point is not noted",
+    "decimal": "the number of digits after the point is not stored",
     "decimal_16": "numbers of more than 15 digits are text, so that no digit is lost",
-    "text": "an empty text is an empty cell, as null is; no text has more than 32,767 characters",
-    "category": "values are written in full; an empty text is an empty cell",
+    "text": "an empty text becomes an empty cell, like null; text has at most 32,767 characters",
+    "category": "values are written in full; an empty text becomes an empty cell",
     "binary": _AS_TEXT["binary"],
     "date": "dates before March 1900 and after 9999 are text",
-    "time": "parts of a second below milliseconds are not exact",
-    "timestamp": "those before March 1900 and after 9999 are text; parts below milliseconds are not exact",
-    "zoned": "written as the zone's clocks show them; the zone is lost, and parts below milliseconds",
-    "duration": "those below zero are text; parts of a second below milliseconds are not exact",
+    "time": "fractions finer than milliseconds are not exact",
+    "timestamp": "text before March 1900 and after 9999; fractions finer than milliseconds are not exact",
+    "zoned": "written in the zone's local time; the zone and fractions finer than milliseconds are lost",
+    "duration": "negative ones are text; fractions finer than milliseconds are not exact",
     "interval": _AS_TEXT["interval"],
     "list": "written as JSON",
     "struct": "written as JSON",
@@ -252,9 +252,9 @@ _IN_EXCEL = {
 }
 _IN_DOCUMENTS = {
     **_AS_TEXT,
-    "text": "null looks like an empty text unless another sign stands for it; control characters are lost",
+    "text": "null looks like an empty text unless another text is chosen for it; control characters are lost",
 }
-_NO_TYPES = "The types and notes of columns are not written: readers find types out from the values."
+_NO_TYPES = "Types and notes of columns are not written: readers infer types from the values."
 
 FORMATS = (
     Format(
@@ -264,12 +264,12 @@ FORMATS = (
         write_parquet,
         (
             Option("codec", "choice", "zstd", "how pages are compressed", CODECS),
-            Option("row_group_rows", "number", 100_000, "rows a row group", most=10_000_000),
+            Option("row_group_rows", "number", 100_000, "rows per row group", most=10_000_000),
             Option(
                 "partition_by",
                 "columns",
                 (),
-                "write a folder, with a folder in it for each value of these columns",
+                "write a folder with a subfolder for each value of these columns",
                 lasting=False,
             ),
         ),
@@ -319,7 +319,16 @@ FORMATS = (
         "JSON",
         (".json",),
         write_array,
-        (Option("indent", "switch", True, "a line for each object", title="A line for each object"), _NULLS),
+        (
+            Option(
+                "indent",
+                "switch",
+                True,
+                "write each object on its own line",
+                title="Each object on its own line",
+            ),
+            _NULLS,
+        ),
         _NO_TYPES,
         _IN_JSON,
         ("other",),
@@ -352,7 +361,7 @@ FORMATS = (
                 "sheet",
                 "text",
                 "",
-                "the name of the sheet; that of what is exported where none is given",
+                "the name of the sheet; by default that of the exported data",
                 lasting=False,
             ),
             Option(
@@ -370,7 +379,7 @@ FORMATS = (
                 ("refuse", "cut"),
             ),
         ),
-        "Types and notes of columns are not written. Text is never a formula, also when it begins with =.",
+        "Types and notes of columns are not written. Text is never a formula, even if it begins with =.",
         _IN_EXCEL,
         ("other",),
         needs_total=needs_total,
@@ -381,7 +390,7 @@ FORMATS = (
         (".sqlite", ".db", ".sqlite3"),
         write_sqlite,
         _KEYS,
-        "Notes of columns are not written; names that differ by their case alone get a number.",
+        "Notes of columns are not written; names that differ only in case get a number.",
         _IN_SQLITE,
         ("other",),
     ),
@@ -391,7 +400,7 @@ FORMATS = (
         (".duckdb", ".ddb"),
         write_duckdb,
         _KEYS,
-        "Notes of columns are not written; names that differ by their case alone get a number.",
+        "Notes of columns are not written; names that differ only in case get a number.",
         _IN_DUCKDB,
         ("other",),
     ),
@@ -405,8 +414,8 @@ FORMATS = (
                 "mode",
                 "choice",
                 "new",
-                "a new table, or a new version of the table that is there: with these rows added to its own,"
-                " or in their place",
+                "write a new table, or a new version of the existing table: with these rows added to its own,"
+                " or in place of them",
                 tuple(MODES),
                 lasting=False,
             ),
@@ -414,22 +423,22 @@ FORMATS = (
                 "history",
                 "switch",
                 False,
-                "write each commit of a store's table as a version, or those that the table there lacks",
+                "write each commit of a store's table as a version, or those that an existing table lacks",
                 lasting=False,
-                in_form=False,  # what is exported is chosen there with the rows
+                in_form=False,  # the form offers it with the choice of rows
             ),
             Option("codec", "choice", "zstd", "how pages are compressed", DELTA_CODECS),
-            Option("row_group_rows", "number", 100_000, "rows a row group", most=10_000_000),
+            Option("row_group_rows", "number", 100_000, "rows per row group", most=10_000_000),
             Option(
                 "partition_by",
                 "columns",
                 (),
-                "write a folder in it for each value of these columns",
+                "write a subfolder for each value of these columns",
                 lasting=False,
             ),
         ),
-        "A folder, which Spark, Trino, DuckDB and Polars read. Notes of columns are not written; names that"
-        " differ by their case alone get a number.",
+        "A folder that Spark, Trino, DuckDB and Polars can read. Notes of columns are not written; names that"
+        " differ only in case get a number.",
         _IN_DELTA,
         ("time", "duration", "interval", "other"),
         adds=adds_version,
@@ -441,7 +450,7 @@ FORMATS = (
         (".md", ".markdown"),
         write_markdown,
         (_NULL,),
-        "A table for people: types are not written.",
+        "A table for people to read: types are not written.",
         _IN_DOCUMENTS,
         ("other",),
         is_text=True,
@@ -453,13 +462,13 @@ FORMATS = (
         write_html,
         (
             Option(
-                "page", "switch", True, "write a whole page instead of the table alone", title="Whole page"
+                "page", "switch", True, "write a whole page instead of only the table", title="Whole page"
             ),
             _NULL,
         ),
-        "A table for people, to be pasted into documents: types are not written. A spreadsheet that opens it"
-        " or takes it from the clipboard computes text that begins with =; Excel's own format keeps that as"
-        " text.",
+        "A table for people to read, to be pasted into documents: types are not written. A spreadsheet that"
+        " opens it, or gets it from the clipboard, takes text that begins with = for a formula; the format"
+        " Excel keeps it as text.",
         _IN_DOCUMENTS,
         ("other",),
         is_text=True,

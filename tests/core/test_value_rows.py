@@ -188,7 +188,7 @@ def test_the_key_for_the_rest_of_documents_is_refused_by_row() -> None:
 
 
 def test_what_json_has_no_word_for_is_named() -> None:
-    with pytest.raises(BadData, match=r"JSON, which has no word for datetime.date\(2024, 1, 1\)"):
+    with pytest.raises(BadData, match=r"JSON, which cannot represent datetime.date\(2024, 1, 1\)"):
         to_table([{"d": {"x": dt.date(2024, 1, 1)}}, {"d": {"x": Decimal("1.50")}}])
 
 
@@ -232,7 +232,7 @@ def test_nested_values_with_nulls_come_in_as_they_are(values: list[object], coun
     [
         (Decimal("Infinity"), "finite numbers. Give None, or floats"),
         (Decimal("NaN"), "finite numbers. Give None, or floats"),
-        ("half \ud800", "Leave that half of a character out"),
+        ("half \ud800", "Remove that half of a character"),
         (1 + 2j, "Give a number, a text, a time, bytes, a list or a dict"),
         (lambda: 1, "Give a number, a text, a time, bytes, a list or a dict"),
     ],
@@ -318,11 +318,11 @@ def test_arrays_of_times_of_numpy_keep_their_units(dtype: str, kind: pa.DataType
 @pytest.mark.parametrize(
     ("values", "told"),
     [
-        ([T64(3, "M")], "has no length of its own"),
+        ([T64(3, "M")], "has no fixed length"),
         ([D64("30000000-01-01")], "too far away"),
         ([D64("9999-01-01"), D64(0, "ns")], "too far away for the finest unit"),
         ([D64(1, "ps")], "does not fit Arrow's units"),
-        ([D64(1, "ns"), dt.datetime(2024, 1, 1)], "finer than the times of Python"),
+        ([D64(1, "ns"), dt.datetime(2024, 1, 1)], "finer than the microseconds of Python"),
     ],
     ids=str,
 )

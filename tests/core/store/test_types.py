@@ -182,7 +182,7 @@ def test_other_layouts_come_back_as_the_plain_one(tmp_path: Path, layout: str, c
 @pytest.mark.parametrize("kind", [pa.month_day_nano_interval(), pa.dense_union([pa.field("a", pa.int64())])])
 def test_what_parquet_cannot_hold_is_refused(tmp_path: Path, kind: pa.DataType) -> None:
     with Store.open(tmp_path / "s") as store:
-        with pytest.raises(BadData, match="cannot be kept in Parquet"):
+        with pytest.raises(BadData, match="cannot be stored in Parquet"):
             store.create_table(
                 "t", pa.table({"x": pa.array([], kind) if kind.num_fields == 0 else pa.nulls(0, kind)})
             )

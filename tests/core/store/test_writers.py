@@ -244,6 +244,6 @@ def test_reading_does_not_wait_for_another_programs_write(tmp_path: Path) -> Non
 
 def test_a_type_that_parquet_cannot_hold_is_refused_at_once(store: Store) -> None:
     spans = pa.array([None], pa.month_day_nano_interval())
-    with pytest.raises(BadData, match="cannot be kept in Parquet"):
+    with pytest.raises(BadData, match="cannot be stored in Parquet"):
         store.create_table("t", pa.table({"x": spans}))
     assert store.tables == []
