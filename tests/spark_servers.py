@@ -21,7 +21,7 @@ START_SECONDS = 120
 _SAIL = """
 import sys
 from pysail.spark import SparkConnectServer
-server = SparkConnectServer(ip="127.0.0.1", port=0)
+server = SparkConnectServer(ip="127.0.0.1", port=int(sys.argv[1]))
 server.start(background=True)
 print(server.listening_address[1], flush=True)
 sys.stdin.read()
@@ -48,12 +48,12 @@ class Server:
 
 
 @contextmanager
-def sail() -> Iterator[Server]:
-    """Skips the test, with the reason, where it is not installed."""
+def sail(port: int = 0) -> Iterator[Server]:
+    """At any port, or at this one. Skips the test, with the reason, where it is not installed."""
     pytest.importorskip("pysail", reason="Sail is not installed: pip install 'lamella[dev]'")
     environment = {**os.environ, "RUST_LOG": "off"}
     with subprocess.Popen(
-        [sys.executable, "-c", _SAIL],
+        [sys.executable, "-c", _SAIL, str(port)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

@@ -87,15 +87,13 @@ def _elsewhere(root: RemotePath, job: Job) -> Location:
         except MissingFile as listed:  # of a file system, where an object store has nothing to list
             paths, problem = (), listed if listed.why else problem
         if not paths:
-            raise problem from None
+            raise (_no_data_files(root) if root.is_dir() else problem) from None
         return Location(root, root.name.removesuffix(".parquet"), paths)
     if delta := _delta_table(root):
         return delta
     paths = _data_files(address, pages(address, True, job))
     if not paths:
-        raise FileProblem(
-            root, "holds no data files", "Every file in it is hidden, empty or missing", "Choose another"
-        )
+        raise _no_data_files(root)
     return Location(root, root.name, paths)
 
 
@@ -138,11 +136,12 @@ def _is_file(address: Address) -> bool:
 def _data_files(root: Address, listing: Iterable[Sequence[Entry]]) -> tuple[Path, ...]:
     """The non-empty, non-hidden files of a listing, in the order of their names. Their sizes and times are
     remembered, so that they need not be requested again."""
-    prefix = root.key.strip("/")
+    plain = "/".join(_before_sign(root.key.split("/"))) if root.is_pattern else root.key
+    prefix = plain.strip("/")
     paths = []
     for page in listing:
         for address, status in page:
-            inside = address.key if root.is_pattern else address.key[len(prefix) :]
+            inside = address.key[len(prefix) :]
             if DELTA_LOG in inside.split("/"):
                 table = root.at(address.key.partition(f"/{DELTA_LOG}")[0])
                 raise _holds_tables(RemotePath(str(root)), [RemotePath(str(table))])
@@ -289,10 +288,14 @@ def _folder(root: Path) -> Location:
     _refuse_parts_of_tables(root, [path.parent for path in paths if path.name == DELTA_LOG])
     files = _visible(root, paths)
     if not files:
-        raise FileProblem(
-            root, "holds no data files", "Every file in it is hidden, empty or missing", "Choose another"
-        )
+        raise _no_data_files(root)
     return Location(root, table_name(root), files)
+
+
+def _no_data_files(root: Path) -> FileProblem:
+    return FileProblem(
+        root, "holds no data files", "Every file in it is hidden, empty or missing", "Choose another"
+    )
 
 
 def _pattern(root: Path) -> Location:

@@ -16,7 +16,7 @@ from lamella.core.jobs import Job
 from lamella.core.query.builder import Query, query_of
 from lamella.core.query.scan_query import scan_query_of
 from lamella.core.query.spark.answers import SparkEngine
-from lamella.core.query.spark.plan import shown_schema
+from lamella.core.query.spark.plan import columns_of, shown_schema
 from lamella.core.query.steps import Limit, Select, Sort, Step, Where
 from lamella.core.remote.spark_connect import ServerTable, SparkServer, parse_address, server_at
 from lamella.core.scan.snapshot import NOTE, Column, Snapshot
@@ -63,7 +63,9 @@ class SparkTable(Dataset):
             Column(one.name, one.type, place, note=(one.metadata or {}).get(NOTE, b"").decode())
             for place, one in enumerate(self.schema)
         ]
-        return Snapshot(self.name, tuple(columns), (), ("spark", self.address))
+        return Snapshot(
+            self.name, tuple(columns), (), ("spark", self.address, columns_of(self.stored_schema))
+        )
 
     def count(self, where: Condition | None = None, job: Job | None = None) -> int:
         condition = condition_of(where, f"{self.name}: where", self)

@@ -17,11 +17,17 @@ _SECRET_PARAMETERS = re.compile(
     r"|awsaccesskeyid|key-pair-id|jwt|delegation|(?:[a-z]+[-_]?)?(?:token|secret|key|password|passwd|pwd))"
     r"=([^&#\s]+)"
 )
-_USER = re.compile(r"(?i)(https?://|://(?=[^/@\s:]*:))[^/@\s]+@")
-"""The user part of a URL: for a web server it may be a token; for others it includes a password."""
+_USER = re.compile(
+    r"(?i)(https?://|://(?=[^/@\s:]*:))[^/@\s]+@|((?:s3a?|gs|gcs|az|abfss?)://)[^/@\s:]+:[^@\s]+@"
+)
+"""The user part of a URL: for a web server it may be a token; for others it includes a password, which may
+contain slashes in an S3 address."""
 HIDDEN = "…"
 _ALIASES = {"s3a": "s3", "gcs": "gs", "abfs": "az", "abfss": "az"}
 GLOB_SIGNS = frozenset("*?[")
+_PLAIN_ESCAPES = re.compile(r"(?i)(?:%(?!2[13-9A-CF]|3[ABDF]|40|5[BD]|7F|[01])[0-9A-F]{2})+")
+_SAFE_IN_URL = "/~%!$&'()*+,;=:@"
+"""Reserved characters: escaping one changes the meaning of a URL (RFC 3986, section 2.2)."""
 
 _urls: dict[str, str] = {}
 """Query strings that contain secrets, by the address as it is shown; kept in memory only."""
@@ -44,7 +50,8 @@ class Address:
     """The address of a remote file or folder.
 
     `place` is the bucket, the container, or the host with its port. `key` is the rest without its first
-    slash, decoded as the server knows it. `user` is the connection or account named before an `@`."""
+    slash, decoded as the server knows it; reserved characters of web addresses stay escaped, as in `a%2Fb`.
+    `user` is the connection or account named before an `@`."""
 
     scheme: str
     place: str
@@ -84,9 +91,16 @@ class Address:
         query = ""
         if kind.name == "http":
             key, _, query = key.partition("#")[0].partition("?")
-            key = unquote(key)
+            key = _without_plain_escapes(key)
         if kind.name == "az" and at and (account := _AZURE_HOST.fullmatch(place)):
             user, place = account[1], user
+        if ":" in place and kind.places != "hosts":
+            raise FileProblem(
+                f"{scheme}://{HIDDEN}",
+                f"is not the name of a {kind.places.removesuffix('s')}: it contains a colon",
+                "A password in an address would be shown and remembered",
+                "Leave it out, and add a connection that names where the secret is",
+            )
         if not place and kind.name != "hdfs":
             fix = f"Give one such as {scheme}://{_EXAMPLES[kind.places]}/file.parquet"
             raise FileProblem(without_secrets(text), f"names no {kind.places.removesuffix('s')}", fix=fix)
@@ -111,11 +125,12 @@ class Address:
                 "Its address contained a secret, which was not saved",
                 "Open it with the complete address",
             )
-        return f"{self.scheme}://{self.place}/{quote(self.key, safe='/~')}{'?' if query else ''}{query}"
+        path = quote(self.key, safe=_SAFE_IN_URL)
+        return f"{self.scheme}://{self.place}/{path}{'?' if query else ''}{query}"
 
     def __str__(self) -> str:
         at = "@" if self.user else ""
-        key = quote(self.key, safe="/~*[]=,+:() ") if self.kind.name == "http" else self.key
+        key = quote(self.key, safe=f"{_SAFE_IN_URL}[] ") if self.kind.name == "http" else self.key
         slash = "/" if key or self.kind.name in ("http", "hdfs") else ""
         text = f"{self.scheme}://{self.user}{at}{self.place}{slash}{key}"
         return f"{text}?{self.query}" if self.query else text
@@ -124,6 +139,8 @@ class Address:
     def name(self) -> str:
         """The last part of the key, or the name of the bucket if there is no key."""
         last = self.key.rstrip("/").rpartition("/")[2]
+        if self.kind.name == "http":
+            last = unquote(last).rpartition("/")[2]
         if not self.kind.reads_files:
             last = last.partition(";")[0]
         return last or self.place
@@ -156,10 +173,22 @@ def _is_connection(name: str) -> bool:
     return name in Connections()
 
 
+def _without_plain_escapes(key: str) -> str:
+    """Return the key of a web address as people read it: only reserved characters stay escaped."""
+
+    def character(escapes: re.Match[str]) -> str:
+        try:
+            return unquote(escapes[0], errors="strict")
+        except UnicodeDecodeError:
+            return escapes[0]
+
+    return _PLAIN_ESCAPES.sub(character, re.sub(r"%(?![0-9A-Fa-f]{2})", "%25", key))
+
+
 def _hide(parameter: re.Match[str]) -> str:
     return f"{parameter[1]}={HIDDEN}"
 
 
 def without_secrets(text: str) -> str:
     """Return text of a server or library with the secrets in its addresses removed."""
-    return _USER.sub(rf"\1{HIDDEN}@", _SECRET_PARAMETERS.sub(_hide, text))
+    return _USER.sub(rf"\1\2{HIDDEN}@", _SECRET_PARAMETERS.sub(_hide, text))

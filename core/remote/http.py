@@ -11,6 +11,8 @@ from email.utils import parsedate_to_datetime
 from http.client import HTTPException
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+from urllib.request import getproxies, proxy_bypass
 
 from lamella.core.jobs import Job
 from lamella.core.remote.addresses import Address
@@ -31,18 +33,32 @@ class HttpClient:
     """Sends requests, on any thread. Tries again when a connection breaks, but not when the server answers
     with an error."""
 
-    def __init__(self, headers: Mapping[str, str]) -> None:
+    def __init__(self, headers: Mapping[str, str], uses_proxies: bool = False) -> None:
+        """`uses_proxies`: use the proxies of the environment or the system, as `obstore` does."""
         import urllib3
 
-        self._trust = _trust()
-        timeout = urllib3.Timeout(connect=CONNECT_SECONDS, read=SILENT_SECONDS)
-        self._pool = urllib3.PoolManager(
-            maxsize=MOST_CONNECTIONS,
-            timeout=timeout,
-            retries=_redirects(),
-            headers={"Accept-Encoding": "identity", **headers},
-            ssl_context=self._trust,
-        )
+        self._trust, self._uses_proxies = _trust(), uses_proxies
+        self._options: dict[str, Any] = {
+            "maxsize": MOST_CONNECTIONS,
+            "timeout": urllib3.Timeout(connect=CONNECT_SECONDS, read=SILENT_SECONDS),
+            "retries": _redirects(),
+            "headers": {"Accept-Encoding": "identity", **headers},
+            "ssl_context": self._trust,
+        }
+        self._pool = urllib3.PoolManager(**self._options)
+        self._pools: dict[str, urllib3.PoolManager] = {}
+
+    def _pool_for(self, url: str) -> urllib3.PoolManager:
+        proxy = _proxy_of(url) if self._uses_proxies else ""
+        if not proxy:
+            return self._pool
+        if proxy not in self._pools:
+            import urllib3
+
+            login = urllib3.util.parse_url(proxy).auth
+            headers = urllib3.make_headers(proxy_basic_auth=unquote(login)) if login else None
+            self._pools[proxy] = urllib3.ProxyManager(proxy, proxy_headers=headers, **self._options)
+        return self._pools[proxy]
 
     def ask(
         self,
@@ -59,7 +75,7 @@ class HttpClient:
         whole = dict(self._pool.headers) | dict(headers or {})
         for tries_left in reversed(range(TRIES if method in ("GET", "HEAD") else 1)):
             try:
-                return self._pool.request(method, url, headers=whole, **options)
+                return self._pool_for(url).request(method, url, headers=whole, **options)
             except urllib3.exceptions.HTTPError as raised:
                 error = (isinstance(raised, urllib3.exceptions.MaxRetryError) and raised.reason) or raised
                 # Trying again does not help if no server listens, it timed out, or it redirects in circles.
@@ -70,6 +86,7 @@ class HttpClient:
                         urllib3.exceptions.NewConnectionError,
                         urllib3.exceptions.ResponseError,
                         urllib3.exceptions.LocationValueError,
+                        urllib3.exceptions.ProxyError,
                     ),
                 )
                 if final or not tries_left:
@@ -125,6 +142,18 @@ def _noting(pieces: Iterable[bytes], watchdog: Watchdog) -> Iterator[bytes]:
         watchdog.note_progress()
 
 
+def _proxy_of(url: str) -> str:
+    """Return the proxy for a URL, by `HTTPS_PROXY`, `NO_PROXY` and the like or by the system's settings; an
+    empty string if there is none. Raises `LocationValueError`."""
+    from urllib3.util import parse_url
+
+    target, proxies = parse_url(url), getproxies()
+    proxy = proxies.get(target.scheme or "") or proxies.get("all") or ""
+    if not proxy or proxy_bypass(target.netloc or ""):
+        return ""
+    return proxy if "://" in proxy else f"http://{proxy}"
+
+
 def _redirects() -> urllib3.Retry:
     """Follow redirects, without the credentials if the host is another; try nothing else again."""
     import urllib3
@@ -140,6 +169,10 @@ def broken(address: Address, error: Exception) -> Unreachable:
     why = "It closed the connection"
     if isinstance(error, kinds.NameResolutionError):
         why = "The host name is unknown"
+    elif isinstance(error, kinds.ProxySchemeUnknown):
+        why = "Only http and https proxies are supported"
+    elif isinstance(error, kinds.ProxyError):
+        why = "The proxy does not answer, or refuses the request"
     elif isinstance(error, kinds.NewConnectionError):
         why = "No server is listening there"
     elif isinstance(error, kinds.TimeoutError | TimeoutError):

@@ -14,6 +14,7 @@ from lamella.core.remote.servers import servers
 
 MOST_SIBLINGS = 5000
 """At most this many names are compared with that of a missing file."""
+_SIGNS = re.compile(r"\*+|\[!?\]?[^\]]*\]|.", re.DOTALL)
 
 
 def pages(folder: Address, recursive: bool = False, job: Job | None = None) -> Iterator[list[Entry]]:
@@ -40,17 +41,27 @@ def matches(pattern: Address, job: Job | None = None) -> Iterator[list[Entry]]:
 
 
 def _expression(parts: Sequence[str]) -> re.Pattern[str]:
-    import fnmatch
-
     text = ""
     for at, part in enumerate(parts):
         last = at == len(parts) - 1
         if part == "**":
             text += ".*" if last else "(?:.*/)?"
-            continue
-        name = fnmatch.translate(part).removeprefix("(?s:").removesuffix(r")\Z").removesuffix(r")\z")
-        text += name.replace(".*", "[^/]*") + ("" if last else "/")
+        else:
+            text += "".join(map(_sign, _SIGNS.findall(part))) + ("" if last else "/")
     return re.compile(text, re.DOTALL)
+
+
+def _sign(sign: str) -> str:
+    """Return a regular expression for one element of a pattern, which never matches a slash."""
+    if sign[0] == "*":
+        return "[^/]*"
+    if sign == "?":
+        return "[^/]"
+    if len(sign) > 1:
+        import fnmatch
+
+        return f"(?!/){fnmatch.translate(sign)[:-2]}"  # without the end anchor
+    return re.escape(sign)
 
 
 def is_folder(address: Address) -> bool:

@@ -85,11 +85,17 @@ class ObjectStore:
 
     def __init__(self, address: Address, connection: Connection | None) -> None:
         self._connection = connection
-        make = _MAKERS[address.kind.name]
-        self._store, self._is_anonymous = make(address, connection)
+        self._region = ""
+        self._store, self._is_anonymous = self._new_store(address)
         self._upload_store: Any = None
         self._heeds_offset = True
         self._has_conditions: bool | None = None
+
+    def _new_store(self, address: Address) -> tuple[Any, bool]:
+        """Return a store with the current credentials, and whether it is anonymous."""
+        if address.kind.name == "s3":
+            return _s3(address, self._connection, self._region)
+        return (_gs if address.kind.name == "gs" else _az)(address, self._connection)
 
     def status(self, address: Address) -> Status:
         def ask() -> Status:
@@ -100,22 +106,22 @@ class ObjectStore:
                     self._store.get_range(address.key, start=0, length=1)  # a HEAD response has no reason
                 raise
 
-        return self._in_its_region(address, ask)
+        return self._ask(address, ask)
 
     def read(self, address: Address, start: int, stop: int, status: Status) -> Data:
         options: Any = {"range": (start, stop)}
         if status.etag:
             options["if_match"] = status.etag
-        with self._problems(address):
-            return memoryview(self._store.get(address.key, options=options).bytes())
+        return self._ask(address, lambda: memoryview(self._store.get(address.key, options=options).bytes()))
 
     def confirm(self, address: Address, status: Status) -> None:
         """Does nothing: each read is conditional on the etag."""
 
     def stream(self, address: Address, status: Status) -> Iterator[bytes]:
         options: Any = {"if_match": status.etag} if status.etag else {}
+        content = self._ask(address, lambda: self._store.get(address.key, options=options))
         with self._problems(address):
-            for piece in self._store.get(address.key, options=options).stream(min_chunk_size=1 << 20):
+            for piece in content.stream(min_chunk_size=1 << 20):
                 yield bytes(piece)
 
     def entries(self, folder: Address, recursive: bool = False) -> Iterator[list[Entry]]:
@@ -182,7 +188,7 @@ class ObjectStore:
                 listing = None
                 raise
 
-        while (page := patiently(lambda: self._in_its_region(folder, following))) is not None:
+        while (page := patiently(lambda: self._ask(folder, following))) is not None:
             behind = [item for item in page if item["path"] > offset]
             self._heeds_offset = self._heeds_offset and len(behind) == len(page)
             yield behind
@@ -195,7 +201,7 @@ class ObjectStore:
         has_parts = size > UPLOAD_PART_BYTES
         before = self._status_if_any(address) if has_parts else None
         try:
-            self._in_its_region(address, lambda: self._send(address, source, job), "written")
+            self._ask(address, lambda: self._send(address, source, job), "written")
         except Silent:
             raise
         except RemoteProblem:
@@ -265,7 +271,7 @@ class ObjectStore:
                 return False
             return True
 
-        return self._in_its_region(address, put, "written")
+        return self._ask(address, put, "written")
 
     def _heeds_conditions(self, address: Address) -> bool:
         """Whether conditional writes work. They do on Amazon's, Google's and Azure's servers. Another server
@@ -287,8 +293,10 @@ class ObjectStore:
         with self._problems(address):
             self._store.delete(address.key)
 
-    def _in_its_region(self, address: Address, ask: Callable[[], T], act: str = "read") -> T:
-        """Make a request, and repeat it if an S3 server answers that the bucket is in another region."""
+    def _ask(self, address: Address, ask: Callable[[], T], act: str = "read") -> T:
+        """Make a request, and repeat it if an S3 server answers that the bucket is in another region, or if
+        the credentials are refused and have changed since: sign-in tools renew profile files."""
+        store = self._store
         try:
             with self._problems(address, act):
                 return ask()
@@ -297,8 +305,14 @@ class ObjectStore:
             if not region:
                 raise
             log.info("%s is in the region %s", problem.path, region)
-        self._store, self._is_anonymous = _s3(address, self._connection, region)
-        self._upload_store = None
+            self._region = region
+            made = self._new_store(address)
+        except AccessDenied:
+            made = self._new_store(address)
+            if made[0].config == store.config:
+                raise
+            log.info("Retrying %s with new credentials", address)
+        (self._store, self._is_anonymous), self._upload_store = made, None
         with self._problems(address, act):
             return ask()
 
@@ -449,7 +463,8 @@ def region_of_bucket(address: Address, connection: Connection | None) -> str:
         if endpoint
         else f"https://{address.place}.s3.amazonaws.com/"
     )
-    return HttpClient({}).ask("HEAD", url, address, redirect=False).headers.get("x-amz-bucket-region", "")
+    client = HttpClient({}, uses_proxies=True)
+    return client.ask("HEAD", url, address, redirect=False).headers.get("x-amz-bucket-region", "")
 
 
 def _of_profile(values: dict[str, str]) -> list[str | None]:
@@ -523,10 +538,3 @@ def _az(address: Address, connection: Connection | None) -> tuple[Any, bool]:
     if _variable("AZURE_CLIENT_ID", "AZURE_FEDERATED_TOKEN_FILE", "IDENTITY_ENDPOINT"):
         return AzureStore(address.place, **options), False
     return AzureStore(address.place, **options, skip_signature=True), True
-
-
-_MAKERS: dict[str, Callable[[Address, Connection | None], tuple[Any, bool]]] = {
-    "s3": _s3,
-    "gs": _gs,
-    "az": _az,
-}

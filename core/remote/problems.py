@@ -61,6 +61,7 @@ _MESSAGES = {
     "InvalidAccessKeyId": "The server does not know the access key",
     "SignatureDoesNotMatch": "The secret key does not match the access key",
     "ExpiredToken": "The session has ended",
+    "InvalidToken": "The session token is not the right one",
     "RequestTimeTooSkewed": "The clock of this machine is wrong",
     "AuthenticationFailed": "The account key or token is wrong",
 }
@@ -77,8 +78,8 @@ def of_status(address: Address, status: int, code: str = "", seconds: float | No
             f"There is no {place} '{address.place}'",
             "Check its name and the endpoint",
         )
-    if status in (401, 403):
-        why = _MESSAGES.get(code, "")
+    why = _MESSAGES.get(code, "")
+    if status in (401, 403) or why:  # Amazon answers 400 to a session that has ended
         if status == 401 or why:
             what = "cannot be opened with these credentials"
             return AccessDenied(address, what, why or "The server requires credentials", WAY_TO_CREDENTIALS)

@@ -16,7 +16,6 @@ class Servers:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._servers: dict[tuple[str, str, str, Connection | None], Server] = {}
-        self._chosen: Connection | None = None
         call_after_fork(self)
 
     def server(self, address: Address) -> Server:

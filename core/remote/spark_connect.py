@@ -33,6 +33,7 @@ ZONE = "UTC"
 _ADDRESS = re.compile(r"sc://(?P<host>\[[0-9a-fA-F:.]+\]|[\w.-]+)(?::(?P<port>\d{1,5}))?(?P<rest>/.*)?", re.S)
 _PARAMETERS = re.compile(r";\s*use_ssl=(true|false)\s*$", re.I)
 _SECRETS = re.compile(r";[^;/]*(token|password|secret)[^;=/]*=", re.I)
+_USER = re.compile(r"sc://(?!\[)(?![^/@:]*(?::\d*)?/)[^@]*@", re.I)
 _PART = r"(?:`(?:[^`]|``)+`|[^`.]+)"
 FORMATS = ("parquet", "delta", "iceberg", "orc", "csv", "json", "avro", "text")
 """Formats in which a server can read a path."""
@@ -136,7 +137,7 @@ class ServerAddress:
 
     def of(self, table: ServerTable) -> str:
         ssl = ";use_ssl=true" if self.use_ssl else ""
-        return f"{SCHEME}{self.host}:{self.port}/{table.address}{ssl}"
+        return f"{SCHEME}{self.host}:{self.port}/{table.address.replace('%', '%25')}{ssl}"
 
 
 def is_server_address(text: object) -> bool:
@@ -168,8 +169,8 @@ def split_parameters(text: str) -> tuple[str, str]:
 
 def parse_address(text: str) -> tuple[ServerAddress, ServerTable | None]:
     """Parse `sc://host:port`, optionally followed by a table or a path. Raises `BadData`, whose message never
-    contains a token."""
-    if _SECRETS.search(text):
+    contains a token or a password."""
+    if _SECRETS.search(text) or _USER.match(text):
         raise BadData(
             "The address of a Spark server contains a secret",
             "Addresses are saved and shown as they are, and secrets never are",
@@ -213,8 +214,9 @@ class SparkServer:
         empty.
 
         Cancelling `job` also stops the statement on the server. If the server has ended the session, as
-        servers do after minutes without use, the statement runs in a new one. Raises `ServerRefusal`, and
-        `ServerProblem`, within five seconds if the server is gone.
+        servers do after minutes without use, the statement runs in a new one; after the server was gone, the
+        next statement does. Raises `ServerRefusal`, and `ServerProblem`, within five seconds if the server is
+        gone.
         """
         client, has_pieces = self._connected(job), False
         try:
@@ -224,13 +226,20 @@ class SparkServer:
                     yield piece
             return
         except _SessionEnded:
+            self._forget(client)
             if has_pieces:
                 raise
+        except ServerProblem:
+            self._forget(client)
+            raise
+        with _Answer(self, self._connected(job), sql, job) as answer:
+            yield from answer
+
+    def _forget(self, client: Any) -> None:
+        """Use a new connection and session for the next statement: a restarted server has lost the old."""
         with self._lock:
             if self._client is client:
                 self._client = None
-        with _Answer(self, self._connected(job), sql, job) as answer:
-            yield from answer
 
     def read(self, sql: str, job: Job | None = None) -> pa.Table:
         """Run a statement and return its whole answer."""
@@ -310,7 +319,11 @@ class SparkServer:
 
     def _connect(self) -> Any:
         client_class, builder_class = _library()
-        options = [("grpc.enable_retries", 0), ("grpc.max_receive_message_length", -1)]
+        options = [
+            ("grpc.enable_retries", 0),
+            ("grpc.max_receive_message_length", -1),
+            ("grpc.use_local_subchannel_pool", 1),  # else a new channel shares the backoff of a failed one
+        ]
         ssl = "/;use_ssl=true" if self.address.use_ssl else ""
         builder = builder_class(f"{SCHEME}{self.address.host}:{self.address.port}{ssl}", options)
         token = None if self._connection is None else self._connection.secret("token")

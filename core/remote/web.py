@@ -29,7 +29,7 @@ class WebServer:
         elif connection is not None and (password := connection.secret("password")) is not None:
             login = f"{connection.account}:{password}".encode()
             headers["Authorization"] = f"Basic {base64.b64encode(login).decode()}"
-        self._client = HttpClient(headers)
+        self._client = HttpClient(headers, uses_proxies=True)
 
     def status(self, address: Address) -> Status:
         answer = self._client.ask("HEAD", address.url, address)

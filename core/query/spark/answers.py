@@ -57,7 +57,7 @@ class SparkEngine:
     def count(self, query: Question, job: Job) -> int:
         compiler, node = self._plan(query, job)
         sql = compiler.translated(select_count(node, compiler.query_context))
-        return int(self.server.read(sql, job).column(0)[0].as_py())
+        return int(compiler.answer(sql).column(0)[0].as_py())
 
     def fetch(self, query: Question, job: Job, before: Fetched | None = None) -> Fetched:
         """Fetch rows. Rows with a key continue after the last one fetched; others are fetched again from the
@@ -123,7 +123,7 @@ class SparkRows:
                 error.subject,
                 error.fix or "Group the rows first, so that fewer are left",
             ) from error
-        answer = compiler.server.read(sql, compiler.job)
+        answer = compiler.answer(sql)
         return answer.cast(pa.schema([one.with_type(plain_type(one.type)) for one in answer.schema]))
 
     def constants(self, name: str, values: pa.ChunkedArray) -> str:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Generator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Any, Protocol, runtime_checkable
 
 import pyarrow as pa
 from pyarrow import types as is_
 
-from lamella.core.errors import BadQuery, NoRoom
+from lamella.core.errors import BadQuery, FileProblem, NoRoom
 from lamella.core.filters.kinds import Kind, kind_of
 from lamella.core.jobs import Job
 from lamella.core.libraries import exp
@@ -40,7 +41,7 @@ from lamella.core.query.steps import (
     Sql,
     Step,
 )
-from lamella.core.remote.spark_connect import SparkServer
+from lamella.core.remote.spark_connect import ServerRefusal, SparkServer
 from lamella.core.scan.snapshot import Snapshot, noted_field
 
 _TABLE = "__lamella_s"
@@ -77,8 +78,9 @@ class SparkSource(Protocol):
 
 
 class SparkScan(Node):
-    """The rows of a table, or of a SELECT, on the server; statements refer to it as `table`. Columns are
-    named by their index, so that unusual or similar names do not reach the server."""
+    """The rows of a table, or of a SELECT, on the server; statements refer to it as `table`. Columns are read
+    by name, so that they are not mixed up if the table is created again with another order of columns; names
+    that differ only in case, which some servers do not distinguish, by position."""
 
     def __init__(
         self, table: str, place: str, stored: pa.Schema, key: Sequence[str] = (), depth: int = 1
@@ -89,11 +91,13 @@ class SparkScan(Node):
         self.order = tuple(Rank(self.fields[name].identifier) for name in key)
 
     def query(self, identifiers: Identifiers, context: QueryContext) -> exp.Select:
-        names = [f"c{place}" for place in range(len(self._stored))]
-        columns = [quoted(name) for name in names]
-        table = exp.Table(this=quoted(self.table), alias=exp.TableAlias(this=quoted("t"), columns=columns))
+        names, places = self._stored.names, list[exp.Identifier]()
+        if len({name.casefold() for name in names}) < len(names):
+            names = [f"c{place}" for place in range(len(names))]
+            places = [quoted(name) for name in names]
+        table = exp.Table(this=quoted(self.table), alias=exp.TableAlias(this=quoted("t"), columns=places))
         values = [
-            alias(self._value(column(name), stored.type, one.type), one.identifier)
+            alias(self._value(column(name, "t"), stored.type, one.type), one.identifier)
             for name, stored, one in zip(names, self._stored, self.fields.all, strict=True)
             if one.identifier in identifiers
         ]
@@ -161,6 +165,7 @@ class SparkCompiler(Compiler):
         """The identifiers of columns whose floats are reproducible to the last digit: those of tables, and
         results of plain arithmetic. A sum depends on the order of rows."""
         self._steps: list[tuple[Step, Node, Node]] = []
+        self._sources: list[SparkSource] = []
         self.has_order = True
         """Whether all rows that are read have a key, so that orders are total."""
 
@@ -172,6 +177,7 @@ class SparkCompiler(Compiler):
         source = self._find_source(name)
         if not isinstance(source, SparkSource) or source.server is not self.server:
             raise elsewhere(source.name, self.server)
+        self._sources.append(source)
         self.has_order = self.has_order and bool(source.key)
         scan = SparkScan(self._table_of(source.relation), source.name, source.stored_schema, source.key)
         self.stable.update(one.identifier for one in scan.fields.all)
@@ -247,8 +253,29 @@ class SparkCompiler(Compiler):
 
     def pieces(self, node: Node, most: int | None = None) -> Generator[pa.Table]:
         """Yield the rows as they arrive, with the types of the query."""
-        for piece in self.server.stream(self.statement(node, most), self.job):
-            yield from_duckdb(piece, node.fields.schema)
+        statement = self.statement(node, most)
+        with self.noticing_changes():
+            for piece in self.server.stream(statement, self.job):
+                yield from_duckdb(piece, node.fields.schema)
+
+    def answer(self, sql: str) -> pa.Table:
+        """Return the whole answer of a statement in Spark's dialect."""
+        with self.noticing_changes():
+            return self.server.read(sql, self.job)
+
+    @contextmanager
+    def noticing_changes(self) -> Iterator[None]:
+        """Raise `FileProblem` instead of an error that is due to a table whose columns have changed since it
+        was opened."""
+        try:
+            yield
+        except (ServerRefusal, pa.ArrowInvalid):
+            for source in self._sources:
+                with suppress(ServerRefusal):
+                    now = self.server.schema(f"SELECT * FROM {source.relation}", self.job)
+                    if columns_of(now) != columns_of(source.stored_schema):
+                        raise _other_columns(source, now) from None
+            raise
 
     def group_node(self, rows: Node, keys: Sequence[Field], aggregates: Aggregates) -> GroupNode:
         for _, one in aggregates:
@@ -356,6 +383,27 @@ def _refusal(step: Step, rows: Node, error: NotInDialect) -> BadQuery:
         f"{rows.fields.place}: the step '{type(step).__name__.lower()}' cannot run on Spark Connect",
         error.subject,
         error.fix or "Run it here: open a file with the same rows",
+    )
+
+
+def columns_of(stored: pa.Schema) -> tuple[tuple[str, str], ...]:
+    """Return names and types, without details such as nullability."""
+    return tuple((one.name, str(one.type)) for one in stored)
+
+
+def _other_columns(source: SparkSource, now: pa.Schema) -> FileProblem:
+    gone = [one.name for one in source.stored_schema if one.name not in now.names]
+    other = [
+        f"'{one.name}' was {one.type}, and is {now.field(one.name).type}"
+        for one in source.stored_schema
+        if now.names.count(one.name) == 1 and not now.field(one.name).type.equals(one.type)
+    ]
+    lost = f"It has no column {' or '.join(map(repr, gone[:3]))} any more" if gone else ""
+    return FileProblem(
+        source.name,
+        "has other columns than when it was opened",
+        lost or "; ".join(other[:3]),
+        "Reload it to see its new content",
     )
 
 

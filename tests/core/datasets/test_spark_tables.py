@@ -11,7 +11,7 @@ import pytest
 import lamella
 from lamella import agg, col, open_dataset
 from lamella.core.datasets.spark import SparkTable, open_spark_table
-from lamella.core.errors import BadData, BadQuery, BadSql, LamellaError, UnknownColumn
+from lamella.core.errors import BadData, BadQuery, BadSql, FileProblem, LamellaError, UnknownColumn
 from lamella.core.query.spark.dialect import to_spark
 from lamella.core.query.steps import Sql
 from lamella.core.remote.spark_connect import ServerRefusal
@@ -189,3 +189,21 @@ def test_to_spark(ours: str, theirs: str) -> None:
 def test_to_spark_refuses_what_is_in_no_table(statement: str) -> None:
     with pytest.raises(BadSql, match="Spark Connect"):
         to_spark(statement)
+
+
+def test_a_table_that_was_made_anew_never_shows_a_column_under_the_name_of_another(
+    spark_address: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "anew.parquet"
+    pq.write_table(pa.table({"a": [1], "b": [2]}), path)
+    table = open_spark_table(f"{spark_address}/parquet:{path}")
+    pq.write_table(pa.table({"c": [0], "b": [20], "a": [10]}), path)
+    assert table.read().to_pylist() == [{"a": 10, "b": 20}]
+    for other, why in [
+        ({"c": [1], "b": [2]}, "no column 'a' any more"),
+        ({"a": ["x"], "b": [2]}, "'a' was int64, and is string"),
+    ]:
+        pq.write_table(pa.table(other), path)
+        for ask in (table.read, lambda: table.count(col("a") > 0)):
+            with pytest.raises(FileProblem, match=f"has other columns .* {why}"):
+                ask()

@@ -34,6 +34,33 @@ def test_files_of_odd_names_are_listed_and_open(s3: S3Server, bucket: str):
     assert open_dataset(f"s3://{bucket}/*.csv").num_rows == len(ODD) - 1
 
 
+@pytest.mark.parametrize(
+    ("pattern", "keys"),
+    [
+        ("?/x?y.csv", ["a/x-y.csv"]),
+        ("?/x[!a]y.csv", ["a/x-y.csv"]),
+        ("?/[x]/y.csv", ["a/x/y.csv"]),
+        ("**/*y.csv", ["_stage/1y.csv", "a/x-y.csv", "a/x/y.csv"]),
+        ("a/**", ["a/x-y.csv", "a/x/y.csv"]),
+    ],
+)
+def test_no_sign_of_a_pattern_but_two_stars_is_a_slash(pattern: str, keys: list[str]):
+    expression = listing._expression(pattern.split("/"))
+    assert [key for key in ("_stage/1y.csv", "a/x-y.csv", "a/x/y.csv") if expression.fullmatch(key)] == keys
+
+
+def test_a_pattern_in_a_folder_that_listings_leave_out(s3: S3Server, bucket: str):
+    s3.put(bucket, "_stage/1.csv", b"n\n1\n")
+    s3.put(bucket, "_stage/_temporary/2.csv", b"n\n2\n")
+    assert open_dataset(f"s3://{bucket}/_stage/**/*.csv").read()["n"].to_pylist() == [1]
+
+
+def test_a_folder_of_empty_files_is_there(s3: S3Server, bucket: str):
+    s3.put(bucket, "out/_SUCCESS", b"")
+    with pytest.raises(FileProblem, match="holds no data files"):
+        open_dataset(f"s3://{bucket}/out")
+
+
 def test_markers_of_folders_are_no_files(s3: S3Server, bucket: str):
     """The console of S3 makes an empty object `folder/` for a folder."""
     for key in ("deep/", "deep/x.csv", "deep/er/", "deep/er/y.csv"):

@@ -24,7 +24,7 @@ from lamella.core.remote.cache import RangeCache
 from lamella.core.remote.connections import Connection, Connections
 from lamella.core.remote.files import files
 from lamella.core.remote.paths import RemotePath
-from lamella.core.remote.problems import AccessDenied, MissingFile, Unreachable
+from lamella.core.remote.problems import AccessDenied, MissingFile, Unreachable, of_status
 from lamella.core.remote.servers import servers
 from lamella.core.remote.trial import try_connection
 from tests.core.remote.conftest import s3_connection
@@ -107,7 +107,24 @@ def test_credentials_of_a_profile(
     )
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(path))
     Connections().save(Connection("test", "s3", profile="work"), replace=True)
-    assert open_dataset(address).num_rows == ROWS
+    dataset = open_dataset(address)
+    assert dataset.num_rows == ROWS
+    servers.forget()
+    right = path.read_text()
+    path.write_text(right.replace(s3.access_key, "AKIAWRONGWRONGWRONG1"))
+    with pytest.raises(AccessDenied):
+        dataset.read()
+    path.write_text(right)  # as a tool does that signs in anew
+    assert dataset.read().num_rows == ROWS
+
+
+@pytest.mark.parametrize(
+    ("status", "code"), [(400, "ExpiredToken"), (403, "ExpiredToken"), (400, "InvalidToken")]
+)
+def test_a_session_that_has_ended_is_a_matter_of_credentials(status: int, code: str):
+    """Amazon answers 400, and not 403."""
+    problem = of_status(Address.parse("s3://bucket/x.csv"), status, code)
+    assert isinstance(problem, AccessDenied) and "session" in str(problem)
 
 
 def test_an_address_can_name_its_connection(s3: S3Server, address: str):

@@ -86,6 +86,13 @@ def test_parse_address_refuses(text: str) -> None:
         parse_address(text)
 
 
+@pytest.mark.parametrize("login", ["me:hunter2", "me:hun/ter2", "hunter2"])
+def test_parse_address_refuses_a_login_and_does_not_repeat_it(login: str) -> None:
+    with pytest.raises(BadData, match="contains a secret") as caught:
+        parse_address(f"sc://{login}@spark:15002/trips")
+    assert "hun" not in str(caught.value)
+
+
 def test_parse_address_refuses_a_token_and_does_not_repeat_it() -> None:
     with pytest.raises(BadData, match="contains a secret") as caught:
         parse_address("sc://h:443/;use_ssl=true;token=abc123xyz")
@@ -208,6 +215,21 @@ def test_a_server_that_is_killed_under_a_query(own_server: spark_servers.Server)
 def test_the_promise_of_five_seconds() -> None:
     """So long is a server silent before it is asked whether it is there, and so long that may take."""
     assert spark_connect.SILENCE_SECONDS + spark_connect.PROBE_SECONDS < 5
+
+
+def test_a_server_that_starts_again_answers_at_once_as_before() -> None:
+    """Nothing is left of the session that it does not know, nor of the pauses between attempts to connect."""
+    with spark_servers.sail() as first:
+        server = SparkServer(parse_address(first.address)[0])
+        server.read("SELECT 1")
+        first.kill()
+        for _ in range(3):
+            with pytest.raises(ServerProblem, match="does not answer"):
+                server.read("SELECT 1")
+    with spark_servers.sail(first.port):
+        zone = server.read("SELECT current_timezone() AS zone")["zone"].to_pylist()
+    server.close()
+    assert zone == [spark_connect.ZONE]
 
 
 class SilentServer:

@@ -166,6 +166,40 @@ def test_missing_and_forbidden(web: WebServer, parquet: bytes, monkeypatch: pyte
     assert open_dataset(f"{web.url}/trips.parquet").num_rows == ROWS
 
 
+@pytest.mark.parametrize(
+    "path", ["/o/a%2Fb.csv", "/o/100%25.csv", "/v;1/a,b=c@d%3Be.csv", "/r%C3%BCck%20seite.csv", "/%FC.csv"]
+)
+def test_an_address_is_asked_for_as_it_is_written(path: str):
+    """Signs that are escaped mean something else: in one name, `%2F` is no folder."""
+    address = Address.parse(f"https://host{path}?v=1")
+    assert address.url == f"https://host{path}?v=1"
+    assert Address.parse(str(address)) == address
+
+
+def test_names_of_web_files_are_those_that_people_read(web: WebServer):
+    web.files["/o/deep/my rows.csv"] = b"n\n1\n"
+    dataset = open_dataset(f"{web.url}/o/deep%2Fmy%20rows.csv?alt=media")
+    assert (dataset.name, dataset.num_rows) == ("my rows", 1)
+    assert "GET /o/deep%2Fmy%20rows.csv?alt=media" in " ".join(web.log)
+
+
+def test_the_proxy_of_the_environment_is_asked(web: WebServer, monkeypatch: pytest.MonkeyPatch):
+    """With the login of its address, and for the hosts that `NO_PROXY` leaves to it."""
+    web.files["http://data.example/rows.csv"] = web.files["/rows.csv"] = b"n\n1\n"
+    monkeypatch.setenv("http_proxy", f"ann:hunter2@{web.url[7:]}")
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    assert open_dataset(f"{web.url}/rows.csv").num_rows == 1
+    assert open_dataset("http://data.example/rows.csv").num_rows == 1
+    assert "GET http://data.example/rows.csv" in " ".join(web.log)
+    for proxy, why in (
+        ("127.0.0.1:9", "proxy does not answer"),
+        ("socks5://127.0.0.1:9", "Only http and https"),
+    ):
+        monkeypatch.setenv("http_proxy", proxy)
+        with pytest.raises(Unreachable, match=why):
+            open_dataset("http://data.example/other.csv")
+
+
 def test_secrets_in_addresses_are_not_shown(web: WebServer, parquet: bytes):
     web.files["/trips.parquet"] = parquet
     dataset = open_dataset(f"{web.url}/trips.parquet?X-Amz-Signature=abc123&v=2")
@@ -188,6 +222,7 @@ def test_secrets_in_addresses_are_not_shown(web: WebServer, parquet: bytes):
         "https://ann:hunter2@127.0.0.1:9/a\nb.csv",
         "az://container/trips.csv?sv=2024&sig=hunter2",
         "s3://ann:hunter2@bucket/trips.csv",
+        "s3://ann:hun/ter2hunter2@bucket/trips.csv",
         "http://127.0.0.1:9/trips.csv?token=hunter2",
     ],
 )
