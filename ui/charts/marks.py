@@ -18,8 +18,8 @@ from lamella.core.query.charts import ChartData
 from lamella.core.query.charts.dimensions import NULL, OTHERS, Dimension, Place
 from lamella.core.query.charts.spec import AREA, BAR, BOX, HEAT_MAP, HISTOGRAM, LINE
 from lamella.ui import theme
-from lamella.ui.charts.ramps import ink_on, ramp_of
-from lamella.ui.charts.words import figure_text, rounded, short_text
+from lamella.ui.charts.ramps import Cells, ramp_of
+from lamella.ui.charts.words import figure_text, short_text
 from lamella.ui.widgets.plotting import HATCHES, MARKERS, cosmetic_pen
 
 Row = Mapping[str, Any]
@@ -121,7 +121,7 @@ class PanelMarks:
 
 
 class Shapes(pg.GraphicsObject):
-    """Rectangles with brushes, markers and texts of a fixed size in pixels. pyqtgraph's own markers become
+    """Rectangles with brushes, and markers of a fixed size in pixels. pyqtgraph's own markers become
     bitmaps in exported drawings."""
 
     def __init__(self, *, separated: bool = False) -> None:
@@ -129,17 +129,12 @@ class Shapes(pg.GraphicsObject):
         super().__init__()
         self._separated = separated
         self._rects: list[tuple[QRectF, QBrush, QPen]] = []
-        self._texts: list[tuple[QRectF, str, QColor]] = []
         self._spots: list[tuple[str, QColor, float, np.ndarray, np.ndarray]] = []
         self._bounds = QRectF()
 
     def add(self, rect: QRectF, brush: QBrush, pen: QPen | None = None) -> None:
         self._rects.append((rect, brush, pen or QPen(Qt.PenStyle.NoPen)))
         self._bounds = self._bounds.united(rect)
-
-    def write(self, rect: QRectF, text: str, color: QColor) -> None:
-        """Write in the middle of a rectangle, if all such texts have room."""
-        self._texts.append((rect, text, color))
 
     def mark(self, marker: str, color: QColor, size: float, x: np.ndarray, y: np.ndarray) -> None:
         """Draw a marker at each of the points."""
@@ -168,17 +163,6 @@ class Shapes(pg.GraphicsObject):
                 p.fillRect(area, soft)
             p.setBrush(brush)
             p.drawRect(area)
-        font = theme.current().tabular_font(theme.TextSize.CAPTION)
-        metrics = QFontMetrics(font)
-        p.setFont(font)
-        texts = [(transform.mapRect(rect), text, color) for rect, text, color in self._texts]
-        if all(
-            metrics.horizontalAdvance(text) + 2 <= area.width() and metrics.height() <= area.height()
-            for area, text, _color in texts
-        ):
-            for area, text, color in texts:
-                p.setPen(color)
-                p.drawText(area, int(Qt.AlignmentFlag.AlignCenter), text)
         p.restore()
 
 
@@ -510,20 +494,18 @@ class Marks:
 
     def _cells(self, panel: PanelMarks, rows: Sequence[Row]) -> None:
         """Draw the cells of a heat map, or the densities of a scatter plot."""
-        shapes = Shapes()
         across, down = self._data.x, self._data.y
         assert across is not None and down is not None
-        for row in rows:
-            if row["value"] is None:
-                continue
-            x, y = across.place(row["x"]), down.place(row["y"])
-            area = QRectF(QPointF(x.left, y.left), QPointF(x.right, y.right))
-            color = self._ramp.color(row["value"])
-            shapes.add(area, QBrush(color))
-            if self._data.spec.kind == HEAT_MAP:
-                shapes.write(area, figure_text(rounded(row["value"])), ink_on(color))
-            panel.marks.append(Mark(row, area))
-        panel.items.append(shapes)
+        drawn = [row for row in rows if row["value"] is not None]
+        if not drawn:
+            return
+        places = [(across.place(row["x"]), down.place(row["y"])) for row in drawn]
+        edges = np.array([(x.left, y.left, x.right, y.right) for x, y in places], np.float64)
+        values = [row["value"] for row in drawn]
+        figures = values if self._data.spec.kind == HEAT_MAP else ()
+        panel.items.append(Cells(edges, self._ramp.colors(values), figures))
+        sizes = np.column_stack([edges[:, :2], edges[:, 2:] - edges[:, :2]]).tolist()
+        panel.marks += [Mark(row, QRectF(*size)) for row, size in zip(drawn, sizes, strict=True)]
 
 
 _WHOLE = Place(0, None, None, 0.0, -0.5, 0.5)
