@@ -42,22 +42,22 @@ def page_text(run: SavedRun) -> str:
     command, opened = f"`{COMMAND}`", "`lamella bench --show docs/results/objects.results`"
     return f"""# Benchmarks of objects
 
-What it takes to put, get, head and list objects of 100 bytes to 10 MB: as files of a folder, each synced; on
-a server of S3 through obstore; on HDFS through WebHDFS, where a put is a request to the namenode and one to a
-datanode. All are on one machine, over loopback: nothing here says what a network adds, or what a server in
-earnest takes. moto is a test server in Python, and MiniDFSCluster has namenode and datanode in one process.
+The time to put, get, head and list objects of 100 bytes to 10 MB: as files in a folder, each synced; on an S3
+server through obstore; on HDFS through WebHDFS, where a put is one request to the namenode and one to a
+datanode. All run on one machine, over loopback: the figures do not include a network, and production servers
+differ. moto is a test server written in Python; MiniDFSCluster runs the namenode and the datanode in one process.
 
 {chr(10).join([*head, *lines])}
 
-Below 100 KB the size of an object hardly counts on a server: the request is what takes time. To get a small
-object there takes a few hundred times what it takes on a disk. So few large ranges are asked for rather than
-many small ones ([files elsewhere](remote.md#what-is-read)).
+Below 100 KB the size of an object hardly matters on a server: the request is what takes time. Getting a small
+object from a server takes about 200 times (S3) or 500 times (HDFS) as long as from a disk. Lamella therefore
+requests few large ranges rather than many small ones ([remote files](remote.md#what-is-read)).
 
-On HDFS puts take 0.1 s or 0.5 s: where the block was not reported yet as a file is closed, Hadoop asks again
-after 0.4 s.
+On HDFS nearly all puts take 0.4 s: the datanode has not reported the block yet when the file is closed, so
+Hadoop asks again after 0.4 s.
 
-Measured on {run.started:%d %B %Y}, while the machine had other work, so that times of a cell scatter by half
-and more: {command}, with LAMELLA_BENCH_HDFS as in [Benchmarks](benchmark.md).
+Measured on {run.started:%d %B %Y}, with nothing else running on the machine: {command}, with
+LAMELLA_BENCH_HDFS as in [Benchmarks](benchmark.md).
 All figures are in [objects.results](results/objects.results), which {opened} shows.
 `python -m tests.bench.objects_page --measure` measures them again.
 """
