@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
-from lamella.core.jobs import Job
-from lamella.core.remote import libhdfs
+from lamella.core.errors import Cancelled
+from lamella.core.jobs import Job, current_job
+from lamella.core.remote import libhdfs, requests
 from lamella.core.remote.addresses import Address
 from lamella.core.remote.connections import Connection
 from lamella.core.remote.problems import (
@@ -31,6 +32,7 @@ from lamella.core.remote.problems import (
     of_status,
 )
 from lamella.core.remote.server import CONNECT_SECONDS, SILENT_SECONDS, Entry, Server, Status
+from lamella.core.remote.watchdog import Silent, Watchdog
 
 if TYPE_CHECKING:
     from pyarrow import fs
@@ -47,6 +49,10 @@ SETTINGS = {
     "dfs.client.max.block.acquire.failures": "1",
 }
 """Settings of Hadoop's client, which otherwise waits minutes for a silent server."""
+REMOVAL_PAUSES = (0.0, 2.0, 10.0, 60.0)
+"""The seconds before each attempt to remove a draft, while the server cannot be reached."""
+REMOVAL_SECONDS = 2.0
+"""How long the cancel of a change waits for its draft to be removed."""
 _UNREACHABLE = {
     "ConnectException": "No server is listening there",
     "NoRouteToHostException": "There is no route to it on the network",
@@ -198,13 +204,18 @@ class Hdfs:
     def upload(self, address: Address, source: Path, job: Job) -> None:
         """Write under another name in the same folder, and rename when complete. An existing file is moved
         aside first, because Hadoop's rename does not replace: for a moment, neither file is there."""
+        self._watch(address, lambda writing: self._upload(address, source, writing), job)
+
+    def _upload(self, address: Address, source: Path, writing: _Writing) -> None:
         draft, aside = _hidden(address), _hidden(address)
         try:
-            self._send(draft, source, job)
+            self._send(draft, source, writing)
             replaces = self._is_file(address)
+            writing.check()
             if replaces:
                 self._rename(address, aside)
             try:
+                writing.check()
                 self._rename(draft, address)
             except BaseException:
                 if replaces:
@@ -219,6 +230,9 @@ class Hdfs:
     def create(self, address: Address, data: bytes) -> None:
         """Write a draft and rename it. The rename does not replace: if two programs do so, HDFS lets only one
         succeed."""
+        self._watch(address, lambda writing: self._create(address, data, writing))
+
+    def _create(self, address: Address, data: bytes, writing: _Writing) -> None:
         draft = _hidden(address)
 
         def write(files: fs.HadoopFileSystem) -> None:
@@ -227,26 +241,64 @@ class Hdfs:
 
         try:
             self._ask(draft, write, "written")
+            writing.check()
             self._rename(draft, address)
         except BaseException:
             self._remove_quietly(draft)
             raise
 
     def delete(self, address: Address) -> None:
+        self._watch(address, lambda _: self._delete(address))
+
+    def _delete(self, address: Address) -> None:
         self._ask(address, lambda files: files.delete_file(_path(address)), "removed")
 
-    def _send(self, draft: Address, source: Path, job: Job) -> None:
+    def _send(self, draft: Address, source: Path, writing: _Writing) -> None:
         total, done = source.stat().st_size, 0
         sink = self._ask(draft, lambda files: files.open_output_stream(_path(draft)), "written")
         try:
             with source.open("rb") as file:
                 while piece := file.read(PIECE_BYTES):
-                    job.report(done, total, f"Writing {draft.name[1:].rpartition('.')[0]}")
+                    writing.check()
+                    writing.job.report(done, total, f"Writing {writing.address.name}")
                     self._ask(draft, partial(_write, sink, piece), "written")
+                    writing.watchdog.note_progress()
                     done += len(piece)
         finally:
             self._ask(draft, lambda _: sink.close(), "written")
-        job.report(total, total)
+        writing.job.report(total, total)
+
+    def _watch(self, address: Address, work: Callable[[_Writing], None], job: Job | None = None) -> None:
+        """Do `work` on a thread of its own, and raise `Silent` as soon as the namenode no longer answers.
+        A request of Hadoop's client cannot be interrupted: work that is given up or cancelled stops, and
+        removes its draft, when the client returns."""
+        job = job or current_job() or Job()
+        over, ended = threading.Event(), threading.Event()
+
+        def write(writing: _Writing) -> None:
+            try:
+                work(writing)
+            finally:
+                over.set()
+                ended.set()
+
+        def wait() -> None:
+            over.wait()
+            if watchdog.has_given_up:
+                raise Silent(address)
+
+        def ask() -> None:
+            self._info(replace(address, key=""))
+
+        requests.answer(ask, job, patient=False)  # the first one starts the Java machine, which takes seconds
+        with Watchdog(ask, over.set) as watchdog:
+            writing = _Writing(address, job, watchdog)
+            try:
+                acts: list[Callable[[], None]] = [partial(write, writing), wait]
+                requests.answers(acts, job, patient=False)
+            except Cancelled:
+                ended.wait(REMOVAL_SECONDS)
+                raise
 
     def _rename(self, old: Address, new: Address) -> None:
         self._file_system(new)
@@ -267,10 +319,18 @@ class Hdfs:
         except MissingFile:
             return False
 
-    def _remove_quietly(self, address: Address) -> None:
-        with suppress(RemoteProblem):  # the first problem is the one to report
-            if self._is_file(address):
-                self.delete(address)
+    def _remove_quietly(self, draft: Address) -> None:
+        """Retry later: a server that was silent may still carry out earlier requests."""
+        for pause in REMOVAL_PAUSES:
+            time.sleep(pause)
+            try:
+                if self._is_file(draft):
+                    self._delete(draft)
+            except Unreachable:
+                continue
+            except RemoteProblem:
+                pass  # the first problem is the one to report
+            return
 
     # ------------------------------------------------------------------ asking
 
@@ -298,6 +358,21 @@ class Hdfs:
                 except OSError as error:
                     raise _problem(address, error, "read") from None
             return self._opened
+
+
+@dataclass(frozen=True)
+class _Writing:
+    """A change to the file system that is under way, on a thread of its own."""
+
+    address: Address
+    job: Job
+    watchdog: Watchdog
+
+    def check(self) -> None:
+        """Raise `Silent` or `Cancelled` if nobody waits for the change any more."""
+        if self.watchdog.has_given_up:
+            raise Silent(self.address)
+        self.job.check()
 
 
 def _write(sink: Any, piece: bytes, files: fs.HadoopFileSystem) -> None:

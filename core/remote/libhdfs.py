@@ -151,6 +151,8 @@ class Library:
             functions = ctypes.CDLL(str(chosen.library))
             pointer, text = ctypes.c_void_p, ctypes.c_char_p
             functions.hdfsNewBuilder.restype = pointer
+            functions.hdfsBuilderSetForceNewInstance.argtypes = [pointer]
+            functions.hdfsBuilderSetForceNewInstance.restype = None
             functions.hdfsBuilderSetNameNode.argtypes = [pointer, text]
             functions.hdfsBuilderSetNameNodePort.argtypes = [pointer, ctypes.c_uint16]
             functions.hdfsBuilderSetUserName.argtypes = [pointer, text]
@@ -193,13 +195,16 @@ class Library:
         reason."""
         functions = self._functions
         builder = functions.hdfsNewBuilder()
-        texts = [host.encode(), user.encode()]  # kept alive: the builder reads them when it connects
-        functions.hdfsBuilderSetNameNode(builder, texts[0])
+        # The builder copies no text, and reads each when it connects: all of them have to live until then.
+        namenode, account = host.encode(), user.encode()
+        configuration = [(name.encode(), value.encode()) for name, value in settings.items()]
+        functions.hdfsBuilderSetForceNewInstance(builder)  # else one with other settings may be shared
+        functions.hdfsBuilderSetNameNode(builder, namenode)
         functions.hdfsBuilderSetNameNodePort(builder, port)
         if user:
-            functions.hdfsBuilderSetUserName(builder, texts[1])
-        for name, value in settings.items():
-            functions.hdfsBuilderConfSetStr(builder, name.encode(), value.encode())
+            functions.hdfsBuilderSetUserName(builder, account)
+        for name_text, value_text in configuration:
+            functions.hdfsBuilderConfSetStr(builder, name_text, value_text)
         return functions.hdfsBuilderConnect(builder)
 
     def rename(self, file_system: Any, old: str, new: str) -> bool:

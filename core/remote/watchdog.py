@@ -33,8 +33,8 @@ class Silent(Unreachable):
         super().__init__(
             address,
             "could not be reached",
-            "It stopped answering during the upload, and did not answer further requests",
-            "Check the network and the connection's endpoint, and write it again",
+            "It stopped answering, and did not answer further requests",
+            "Check the network and the connection's endpoint, and try again",
         )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import signal
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -128,6 +129,34 @@ def test_a_cancelled_upload_leaves_nothing(root: str, tmp_path: Path):
         servers.server(path.address).upload(path.address, source, CancelledInside())
     assert not path.exists()
     assert not [e for p in listing.pages(RemotePath(f"{root}/cancelled").address) for e in p]
+
+
+def test_a_server_that_falls_silent_in_a_change_is_given_up(root: str, namenode: Namenode, tmp_path: Path):
+    """Both of its processes are one here, and stop in the middle of an upload, then before a removal."""
+
+    class StopsServer(Job):
+        def report(self, done: int, total: int | None = None, text: str = "") -> None:
+            if done == 1 << 20:
+                namenode.process.send_signal(signal.SIGSTOP)
+            super().report(done, total, text)
+
+    put(f"{root}/silent/old.bin", b"old", tmp_path)
+    source = tmp_path / "large"
+    source.write_bytes(os.urandom(5 << 20))
+    large, old = RemotePath(f"{root}/silent/large.bin"), RemotePath(f"{root}/silent/old.bin")
+    server = servers.server(large.address)
+    try:
+        with pytest.raises(Unreachable):
+            server.upload(large.address, source, StopsServer())
+        with pytest.raises(Unreachable):
+            server.status(old.address)
+        with pytest.raises(Unreachable):
+            server.create(RemotePath(f"{root}/silent/new.bin").address, b"new")
+    finally:
+        namenode.process.send_signal(signal.SIGCONT)
+    put(f"{root}/silent/other.bin", b"other", tmp_path)
+    assert not large.exists()
+    assert old.read_bytes() == b"old"
 
 
 def test_a_file_that_changes_is_refused(root: str, tmp_path: Path):
