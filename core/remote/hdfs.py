@@ -6,6 +6,7 @@ virtual machine in this process, which starts with the first request.
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 import time
@@ -37,6 +38,8 @@ from lamella.core.remote.watchdog import Silent, Watchdog
 if TYPE_CHECKING:
     from pyarrow import fs
 
+log = logging.getLogger(__name__)
+
 PAGE_ENTRIES = 1000
 PIECE_BYTES = 1 << 20
 _CONNECT_MS, _SILENT_MS = f"{CONNECT_SECONDS * 1000:.0f}", f"{SILENT_SECONDS * 1000:.0f}"
@@ -49,8 +52,8 @@ SETTINGS = {
     "dfs.client.max.block.acquire.failures": "1",
 }
 """Settings of Hadoop's client, which otherwise waits minutes for a silent server."""
-REMOVAL_PAUSES = (0.0, 2.0, 10.0, 60.0)
-"""The seconds before each attempt to remove a draft, while the server cannot be reached."""
+RETRY_PAUSES = (0.0, 2.0, 10.0, 60.0)
+"""The seconds before each attempt to clean up, while the server cannot be reached."""
 REMOVAL_SECONDS = 2.0
 """How long the cancel of a change waits for its draft to be removed."""
 _UNREACHABLE = {
@@ -212,14 +215,14 @@ class Hdfs:
             self._send(draft, source, writing)
             replaces = self._is_file(address)
             writing.check()
-            if replaces:
-                self._rename(address, aside)
             try:
+                if replaces:
+                    self._rename(address, aside)
                 writing.check()
                 self._rename(draft, address)
             except BaseException:
                 if replaces:
-                    self._rename(aside, address)
+                    self._restore(aside, address)
                 raise
         except BaseException:
             self._remove_quietly(draft)
@@ -313,6 +316,21 @@ class Hdfs:
                 raise AlreadyThere(new)
             raise problem
 
+    def _restore(self, aside: Address, address: Address) -> None:
+        """Move a file back. Retry while the server cannot be reached: it may have moved the file though
+        its answer did not arrive."""
+        for pause in RETRY_PAUSES:
+            time.sleep(pause)
+            try:
+                if self._is_file(aside):
+                    self._rename(aside, address)
+            except Unreachable:
+                continue
+            except RemoteProblem as problem:
+                log.error("%s was moved to %s, and could not be moved back: %s", address, aside, problem)
+            return
+        log.error("%s may have been moved to %s: the server cannot be reached", address, aside)
+
     def _is_file(self, address: Address) -> bool:
         try:
             return bool(self._info(address).is_file)
@@ -321,7 +339,7 @@ class Hdfs:
 
     def _remove_quietly(self, draft: Address) -> None:
         """Retry later: a server that was silent may still carry out earlier requests."""
-        for pause in REMOVAL_PAUSES:
+        for pause in RETRY_PAUSES:
             time.sleep(pause)
             try:
                 if self._is_file(draft):

@@ -45,7 +45,7 @@ def page_text(run: SavedRun) -> str:
 The time to put, get, head and list objects of 100 bytes to 10 MB: as files in a folder, each synced; on an S3
 server through obstore; on HDFS through WebHDFS, where a put is one request to the namenode and one to a
 datanode. All run on one machine, over loopback: the figures do not include a network, and production servers
-differ. moto is a test server written in Python; MiniDFSCluster runs the namenode and the datanode in one process.
+differ. moto is a test server written in Python; MiniDFSCluster runs namenode and datanode in one process.
 
 {chr(10).join([*head, *lines])}
 
