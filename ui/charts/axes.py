@@ -28,6 +28,8 @@ BETWEEN = [math.log10(step) for step in range(2, 10)]
 LEAST_DECADES = 1.5
 """On axes shorter than this, 2 and 5 are labelled as well, and 3, 4 and 7 if 4 and 5 are far enough apart."""
 FOUR_TO_FIVE = math.log10(5 / 4)
+FEW_WHOLE = 6
+"""On a shorter axis of whole numbers, each has a tick."""
 MOMENT_PIXELS, SPAN_PIXELS = 84, 70
 """Pixels that the label of a date or time, and of a duration, takes along its axis."""
 
@@ -118,14 +120,17 @@ class ChartAxis(pg.AxisItem):
 
 
 class NumberTicks:
-    """Numbers with enough digits to distinguish the ticks; years have no separators."""
+    """Numbers with enough digits to distinguish the ticks; years have no separators. A `whole` axis has no
+    ticks between whole numbers."""
 
-    def __init__(self, years: bool = False) -> None:
-        self._years = years
+    def __init__(self, whole: bool = False, years: bool = False) -> None:
+        self._whole, self._years = whole, years
 
     def values(self, low: float, high: float, size: float, orientation: str) -> Ticks | None:
         """The ticks; None to use those of pyqtgraph."""
-        return None
+        if not self._whole or high - low > FEW_WHOLE:
+            return None
+        return [(1.0, [float(number) for number in range(math.ceil(low), math.floor(high) + 1)])]
 
     def texts(self, values: Sequence[float], spacing: float) -> list[str]:
         if self._years:
@@ -301,4 +306,4 @@ def ticks_of(dimension: Dimension) -> NumberTicks | LogTicks | MomentTicks | Spa
         return SpanTicks(kind is Kind.TIME)
     ends = [place.low for place in dimension.places if place.key >= 0]
     whole = kind is Kind.INTEGER and bool(ends)
-    return NumberTicks(whole and all(1000 <= end < 3000 for end in (ends[0], ends[-1])))
+    return NumberTicks(whole, whole and all(1000 <= end < 3000 for end in (ends[0], ends[-1])))

@@ -41,7 +41,13 @@ NO_ROWS = "There is nothing to draw: no row meets the filter."
 FARTHEST = 1e150
 """The greatest distance from zero. The squares of such numbers, which Qt computes in drawing, are still
 finite."""
+NARROWEST = 1e-150
+"""The least extent of an axis, for the same reason: Qt computes pixels per unit."""
 TOO_FAR = "Values beyond 10^150 cannot be drawn. Filter them out, or choose a log scale for their axis."
+TOO_NARROW = (
+    "Values that differ by less than 10^-150 cannot be drawn. Choose a log scale for their axis, or multiply"
+    " them in a computed column."
+)
 MOST_SHARE = 0.4
 """The maximum share of the view for the panel beside the chart."""
 NARROW, ICON_WIDTH = 560, 36
@@ -182,6 +188,9 @@ class ChartView(QWidget):
             return
         if data.farthest > FARTHEST:
             self._say(TOO_FAR, data)
+            return
+        if data.narrowest < NARROWEST:
+            self._say(TOO_NARROW, data)
             return
         self._entitle(title_of(data.spec, colored=data.color is not None))
         self._draw()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -64,12 +65,24 @@ class ChartData:
     def farthest(self) -> float:
         """The greatest distance from zero that is drawn; on a log scale, that of the exponent."""
         ends = (end for one in (self.x, self.y) if one for p in one.places for end in (p.left, p.right))
-        farthest = max(map(abs, ends), default=0.0)
-        heights = () if self.spec.log_y and self.y is None else _HEIGHTS.intersection(self.table.column_names)
-        for name in heights:
-            numbers = to_numpy(self.table.column(name).drop_null()).astype(np.float64)
-            farthest = max(farthest, np.max(np.abs(numbers[np.isfinite(numbers)]), initial=0.0))
-        return float(farthest)
+        return float(np.max(np.abs(self._heights), initial=max(map(abs, ends), default=0.0)))
+
+    @property
+    def narrowest(self) -> float:
+        """The extent of the shorter axis; infinite if no axis has any."""
+        heights = self._heights
+        low, high = np.min(heights, initial=math.inf), np.max(heights, initial=-math.inf)
+        extents = [high - low or abs(high)] if len(heights) else []
+        extents += [one.places[-1].right - one.places[0].left for one in (self.x, self.y) if one]
+        return float(min((extent for extent in extents if extent > 0), default=math.inf))
+
+    @property
+    def _heights(self) -> np.ndarray:
+        """All finite figures that are drawn as heights; none on a log scale."""
+        names = () if self.spec.log_y and self.y is None else _HEIGHTS.intersection(self.table.column_names)
+        columns = [to_numpy(self.table.column(name).drop_null()).astype(np.float64) for name in names]
+        numbers = np.concatenate(columns) if columns else np.empty(0)
+        return numbers[np.isfinite(numbers)]
 
     def dimension(self, role: str) -> Dimension | None:
         return {X: self.x, Y: self.y, COLOR: self.color, PANELS: self.panels}[role]

@@ -32,6 +32,24 @@ def test_values_too_far_away_to_be_drawn_are_said(qtbot, window, tmp_path, settl
     assert view.canvas.isVisible() and not view.grab().isNull()
 
 
+@pytest.mark.slow(after=1)
+@pytest.mark.parametrize("spec", [ChartSpec("box", y="v"), MOST_OF_V, ChartSpec("scatter", "v", "n")])
+def test_values_too_close_to_be_drawn_are_said(qtbot, window, tmp_path, settled, spec):
+    """Qt ends the program where the pixels per unit are infinite."""
+    rows = pa.table({"v": [1e-300, 0.0, 5e-324], "n": [1, 2, 3], "k": ["a", "b", "a"]})
+    pq.write_table(rows, tmp_path / "close.parquet")
+    window.open_paths([tmp_path / "close.parquet"])
+    tab = settled()
+    tab.charting.show()
+    view = tab.charting.view
+    view.show_spec(spec)
+    qtbot.waitUntil(lambda: not view.running)
+    assert "less than 10^-150" in view.message.text() and view.message.isVisible()
+    view.show_spec(ChartSpec("bar", "k"))
+    qtbot.waitUntil(lambda: not view.running)
+    assert view.canvas.isVisible() and not view.grab().isNull()
+
+
 @pytest.mark.slow
 def test_odd_numbers_are_left_out_and_said(qtbot, window, settled, tmp_path):
     rows = pa.table({
@@ -86,6 +104,20 @@ def test_an_area_ends_where_its_rows_end(qtbot, window, settled, tmp_path):
         ]  # fmt: skip
         ends = {look.name: x for look, x, _y in made.ends}
         assert ends == ({"a": 3, "b": 2} if aggregate == "mean" else {"a": 3, "b": 3})
+
+
+def test_one_whole_number_is_named_below_its_bar(qtbot, window, settled, tmp_path):
+    pq.write_table(pa.table({"year": [2013, 2013], "doors": [3, 4]}), tmp_path / "one.parquet")
+    window.open_paths([tmp_path / "one.parquet"])
+    tab = settled()
+    tab.charting.show()
+    view = tab.charting.view
+    for column, names in (("year", {"2013"}), ("doors", {"3", "4"})):
+        view.show_spec(ChartSpec("histogram", column, log_y=True))
+        qtbot.waitUntil(lambda: not view.running)
+        axis = view.canvas.panels[0].plot.getAxis("bottom")
+        (ticks,) = axis.tickValues(*axis.range, axis.width())
+        assert set(axis.tickStrings(ticks[1], 1.0, ticks[0])) == names
 
 
 def test_latitudes_that_there_are_not_make_no_map(qtbot, window, settled, tmp_path):
