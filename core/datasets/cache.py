@@ -35,7 +35,7 @@ FORMAT_VERSION = 5
 """Part of every key; increased when reading changes, so that old caches are not used."""
 MOST_BYTES = 20 << 30
 _MANIFEST = "manifest.json"
-REMEDY = "It is a copy that was kept of a file: open that again, and it is made anew"
+REMEDY = "It is the cached copy of another file: open that file again to rebuild it"
 _ENTRY, _GENERATION = re.compile("[0-9a-f]{24}"), re.compile("[0-9a-f]{32}")
 
 

@@ -239,7 +239,7 @@ def recognise(path: Path) -> Format:
             _refuse_prose_named_parquet(known, contents)
             return known
     raise FileProblem(
-        path, "is not a data file that is known here", "It holds binary data of another kind", _openable()
+        path, "is not in a known data format", "It holds binary data of another kind", _openable()
     )
 
 
@@ -251,7 +251,7 @@ def _refuse_prose_named_parquet(candidate: Format, contents: Contents) -> None:
             contents.path,
             "is named like a Parquet file but holds plain text",
             "It is neither Parquet nor a table of several columns",
-            f"Fetch the Parquet file again, or rename it to {contents.path.stem}.csv to open it as text",
+            f"Download the Parquet file again, or rename it to {contents.path.stem}.csv to open it as text",
         )
 
 
@@ -332,7 +332,7 @@ def _openable() -> str:
     return f"What can be opened: {openable_formats()}"
 
 
-def open_dataset(  # noqa: PLR0913 -- each is a choice of its own
+def open_dataset(  # noqa: PLR0913 -- independent options
     path: str | Path | Sequence[str | Path],
     *,
     cache_dir: str | Path | None = None,
@@ -439,7 +439,7 @@ def _refuse_useless(location: Location, known: Format, reading: Mapping[str, obj
     if useless:
         raise FileProblem(
             location.root,
-            f"is {known.label}, whose values have types of their own",
+            f"is {known.label}, whose values already have types",
             fix=f"Leave {useless[0]} out",
         )
 
@@ -483,7 +483,7 @@ def edit_problem(dataset: Dataset) -> FileProblem | None:
     path = path_or_address(paths[0])
     if isinstance(path, RemotePath):
         return FileProblem(
-            path, "lies elsewhere", "Files elsewhere are read, and written as a whole alone", COPY
+            path, "is not on this machine", "Files elsewhere can be read, or replaced as a whole", COPY
         )
     problem = _format_problem(dataset, path, len(paths))
     return problem or _rights_problem(path)
@@ -492,7 +492,10 @@ def edit_problem(dataset: Dataset) -> FileProblem | None:
 def _format_problem(dataset: Dataset, path: Path, files: int) -> FileProblem | None:
     if files > 1:
         return FileProblem(
-            path.parent, f"holds {files:,} files", "One file at a time can be edited", "Open the one to edit"
+            path.parent,
+            f"holds {files:,} files",
+            "Only one file at a time can be edited",
+            "Open the one to edit",
         )
     if isinstance(dataset, ParquetDataset):
         return _parquet_problem(dataset, path)
@@ -514,7 +517,7 @@ def _reading_problem(dataset: Dataset, options: OpenOptions, path: Path) -> File
     if options.names:
         return FileProblem(path, "was opened with other names of columns", "They are not in the file", COPY)
     if options.types:
-        why = "Values that are none of these types are shown as NULL, and would be written like that"
+        why = "Values that do not fit these types are shown as NULL, and would be saved as NULL"
         return FileProblem(path, "was opened with types chosen for its columns", why, COPY)
     return None
 
@@ -528,7 +531,7 @@ def _parquet_problem(dataset: ParquetDataset, path: Path) -> FileProblem | None:
             path, "has columns that are names of its folders", "They are not in the file", COPY
         )
     if not segment.is_verified:
-        why = "Saving would make what its checksums call damaged look whole"
+        why = "Saving would make damaged data look valid"
         return FileProblem(path, "was opened without its checksums", why, COPY)
     return None
 

@@ -146,7 +146,7 @@ class Reading:
         yes, no = ({pair[place].lower() for pair in pairs} for place in (0, 1))
         for word in (word for pair in pairs for word in pair):
             if word.lower() in yes & no:
-                raise self._refusal(value, f"Let '{word}' mean either yes or no")
+                raise self._refusal(value, f"Let '{word}' mean either yes or no, not both")
             if word in NULL_MARKERS:
                 raise self._refusal(value, f"'{word}' stands for no value in every file: leave it out")
         return tuple(pairs)
@@ -165,34 +165,35 @@ class Reading:
 
 
 READING = (
-    Reading("encoding", "encoding", "of the text, such as cp1252 for Western or cp1251 for Cyrillic",
+    Reading("encoding", "encoding", "encoding of the text: cp1252 for Western, cp1251 for Cyrillic",
             ENCODINGS, metavar="NAME"),
-    Reading("delimiter", "sign", "the sign between fields", (",", ";", "\t", "|"), "Separator", "SIGN"),
-    Reading("quote", "sign", "the sign around fields; none: no sign", ('"', "'", ""), "Quotes", "SIGN"),
+    Reading("delimiter", "sign", "the character between fields", (",", ";", "\t", "|"), "Separator", "SIGN"),
+    Reading("quote", "sign", "the character around fields, or none", ('"', "'", ""), "Quotes", "SIGN"),
     Reading("header", "switch", "whether the first row names the columns", title="First row"),
-    Reading("skip_rows", "number", "so many lines above the table are left out", title="Skip lines",
+    Reading("skip_rows", "number", "number of lines above the table to leave out", title="Skip lines",
             metavar="N"),
-    Reading("decimal", "sign", "between a number and its fraction", (".", ","), "Decimals", "SIGN"),
-    Reading("thousands", "sign", "between thousands", (".", ",", " ", "'", ""), metavar="SIGN"),
+    Reading("decimal", "sign", "sign between a number and its fraction", (".", ","), "Decimals", "SIGN"),
+    Reading("thousands", "sign", "sign between thousands", (".", ",", " ", "'", ""), metavar="SIGN"),
     Reading("dates", "choice", "which part of a date such as 01/02/2025 comes first",
             ("day-first", "month-first", "iso", "month-names"),
             metavar="day-first|month-first|iso|month-names"),
-    Reading("zone", "zone", "of times without one, such as Europe/Berlin", title="Time zone", metavar="ZONE"),
+    Reading("zone", "zone", "zone of times without one, such as Europe/Berlin", title="Time zone",
+            metavar="ZONE"),
     Reading("nulls", "names", "words that stand for no value, in every column", title="Null words",
             metavar="WORD,WORD,…"),
     Reading("booleans", "yes-no", "words for true and false: columns that hold only such words are boolean",
             title="Yes/no words", metavar="YES/NO,…"),
     Reading("text_columns", "names", "columns that stay as they are written: versions such as 1.10 and 1.100",
             metavar="COLUMNS"),
-    Reading("types", "pairs", "types of columns, by what the file calls them; a value that is none of its"
-            " type is null, and counted", metavar="COLUMN=TYPE,…"),
-    Reading("names", "pairs", "names of columns in place of those of the file", metavar="COLUMN=NAME,…"),
+    Reading("types", "pairs", "types of columns, by their names in the file; values that do not fit become"
+            " null, and are counted", metavar="COLUMN=TYPE,…"),
+    Reading("names", "pairs", "new names of columns, by their names in the file", metavar="COLUMN=NAME,…"),
     Reading("bad_lines", "choice", "what to do with lines that cannot be read: set-aside leaves them out,"
-            " counted and listed", ("refuse", "set-aside"), metavar="refuse|set-aside"),
-    Reading("cells", "range", "of a sheet, such as B3:F200", metavar="RANGE"),
-    Reading("version", "number", "of a Delta table, instead of the newest", metavar="N"),
-    Reading("row_key", "names", "columns that tell the rows of a Spark server's table apart, by which"
-            " they have an order", metavar="COLUMNS"),
+            " and counts and lists them", ("refuse", "set-aside"), metavar="refuse|set-aside"),
+    Reading("cells", "range", "range of cells of a sheet, such as B3:F200", metavar="RANGE"),
+    Reading("version", "number", "version of a Delta table, instead of the newest", metavar="N"),
+    Reading("row_key", "names", "columns that identify and order the rows of a Spark server's table",
+            metavar="COLUMNS"),
 )  # fmt: skip
 BY_NAME = {reading.name: reading for reading in READING}
 

@@ -67,7 +67,7 @@ CASES: dict[str, tuple[Make, str]] = {
     "only line breaks": (text(b"\n\n\n"), r"holds no data"),
     "truncated Parquet": (truncated_parquet, r"cut off.*do not end with PAR1.*download it again"),
     "damaged footer": (damaged_footer, r"damaged Parquet footer.*again"),
-    "random bytes": (binary, r"not a data file.*What can be opened: Parquet"),
+    "random bytes": (binary, r"not in a known data format.*What can be opened: Parquet"),
     "Excel": (excel_workbook, r"is a damaged workbook.*save it again"),
     "SQLite": (sqlite_database, r"holds no tables"),
     "PDF": (text(b"%PDF-1.7\n\xe2\xe3"), r"is a PDF document.*cannot be opened"),

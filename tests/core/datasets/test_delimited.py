@@ -178,7 +178,7 @@ def test_columns_can_be_kept_as_text(tmp_path: Path) -> None:
     ]
     with pytest.raises(UnknownColumn, match="Did you mean 'version'"):
         rows_of(tmp_path / "x.csv", data, text_columns=["versoin"])
-    with pytest.raises(FileProblem, match="is JSON lines, whose values have types of their own"):
+    with pytest.raises(FileProblem, match="is JSON lines, whose values already have types"):
         rows_of(tmp_path / "x.jsonl", '{"version": 1.10}', text_columns=["version"])
 
 
