@@ -56,7 +56,7 @@ def test_figures_are_labelled_with_the_server_that_gave_them_and_its_databases_g
     assert [message for message in heard if isinstance(message, Failure)] == []
     assert len(records) == 2 * len(SMALL.operations) and all(record.disk_bytes > 0 for record in records)
     (found,) = (message for message in heard if isinstance(message, Surroundings))
-    assert "not MongoDB's engine but its protocol, by mongo-java-server" in found.version
+    assert "not MongoDB's engine, but its protocol by mongo-java-server" in found.version
     assert "like version 5.0.0 with pymongo" in found.version
     assert {entry_named(record.system).title for record in records} == {
         "MongoDB's protocol, mongo-java-server"
@@ -112,7 +112,7 @@ def test_a_server_that_is_installed_is_started_for_the_benchmark_and_ended(
     ("script", "said"),
     [
         ("echo db version v8.0.4; [ $1 = --version ] || { echo No room; exit 3; }", "status 3. No room"),
-        ("echo hello", "is no MongoDB server. Hello"),
+        ("echo hello", "is not a MongoDB server. Hello"),
     ],
 )
 def test_a_server_that_does_not_start_is_said(
@@ -133,7 +133,7 @@ def test_a_server_that_does_not_start_is_said(
 
 def test_an_address_that_is_none_is_refused_with_the_setting_to_mend(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(servers.MONGODB_URI, "http://localhost")
-    with pytest.raises(NotReady, match="mongodb_uri is not an address"):
+    with pytest.raises(NotReady, match="mongodb_uri is not the address"):
         registry.load("mongodb").answering_version()
 
 
@@ -187,7 +187,7 @@ def test_a_benchmark_on_the_command_line_asks_the_server_of_the_settings(
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "answers like version 5.0.0" in done.stdout
+    assert "emulates version 5.0.0" in done.stdout
     assert "MongoDB's protocol, mongo-java-server" in done.stdout
 
 

@@ -1,1 +1,1 @@
-"""The systems under test, a module each; imported only when they are asked for."""
+"""The systems under test, each in a module that is imported only when it is needed."""

@@ -1,4 +1,5 @@
-"""What every system under test can be asked, by what it keeps. One instance, one database, one folder."""
+"""The interfaces of systems under test, by the data that they store. An instance has one database in one
+folder."""
 
 from __future__ import annotations
 
@@ -15,20 +16,22 @@ from lamella.core.errors import LamellaError
 Rows = list[Row]
 
 SERVER_FOLDER_NOTE = "server-folder"
-"""A file in a system's folder: the address of its folder on a server, which is removed with it."""
+"""The name of a file in a system's folder. It contains the address of the system's folder on a server, which
+is removed along with the local one."""
 DATABASE_NOTE = "mongodb-database"
-"""A file in a system's folder: the name of its database on a server, which is dropped with the folder."""
+"""The name of a file in a system's folder. It contains the name of the system's database on a server, which
+is dropped along with the folder."""
 
 
 class NotReady(LamellaError):
-    """A system that is installed and cannot be asked now: for example, its server does not answer."""
+    """A system is installed but cannot run now: for example, its server does not answer."""
 
 
 class System(ABC):
-    """Subclasses do each operation as their system's own documentation recommends.
+    """A system under test. Subclasses implement each operation as the system's documentation recommends.
 
-    `description` says how it is configured, durability above all, in one sentence; `cannot` maps the steps
-    that a system has no means for to the reason.
+    `description` says in one sentence how the system is configured, above all its durability. `cannot` maps
+    the steps that the system does not support to the reason.
     """
 
     id: ClassVar[str]
@@ -42,38 +45,39 @@ class System(ABC):
     @classmethod
     @abstractmethod
     def version(cls) -> str:
-        """Of the system measured, as its maker writes it. Quick: it is shown before anything runs."""
+        """Return the version of the system, as its maker writes it. Quick: it is shown before a run."""
 
     @classmethod
     def answering_version(cls) -> str:
-        """`version`, but of who really answers; may take seconds. Raises NotReady."""
+        """Return the version of the server that answers, by default `version`. May take seconds. Raises
+        `NotReady`."""
         return cls.version()
 
     @classmethod
     def answered_by(cls) -> str:
-        """Another program that answers in the place of the system, which its name does not say; else empty.
-        Called after `answering_version`."""
+        """Return the name of the program that stands in for the system, if there is one; otherwise an empty
+        text. Called after `answering_version`."""
         return ""
 
     @classmethod
     def describe(cls) -> str:
-        """`description`, and what has to be looked up for it. Quick, too."""
+        """Return `description`, with details that are only known at run time. Quick, too."""
         return cls.description
 
     @property
     @abstractmethod
     def columns(self) -> int:
-        """How many columns its table holds."""
+        """The number of columns of its table."""
 
     @abstractmethod
     def open(self, writing: bool) -> None:
-        """The database in `folder`, made when missing; `writing` says that changes will follow."""
+        """Open the database in `folder`, and create it if it is missing. With `writing`, changes follow."""
 
     @abstractmethod
     def close(self) -> None: ...
 
     def vacuum(self) -> bool:
-        """Give back space that nothing needs any more; False when this system keeps none."""
+        """Free unused space; return False if this system has nothing to free."""
         return False
 
     def disk_bytes(self) -> int:
@@ -81,7 +85,7 @@ class System(ABC):
 
 
 class FileBasedSystem(System):
-    """Keeps its rows in one file: every call opens it and closes it."""
+    """A system with its rows in one file, which every call opens and closes."""
 
     file_name: ClassVar[str]
 
@@ -93,20 +97,20 @@ class FileBasedSystem(System):
         self.folder.mkdir(parents=True, exist_ok=True)
 
     def close(self) -> None:
-        """Nothing is held open."""
+        """Nothing is open."""
 
     def rewrite(self, write: Callable[[Path], object]) -> None:
-        """Have `write` make a new file and put it in the place of the old one, in one step."""
+        """Write a new file with `write`, and replace the old one atomically."""
         staged = self.path.with_name(f"new-{self.file_name}")
         write(staged)
         staged.replace(self.path)
 
 
 class TableSystem(System):
-    """A table of numbers, one row after the other: of type `workload.dtype`, beside an integer key.
+    """A system with a table of numbers of type `workload.dtype`, and an integer key in some workloads.
 
-    `prepare…` methods do what a user must do to a list of dicts before the system takes it; they
-    are timed apart. Answers are whatever the system gives; `blocks` turns them into columns.
+    `prepare…` methods convert a list of dicts to what the system takes, as a user has to; they are timed
+    separately. Answers have the system's own form; `blocks` converts them to columns.
     """
 
     def prepare(self, rows: Rows) -> Any:
@@ -116,82 +120,82 @@ class TableSystem(System):
     def create(self, prepared: Any) -> None: ...
 
     def fill(self, blocks: Iterable[Columns]) -> None:
-        """Create the table from blocks of columns, in whatever form is quickest."""
+        """Create the table from blocks of columns, in the fastest way."""
         self.create(self.prepare([row for block in blocks for row in dicts(block)]))
 
     @abstractmethod
     def read(self) -> Any:
-        """Every row and column."""
+        """Return all rows and columns."""
 
     @abstractmethod
     def query(self) -> Any:
-        """Every column of the rows where col1 > 100 and col97 < 1000."""
+        """Return all columns of the rows where col1 > 100 and col97 < 1000."""
 
     @abstractmethod
     def find(self) -> Any:
-        """col0 of the rows where it is -1, and no other column."""
+        """Return only col0 of the rows where it is -1."""
 
     def row_ids(self, numbers: Numbers) -> Sequence[int]:
-        """What the system itself calls the rows that were put in at these places, counted from 0."""
+        """Return the system's own ids of rows, given by the order in which they were added, from 0."""
         ids: list[int] = numbers.tolist()
         return ids
 
     @abstractmethod
     def get(self, row_id: int) -> Any:
-        """One row, all columns."""
+        """Return one row with all columns."""
 
     @abstractmethod
     def as_row(self, answer: Any) -> Mapping[str, Any]:
-        """What `get` gave, as names and values."""
+        """Convert the answer of `get` to names and values."""
 
     def index(self, column: str) -> bool:
-        """Make what finding rows by this column needs; False when this system needs nothing."""
+        """Create the index for finding rows by this column; return False if the system needs none."""
         return False
 
     def prepare_update(self, rows: Rows) -> Any:
         return rows
 
     def update(self, prepared: Any) -> None:
-        """New values for rows found by the workload's key column."""
+        """Set new values in the rows that have the given values in the workload's key column."""
         raise NotImplementedError
 
     def prepare_update_by_row_id(self, row_ids: Sequence[int], rows: Rows) -> Any:
-        """`rows` may hold some of the columns only; all hold the same."""
+        """`rows` may have only some of the columns; all have the same ones."""
         raise NotImplementedError
 
     def update_by_row_id(self, prepared: Any) -> None:
-        """One commit."""
+        """Update the rows in one commit."""
         self.update(prepared)
 
     def delete(self, row_ids: Sequence[int]) -> None:
-        """One commit."""
+        """Delete the rows in one commit."""
         raise NotImplementedError
 
     @abstractmethod
     def blocks(self, answer: Any, names: Sequence[str]) -> Iterator[Sequence[Values]]:
-        """The columns `names` of an answer, some thousands of rows at a time.
+        """Yield the columns `names` of an answer, some thousands of rows at a time.
 
-        Numbers of any width: who checks them makes `workload.dtype` of them where that is exact.
+        The numbers may have any width: the check converts them to `workload.dtype` where that is exact.
         """
 
     def contents(self, names: Sequence[str]) -> Iterator[Sequence[Values]]:
-        """The columns `names` of everything, for a check that is not timed."""
+        """Yield the columns `names` of all rows, for a check that is not timed."""
         return self.blocks(self.read(), names)
 
 
 Entity = dict[str, Any]
 
 FIELDS = ("name", "status", "views", "rating", "tags", "profile", "about")
-"""Of an entity, in the order of their columns."""
+"""The fields of an entity, in the order of the columns."""
 
 Id = Any
-"""What the system itself calls an entity."""
+"""The system's own id of an entity."""
 
 
 class EntitySystem(System):
-    """Every change is one commit. What a system needs of an entity first is part of the time.
+    """A system with entities. Every change is one commit, and its time includes any conversion of the entity.
 
-    The operators mean what MongoDB says they mean; a field that was taken away may be null instead.
+    The operators have the meaning that they have in MongoDB, except that a removed field may be null instead.
     """
 
     @property
@@ -200,29 +204,30 @@ class EntitySystem(System):
 
     @abstractmethod
     def fill(self, entities: list[Entity]) -> None:
-        """Make the table with these in it."""
+        """Create the table with these entities."""
 
     @abstractmethod
     def ids(self) -> list[Id]:
-        """Of all that are there, in the order they came."""
+        """Return the ids of all entities, in the order in which they were added."""
 
     @abstractmethod
     def get(self, row_id: Id) -> Any: ...
 
     @abstractmethod
     def as_entity(self, answer: Any) -> Entity:
-        """What `get` gave, as it was put in: without the id, and None for a field that was taken away."""
+        """Convert the answer of `get` to the original form: without the id, and with None for a removed
+        field."""
 
     @abstractmethod
     def create(self, entities: list[Entity]) -> None: ...
 
     @abstractmethod
     def set_fields(self, row_id: Id, values: Mapping[str, Any]) -> None:
-        """$set of one field or several."""
+        """$set: set one or more fields."""
 
     @abstractmethod
     def increment(self, row_id: Id, name: str, by: int) -> None:
-        """$inc."""
+        """$inc: add to a number."""
 
     @abstractmethod
     def push(self, row_id: Id, name: str, value: str) -> None:
@@ -230,34 +235,34 @@ class EntitySystem(System):
 
     @abstractmethod
     def add_to_set(self, row_id: Id, name: str, value: str) -> None:
-        """$addToSet: append to a list that lacks it, leave any other as it is."""
+        """$addToSet: append to a list unless it has the value already."""
 
     @abstractmethod
     def pull(self, row_id: Id, name: str, value: str) -> None:
-        """$pull: take every item that equals it out of a list; the others keep their order."""
+        """$pull: remove every equal item from a list; the others keep their order."""
 
     @abstractmethod
     def unset(self, row_id: Id, name: str) -> None:
-        """$unset."""
+        """$unset: remove a field."""
 
     @abstractmethod
     def delete(self, row_ids: Sequence[Id]) -> None:
-        """One or many."""
+        """Delete one or more entities."""
 
     @abstractmethod
     def contents(self) -> Iterator[Entity]:
-        """All of them, each as `as_entity` would give it."""
+        """Yield all entities, each as `as_entity` returns it."""
 
 
 class OperatorEntities(EntitySystem):
-    """Changes by operators as MongoDB writes them."""
+    """A system that changes entities by MongoDB's update operators."""
 
     unset_to: ClassVar[Any]
-    """What stands beside a field that is taken away."""
+    """The value that `$unset` has for a field."""
 
     @abstractmethod
     def operate(self, row_id: Id, operators: dict[str, Any]) -> None:
-        """One commit."""
+        """Apply update operators to an entity in one commit."""
 
     def set_fields(self, row_id: Id, values: Mapping[str, Any]) -> None:
         self.operate(row_id, {"$set": values})
@@ -279,50 +284,51 @@ class OperatorEntities(EntitySystem):
 
 
 class ObjectSystem(System):
-    """Bytes by key, as an object store has them; a key is "prefix/name". Every put is one commit."""
+    """A system with bytes by key, like an object store; a key is "prefix/name". Every put is one commit."""
 
     @abstractmethod
     def fill(self, entities: list[Entity]) -> None:
-        """Make the database, with these entities in it where it keeps any."""
+        """Create the database, with these entities if the system has entities."""
 
     @abstractmethod
     def put_object(self, key: str, body: bytes) -> None:
-        """Whole or not at all."""
+        """Write an object atomically."""
 
     @abstractmethod
     def get_object(self, key: str) -> bytes: ...
 
     @abstractmethod
     def head_object(self, key: str) -> int:
-        """How many bytes it has; they are not read."""
+        """Return the size of an object in bytes, without reading it."""
 
     @abstractmethod
     def list_objects(self, prefix: str) -> Sequence[str]:
-        """The keys under a prefix, in order."""
+        """Return the keys with a prefix, in order."""
 
 
 class CatalogSystem(ObjectSystem, EntitySystem):
-    """Entities and objects in one database."""
+    """A system with entities and objects in one database."""
 
     @abstractmethod
     def tables(self) -> Mapping[str, Sequence[str]]:
-        """The columns of each table, ids left out: what its catalog says."""
+        """Return the columns of each table, without ids, from the system's catalog."""
 
     @abstractmethod
     def create_one(self, entity: Entity) -> int:
-        """Its id."""
+        """Add an entity and return its id."""
 
     @abstractmethod
     def names_rated(self, rating: float, limit: int) -> Sequence[str]:
-        """The names of the first entities of this rating, in order of id."""
+        """Return the names of the first entities with this rating, in order of id."""
 
 
 @dataclass(frozen=True)
 class Question:
-    """Only `ask` is timed. Its answer is a list of rows, an Arrow table, an array of numbers or one value.
+    """A query to measure. Only `ask` is timed. Its answer is a list of rows, an Arrow table, an array of
+    numbers or one value.
 
-    `of` are values that it is asked about, one a call. `before` makes ready for each call. `comparable` turns
-    an answer, and what it was asked about, into what is compared with other systems.
+    `of` are the values that `ask` takes, one per call. `before` prepares each call. `comparable` converts an
+    answer, and the value that `ask` took, to a form that is compared with other systems.
     """
 
     ask: Callable[..., Any]
@@ -335,12 +341,12 @@ Questions = Mapping[str, Question]
 
 
 class QuestionSystem(System):
-    """Holds the rows of its workload; what it cannot be asked stands in `cannot`, by operation."""
+    """A system that answers the questions of its workload; unsupported operations are in `cannot`."""
 
     @abstractmethod
     def fill(self, rows: int) -> None:
-        """Make the database in `folder`, closed afterwards; the rows come from the workload's own data."""
+        """Create the database in `folder` with rows of the workload's data, and close it."""
 
     @abstractmethod
     def questions(self) -> Questions:
-        """By operation, of the database that `open` opened. Making them costs next to nothing."""
+        """Return the questions by operation, for the database that `open` opened. Cheap."""

@@ -7,9 +7,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import pandas  # noqa: F401 -- what makes Arrow tables of rows imports it: not for the timers
+import pandas  # noqa: F401 -- converting rows to Arrow tables imports it: must not be timed
 import pyarrow as pa
-import pyarrow.dataset  # what it reads through
+import pyarrow.dataset  # used for reading: must not be timed
 from deltalake import DeltaTable, write_deltalake
 from deltalake.table import TableMerger
 
@@ -22,7 +22,7 @@ SAME_ROW = "target.id = source.id"
 
 
 class DeltaLake(ArrowTable):
-    """It numbers no rows, so an `id` counts them; where the workload has such a key, that is it."""
+    """It has no row ids, so a column `id` numbers the rows, unless it is the workload's key."""
 
     id = "deltalake"
     description = (
@@ -48,7 +48,7 @@ class DeltaLake(ArrowTable):
             self._table = DeltaTable(self.path)
 
     def close(self) -> None:
-        """It holds nothing open."""
+        """Nothing is open."""
 
     def create(self, prepared: Rows) -> None:
         write_deltalake(self.path, from_rows(prepared))

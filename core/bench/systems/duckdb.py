@@ -1,4 +1,4 @@
-"""DuckDB with a database file of its own; rows go in and come out as Arrow tables."""
+"""DuckDB with its own database file; rows are passed in and out as Arrow tables."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ from lamella.core.bench.workloads.user_table import UserTableSystem, change_to_s
 
 
 class DuckDBFile(FileBasedSystem):
-    """One connection, for as long as it is open."""
+    """A DuckDB database file, with one connection while it is open."""
 
     id = "duckdb"
     file_name = "benchmark.duckdb"
@@ -70,8 +70,8 @@ ROW_ID = "row_id"
 
 
 class DuckDB(DuckDBFile, ArrowTable):
-    """Its own row ids change when rows are written anew, so a `row_id` counts them; where the workload has a
-    key, that is it."""
+    """DuckDB's own row ids change when rows are rewritten, so a column `row_id` numbers the rows, unless the
+    workload has a key."""
 
     file_name = "data.duckdb"
     description = (
@@ -82,7 +82,7 @@ class DuckDB(DuckDBFile, ArrowTable):
 
     def __init__(self, folder: Path, workload: Workload) -> None:
         super().__init__(folder, workload)
-        import pandas  # noqa: F401 -- what makes Arrow tables of rows imports it: not for the timers
+        import pandas  # noqa: F401 -- converting rows to Arrow tables imports it: must not be timed
 
         self._names = names_of(workload)
         self._key = workload.key or ROW_ID
@@ -122,7 +122,7 @@ class DuckDB(DuckDBFile, ArrowTable):
         return dict(zip(self._names, answer, strict=True))
 
     def index(self, column: str) -> bool:
-        """Its indexes serve the search for single values; updates by a key are joins, which use none."""
+        """DuckDB's indexes are used to find single values, but not for updates by key, which are joins."""
         if self.workload.key is not None:
             return False
         self._connection.execute(f"CREATE INDEX benchmark_{column} ON benchmark ({column})")
@@ -149,7 +149,7 @@ class DuckDB(DuckDBFile, ArrowTable):
         )
 
     def vacuum(self) -> bool:
-        """Its documentation: a VACUUM gives back nothing, a copy of the database does."""
+        """Copy the database: according to DuckDB's documentation, VACUUM does not free space."""
         fresh = self.path.with_name("fresh.duckdb")
         self._connection.execute(f"ATTACH '{fresh}' AS fresh")
         self._connection.execute("COPY FROM DATABASE data TO fresh")
@@ -169,7 +169,7 @@ class DuckDB(DuckDBFile, ArrowTable):
         return self._connection.sql(statement).to_arrow_table()
 
     def _replace(self, changes: Rows) -> None:
-        """Whole rows, all at once."""
+        """Replace whole rows, all at once."""
         self._connection.register("changed", pa.Table.from_pylist(changes))
         self._connection.begin()
         self._connection.execute(
@@ -180,10 +180,10 @@ class DuckDB(DuckDBFile, ArrowTable):
         self._connection.unregister("changed")
 
     def _update(self, changes: Rows) -> None:
-        """Some columns of rows."""
+        """Update some columns of rows."""
         key = self._key
         settings = ", ".join(f"{name} = changed.{name}" for name in changes[0] if name != key)
-        # rows in any other order than the table's take it thirty times as long
+        # if the rows are not in the table's order, this takes thirty times as long
         self._connection.register("changed", pa.Table.from_pylist(changes).sort_by(key))
         self._connection.execute(
             f"UPDATE benchmark SET {settings} FROM changed WHERE benchmark.{key} = changed.{key}"
@@ -232,7 +232,7 @@ class DuckDBEntities(DuckDBFile, SQLEntities):
         return dict(zip(FIELDS, answer, strict=True))
 
     def create(self, entities: list[Entity]) -> None:
-        """Many come as an Arrow table, as its documentation asks for."""
+        """Insert many entities as an Arrow table, as DuckDB's documentation recommends."""
         if len(entities) == 1:
             self._connection.execute(INSERT_ONE_ENTITY, list(entities[0].values()))
         else:
@@ -254,22 +254,22 @@ class DuckDBEntities(DuckDBFile, SQLEntities):
 
 
 class DuckDBQuestions(DuckDBFile, QuestionSystem):
-    description = "a file of its own, every commit durable; memory and threads as it chooses"
+    description = "its own file, every commit durable; default memory and threads"
 
     def ask(self, sql: str, *values: Any) -> pa.Table | None:
-        """The answer in Arrow: quickest where it is of many rows."""
+        """Return the answer in Arrow, which is fastest for many rows."""
         return self._connection.sql(sql, params=values).to_arrow_table()
 
     def fetch(self, sql: str, *values: Any) -> list[Any]:
-        """The answer as Python's tuples: quickest where it is of few rows."""
+        """Return the answer as Python tuples, which is fastest for few rows."""
         return self._connection.execute(sql, values).fetchall()
 
     def run(self, sql: str) -> None:
-        """For statements that answer nothing."""
+        """Execute a statement without an answer."""
         self._connection.execute(sql)
 
     def add_table(self, name: str, columns: Mapping[str, Sequence[Any]]) -> None:
-        """Rows are called 0, 1, 2, … by their primary key."""
+        """Create a table with a primary key that numbers the rows from 0."""
         count = len(next(iter(columns.values())))
         self.create(name, pa.table({"_id": range(count), **columns}))
         self.run(f'ALTER TABLE "{name}" ADD PRIMARY KEY (_id)')
@@ -280,7 +280,7 @@ class DuckDBQuestions(DuckDBFile, QuestionSystem):
         self._connection.unregister("given")
 
 
-NO_ORDER = {"sort_indexed": "Its indexes serve lookups and ranges, never an order"}
+NO_ORDER = {"sort_indexed": "DuckDB uses indexes for lookups and ranges, but never for sorting"}
 
 
 class DuckDBEntityQueries(DuckDBQuestions, SQLEntityQueries):
@@ -292,7 +292,7 @@ class DuckDBEntityQueries(DuckDBQuestions, SQLEntityQueries):
 
     @classmethod
     def describe(cls) -> str:
-        return f"{super().describe()}; answers in Arrow, few rows in tuples"
+        return f"{super().describe()}; answers in Arrow, or as tuples for few rows"
 
     def ask_small(self, sql: str, *values: Any) -> list[Any]:
         return self.fetch(sql, *values)
@@ -317,9 +317,7 @@ class DuckDBEntityQueries(DuckDBQuestions, SQLEntityQueries):
 
 
 class DuckDBMemory(DuckDBFile, EntityMemory):
-    description = (
-        "a file of its own, every commit durable; memory and threads as it chooses; answers in Arrow"
-    )
+    description = "its own file, every commit durable; default memory and threads; answers in Arrow"
 
     def fill(self, table: str, batches: pa.RecordBatchReader) -> None:
         self._connection.register("given", batches)
@@ -334,7 +332,7 @@ class DuckDBMemory(DuckDBFile, EntityMemory):
 
 
 class DuckDBStorage(DuckDBFile, EntityStorage):
-    description = "a file of its own, every commit durable, compressed as it chooses; answers in Arrow"
+    description = "its own file, every commit durable, default compression; answers in Arrow"
 
     def write(self, prepared: pa.Table) -> None:
         self._connection.register("given", prepared)
@@ -392,7 +390,7 @@ class DuckDBTable(DuckDBQuestions):
 
 
 def _as_in_sqlite(rows: list[Any]) -> list[tuple[Any, ...]]:
-    """Moments are texts there, without a fraction that is zero."""
+    """Convert timestamps to text as SQLite has them, without a fraction if that is zero."""
     return [tuple(str(value) if isinstance(value, datetime) else value for value in row) for row in rows]
 
 
@@ -415,7 +413,7 @@ class DuckDBTrips(DuckDBFile, TaxiSystem):
         return self._connection.sql(sql, params=[list(ids)]).to_arrow_table()
 
     def _csv_source(self, rows: int) -> str:
-        """The CSV files, for a FROM."""
+        """Return the FROM source that reads the CSV files."""
         files = ", ".join(map(_quoted, map(str, self.files(rows))))
         columns = ", ".join(
             f"{_quoted(field.name)}: {_quoted(_TRIP_SQL_TYPES[field.type])}" for field in TRIP_SCHEMA
@@ -425,7 +423,7 @@ class DuckDBTrips(DuckDBFile, TaxiSystem):
 
 class DuckDBTaxi(DuckDBTrips):
     file_name = "trips.duckdb"
-    description = "its own file, by CREATE TABLE … AS FROM read_csv: durable, as every commit of its is"
+    description = "its own file, by CREATE TABLE … AS FROM read_csv: durable, like every commit"
 
     def fill(self, rows: int) -> None:
         self.open(writing=True)
@@ -438,7 +436,7 @@ class DuckDBTaxi(DuckDBTrips):
 
 class DuckDBParquetTaxi(DuckDBTrips):
     id = "duckdb-parquet"
-    description = "one Parquet file as it writes it by COPY … TO: not synced, so not durable"
+    description = "one Parquet file, written by COPY … TO: not synced, so not durable"
 
     @property
     def _parquet(self) -> str:
@@ -488,8 +486,8 @@ class DuckDBUserTable(DuckDBFile, UserTableSystem):
     description = "a database file, as installed: every commit is durable (write-ahead log); read as Arrow"
 
     def load(self, rows: int) -> None:
-        """By DuckDB's own reader of Parquet, its columns called by their place: SQL does not tell the cases
-        of names apart."""
+        """Load the rows with DuckDB's own Parquet reader. Columns are named by position, because SQL ignores
+        the case of names."""
         columns = ", ".join(f"c{place}" for place in range(len(self.copied.schema)))
         path = str(self.copied.path).replace("'", "''")
         self._connection.execute(

@@ -8,7 +8,7 @@ import platform
 from typing import Any, ClassVar, TextIO
 
 import pyarrow as pa
-import pyarrow.dataset  # what it reads through
+import pyarrow.dataset  # used for reading: must not be timed
 import pyarrow.parquet as pq
 
 from lamella.core.bench.systems.base import Entity, FileBasedSystem
@@ -18,7 +18,7 @@ from lamella.core.bench.workloads.entity_storage import EntityStorage
 encode = json.JSONEncoder(separators=(",", ":")).encode
 
 GZIP_LEVEL = 6
-"""What zlib, and so Node.js, takes where nobody chooses."""
+"""The default of zlib, and so of Node.js."""
 
 
 class EntityJSONLines(FileBasedSystem, EntityStorage):

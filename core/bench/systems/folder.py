@@ -1,4 +1,4 @@
-"""Objects as files: a folder for each prefix, every file durable once it is there."""
+"""Objects as files: a folder for each prefix, and every file durable once it is visible."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Files:
         self._folder = folder
 
     def put(self, key: str, body: bytes) -> None:
-        """Written and synced under another name, renamed, and the folder synced."""
+        """Write and sync the file under another name, rename it, and sync the folder."""
         target = self._folder / key
         if not target.parent.is_dir():
             target.parent.mkdir(parents=True)
@@ -41,7 +41,7 @@ class Files:
 
 
 class ObjectFiles(ObjectSystem):
-    """Keeps objects in `_files`, which `open` makes."""
+    """Stores objects in `_files`, which `open` creates."""
 
     _files: Files
 
@@ -58,12 +58,12 @@ class ObjectFiles(ObjectSystem):
         return self._files.keys(prefix)
 
 
-NO_ENTITIES = "it keeps objects, and no entities to be found by their fields"
+NO_ENTITIES = "it stores objects, but no entities to find by their fields"
 OF_ENTITIES = (
     *("open_cold", "warm_get", "catalog_query", "warm_create", "warm_update", "crud_cycle"),
     *("commit_then_put", "commit_and_put", "one_by_one_100", "batched_100"),
 )
-"""The operations of the workload that are about entities."""
+"""The operations of the workload on entities."""
 
 
 class FolderOfFiles(ObjectFiles):
@@ -83,4 +83,4 @@ class FolderOfFiles(ObjectFiles):
         self._files = Files(self.folder)
 
     def close(self) -> None:
-        """It holds nothing open."""
+        """Nothing is open."""

@@ -1,4 +1,4 @@
-"""h5py: one two-dimensional dataset, a row of it for each row."""
+"""h5py: one two-dimensional dataset, with one of its rows for each row."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from lamella.core.bench.workloads.model import Columns, Values, Workload
 from lamella.core.bench.workloads.table_rows import Numbers, Row
 
 DATASET = "benchmark"
-_FIXED = "An HDF5 dataset has no deleting: the rows that stay can only be written to a new one"
+_FIXED = "Rows of an HDF5 dataset cannot be deleted: the remaining ones would have to be written to a new one"
 
 
 @dataclass(frozen=True)
 class Update:
-    """`rows` of the table, ascending, get `values` in the columns at `places`."""
+    """A change that sets `values` in the columns at `places` of `rows`, which are ascending."""
 
     rows: Numbers
     places: Numbers
@@ -37,7 +37,7 @@ class Update:
 
 
 class H5py(TableSystem):
-    """Numbers of one type lie in one contiguous dataset, as its documentation stores arrays."""
+    """Numbers of one type in one contiguous dataset, as h5py's documentation stores arrays."""
 
     id = "h5py"
     cannot: ClassVar[Mapping[str, str]] = dict.fromkeys(
@@ -75,7 +75,7 @@ class H5py(TableSystem):
         self._file.flush()
 
     def fill(self, blocks: Iterable[Columns]) -> None:
-        """A contiguous dataset is as long as it is made: the blocks are put together first."""
+        """Join the blocks first: the length of a contiguous dataset is fixed when it is created."""
         self.create(np.concatenate(list(blocks_to_arrays(blocks, self.workload))))
 
     def read(self) -> Table:
@@ -83,7 +83,7 @@ class H5py(TableSystem):
         return table
 
     def query(self) -> Table:
-        """One read of everything: rows lie together, so that two columns alone take as long."""
+        """Read everything: rows are contiguous, so reading only two columns would take as long."""
         table = self.read()
         return table[query_mask(table, self.names)]
 
@@ -129,7 +129,8 @@ class H5py(TableSystem):
         return self._file[DATASET]
 
     def _change(self, update: Update) -> None:
-        """A stretch without gaps goes at once, other rows as a selection; some columns alone one by one."""
+        """Write a range of rows without gaps at once, and other rows as a selection. If only some columns
+        change, write column by column."""
         rows, values = update.rows, update.values
         first, last = int(rows[0]), int(rows[-1])
         if len(update.places) < self.columns:

@@ -1,4 +1,4 @@
-"""Lamella's own store, through nothing but its public surface."""
+"""Lamella's own store, through its public interface."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ NAME = "benchmark"
 
 
 class LamellaStore(System):
-    """What its systems share: one table in one store."""
+    """The base of Lamella's systems: one table in one store."""
 
     id = "lamella"
     description = "as installed: every commit is durable (files synced, catalog in WAL with synchronous=FULL)"
@@ -53,13 +53,13 @@ class LamellaStore(System):
         self._store = Store.open(self.folder)
 
     def close(self) -> None:
-        """What the process keeps of closed stores goes too: what is opened anew finds nothing in memory, as
-        with systems whose memory goes with their connection."""
+        """Close the store, and clear the process's caches, so that the next opening finds nothing in memory,
+        as with systems that free their memory with the connection."""
         self._store.close()
         forget()
 
     def vacuum(self) -> bool:
-        """Everything but the newest version goes, undo with it."""
+        """Remove all versions but the newest, and so undo."""
         table = self._store[NAME]
         table.maintenance.compact()
         table.maintenance.expire(keep_versions=1)
@@ -67,14 +67,14 @@ class LamellaStore(System):
         return True
 
     def ids_at(self, numbers: Numbers) -> list[int]:
-        """Rows come in the order of their ids."""
+        """Return the ids of rows by number; rows are in the order of their ids."""
         ids = self._store[NAME].read(columns=["_id"])["_id"].combine_chunks()
         row_ids: list[int] = np.asarray(ids)[numbers].tolist()
         return row_ids
 
 
 def forget() -> None:
-    """What was decoded and sorted."""
+    """Clear the caches of decoded and sorted columns."""
     caches.limit(0)
     caches.limit(caches.DEFAULT_CACHE_BYTES)
     find.forget()
@@ -98,7 +98,7 @@ class Lamella(LamellaStore, ArrowTable):
         return self._store[NAME].read(where=(col("col1") > 100) & (col("col97") < 1000))
 
     def index(self, column: str) -> bool:
-        """Rows to be updated are found by a key without one."""
+        """Create an index, except with a key: updates find rows by key without an index."""
         if self.workload.key is not None:
             return False
         self._store[NAME].indexes.create(column)
@@ -196,8 +196,8 @@ class LamellaEntityQueries(LamellaStore, EntityQueries):
     @classmethod
     def describe(cls) -> str:
         return (
-            f"{super().describe()}; answers in Arrow; what it decoded, and an order asked for twice, "
-            "stay in memory until it is closed"
+            f"{super().describe()}; answers in Arrow; decoded data, and a sort order that was used twice, "
+            "stay in memory until the store is closed"
         )
 
     def fill(self, rows: int) -> None:
@@ -275,13 +275,13 @@ TRIPS = "trips"
 class LamellaTaxi(LamellaStore, TaxiSystem):
     def __init__(self, folder: Path, workload: Workload) -> None:
         super().__init__(folder, workload)
-        import lamella.core.datasets.text.files  # noqa: F401 -- text files: not for the timers
+        import lamella.core.datasets.text.files  # noqa: F401 -- for text files: must not be timed
         from lamella.core.store.importing import import_file
 
         self._import = import_file
 
     def fill(self, rows: int) -> None:
-        """The first file becomes the table, which finds out its types; the others are added to it."""
+        """Import the first file as the table, which determines the types, and append the others."""
         with Store.open(self.folder) as store:
             first, *others = self.files(rows)
             table = self._import(first, store, TRIPS)
@@ -297,14 +297,15 @@ class LamellaTaxi(LamellaStore, TaxiSystem):
 
 
 def _as_written(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray | pa.Array:
-    """Texts that look like numbers are imported as numbers: the labels of tracts, which have two decimals."""
+    """Convert the labels of tracts back to text with two decimals: they look like numbers, so they were
+    imported as numbers."""
     if pa.types.is_string(kind) and pa.types.is_floating(column.type):
         return pa.array([None if label is None else f"{label:.2f}" for label in column.to_pylist()])
     return column.cast(kind)
 
 
 def _insert(file: Path, table: Table) -> None:
-    """All rows of a text file, read straight from it."""
+    """Insert all rows of a text file, read directly from it."""
     from lamella.core.datasets import open_dataset
     from lamella.core.datasets.blocks import TypesWidened
     from lamella.core.datasets.cached import CachedDataset
@@ -315,19 +316,19 @@ def _insert(file: Path, table: Table) -> None:
         rows = dataset.rows_once(Job(), lambda rows, done: None)
         try:
             table.insert(pa.RecordBatchReader.from_batches(dataset.reading_schema, rows))
-        except TypesWidened:  # by values far in the file: it is read again
+        except TypesWidened:  # because of later values: read the file again
             continue
         return
 
 
 class LamellaTransfer(LamellaStore, TransferSystem):
-    description = "tables of a store; every import and every file that is written is durable (synced)"
+    description = "tables of a store; every import and every written file is durable (synced)"
 
     def __init__(self, folder: Path, workload: Workload) -> None:
         super().__init__(folder, workload)
         import lamella.core.datasets.sqlite_file
         import lamella.core.datasets.text.files
-        import lamella.core.transfer.exporting  # noqa: F401 -- not for the timers
+        import lamella.core.transfer.exporting  # noqa: F401 -- must not be timed
         from lamella.core.store.importing import import_file
 
         self._import = import_file
@@ -351,7 +352,7 @@ class LamellaTransfer(LamellaStore, TransferSystem):
         self._store["import_csv"].export(target)
 
     def export_excel(self, target: Path) -> None:
-        """Rows are numbered from 0 on."""
+        """Ids start at 0."""
         self._store["import_csv"].export(target, where=col(ID) < EXCEL_ROWS)
 
 
@@ -382,7 +383,7 @@ class LamellaUserTable(LamellaStore, UserTableSystem):
         return answer.select(self.copied.schema.names)
 
     def _known_rows(self, column: str) -> Filter:
-        """Null stays null, as in SQL; `$inc` would make a number of it, as MongoDB does of a missing
-        field."""
+        """Exclude nulls, which stay null in SQL; `$inc` would change them to numbers, as MongoDB does with
+        missing fields."""
         is_known = Predicate(column, "not_null")
         return is_known if self.copied.where is None else all_of((self.copied.where, is_known))

@@ -1,4 +1,4 @@
-"""What Lamella finds rows by: sorted indexes, full text, and relations that are followed both ways."""
+"""Lamella's ways to find rows: sorted indexes, full text, and relations in both directions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CONDITIONS: Mapping[str, Callable[..., Filter]] = {
     "in": lambda *numbers: col("number").is_in(numbers),
     "wide_range": lambda first, last: col("number").between(first, last),
 }
-"""By lookup, of its values."""
+"""The condition of each lookup; it takes the lookup's values."""
 
 
 class LamellaIndexes(LamellaStore, QuestionSystem):
@@ -86,7 +86,7 @@ class LamellaText(LamellaStore, entity_text.TextSystem):
     tokenizers = {entity_text.STEMS: "english", entity_text.WORDS: None}  # noqa: RUF012
 
     def fill(self, rows: int) -> None:
-        """`changing` is what small commits go to."""
+        """Fill the tables; `changing` is the one that small commits change."""
         self.open(writing=True)
         documents = entity_text.documents(rows)
         for name in ("docs", "changing"):
@@ -205,7 +205,7 @@ def _page(people: Table, number: int, after: str | None = None) -> pa.Table:
 
 
 def _next_page(people: Table, ids: list[int]) -> Question:
-    """Where the first pages end is found out before the clock runs."""
+    """The ends of the first pages are determined before timing starts."""
 
     @cache
     def page_ends() -> Mapping[int, str | None]:

@@ -1,5 +1,5 @@
-"""MongoDB through pymongo: a document for each row; the server, and the databases that a benchmark makes on
-it."""
+"""MongoDB through pymongo: a document for each row. Also the server, and the databases that a benchmark
+creates on it."""
 
 from __future__ import annotations
 
@@ -51,21 +51,21 @@ log = logging.getLogger(__name__)
 
 
 class NoServer(LamellaError):
-    """Nothing that speaks MongoDB's protocol can be asked."""
+    """No server with MongoDB's protocol is available."""
 
 
 def connect() -> Client:
-    """Writes are acknowledged by one server. Raises NoServer for a URI that says nothing."""
+    """Return a client whose writes are acknowledged by one server. Raises `NoServer` for an invalid URI."""
     try:
         client: Client = MongoClient(_uri(), w=1, serverSelectionTimeoutMS=round(1000 * ANSWER_SECONDS))
     except PyMongoError as error:
-        raise NoServer("mongodb_uri is not an address of a MongoDB server", str(error), _WAY_OUT) from error
+        raise NoServer("mongodb_uri is not the address of a MongoDB server", str(error), _WAY_OUT) from error
     return client
 
 
 def server() -> str:
-    """The server that answers, or would when it is started, such as "MongoDB 8.0.4 with pymongo 4.20.0".
-    Raises NoServer within seconds."""
+    """Return the version of the server that answers, or that can be started, such as "MongoDB 8.0.4 with
+    pymongo 4.20.0". Raises `NoServer` within seconds."""
     with _connected() as client:
         try:
             info = client.admin.command("buildInfo")
@@ -80,19 +80,19 @@ def server() -> str:
 
 
 def mongod() -> str | None:
-    """MongoDB's own server, where it is installed: named by the environment (an empty name for none), or on
-    the PATH."""
+    """Return the path of MongoDB's own server if it is installed: from the environment variable, where an
+    empty value means none, or from PATH."""
     program = os.environ.get(MONGOD_VARIABLE)
     return shutil.which("mongod") if program is None else program or None
 
 
 def start_if_needed() -> None:
-    """Have a server answer: one of this process, which ends with it, where none is at the address and one
-    is installed. Raises NoServer where it does not start."""
+    """Start a server if none answers at the address and one is installed. It ends with this process. Raises
+    `NoServer` if it does not start."""
     program = mongod()
     if _servers or program is None or _answers(_uri()):
         return
-    folder = Path(tempfile.mkdtemp(prefix="mongod-"))  # in a child, that is inside the benchmark's folder
+    folder = Path(tempfile.mkdtemp(prefix="mongod-"))  # in a child process, inside the benchmark's folder
     port = free_port()
     uri = f"mongodb://127.0.0.1:{port}"
     server = _start(program, folder, port)
@@ -106,7 +106,7 @@ def start_if_needed() -> None:
 
 
 _servers: list[ServerProcess] = []
-"""The server that this process has started."""
+"""The server that this process started, if any."""
 
 LOG = "mongod.log"
 
@@ -138,13 +138,13 @@ def _answers(uri: str) -> bool:
             client.admin.command("ping")
         except ConnectionFailure:
             return False
-        except PyMongoError:  # it answers, and `server` says what is wrong
+        except PyMongoError:  # it answers; `server` reports the error
             return True
     return True
 
 
 def _version_of(program: str) -> str:
-    """ "db version v8.0.4" is the first line that it prints."""
+    """Return the version from the first line that it prints, such as "db version v8.0.4"."""
     try:
         process = subprocess.run(
             [program, "--version"], capture_output=True, text=True, timeout=START_SECONDS, check=False
@@ -153,7 +153,7 @@ def _version_of(program: str) -> str:
         raise NoServer(f"{program} cannot be started", str(error), _WAY_OUT) from error
     match = re.search(r"db version v(\S+)", process.stdout)
     if match is None:
-        raise NoServer(f"{program} is no MongoDB server", _first_words(process), _WAY_OUT)
+        raise NoServer(f"{program} is not a MongoDB server", _first_words(process), _WAY_OUT)
     return f"MongoDB {match.group(1)}"
 
 
@@ -163,8 +163,8 @@ def _first_words(process: subprocess.CompletedProcess[str]) -> str:
 
 
 def database_of(folder: Path) -> str:
-    """The name of this folder's own database, noted in it the first time; a server of our own is gone before
-    anybody could drop it there."""
+    """Return the name of the database of this folder, which the first call records there. It is not recorded
+    if the server was started by this process, since the database ends with it."""
     folder.mkdir(parents=True, exist_ok=True)
     if _servers:
         return f"lamella_bench_{blake2b(str(folder).encode(), digest_size=16).hexdigest()}"
@@ -175,7 +175,8 @@ def database_of(folder: Path) -> str:
 
 
 def drop(name: str) -> None:
-    """A database that a benchmark made and no other. One that is out of reach stays, which is logged."""
+    """Drop a database that a benchmark created, and no other. If the server does not answer, the database
+    stays, which is logged."""
     if not _OURS.fullmatch(name):
         return
     try:
@@ -186,13 +187,13 @@ def drop(name: str) -> None:
 
 
 def stored_bytes(name: str) -> int:
-    """Of documents and indexes in the server's files, after it was asked to write them there."""
+    """Return the bytes of documents and indexes in the server's files, after having it write them."""
     with _connected() as client:
         try:
             client.admin.command("fsync")
         except OperationFailure as error:
             if error.code != _NO_SUCH_COMMAND:
-                log.info("The server does not flush its files for us: %s", error)
+                log.info("The server did not flush its files: %s", error)
         statistics = client[name].command("dbStats")
     return int(
         statistics.get("totalSize") or statistics.get("storageSize", 0) + statistics.get("indexSize", 0)
@@ -200,7 +201,7 @@ def stored_bytes(name: str) -> int:
 
 
 def compact(client: Client, name: str, collection: str) -> bool:
-    """Give back space; False where the server cannot."""
+    """Free unused space; return False if the server does not support it."""
     try:
         client[name].command("compact", collection)
     except OperationFailure as error:
@@ -210,9 +211,7 @@ def compact(client: Client, name: str, collection: str) -> bool:
     return True
 
 
-_WAY_OUT = (
-    f"Start one, install mongod, or set mongodb_uri in the settings (or {URI_VARIABLE}) to where one is"
-)
+_WAY_OUT = f"Start one, install mongod, or set mongodb_uri in the settings (or {URI_VARIABLE}) to its address"
 
 
 def _uri() -> str:
@@ -220,7 +219,7 @@ def _uri() -> str:
 
 
 def _places() -> str:
-    """Without what a URI may hold beside them: a password."""
+    """Return the hosts in the URI, without the password that it may contain."""
     try:
         nodes = uri_parser.parse_uri(_uri(), validate=False)["nodelist"]
     except (PyMongoError, ValueError):
@@ -238,27 +237,27 @@ def _connected() -> Iterator[Client]:
 
 
 def _name(client: Client, document: Document) -> str:
-    """Servers that only speak the protocol say which version they answer like."""
+    """Return the name and version of the server. One that only speaks the protocol reports the version that
+    it emulates."""
     other = _stand_in(client, document)
     if not other:
         return f"MongoDB {document['version']}"
-    return (
-        f"not MongoDB's engine but its protocol, by {other}, which answers like version {document['version']}"
-    )
+    return f"not MongoDB's engine, but its protocol by {other}, which emulates version {document['version']}"
 
 
 _STAND_INS = {"java": "mongo-java-server"}
-"""By the name of their process."""
+"""Names of other servers, by the names of their processes."""
 
 
 def stand_in() -> str:
-    """The server that answers in the place of MongoDB's own; empty where that does. Raises PyMongoError."""
+    """Return the name of the server that stands in for MongoDB's own; empty for MongoDB's own. Raises
+    `PyMongoError`."""
     with _connected() as client:
         return _stand_in(client, client.admin.command("buildInfo"))
 
 
 def _stand_in(client: Client, document: Document) -> str:
-    """Only MongoDB's own server tells of its storage engines."""
+    """Return the name of a stand-in. Only MongoDB's own server reports its storage engines."""
     if "storageEngines" in document:
         return ""
     try:
@@ -269,7 +268,7 @@ def _stand_in(client: Client, document: Document) -> str:
 
 
 def _first_line(error: Exception) -> str:
-    """Before the description of the topology."""
+    """Return an error's text before the description of the topology."""
     return str(error).partition(" (configured timeouts")[0].partition(", Timeout:")[0]
 
 
@@ -277,12 +276,12 @@ COLLECTION = "benchmark"
 
 
 class MongoDatabase(System):
-    """What its systems share: one collection in a database of their own, on the server of the settings."""
+    """The base of MongoDB's systems: one collection in a separate database, on the server in the settings."""
 
     id = "mongodb"
     description = (
-        "through pymongo, write concern w=1 and the journal as the server's default: a commit is durable "
-        "only once the journal is synced, with MongoDB within 0.1 s; `_id` is the row's key or its number"
+        "through pymongo, write concern w=1 and the server's default journal: a commit is durable only once "
+        "the journal is synced, with MongoDB within 0.1 s; `_id` is the row's key or its number"
     )
 
     @classmethod
@@ -305,7 +304,7 @@ class MongoDatabase(System):
         return stand_in()
 
     def open(self, writing: bool) -> None:
-        """A client connects when it is first asked, which would fall into the time of an operation."""
+        """Send a ping, since a client connects at its first request, which would be part of a timing."""
         self._name = database_of(self.folder)
         self._client = connect()
         self._client.admin.command("ping")
@@ -349,7 +348,7 @@ class MongoTable(MongoDatabase, TableSystem):
         return list(self._documents.find({"col0": -1}, {"_id": False, "col0": True}))
 
     def index(self, column: str) -> bool:
-        """A key is the `_id`, which always has an index."""
+        """Create an index, except for the key: it is the `_id`, which always has one."""
         if column == self.workload.key:
             return False
         self._documents.create_index(column)

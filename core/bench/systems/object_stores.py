@@ -1,4 +1,4 @@
-"""Objects on a server, in a folder of the benchmark's own: S3 by obstore, HDFS by fsspec's WebHDFS."""
+"""Objects on a server, in a separate folder of the benchmark: S3 by obstore, HDFS by fsspec's WebHDFS."""
 
 from __future__ import annotations
 
@@ -29,30 +29,31 @@ from lamella.core.bench.systems.server_process import (
 from lamella.core.bench.workloads.catalog import CATALOG
 
 S3_VARIABLE, HDFS_VARIABLE = "LAMELLA_BENCH_S3", "LAMELLA_BENCH_HDFS"
-"""Where benchmarks may put objects: s3://bucket/folder, and webhdfs://user@host:9870/folder."""
+"""Environment variables with the folder for benchmarks: s3://bucket/folder, webhdfs://user@host:9870/folder."""
 BUCKET, FOLDER = "lamella-bench", "lamella-bench-"
 DEFAULT_PORT = 9870
-"""Of namenodes."""
+"""The default port of namenodes."""
 MOTO = """
 import sys
 from moto.server import ThreadedMotoServer
 ThreadedMotoServer(ip_address="127.0.0.1", port=int(sys.argv[1]), verbose=False).start()
 sys.stdin.read()
 """
-"""A server that ends with its standard input, so with the process that started it."""
+"""A server that ends when its standard input is closed, and so with the process that started it."""
 log = logging.getLogger(__name__)
 _servers: list[ServerProcess] = []
 
 
 class ServerObjects(ObjectSystem):
-    """Keys below a folder of the server, which is noted in the benchmark's own folder, and goes with it."""
+    """Objects in a folder of the server. Its address is recorded in the benchmark's own folder, and it is
+    removed along with that."""
 
     cannot = dict.fromkeys(OF_ENTITIES, NO_ENTITIES)
     columns = 2
     variable: ClassVar[str]
 
     def fill(self, entities: list[Entity]) -> None:
-        """It keeps none."""
+        """Does nothing: it has no entities."""
 
     def open(self, writing: bool) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -63,19 +64,19 @@ class ServerObjects(ObjectSystem):
 
     @classmethod
     def address(cls) -> str:
-        """Of the folder for benchmarks, without a slash at its end. Raises `NotReady`."""
+        """Return the address of the folder for benchmarks, without a final slash. Raises `NotReady`."""
         address = os.environ.get(cls.variable, "").rstrip("/")
         if not address:
-            raise NotReady(f"No server of the kind {cls.id} is named", fix=f"Set {cls.variable}")
+            raise NotReady(f"No {cls.id} server is configured", fix=f"Set {cls.variable} to its address")
         return address
 
     @abstractmethod
     def connect(self, address: str) -> None:
-        """To a folder of the server."""
+        """Connect to a folder of the server."""
 
     @abstractmethod
     def remove_all(self) -> None:
-        """All objects of the folder."""
+        """Remove all objects of the folder."""
 
 
 class S3Objects(ServerObjects):
@@ -93,12 +94,12 @@ class S3Objects(ServerObjects):
             return f"the server at {urlsplit(os.environ[S3_VARIABLE]).netloc} with {cls.version()}"
         if find_spec("moto") is None:
             fix = f"Set {S3_VARIABLE} to s3://bucket/folder, or install a server: pip install 'moto[server]'"
-            raise NotReady("No S3 server is named", fix=fix)
+            raise NotReady("No S3 server is configured", fix=fix)
         return f"moto {version('moto')}, started for the benchmark over loopback, with {cls.version()}"
 
     @classmethod
     def answered_by(cls) -> str:
-        """A server in Python, where it is started here."""
+        """Return moto if this process started it: a server written in Python."""
         _start_moto()
         return f"moto {version('moto')}" if _servers else ""
 
@@ -162,7 +163,7 @@ class HdfsObjects(ServerObjects):
         self._files = WebHDFS(parts.hostname, parts.port or DEFAULT_PORT, user=parts.username)
 
     def close(self) -> None:
-        """Each call is a request of its own."""
+        """Nothing is open: each call is a separate request."""
 
     def put_object(self, key: str, body: bytes) -> None:
         self._files.pipe_file(f"{self._root}/{key}", body)
@@ -187,8 +188,8 @@ class HdfsObjects(ServerObjects):
 
 
 def drop(address: str) -> None:
-    """Remove the folder that a benchmark made on a server that was named. One out of reach stays, which is
-    logged; a server that was started for the benchmark is gone already."""
+    """Remove the folder that a benchmark created on a configured server. If the server does not answer, the
+    folder stays, which is logged. A server that was started for the benchmark has already ended."""
     for kind in (S3Objects, HdfsObjects):
         place = os.environ.get(kind.variable, "").rstrip("/")
         if place and address.startswith(f"{place}/{FOLDER}"):
@@ -203,8 +204,8 @@ def drop(address: str) -> None:
 
 
 def _start_moto() -> None:
-    """Have a server answer: one of this process, which ends with it, where no address is given. Raises
-    `NotReady` where it does not start."""
+    """Start a server if no address is configured. It ends with this process. Raises `NotReady` if it does not
+    start."""
     if os.environ.get(S3_VARIABLE) or find_spec("moto") is None:
         return
     port = free_port()
@@ -218,7 +219,7 @@ def _start_moto() -> None:
         except OSError as error:
             if server.status is not None or monotonic() > end:
                 server.end()
-                raise NotReady("The S3 server that was started does not answer", str(error)) from error
+                raise NotReady("The S3 server was started, but does not answer", str(error)) from error
             sleep(POLL_SECONDS)
     _servers.append(server)
     os.environ |= {

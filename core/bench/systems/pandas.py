@@ -1,4 +1,4 @@
-"""pandas on Parquet files: what is asked is read, and a change writes the whole file anew."""
+"""pandas on Parquet files: each query reads what it needs, and a change rewrites the whole file."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ class PandasSystem(System):
 
 
 class Pandas(PandasSystem, FrameFile):
-    """Its index calls the rows: it numbers them, and a row keeps its label when others go."""
+    """The labels of the index are the row ids: they number the rows, and stay when other rows are deleted."""
 
     description = (
-        "to_parquet and read_parquet as they are (PyArrow, snappy), filters and columns given to "
-        "read_parquet; one row needs the whole file, and a change writes it anew; not durable (no sync)"
+        "to_parquet and read_parquet by default (PyArrow, snappy), filters and columns given to "
+        "read_parquet; one row needs the whole file, and a change rewrites it; not durable (no sync)"
     )
 
     def create(self, prepared: Rows) -> None:
@@ -86,7 +86,7 @@ class Pandas(PandasSystem, FrameFile):
             yield [part[name].to_numpy() for name in names]
 
     def _change(self, frame: pd.DataFrame, keys: pd.Index, changes: pd.DataFrame) -> None:
-        """In place: setting by labels would cut the frame into a block for each column."""
+        """Change values in place: setting them by labels would split the frame into a block per column."""
         rows, columns = keys.get_indexer(changes.index), frame.columns.get_indexer(changes.columns)
         frame.iloc[rows, columns] = changes.to_numpy()
         self._write(frame)
@@ -108,14 +108,14 @@ ENTITY_CONDITIONS: dict[str, Callable[[Any], Any]] = {
     "regex": lambda rows: rows["name"].str.contains("^amber .*7$"),
 }
 
-NO_INDEX = {"sort_indexed": "The index of a DataFrame is the labels of its rows, not one of another column"}
+NO_INDEX = {"sort_indexed": "The index of a DataFrame has the labels of its rows, not values of a column"}
 
 
 class PandasEntityQueries(PandasSystem, EntityQueries):
     cannot = NO_INDEX
     description = (
-        "a DataFrame of Arrow types in memory, read from a Parquet file before the clock runs; columns"
-        " opened anew from the file; not durable"
+        "a DataFrame of Arrow types in memory, read from a Parquet file before timing starts; columns"
+        " read again from the file; not durable"
     )
 
     def fill(self, rows: int) -> None:
@@ -127,7 +127,7 @@ class PandasEntityQueries(PandasSystem, EntityQueries):
         self._rows = self._read(None)
 
     def close(self) -> None:
-        """What was read is kept by nobody."""
+        """Nothing is open."""
 
     def count(self) -> int:
         return len(self._rows)
@@ -180,7 +180,8 @@ class PandasEntityQueries(PandasSystem, EntityQueries):
 
 
 def _first(rows: pd.DataFrame, keys: Sequence[str], count: int) -> pd.DataFrame:
-    """By one falling number as its documentation asks for: faster than sorting everything."""
+    """Return the first rows. For one descending number, this uses `nlargest` as the documentation of pandas
+    recommends: it is faster than sorting everything."""
     names = [key.removeprefix("-") for key in keys]
     if keys in (SORTS["sort_number"], PAGE_ORDER):
         return rows.nlargest(count, names)
@@ -214,9 +215,9 @@ ITEM_CONDITIONS: dict[str, Callable[[Any, int], Any]] = {
 class PandasScans(PandasSystem, entity_indexes.FrameScans):
     cannot = dict.fromkeys(
         entity_indexes.NEED_AN_INDEX,
-        "The index of a DataFrame is the labels of its rows, not one of a column beside others",
+        "The index of a DataFrame has the labels of its rows, not values of one column among others",
     )
-    description = "a DataFrame in memory, read from a Parquet file before the clock runs; not durable"
+    description = "a DataFrame in memory, read from a Parquet file before timing starts; not durable"
 
     def open(self, writing: bool) -> None:
         self._items = pd.read_parquet(self.file)
@@ -234,7 +235,7 @@ _TIMES = [field.name for field in TRIP_SCHEMA if field.type not in _TRIP_PANDAS_
 
 
 class PandasTaxi(PandasSystem, TaxiSystem):
-    """A file of text is in memory whole while it is imported, and so is what a query needs."""
+    """Each text file is in memory as a whole during its import, and so are the columns of a query."""
 
     description = (
         "a Parquet file for each CSV file, by read_csv with PyArrow's parser; queries read the columns "
@@ -262,10 +263,10 @@ class PandasTaxi(PandasSystem, TaxiSystem):
             read.to_parquet(self._parquet / f"trips_{number:02}.parquet", index=False)
 
     def open(self, writing: bool) -> None:
-        """It reads anew each time."""
+        """Does nothing: each query reads the files."""
 
     def close(self) -> None:
-        """It holds nothing open."""
+        """Nothing is open."""
 
     def ask(self, query: str) -> pd.DataFrame:
         trips = pd.read_parquet(self._parquet, columns=NEEDED[query])
@@ -277,7 +278,7 @@ class PandasTaxi(PandasSystem, TaxiSystem):
         keys = [people, trips["pickup_datetime"].dt.year]
         if query == "Q3":
             return trips.groupby(keys, sort=False).size().reset_index()
-        # round() would take halves to the even number
+        # round() would round halves to even
         keys.append(np.floor(trips["trip_distance"] + 0.5))
         groups = trips.groupby(keys, sort=False).size().reset_index(name="trips")
         return groups.sort_values(["pickup_datetime", "trips"], ascending=[True, False])
@@ -295,7 +296,7 @@ class PandasTaxi(PandasSystem, TaxiSystem):
 class PandasUserTable(PandasSystem, UserTableFile):
     file_name = "mine.parquet"
     description = (
-        "one Parquet file, columns of Arrow's types; filters pushed down; a change writes it anew; not "
+        "one Parquet file, columns of Arrow types; filters pushed down; a change rewrites it; not "
         "durable (no sync)"
     )
 
@@ -307,7 +308,7 @@ class PandasUserTable(PandasSystem, UserTableFile):
         return pd.read_parquet(self.path, dtype_backend="pyarrow")
 
     def condition(self) -> Any:
-        """As a filter to be pushed down. What is changed is found in the frame, by a mask."""
+        """Return the condition as a filter to push down. Updates use a mask over the frame instead."""
         if self.copied.where is None:
             return None
         from lamella.core.bench.workloads.conditions import ArrowExpression, compile_condition
@@ -351,7 +352,7 @@ class PandasUserTable(PandasSystem, UserTableFile):
 
 
 class PandasTransfer(PandasSystem, FrameTransfer):
-    description = "Parquet files of columns of Arrow types, read whole for an export; not synced"
+    description = "Parquet files with columns of Arrow types, read as a whole for an export; not synced"
 
     excel_method = "to_excel"
 

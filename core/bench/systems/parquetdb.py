@@ -1,4 +1,4 @@
-"""ParquetDB through its own package, as its documentation and notebooks use it."""
+"""ParquetDB, used as in its documentation and notebooks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from lamella.core.bench.workloads.taxi import TRIP_SCHEMA, TaxiSystem
 
 
 class ParquetDBFolder(System):
-    """What its systems share: one data set in one folder."""
+    """The base of ParquetDB's systems: one data set in one folder."""
 
     id = "parquetdb"
     description = (
@@ -45,11 +45,11 @@ class ParquetDBFolder(System):
         self._db: Any = self._class(str(self.folder / "BenchmarkDB"))
 
     def close(self) -> None:
-        """It holds nothing open."""
+        """Nothing is open."""
 
 
 class ParquetDB(ParquetDBFolder, ArrowTable):
-    """Its own `id`, which counts from 0, is the key too: it allows no other column of that name."""
+    """ParquetDB's own `id`, which counts from 0, is also the key: it allows no other column of that name."""
 
     @property
     def columns(self) -> int:
@@ -92,13 +92,14 @@ class ParquetDB(ParquetDBFolder, ArrowTable):
 
 
 class ParquetDBTaxi(ParquetDBFolder, TaxiSystem):
-    """It groups nothing and takes one file at a time, which PyArrow reads here: its own types stay out."""
+    """ParquetDB has no grouping, and takes one file at a time. PyArrow reads the file here, so that the types
+    are the given ones."""
 
     columns = len(TRIP_SCHEMA) + 1
 
     def __init__(self, folder: Path, workload: Workload) -> None:
         super().__init__(folder, workload)
-        trip_options()  # imports what reads CSV: not for the timers
+        trip_options()  # imports the CSV reader: must not be timed
 
     def fill(self, rows: int) -> None:
         from pyarrow import csv

@@ -1,4 +1,4 @@
-"""Polars on a Parquet file: lazy scans to read, and the whole file anew for a change."""
+"""Polars on a Parquet file: queries scan it lazily, and a change rewrites the whole file."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class PolarsSystem(System):
 
 
 class Polars(PolarsSystem, FrameFile):
-    """It numbers no rows, so an `id` counts them; where the workload has such a key, that is it."""
+    """It has no row ids, so a column `id` numbers the rows, unless it is the workload's key."""
 
     description = (
-        "its own Parquet writer as it is (zstd), scan_parquet with what is asked pushed down; a change "
-        "reads the whole file and writes it anew; not durable (no sync)"
+        "its own Parquet writer by default (zstd), scan_parquet with filters and columns pushed down; a "
+        "change reads and rewrites the whole file; not durable (no sync)"
     )
 
     @property

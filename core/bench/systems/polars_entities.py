@@ -1,4 +1,4 @@
-"""Entities, payloads, items, trips and records in Parquet files of Polars', asked lazily."""
+"""Entities, payloads, items, trips and records in Parquet files written by Polars, with lazy queries."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ NO_INDEX = {"sort_indexed": "Polars has no indexes"}
 class PolarsEntityQueries(PolarsSystem, EntityQueries):
     cannot = NO_INDEX
     description = (
-        "a DataFrame in memory, read from its Parquet file before the clock runs, asked lazily; columns"
-        " opened anew by a scan of the file; not durable"
+        "a DataFrame in memory, read from its Parquet file before timing starts, with lazy queries; columns"
+        " read again by a scan of the file; not durable"
     )
 
     def fill(self, rows: int) -> None:
@@ -47,7 +47,7 @@ class PolarsEntityQueries(PolarsSystem, EntityQueries):
         self._rows = pl.read_parquet(self._file).lazy()
 
     def close(self) -> None:
-        """What was read is kept by nobody."""
+        """Nothing is open."""
 
     def count(self) -> int:
         return int(self._rows.select(pl.len()).collect().item())
@@ -167,7 +167,7 @@ class PolarsTaxi(PolarsSystem, TaxiSystem):
         self._trips = pl.scan_parquet(self._parquet)
 
     def close(self) -> None:
-        """It holds nothing open."""
+        """Nothing is open."""
 
     def ask(self, query: str) -> pl.DataFrame:
         return _query(query, self._trips).collect()
@@ -181,7 +181,7 @@ class PolarsTaxi(PolarsSystem, TaxiSystem):
 
 
 class PolarsTransfer(PolarsSystem, FrameTransfer):
-    """What a file holds is scanned and written as it is read."""
+    """Scans files and writes the rows while reading them."""
 
     description = "Parquet files: scan_csv and read_database, sink_parquet and sink_csv; not synced"
 

@@ -1,4 +1,4 @@
-"""Somebody's own table as one Parquet file that Polars scans and writes."""
+"""The user's own table as one Parquet file that Polars scans and writes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from lamella.core.filters.predicate_values import as_regex
 
 class PolarsUserTable(PolarsSystem, UserTableFile):
     file_name = "mine.parquet"
-    description = "one Parquet file, scanned lazily; a change writes it anew; not durable (no sync)"
+    description = "one Parquet file, scanned lazily; a change rewrites it; not durable (no sync)"
 
     def load(self, rows: int) -> None:
         pl.scan_parquet(self.copied.path).head(rows).sink_parquet(self.path)
@@ -50,7 +50,7 @@ class PolarsUserTable(PolarsSystem, UserTableFile):
 
 
 class PolarsOperand(ExpressionOperand):
-    """NaN is the greatest number to Polars and equals itself."""
+    """A column in conditions. In Polars, NaN is the greatest number and equals itself."""
 
     logic = Logic[Any](operator.and_, operator.or_, lambda mask: ~mask.fill_null(False), pl.lit)
 
@@ -107,7 +107,7 @@ class PolarsOperand(ExpressionOperand):
         return self.raw.str.contains(f"(?i){pattern}" if self.subject.ignore_case else pattern)
 
     def divided(self, divisor: int, remainder: int) -> Any:
-        """The sign is the number's, whichever Polars gives its own remainder."""
+        """Test for a remainder with the sign of the number, whichever sign Polars' remainder has."""
         if self.kind is Kind.FLOAT:
             return super().divided(divisor, remainder)
         positive = ((self.raw % divisor) + divisor) % divisor == remainder % divisor

@@ -1,4 +1,4 @@
-"""PyArrow on one Parquet file: by the published notebook's recipe, and tuned."""
+"""PyArrow on one Parquet file: as in the published notebook, and tuned."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ class PyArrow(System):
 
 
 class ParquetFile(PyArrow, FileBasedSystem, ArrowTable):
-    """`0.parquet` in the folder, with an `id` that counts the rows."""
+    """`0.parquet` in the folder, with a column `id` that numbers the rows."""
 
     file_name = "0.parquet"
     cannot: ClassVar[Mapping[str, str]] = dict.fromkeys(
-        CHANGING_STEPS, "PyArrow has no update or delete: a Parquet file can only be written anew"
+        CHANGING_STEPS, "PyArrow has no update or delete: a Parquet file can only be rewritten"
     )
 
     @property
@@ -64,7 +64,7 @@ class ParquetFile(PyArrow, FileBasedSystem, ArrowTable):
 
 
 class PyArrowRecipe(ParquetFile):
-    """As in the published notebook: default file, `dataset` with a filter, and nothing kept open."""
+    """As in the published notebook: a default file, `dataset` with a filter, and nothing kept open."""
 
     description = (
         "the published notebook's recipe: from_pylist with an id added, default write (dictionary, "
@@ -73,7 +73,7 @@ class PyArrowRecipe(ParquetFile):
 
     def __init__(self, folder: Path, workload: Workload) -> None:
         super().__init__(folder, workload)
-        import pandas  # noqa: F401 -- these calls import it, once in a process: not for the timers
+        import pandas  # noqa: F401 -- these calls import it, once per process: must not be timed
         import pyarrow.dataset  # noqa: F401
 
     def create(self, prepared: Rows) -> None:
@@ -101,7 +101,7 @@ class PyArrowRecipe(ParquetFile):
 
 
 class PyArrowTuned(ParquetFile):
-    """What its documentation offers for speed on integers like these."""
+    """With the options that PyArrow's documentation recommends for speed with such integers."""
 
     id = "pyarrow-tuned"
     description = (
@@ -139,7 +139,8 @@ class PyArrowTuned(ParquetFile):
         return column.filter(pc.equal(column["col0"], -1))
 
     def get(self, row_id: int) -> pa.Table:
-        """The id says the row group, all but the last being of one size. A slice would keep all of it."""
+        """Read the row group that has the id: all but the last have the same size. `take` copies the row,
+        since a slice would keep the whole group in memory."""
         group, place = divmod(row_id, ROWS_A_GROUP)
         with self._file() as file:
             return file.read_row_group(group).take(from_numpy(np.array([place])))
@@ -158,17 +159,17 @@ class PyArrowTuned(ParquetFile):
 
 
 def from_rows(rows: Rows) -> pa.Table:
-    """As the recipe makes a table."""
+    """Convert rows to a table as the published notebook does."""
     return with_ids(pa.Table.from_pylist(rows))
 
 
 def with_ids(table: pa.Table) -> pa.Table:
-    """With an `id` that counts the rows, where it has none."""
+    """Add a column `id` that numbers the rows, unless the table has one."""
     return table if "id" in table.column_names else table.add_column(0, "id", [range(len(table))])
 
 
 def _filtered(file: pq.ParquetFile, group: int, hits: Any) -> pa.Table:
-    """The other columns are only decoded where a row of the group is a hit."""
+    """Filter a row group; the other columns are only decoded if a row matches."""
     mask = hits(file.read_row_group(group, columns=["col1", "col97"]))
     if not pc.any(mask).as_py():
         return file.schema_arrow.empty_table()
@@ -176,7 +177,7 @@ def _filtered(file: pq.ParquetFile, group: int, hits: Any) -> pa.Table:
 
 
 def _groups(reader: pa.RecordBatchReader) -> Iterator[pa.Table]:
-    """Whole row groups, and what is left."""
+    """Yield tables of whole row groups, and one with the rest."""
     batches: list[pa.RecordBatch] = []
     for batch in reader:
         batches.append(batch)
@@ -189,7 +190,7 @@ def _groups(reader: pa.RecordBatchReader) -> Iterator[pa.Table]:
 
 @cache
 def trip_options() -> Any:
-    """How the CSV files of trips are read."""
+    """Return the options for reading the CSV files of trips."""
     from pyarrow import csv
 
     return csv.ConvertOptions(
@@ -201,7 +202,7 @@ def trip_options() -> Any:
 
 
 LEAST_ROWS_A_GROUP = 100_000
-"""At least: blocks of CSV would make row groups of 3,000, which its documentation warns of."""
+"""Blocks of CSV would result in row groups of 3,000 rows, which PyArrow's documentation warns against."""
 
 NEEDED = {
     "Q1": ["cab_type"],
@@ -212,7 +213,7 @@ NEEDED = {
 
 
 def answer_trips(query: str, read: Callable[[list[str]], pa.Table]) -> pa.Table:
-    """The query's, of the columns that `read` gives."""
+    """Answer a query from the columns that `read` returns."""
     rows = read(NEEDED[query])
     if query == "Q2":
         return rows.group_by("passenger_count").aggregate([("total_amount", "mean")])
@@ -234,7 +235,7 @@ class PyArrowTaxi(PyArrow, TaxiSystem):
 
     def __init__(self, folder: Path, workload: Workload) -> None:
         super().__init__(folder, workload)
-        import pyarrow.dataset  # not for the timers
+        import pyarrow.dataset  # must not be timed
 
         self._ds: Any = pyarrow.dataset
         trip_options()
@@ -252,7 +253,7 @@ class PyArrowTaxi(PyArrow, TaxiSystem):
         self._dataset = self._ds.dataset(self._parquet, format="parquet")
 
     def close(self) -> None:
-        """It holds nothing open."""
+        """Nothing is open."""
 
     def ask(self, query: str) -> pa.Table:
         return answer_trips(query, lambda names: self._dataset.to_table(columns=names))
@@ -264,7 +265,7 @@ class PyArrowTaxi(PyArrow, TaxiSystem):
 class PyArrowUserTable(PyArrow, UserTableFile):
     file_name = "mine.parquet"
     description = (
-        "one Parquet file; filters are pushed down to it; a change writes it anew; not durable (no sync)"
+        "one Parquet file; filters are pushed down to it; a change rewrites it; not durable (no sync)"
     )
 
     def load(self, rows: int) -> None:
@@ -297,7 +298,7 @@ class PyArrowUserTable(PyArrow, UserTableFile):
         return compile_condition(self.copied.where, ArrowExpression, ArrowExpression.logic, self.copied.nan)
 
     def _met(self, table: pa.Table) -> pa.ChunkedArray:
-        """By the same expression; unknown is no."""
+        """Return a mask by the same expression; null counts as False."""
         from pyarrow import dataset
 
         mask = pc.coalesce(self.condition(), pc.scalar(False))

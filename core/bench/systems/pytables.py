@@ -21,18 +21,19 @@ NAME = "benchmark"
 
 @dataclass(frozen=True)
 class Update:
-    """Rows by their numbers, ascending; `values` is a structured array of some or all columns."""
+    """A change of the rows with these ascending numbers; `values` is a structured array of some or all
+    columns."""
 
     numbers: Numbers
     values: Table
 
 
 class PyTables(TableSystem):
-    """Rows are called by their numbers at the time the file was opened."""
+    """Row ids are the row numbers at the time when the file was opened."""
 
     id = "pytables"
     description = (
-        "Table with the number of rows expected, no compression; questions by read_where, index of "
+        "Table with the expected number of rows, no compression; queries by read_where, index of "
         "medium kind by create_index; flushed, but not durable (no sync)"
     )
 
@@ -57,7 +58,7 @@ class PyTables(TableSystem):
         self._file.close()
 
     def vacuum(self) -> bool:
-        """What `ptrepack` does: the file is copied without what nothing needs any more."""
+        """Copy the file without its unused space, as `ptrepack` does."""
         copy = self._path.with_name("packed.h5")
         self._file.copy_file(str(copy))
         self._file.close()
@@ -73,7 +74,7 @@ class PyTables(TableSystem):
         self._file.flush()
 
     def fill(self, blocks: Iterable[Columns]) -> None:
-        """It wants to know how many rows will come, and lays the table out for so many."""
+        """Count the rows first: PyTables lays out the table for the expected number."""
         parts = list(blocks)
         table = self._new(NAME, sum(len(next(iter(block.values()))) for block in parts))
         for block in parts:
@@ -99,7 +100,7 @@ class PyTables(TableSystem):
         return dict(zip(self._dtype.names or (), answer.item(), strict=True))
 
     def index(self, column: str) -> bool:
-        """Rows to be updated are found among all keys at once, without one."""
+        """Create an index, except for the key: updates look up all keys at once, without an index."""
         if column == self.workload.key:
             return False
         self._table.cols._f_col(column).create_index()
@@ -125,7 +126,7 @@ class PyTables(TableSystem):
         self._change(prepared)
 
     def delete(self, row_ids: Sequence[int]) -> None:
-        """Rows behind one that is removed move up. Of many, those that stay go into a new table."""
+        """Remove one row, after which later rows move up. For many, copy the other rows to a new table."""
         if len(row_ids) == 1:
             (row_id,) = row_ids
             self._table.remove_row(row_id - bisect_left(self._removed, row_id))
@@ -156,7 +157,8 @@ class PyTables(TableSystem):
         return self._file.create_table("/", name, self._dtype, expectedrows=rows)
 
     def _change(self, update: Update) -> None:
-        """A stretch without gaps goes at once; some columns alone are put into the rows that are there."""
+        """Write a range of rows without gaps at once. If only some columns change, read the rows first and
+        set them there."""
         table, numbers, values = self._table, update.numbers, update.values
         if values.dtype != self._dtype:
             whole = table.read_coordinates(numbers)

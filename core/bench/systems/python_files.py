@@ -1,4 +1,4 @@
-"""Files that Python and NumPy read and write whole: CSV, JSON lines, pickle."""
+"""Files that Python and NumPy read and write as a whole: CSV, JSON lines, pickle."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from lamella.core.bench.workloads.table_rows import BLOCK_ROWS, Row, dicts, tupl
 
 
 class PythonFile(WholeFile):
-    """By the standard library alone."""
+    """A file read and written with the standard library only."""
 
     @classmethod
     def version(cls) -> str:
@@ -92,7 +92,7 @@ class CSV(PythonFile):
         return {int(row[key]): _line(tuple(row.values())) for row in rows}
 
     def update(self, prepared: dict[int, str]) -> None:
-        """Lines of other keys are copied as they are."""
+        """Copy the lines of other keys unchanged."""
 
         def write(path: Path) -> None:
             with self.path.open(encoding="utf-8") as old, path.open("w", encoding="utf-8") as new:
@@ -110,7 +110,7 @@ class CSV(PythonFile):
                 yield from self.blocks(rows, names)
 
     def _lines(self) -> TextIO:
-        """At the first row, after the names."""
+        """Open the file at the first row, after the line of names."""
         file = self.path.open(encoding="utf-8")
         next(file)
         return file

@@ -1,5 +1,5 @@
-"""Rows as Python's tuples, dicts or objects, NumPy's arrays and Arrow's batches; and systems that keep a
-table in one file."""
+"""Rows as Python tuples, dicts or objects, NumPy arrays and Arrow batches; and systems with a table in one
+file."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Record:
 
 
 def names_of(workload: Workload) -> list[str]:
-    """Of all columns of a table, the key first."""
+    """Return the names of all columns of a table, the key first."""
     return [*((workload.key,) if workload.key else ()), *workload.data_columns]
 
 
@@ -41,7 +41,7 @@ def tuples_of(rows: Rows) -> Tuples:
 def tuple_blocks(
     answer: Sequence[Sequence[Any]], table_columns: Sequence[str], names: Sequence[str]
 ) -> Iterator[Sequence[Values]]:
-    """`table_columns` are the columns of the table; an answer of fewer holds just those asked for."""
+    """Yield the columns `names` of an answer. It has all `table_columns`, or only these names."""
     for part in _parts(answer):
         columns = list(zip(*part, strict=True))
         here = table_columns if len(columns) == len(table_columns) else names
@@ -83,7 +83,7 @@ def query_mask(table: Table, names: Sequence[str]) -> npt.NDArray[np.bool_]:
 
 
 def places_of(keys: Values, sought: Values) -> npt.NDArray[np.intp]:
-    """Where each of `sought` is among `keys`, which come in any order, each once."""
+    """Return the positions of `sought` in `keys`, which are distinct and in any order."""
     order = np.argsort(keys, kind="stable")
     return order[np.searchsorted(keys, sought, sorter=order)]
 
@@ -91,15 +91,15 @@ def places_of(keys: Values, sought: Values) -> npt.NDArray[np.intp]:
 def array_blocks(
     answer: Table, table_columns: Sequence[str], names: Sequence[str]
 ) -> Iterator[Sequence[Values]]:
-    """`table_columns` are the names of the answer's columns."""
+    """Yield the columns `names` of an answer, whose columns are `table_columns`."""
     for start in range(0, len(answer), BLOCK_ROWS):
         part = answer[start : start + BLOCK_ROWS]
         yield [part[:, table_columns.index(name)] for name in names]
 
 
 def to_batches(batches: Iterable[Columns]) -> pa.RecordBatchReader:
-    """At least one block, streamed."""
-    import pyarrow as pa  # systems without Arrow import this module too
+    """Stream blocks of columns, of which there is at least one, as Arrow batches."""
+    import pyarrow as pa  # not above: systems without Arrow import this module, too
 
     every = (_batch(block) for block in batches)
     first = next(every)
@@ -121,7 +121,7 @@ def _batch(block: Columns) -> pa.RecordBatch:
 
 
 class SQLiteReads(TableSystem):
-    """A table, or a virtual one, that SQLite reads, whatever module asks it; answers are tuples."""
+    """A table, or a virtual one, that SQLite reads through any Python module; answers are tuples."""
 
     _connection: Any
     _names: Sequence[str]
@@ -141,7 +141,7 @@ class SQLiteReads(TableSystem):
         return rows
 
     def row_ids(self, numbers: Numbers) -> list[int]:
-        ids: list[int] = (numbers + 1).tolist()  # a new table numbers its rows from 1 as they come
+        ids: list[int] = (numbers + 1).tolist()  # a new table numbers its rows from 1
         return ids
 
     def as_row(self, answer: tuple[Any, ...]) -> Row:
@@ -152,7 +152,7 @@ class SQLiteReads(TableSystem):
 
 
 class ArrowTable(TableSystem):
-    """Answers in Arrow tables."""
+    """A system whose answers are Arrow tables."""
 
     def as_row(self, answer: Any) -> Row:
         row: Row = answer.to_pylist()[0]
@@ -163,7 +163,7 @@ class ArrowTable(TableSystem):
 
 
 class FrameFile(FileBasedSystem, TableSystem):
-    """A data frame in a Parquet file, which every change reads and writes anew."""
+    """A data frame in a Parquet file, which every change reads and rewrites."""
 
     file_name = "benchmark.parquet"
 
@@ -179,13 +179,13 @@ STEPS_BY_ROW_ID = (
 
 
 def whole_file_limits(file: str) -> Mapping[str, str]:
-    """Why steps are left out; `file` is the file in words, such as "A CSV file"."""
-    ids = f"{file} has no row ids, and to change one row is to write all of it anew"
+    """Return the reasons why steps are left out; `file` starts a sentence, such as "A CSV file"."""
+    ids = f"{file} has no row ids, and changing one row means rewriting all of it"
     return dict.fromkeys(STEPS_BY_ROW_ID, ids) | {"find_indexed": f"{file} has no index"}
 
 
 class WholeFile(FileBasedSystem, TableSystem):
-    """A file in which no row can be found or changed by itself: an update writes all of it anew."""
+    """A file in which single rows cannot be found or changed: an update rewrites all of it."""
 
     def __init__(self, folder: Path, workload: Workload) -> None:
         super().__init__(folder, workload)

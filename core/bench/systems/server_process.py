@@ -1,4 +1,4 @@
-"""Servers that a benchmark starts on loopback, and whether one listens at an address."""
+"""Starts servers on the loopback interface for a benchmark, and checks whether one listens at an address."""
 
 from __future__ import annotations
 
@@ -24,8 +24,9 @@ def free_port() -> int:
 
 
 class ServerProcess:
-    """A server that ends with this process, and with its standard input: when this process is killed, so does
-    a server that reads it. `folder` goes with it. Raises `OSError` where the program cannot be started."""
+    """A server that ends with this process. If this process is killed, its standard input is closed, which
+    ends a server that reads it. `folder` is removed at the end. Raises `OSError` if the program cannot be
+    started."""
 
     def __init__(
         self, words: Sequence[str], output: IO[bytes] | int = subprocess.DEVNULL, folder: Path | None = None
@@ -38,7 +39,7 @@ class ServerProcess:
 
     @property
     def status(self) -> int | None:
-        """That it ended with; None while it runs."""
+        """The exit status; None while it runs."""
         return self.process.poll()
 
     def end(self) -> None:
@@ -63,8 +64,8 @@ def await_listener(
     server: ServerProcess | None = None,
     seconds: float = ANSWER_SECONDS,
 ) -> None:
-    """Raise `NotReady` where nothing listens at an address such as `sc://host:port` in time, or the server
-    that was started there ended."""
+    """Wait until a server listens at an address such as `sc://host:port`. Raise `NotReady` if none does in
+    time, or if the process `server` has ended."""
     parts = urlsplit(address.partition(";")[0])
     host, port = parts.hostname or "", parts.port or default_port
     end, problem = monotonic() + seconds, "It does not answer in time"

@@ -1,4 +1,4 @@
-"""Spark Connect through pyspark's own client: a server at an address, or Sail, started for the benchmark."""
+"""Spark Connect through pyspark's own client: a configured server, or Sail, started for the benchmark."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql.connect.session import SparkSession
 
 ADDRESS_VARIABLE = "LAMELLA_SPARK_CONNECT"
-"""Where a server is: sc://host:port."""
+"""The environment variable with the address of a server, sc://host:port."""
 SERVER, DEFAULT_PORT = "Spark Connect server", 15002
 SQL_TYPES = {
     pa.int64(): "BIGINT",
@@ -29,9 +29,9 @@ SQL_TYPES = {
     pa.string(): "STRING",
     pa.timestamp("ms"): "TIMESTAMP_NTZ",
 }
-_WAY_OUT = f"Set {ADDRESS_VARIABLE} to sc://host:port, or install a server of its own: pip install pysail"
+_WAY_OUT = f"Set {ADDRESS_VARIABLE} to sc://host:port, or install a server: pip install pysail"
 _servers: list[ServerProcess] = []
-"""The server that this process has started."""
+"""The server that this process started, if any."""
 
 
 class SparkConnectTaxi(TaxiSystem):
@@ -56,12 +56,12 @@ class SparkConnectTaxi(TaxiSystem):
             finally:
                 session.stop()
         if find_spec("pysail") is None:
-            raise NotReady("No Spark Connect server is named", fix=_WAY_OUT)
+            raise NotReady("No Spark Connect server is configured", fix=_WAY_OUT)
         return f"Sail {version('pysail')}, started for the benchmark over loopback, with {cls.version()}"
 
     @classmethod
     def answered_by(cls) -> str:
-        """Sail, which is not Spark, where it is started here."""
+        """Return Sail, which is not Spark, if it is started here."""
         return "" if _start_if_needed() else f"Sail {version('pysail')}"
 
     def open(self, writing: bool) -> None:
@@ -83,7 +83,7 @@ class SparkConnectTaxi(TaxiSystem):
         self.close()
 
     def ask(self, query: str) -> pa.Table:
-        """In the words of DuckDB, which are Spark's, too."""
+        """Run DuckDB's statements, which are valid in Spark, too."""
         return self._session.sql(DUCKDB_QUERIES[query]).toArrow()
 
     def whole_trips(self, ids: Sequence[int]) -> pa.Table:
@@ -98,7 +98,7 @@ class SparkConnectTaxi(TaxiSystem):
 
 @contextmanager
 def session() -> Iterator[SparkSession]:
-    """On the server at the address, or on one that is started; it ends with the process."""
+    """Open a session on the configured server, or on one that is started and ends with this process."""
     _start_if_needed()
     one = _session(os.environ[ADDRESS_VARIABLE])
     try:
@@ -109,7 +109,7 @@ def session() -> Iterator[SparkSession]:
 
 def _session(address: str) -> SparkSession:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FutureWarning)  # of pandas 3, which Arrow's way does not go through
+        warnings.simplefilter("ignore", FutureWarning)  # about pandas 3, which is not used with Arrow
         from pyspark.sql.connect.session import SparkSession
 
         session: SparkSession = SparkSession.builder.remote(address).create()
@@ -117,12 +117,12 @@ def _session(address: str) -> SparkSession:
 
 
 def _start_if_needed() -> bool:
-    """Have a server answer: one of this process, which ends with it, where no address is given. Whether one
-    was given. Raises `NotReady` where it does not start."""
+    """Start a server if no address is configured; it ends with this process. Return whether an address was
+    configured. Raises `NotReady` if the server does not start."""
     if os.environ.get(ADDRESS_VARIABLE):
         return not _servers
     if find_spec("pysail") is None:
-        raise NotReady("No Spark Connect server is named", fix=_WAY_OUT)
+        raise NotReady("No Spark Connect server is configured", fix=_WAY_OUT)
     port = free_port()
     address = f"sc://127.0.0.1:{port}"
     server = ServerProcess([sys.executable, "-m", "pysail", "spark", "server", "--port", str(port)])

@@ -1,4 +1,5 @@
-"""What systems of SQL share: changes of entities, and questions to entities, indexes and relations."""
+"""The parts that SQL systems share: changes of entities, and questions about entities, indexes and
+relations."""
 
 from __future__ import annotations
 
@@ -23,8 +24,8 @@ SHARED_CONDITIONS = {
 
 
 class SQLEntities(EntitySystem):
-    """Changes of single entities. What is said of lists differs from system to system; each names the
-    list by %s and has a mark for an item."""
+    """Changes single entities in SQL. The expressions for lists differ between systems; each contains %s for
+    the list and a placeholder for an item."""
 
     appended: ClassVar[str]
     lacking: ClassVar[str]
@@ -32,7 +33,7 @@ class SQLEntities(EntitySystem):
 
     @abstractmethod
     def change(self, statement: str, values: Sequence[Any]) -> None:
-        """One commit."""
+        """Execute a statement in one commit."""
 
     def set_fields(self, row_id: int, values: Mapping[str, Any]) -> None:
         self._change(", ".join(f"{name} = ?" for name in values), *values.values(), row_id)
@@ -54,7 +55,7 @@ class SQLEntities(EntitySystem):
         self._change(f"{name} = NULL", row_id)
 
     def _change(self, assignment: str, *values: Any, also: str = "") -> None:
-        """`values` in the order of their places: those of the assignment, the id, those of `also`."""
+        """`values` are in the order of the placeholders: those of the assignment, the id, those of `also`."""
         self.change(f"UPDATE entities SET {assignment} WHERE id = ?{also}", values)
 
 
@@ -63,15 +64,15 @@ class SQLEntityQueries(EntityQueries):
 
     @abstractmethod
     def ask(self, sql: str, *values: Any) -> Any:
-        """All rows of the answer, in the system's own form."""
+        """Return all rows of the answer, in the system's own form."""
 
     def ask_small(self, sql: str, *values: Any) -> Any:
-        """The same where the rows are few."""
+        """Do the same for an answer of few rows."""
         return self.ask(sql, *values)
 
     @abstractmethod
     def one(self, sql: str) -> tuple[Any, ...]:
-        """The one row of an answer."""
+        """Return the only row of an answer."""
 
     def count(self) -> int:
         return int(self.one("SELECT count(*) FROM entities")[0])
@@ -112,14 +113,14 @@ def order_by(keys: Sequence[str]) -> str:
 
 
 Ask = Callable[..., Any]
-"""A statement and its values; answers in rows."""
+"""Takes a statement and its values, and returns rows."""
 
 COUNT_ITEMS = "SELECT max(_id) + 1 FROM items"
-"""Ids have no gaps."""
+"""Counts the rows: ids have no gaps."""
 
 
 def sql_questions(rows: int, ask: Ask, run: Callable[[str], object]) -> Questions:
-    """`run` is for statements that answer nothing."""
+    """Return the questions about indexes. `run` executes statements without an answer."""
     behind = f"SELECT * FROM items WHERE number > ? ORDER BY number LIMIT {entity_indexes.ALIKE}"
     return {
         **entity_indexes.questions(rows, partial(_lookup, ask)),
@@ -151,7 +152,7 @@ def _build(ask: Ask, run: Callable[[str], object], column: str) -> Question:
 
 
 COUNT_TITLES = "SELECT max(_id) + 1 FROM titles"
-"""Ids have no gaps."""
+"""Counts the rows: ids have no gaps."""
 
 ENTRIES = 'SELECT * FROM "cast" WHERE person = ?'
 IN_ORDER = f"ORDER BY _id LIMIT {entity_relations.RELATED_PAGE}"
@@ -187,7 +188,8 @@ WITH RECURSIVE above AS (
 
 
 class Related:
-    """`ask` takes a statement and its values, and answers in tuples; `run` is for those without an answer."""
+    """The questions about relations. `ask` takes a statement and its values, and returns tuples; `run`
+    executes statements without an answer."""
 
     def __init__(self, ask: Callable[..., list[Any]], run: Callable[[str], object]) -> None:
         self.ask, self.run = ask, run
@@ -232,7 +234,7 @@ class Related:
         }
 
     def _next_page(self, people: list[int]) -> Question:
-        """Where the first pages end is found out before the clock runs."""
+        """The ends of the first pages are determined before timing starts."""
 
         @cache
         def page_ends() -> Mapping[int, int]:
@@ -261,7 +263,7 @@ class Related:
         }
 
     def _page_of(self, statement: str, most: int) -> Question:
-        """Of as many rows as a page has, one after the other."""
+        """Return the question about a page of consecutive rows."""
         within = f"{statement} WHERE _id BETWEEN ? AND ?"
         return Question(
             lambda number: self.ask(within, number, number + entity_relations.RELATED_PAGE - 1),

@@ -1,5 +1,5 @@
-"""SQLAlchemy on a SQLite file, set up as plain SQLite is: Core, with statements built in Python and rows as
-named tuples, and the ORM, with a mapped class, a session, and objects."""
+"""SQLAlchemy on a SQLite file with the same settings as plain SQLite: Core, with statements built in Python
+and rows as named tuples, and the ORM, with a mapped class, a session and objects."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ from lamella.core.bench.workloads.table_rows import BLOCK_ROWS, Numbers, Row, di
 
 
 class SQLAlchemyTable(TableSystem):
-    """The engine is made once, as a program does; every opening takes a new connection from it."""
+    """The engine is created once, as programs do; each `open` takes a new connection from it."""
 
     def __init__(self, folder: Path, workload: Workload) -> None:
         super().__init__(folder, workload)
-        self._names = list(workload.checked_columns)  # as plain SQLite: the key takes the place of col0
+        self._names = list(workload.checked_columns)  # like plain SQLite: the key replaces col0
         self._engine = create_engine(URL.create("sqlite", database=str(folder / "benchmark.sqlite")))
         event.listen(self._engine, "connect", _set_up)
 
@@ -65,10 +65,10 @@ class SQLAlchemyTable(TableSystem):
 
     @abstractmethod
     def _create(self, blocks: Iterable[Rows]) -> None:
-        """One commit."""
+        """Create the table with these rows in one commit."""
 
     def _own_columns(self, row: Mapping[str, Any]) -> Row:
-        """The columns that this table has."""
+        """Return the values of the columns that this table has."""
         return {name: row[name] for name in self._names if name in row}
 
     def _kind(self, name: str) -> TypeEngine[Any]:
@@ -83,7 +83,7 @@ def _set_up(connection: sqlite3.Connection, _: object) -> None:
 Answer = Sequence[Found[Any]]
 
 WANTED = "wanted"
-"""The parameter that rows are found by; one named like a column would be a value to set."""
+"""The parameter by which rows are found; a parameter named like a column would be a value to set."""
 
 
 class SQLAlchemyCore(SQLAlchemyTable):
@@ -185,7 +185,7 @@ ROW_ID = "row_id"
 
 
 class SQLAlchemyORM(SQLAlchemyTable):
-    """A mapped class must have a primary key: the workload's, or one that SQLite counts from 1."""
+    """A mapped class needs a primary key: the workload's, or one that SQLite numbers from 1."""
 
     id = "sqlalchemy-orm"
     description = (
@@ -195,7 +195,7 @@ class SQLAlchemyORM(SQLAlchemyTable):
 
     def __init__(self, folder: Path, workload: Workload) -> None:
         super().__init__(folder, workload)
-        from sqlalchemy.orm import Session  # Core does without
+        from sqlalchemy.orm import Session  # not above: Core does not need it
 
         self._made_session = Session
         self._key = workload.key or ROW_ID
@@ -229,7 +229,7 @@ class SQLAlchemyORM(SQLAlchemyTable):
         return self._all(select(record).where(record.col1 > 100, record.col97 < 1000))
 
     def find(self) -> Objects:
-        """A column alone comes as named tuples."""
+        """Return named tuples: a single column is not an object."""
         record = self._record
         return self._session.execute(select(record.col0).where(record.col0 == -1)).all()
 
@@ -244,7 +244,7 @@ class SQLAlchemyORM(SQLAlchemyTable):
         return {name: getattr(answer, name) for name in self._names}
 
     def index(self, column: str) -> bool:
-        """The key has one, as the primary key."""
+        """Create an index, except for the key: as the primary key, it has one."""
         if column == self._key:
             return False
         Index(f"benchmark_{column}", getattr(self._record, column)).create(self._session.connection())
@@ -285,7 +285,7 @@ class SQLAlchemyORM(SQLAlchemyTable):
 
 
 def _mapped_class(kinds: Mapping[str, TypeEngine[Any]], key: str) -> Any:
-    """A class of its own for each table's columns."""
+    """Return a new mapped class with these columns."""
     from sqlalchemy.orm import DeclarativeBase, mapped_column
 
     class Base(DeclarativeBase): ...

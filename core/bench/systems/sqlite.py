@@ -1,5 +1,5 @@
-"""SQLite through Python's own module, in two configurations: as published, and as deployed; and with every
-row that is loaded made a Python object."""
+"""SQLite through Python's own module in two configurations, as published and as deployed; and with every
+loaded row converted to a Python object."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Update = tuple[str, Tuples]
 
 
 class SQLiteFile(System):
-    """What its systems share: one connection, set up when it writes."""
+    """The base of SQLite's systems: one connection, with pragmas if it writes."""
 
     pragmas: ClassVar[tuple[str, ...]]
 
@@ -43,10 +43,10 @@ class SQLiteFile(System):
 
 
 class AsPublished(SQLiteFile):
-    """As the published notebooks set it, on every connection that writes.
+    """The settings of the published notebooks, on every connection that writes.
 
-    (The notebook of the full update leaves the pragmas out on the connection that updates; its
-    published update is therefore SQLite's default, durable and slower.)
+    (The notebook of the full update omits the pragmas on the connection that updates; its published update
+    therefore has SQLite's default, which is durable and slower.)
     """
 
     id = "sqlite"
@@ -55,7 +55,7 @@ class AsPublished(SQLiteFile):
 
 
 class AsDeployed(SQLiteFile):
-    """As people deploy it when they care for their data."""
+    """The settings for deployments in which data must not be lost."""
 
     id = "sqlite-wal"
     pragmas = ("PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL")
@@ -65,7 +65,7 @@ class AsDeployed(SQLiteFile):
 class SQLiteTable(SQLiteFile, SQLiteReads):
     def __init__(self, folder: Path, workload: Workload) -> None:
         super().__init__(folder, workload)
-        # With a key, it takes the place of col0, as published: 100 columns with the key among them.
+        # A key replaces col0, as published: 100 columns including the key.
         self._names = list(workload.checked_columns)
 
     @property
@@ -141,7 +141,7 @@ Objects = list[Any]
 
 
 class SQLiteObjects(AsPublished, SQLiteTable):
-    """Written as plain SQLite is: only what is loaded becomes objects."""
+    """Like plain SQLite, but loaded rows become objects."""
 
     id = "sqlite-obj"
 
@@ -153,7 +153,7 @@ class SQLiteObjects(AsPublished, SQLiteTable):
     @classmethod
     def describe(cls) -> str:
         return (
-            "as sqlite, each loaded row an object of a dataclass with slots, one attribute a column; "
+            "like sqlite, but each loaded row is a dataclass object with slots, one attribute a column; "
             f"{super().describe()}"
         )
 

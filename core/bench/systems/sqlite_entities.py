@@ -1,5 +1,4 @@
-"""SQLite as it keeps and finds entities, objects, documents and trips: lists and nested objects are JSON
-text."""
+"""SQLite with entities, objects, documents and trips: lists and nested objects are JSON text."""
 
 from __future__ import annotations
 
@@ -114,7 +113,7 @@ _CATALOG_COLUMNS = (
 
 
 class SQLiteCatalogFile(SQLiteEntitiesFile, CatalogSystem):
-    cannot = {"commit_and_put": "one file has one writer at a time: what ran beside it would wait for it"}  # noqa: RUF012
+    cannot = {"commit_and_put": "a file has one writer at a time: the commit and the put would take turns"}  # noqa: RUF012
 
     def fill(self, entities: list[Entity]) -> None:
         self._connection.execute(_OBJECTS)
@@ -163,15 +162,15 @@ class SQLiteWalCatalog(AsDeployed, SQLiteCatalogFile): ...
 
 class SQLiteQuestions(AsPublished, QuestionSystem):
     def open(self, writing: bool) -> None:
-        """Set up as for writing always: some questions make an index, or a commit before they are asked."""
+        """Always open for writing: some questions create an index, or commit before they are timed."""
         super().open(writing=True)
 
     def ask(self, sql: str, *values: Any) -> list[Any]:
         return self._connection.execute(sql, values).fetchall()
 
     def add_table(self, name: str, types: Mapping[str, str], columns: Mapping[str, Sequence[Any]]) -> None:
-        """Rows are called 0, 1, 2, … by their integer primary key. Declared types matter: without them SQLite
-        uses no index where it compares with an integer."""
+        """Create a table with an integer primary key that numbers the rows from 0. Columns have declared
+        types: without them, SQLite does not use an index for comparisons with integers."""
         declared = ", ".join(f"{column} {kind}" for column, kind in types.items())
         self._connection.execute(f'CREATE TABLE "{name}" (_id INTEGER PRIMARY KEY, {declared})')
         marks = ", ".join("?" * (1 + len(types)))
@@ -316,18 +315,18 @@ SELECTS = {
     entity_text.FILTERED: WITHIN,
     entity_text.AFTER_COMMIT: CHANGING,
 }
-"""Of searches for whole rows."""
+"""Statements of searches that return whole rows."""
 
 
 class FTS5Text(SQLiteQuestions, entity_text.TextSystem):
-    """An index with external content, as its documentation calls it."""
+    """A full-text index with external content, as SQLite's documentation calls it."""
 
     id = "sqlite-fts5"
     typed = "fts5"
     tokenizers = {entity_text.STEMS: "porter unicode61", entity_text.WORDS: "unicode61"}  # noqa: RUF012
 
     def fill(self, rows: int) -> None:
-        """`changing` is what small commits go to."""
+        """Fill the tables; `changing` is the one that small commits change."""
         self.open(writing=True)
         documents = entity_text.documents(rows)
         for name in ("docs", "changing"):
@@ -382,7 +381,7 @@ _READ_TRIP = [
 
 
 class SQLiteTaxi(AsPublished, TaxiSystem):
-    """Each file in one transaction, as its shell's `.import` has it; what is empty stays an empty text."""
+    """Imports each file in one transaction, like `.import` of SQLite's shell. Empty cells stay empty text."""
 
     def fill(self, rows: int) -> None:
         self.open(writing=True)
@@ -400,7 +399,7 @@ class SQLiteTaxi(AsPublished, TaxiSystem):
         return self._connection.execute(SQLITE_QUERIES[query]).fetchall()
 
     def whole_trips(self, ids: Sequence[int]) -> list[Sequence[Any]]:
-        """What is absent is an empty text there, and a time is a text."""
+        """Convert the cells: SQLite has empty texts for missing values, and times as text."""
         marks = ", ".join("?" * len(ids))
         sql = f"SELECT {', '.join(TRIP_SCHEMA.names)} FROM trips WHERE trip_id IN ({marks})"
         return [
@@ -413,7 +412,7 @@ class SQLiteTaxi(AsPublished, TaxiSystem):
 
 
 class SQLiteTransfer(AsPublished, TransferSystem):
-    """Through Python's modules for SQLite and CSV: rows are tuples of Python's on their way."""
+    """Uses Python's modules for SQLite and CSV: rows pass through as Python tuples."""
 
     cannot: ClassVar[Mapping[str, str]] = {
         "export_parquet": "Neither SQLite nor Python's standard library writes Parquet",
@@ -446,7 +445,7 @@ class SQLiteTransfer(AsPublished, TransferSystem):
         self._copy(str(target), "main.import_csv", f"source.{NAME}")
 
     def _copy(self, other: str, table: str, to: str) -> None:
-        """Of a table as it is declared, from or to another file."""
+        """Copy a table with its declared types from or to another file."""
         self._connection.execute("ATTACH ? AS source", [other])
         self._connection.execute("PRAGMA source.synchronous = OFF")
         self._connection.execute(f"CREATE TABLE {to} ({DECLARED})")

@@ -1,5 +1,5 @@
-"""SQLite through apsw: its own SQL over Parquet files as virtual tables, also in the processes of
-Dask.distributed, and over a table of its own."""
+"""SQLite through apsw: its SQL over Parquet files as virtual tables, also in the processes of
+Dask.distributed, and over its own tables."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class SQLiteOverParquet(SQLiteReads, ParquetFile):
 
     def __init__(self, folder: Path, workload: Workload) -> None:
         super().__init__(folder, workload)
-        import pandas  # noqa: F401 -- what makes Arrow tables of rows imports it: not for the timers
+        import pandas  # noqa: F401 -- converting rows to Arrow tables imports it: must not be timed
 
         self._names = ["id", *workload.data_columns]
 
@@ -108,24 +108,24 @@ class BridgeQueries(QuestionSystem):
 class BridgeOverParquet(BridgeQueries):
     id = "sqlite-parquet"
     description = (
-        "virtual tables over two Parquet files of five row groups each, read-only; as durable as they"
+        "virtual tables over two Parquet files of five row groups each, read-only; as durable as the files"
     )
 
     def fill(self, rows: int) -> None:
         write_files(self.folder / "trips", rows)
 
     def open(self, writing: bool) -> None:
-        """The few zones are a table in memory."""
+        """Open the files; the zones, which are few, are a table in memory."""
         self._connection = connect(self.folder / "trips")
         _add_zones(self._connection)
 
 
 class BridgeOwnTable(BridgeQueries):
     id = "sqlite"
-    description = "a table of its own in a file, no index, everything as it comes: every commit durable"
+    description = "its own table in a file, no index, default settings: every commit durable"
 
     def fill(self, rows: int) -> None:
-        """Copied from such files, so that its rows are the very same."""
+        """Copy the rows from such Parquet files, so that they are the same."""
         write_files(self.folder / "trips", rows)
         source = connect(self.folder / "trips")
         source.execute("ATTACH ? AS own", [self._file])
@@ -153,12 +153,12 @@ def _add_zones(connection: apsw.Connection) -> None:
 
 
 _BLOCK_BYTES = 64 << 20
-"""Of text, which becomes a row group: about 130,000 rows."""
+"""Bytes of text that become a row group: about 130,000 rows."""
 
 _HELD = pa.schema([f.with_type(pa.int64()) if pa.types.is_timestamp(f.type) else f for f in taxi.TRIP_SCHEMA])
 
 TRIPS = f"SELECT {', '.join(taxi.TRIP_SCHEMA.names)} FROM {{}} WHERE trip_id IN ({{}})"
-"""Some of the trips of a table, by the marks for their ids."""
+"""Selects trips of a table by id; takes the table and the placeholders for the ids."""
 
 
 class TaxiOverParquet(taxi.TaxiSystem):
@@ -168,7 +168,7 @@ class TaxiOverParquet(taxi.TaxiSystem):
 
     def __init__(self, folder: Path, workload: Workload) -> None:
         super().__init__(folder, workload)
-        trip_options()  # imports what reads CSV: not for the timers
+        trip_options()  # imports the CSV reader: must not be timed
 
     @classmethod
     def version(cls) -> str:
@@ -205,11 +205,11 @@ class TaxiOverParquet(taxi.TaxiSystem):
     @property
     @abstractmethod
     def _tables(self) -> Sequence[str]:
-        """Those that hold the trips together."""
+        """The tables that together have all trips."""
 
     @abstractmethod
     def _connected(self) -> apsw.Connection:
-        """With the tables that `statements` name."""
+        """Return a connection with the tables that `statements` name."""
 
 
 class TaxiTableForEachFile(TaxiOverParquet):
@@ -249,13 +249,13 @@ class TaxiOneTable(TaxiOverParquet):
 
 
 def trips_of(rows: Sequence[Sequence[Any]]) -> pa.Table:
-    """Rows as SQLite gives them, with their times as times."""
+    """Convert rows from SQLite to a table with timestamps."""
     columns = zip(zip(*rows, strict=True), _HELD, strict=True)
     return pa.table([pa.array(cells, field.type) for cells, field in columns], _HELD).cast(taxi.TRIP_SCHEMA)
 
 
 def convert(source: Path, target: Path) -> None:
-    """One CSV file of trips to Parquet."""
+    """Convert one CSV file of trips to Parquet."""
     from pyarrow import csv
 
     block = csv.ReadOptions(block_size=_BLOCK_BYTES)
@@ -272,15 +272,15 @@ Tuples = list[tuple[Any, ...]]
 PARTIAL = {name: text.partition(" ORDER BY ")[0] for name, text in SQLITE_MILLISECONDS.items()} | {
     "Q2": "SELECT passenger_count, sum(total_amount), count(total_amount) FROM trips GROUP BY 1"
 }
-"""What each worker is asked about the trips in its own files. Averages cannot be added up; their parts
-can."""
+"""The statements for each worker about the trips in its own files. Averages cannot be merged, but sums and
+counts can."""
 MERGED = {
     "Q1": "SELECT a, sum(b) FROM partial GROUP BY 1",
     "Q2": "SELECT a, sum(b) / sum(c) FROM partial GROUP BY 1",
     "Q3": "SELECT a, b, sum(c) FROM partial GROUP BY 1, 2",
     "Q4": "SELECT a, b, c, sum(d) AS trips FROM partial GROUP BY 1, 2, 3 ORDER BY b, trips DESC",
 }
-"""What SQLite makes of the workers' answers together."""
+"""The statements that merge the workers' answers."""
 
 
 def merged(query: str, answers: Iterable[Tuples]) -> Tuples:
@@ -295,13 +295,13 @@ def merged(query: str, answers: Iterable[Tuples]) -> Tuples:
 
 
 class TaxiOnDask(TaxiSystem):
-    """The workers run before anything is timed and stay until the process ends, as those of a cluster do."""
+    """Workers start before timing and run until the process ends, like those of a cluster."""
 
     id = "sqlite-parquet-dask"
     description = (
-        "Dask.distributed on this computer, a process with one thread for each core, running before it is "
-        "asked; each has its own part of the Parquet files as one virtual table, and SQLite adds up their "
-        "answers; reads only: files written with Snappy, not synced, so not durable"
+        "Dask.distributed on this computer, a process with one thread for each core, started before timing; "
+        "each has its own part of the Parquet files as one virtual table, and SQLite merges their answers; "
+        "reads only: files written with Snappy, not synced, so not durable"
     )
 
     def __init__(self, folder: Path, workload: Workload) -> None:
@@ -313,7 +313,7 @@ class TaxiOnDask(TaxiSystem):
         return f"{apsw.sqlite_lib_version()} (apsw), Dask.distributed {version_of('distributed')}"
 
     def fill(self, rows: int) -> None:
-        """Each worker takes its share of the CSV files."""
+        """Have each worker convert its share of the CSV files."""
         files = self.files(rows)
         count = min(len(self._workers), len(files))
         shares = [list(files[at::count]) for at in range(count)]
@@ -341,15 +341,15 @@ class TaxiOnDask(TaxiSystem):
         return self._parts(sum(1 for _ in self.folder.glob("worker-*")))
 
     def _parts(self, count: int) -> Sequence[Path]:
-        """Its table is called like the folder."""
+        """Return the folder of each worker; its table has the folder's name."""
         return [self.folder / f"worker-{at:03}" / "trips" for at in range(count)]
 
     def _execute(self, statement: str, values: Sequence[Any] = ()) -> list[Tuples]:
         return self._on_each(_execute, [(part, statement, values) for part in self._made])
 
     def _on_each(self, work: Callable[..., Any], calls: Iterable[tuple[Any, ...]]) -> list[Any]:
-        """A call on each worker, which has the files that it is about; the same call is made again, not
-        remembered. Raises what one of them raised."""
+        """Make a call on each worker, which has the files for it, and return the results. Equal calls are
+        repeated, not cached. Raises what one of them raised."""
         sent = [
             self._client.submit(work, *values, workers=[worker], pure=False)
             for worker, values in zip(self._workers, calls, strict=False)
@@ -360,8 +360,8 @@ class TaxiOnDask(TaxiSystem):
 
 @cache
 def _cluster() -> tuple[Any, Sequence[str]]:
-    """The client, and the addresses of its workers. Memory has the limits of the benchmark and no others."""
-    distributed: Any = import_module("distributed")  # it has no types
+    """Return the client and the addresses of its workers. Memory has no limits other than the benchmark's."""
+    distributed: Any = import_module("distributed")  # it has no type hints
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     cluster = distributed.LocalCluster(
         n_workers=cores,
@@ -381,7 +381,7 @@ _connections: dict[Path, apsw.Connection] = {}
 
 
 def _import_readers() -> None:
-    """What reads CSV and Parquet: not for the timers."""
+    """Import the readers of CSV and Parquet: this must not be timed."""
     import pyarrow.parquet  # noqa: F401
 
     trip_options()

@@ -1,5 +1,5 @@
-"""Somebody's own table in SQLite: columns with their types, dates and times as counts (Unix time, as SQLite's
-own documentation has it for whole numbers)."""
+"""The user's own table in SQLite: typed columns, with dates and times as integers (Unix time, as SQLite's
+documentation describes)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class SqliteOperand(SystemOperand[str]):
 
     def operand(self, exact: Any) -> str:
         if isinstance(exact, str) and self.subject.ignore_case and not exact.isascii():
-            raise user_table.CannotAsk("SQLite folds the case of ASCII letters alone")
+            raise user_table.CannotAsk("SQLite only folds the case of ASCII letters")
         return literal(exact.lower() if self.subject.ignore_case else exact)
 
     def test(self, how: str, value: Any) -> str:
@@ -46,7 +46,7 @@ class SqliteOperand(SystemOperand[str]):
         return f"{self.column} in ({', '.join(values)})"
 
     def is_nan(self) -> str:
-        return "0"  # a column with one is not measured here
+        return "0"  # columns with NaN are not measured here
 
     def is_null(self) -> str:
         return f"{self.raw} is null"
@@ -70,7 +70,7 @@ class SqliteOperand(SystemOperand[str]):
 
     def divided(self, divisor: int, remainder: int) -> str:
         if self.kind is Kind.FLOAT:
-            raise user_table.CannotAsk("SQLite's remainder is of whole numbers")
+            raise user_table.CannotAsk("SQLite has remainders only of integers")
         return f"{self.raw} % {divisor} = {remainder}"
 
 

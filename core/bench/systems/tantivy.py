@@ -1,4 +1,4 @@
-"""tantivy by itself, which Lamella's full text stands on: about the least that finding words can cost."""
+"""tantivy by itself, the library below Lamella's full text: about the lowest possible cost of a search."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import tantivy
 from lamella.core.bench.workloads import entity_text
 
 Best = list[tuple[int, float]]
-"""Ids and scores."""
+"""The ids and scores of the best documents."""
 
 
 class TantivyText(entity_text.TextSystem):
@@ -23,9 +23,9 @@ class TantivyText(entity_text.TextSystem):
     tokenizers = {entity_text.STEMS: "en_stem", entity_text.WORDS: "default"}  # noqa: RUF012
     cannot = dict.fromkeys(
         (entity_text.ROWS, entity_text.FILTERED, entity_text.AFTER_COMMIT),
-        "Words alone are measured here: a library keeps no tables of rows",
+        "Only searches for words are measured: a library has no tables with rows",
     )
-    description = "documents in memory beforehand, as many threads as it chooses; every commit is durable"
+    description = "documents in memory before timing, default threads; every commit is durable"
     columns = 1
 
     @classmethod
@@ -42,7 +42,7 @@ class TantivyText(entity_text.TextSystem):
         self._index = None
 
     def fill(self, rows: int) -> None:
-        """The documents wait in a file: what indexes them has a process of its own, if that is wished."""
+        """Save the documents to a file, since a separate process may index them."""
         self.folder.mkdir(parents=True, exist_ok=True)
         pq.write_table(pa.table({"text": entity_text.documents(rows)["text"]}), self._documents)
 
@@ -85,7 +85,7 @@ class TantivyText(entity_text.TextSystem):
 
     def _best_documents(self, asks: str, text: str, count: int) -> Best:
         index = self._index
-        assert index is not None, "A search comes after the index was built"
+        assert index is not None, "The index has to be built before a search"
         if asks == "prefix":
             query = tantivy.Query.regex_query(index.schema, "text", text)
         else:

@@ -1,5 +1,5 @@
-"""A class of somebody's own file as a system under test, and the steps of such a benchmark. Only child
-processes of a benchmark come here: they run the file."""
+"""A class in the user's own file as a system under test, and the steps of such a benchmark. Only child
+processes of a benchmark import this module, since it runs the file."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ MODULE = "benchmark_of_ones_own"
 
 
 class ScriptFailed(LamellaError):
-    """The code in a benchmark's file raised something."""
+    """The code in a benchmark's file raised an exception."""
 
 
 class ScriptSystem(QuestionSystem):
-    """`file` and `name` are of the class that a subclass stands for.
+    """The base of systems that are made from a class `made`, called `name`, in the user's `file`.
 
-    An object that has `open(folder)` is told so where a step runs in another process than the one before;
-    without that it loads again, off the timers. One that has `close()` is told when a step is over."""
+    If the class has `open(folder)`, it is called when a step runs in another process than the previous one;
+    otherwise the data is loaded again, without timing. If it has `close()`, it is called after each step."""
 
     file: ClassVar[Path]
     name: ClassVar[str]
@@ -98,7 +98,7 @@ class ScriptSystem(QuestionSystem):
 
 
 def system_class(file: str, name: str) -> type[System]:
-    """The class of the system that the file calls `name`; runs the file. Raises ScriptFailed."""
+    """Return the system that the file calls `name`; runs the file. Raises `ScriptFailed`."""
     path = Path(file)
     module = _module(path)
     system_type = getattr(module, "SYSTEMS", {}).get(name)
@@ -110,7 +110,7 @@ def system_class(file: str, name: str) -> type[System]:
 
 @contextmanager
 def errors_with_line(file: Path) -> Iterator[None]:
-    """What the file's code raises is told with the line in the file where it came from."""
+    """Convert exceptions of the file's code to `ScriptFailed`, with the line in the file."""
     try:
         yield
     except ScriptFailed:
@@ -122,7 +122,7 @@ def errors_with_line(file: Path) -> Iterator[None]:
 
 
 def as_rows(answer: Any) -> Any:
-    """Any frame or table as Arrow's; a list or set of values as rows of one."""
+    """Convert any frame or table to an Arrow table, and a list or set of values to rows of one value."""
     if hasattr(answer, "__arrow_c_stream__") and not isinstance(answer, pa.Table):
         return pa.table(answer)
     if isinstance(answer, dict):
@@ -136,9 +136,9 @@ def _module(path: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location(MODULE, path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    sys.modules[MODULE] = module  # dataclasses and pickle look their module up
-    sys.path.insert(0, str(path.parent))  # for what it imports from beside it
-    before, sys.dont_write_bytecode = sys.dont_write_bytecode, True  # nothing is left beside the user's file
+    sys.modules[MODULE] = module  # dataclasses and pickle look up their module
+    sys.path.insert(0, str(path.parent))  # for imports from the same folder
+    before, sys.dont_write_bytecode = sys.dont_write_bytecode, True  # leaves no cache beside the user's file
     try:
         with errors_with_line(path):
             spec.loader.exec_module(module)
@@ -148,7 +148,7 @@ def _module(path: Path) -> ModuleType:
 
 
 def _line(error: BaseException, file: Path) -> int | None:
-    """The innermost of the file's own lines on the way to the error."""
+    """Return the innermost line of the file in the traceback."""
     lines = [
         frame.lineno for frame in traceback.extract_tb(error.__traceback__) if Path(frame.filename) == file
     ]
@@ -164,7 +164,7 @@ class ScriptCycle(QuestionCycle):
         yield from self.load() if name == LOAD else self.ask(name)
 
     def load(self) -> Iterator[Sample]:
-        """Making the data is not timed."""
+        """Time the loading, but not making the data."""
         self.system.folder.mkdir(parents=True, exist_ok=True)
         self.system.make_data(self.rows)
         _, cost = measure(lambda: self.system.fill(self.rows))

@@ -1,4 +1,4 @@
-"""Somebody's own table as a file that Python's own modules read whole: CSV, JSON lines, pickle."""
+"""The user's own table as a file that Python's own modules read as a whole: CSV, JSON lines, pickle."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Cell = Callable[[Any], Any]
 
 
 class RowOperand(conditions.SystemOperand[Met]):
-    """`cell` takes the column's value out of a row. Every answer is True or False."""
+    """A column in conditions on rows; `cell` returns the column's value in a row. Tests never return null."""
 
     logic = conditions.Logic[Met](
         lambda one, other: lambda row: one(row) and other(row),
@@ -110,7 +110,7 @@ class RowOperand(conditions.SystemOperand[Met]):
         return self._where(lambda cell: len(cell) == size)
 
     def _where(self, test: Callable[[Any], Any]) -> Met:
-        """The test on cells that are not null."""
+        """Apply a test to cells that are not null."""
         take = self.cell
 
         def met(row: Any) -> bool:
@@ -136,7 +136,7 @@ NULL = "\\N"
 
 
 class RowFile(UserTableFile):
-    """Its rows are tuples or dicts of plain values; a change reads them all and writes them all."""
+    """A file whose rows are tuples or dicts of plain values; a change reads and writes all of them."""
 
     @classmethod
     def version(cls) -> str:
@@ -149,17 +149,17 @@ class RowFile(UserTableFile):
 
     @abstractmethod
     def rows(self) -> Iterable[Any]:
-        """The rows of the file."""
+        """Return the rows of the file."""
 
     @abstractmethod
     def write(self, rows: Iterable[Any], file: Path) -> None: ...
 
     @abstractmethod
     def to_row(self, values: Sequence[Any]) -> Any:
-        """A row as this file has it."""
+        """Convert values to a row of this file."""
 
     def key(self, column: str) -> Any:
-        """What takes a column's value out of a row."""
+        """Return the key of a column's value in a row."""
         return self.names.index(column)
 
     def load(self, rows: int) -> None:
@@ -199,11 +199,11 @@ class RowFile(UserTableFile):
 
 
 class CSVUserTable(RowFile):
-    """A null is written as `\\N`; a text that begins with a backslash gets another."""
+    """A null is written as `\\N`; a text that begins with a backslash is preceded by another."""
 
     id, file_name = "csv", "mine.csv"
     description = (
-        "Python's csv module, values made again by their column's type; a change writes the file anew; "
+        "Python's csv module, values converted by their column's type; a change rewrites the file; "
         "not durable (no sync)"
     )
 
@@ -223,9 +223,7 @@ class CSVUserTable(RowFile):
 
 class JSONLinesUserTable(RowFile):
     id, file_name = "jsonl", "mine.jsonl"
-    description = (
-        "Python's json module, an object a line; a change writes the file anew; not durable (no sync)"
-    )
+    description = "Python's json module, one object a line; a change rewrites the file; not durable (no sync)"
 
     def key(self, column: str) -> str:
         return column
@@ -250,7 +248,7 @@ class JSONLinesUserTable(RowFile):
 class PickleUserTable(RowFile):
     id, file_name = "pickle", "mine.pickle"
     description = (
-        "a list of tuples through Python's pickle; a change writes the file anew; not durable (no sync)"
+        "a list of tuples through Python's pickle; a change rewrites the file; not durable (no sync)"
     )
 
     def to_row(self, values: Sequence[Any]) -> Sequence[Any]:

@@ -20,7 +20,7 @@ from lamella.core.bench.workloads.table_rows import BLOCK_ROWS, Row, dicts
 Numbered = list[tuple[int, "Record"]]
 
 
-class Record(Persistent):  # type: ignore[misc]  # it ships no types
+class Record(Persistent):  # type: ignore[misc]  # ZODB has no type hints
     """A row, with an attribute for each column."""
 
     def __init__(self, row: Row) -> None:
@@ -28,13 +28,13 @@ class Record(Persistent):  # type: ignore[misc]  # it ships no types
 
 
 class ZODBTree(TableSystem):
-    """The tree's keys are the workload's, or count the rows."""
+    """The tree's keys are the workload's keys, or number the rows."""
 
     id = "zodb"
     description = (
         "FileStorage, a persistent object for each row with an attribute for each column, in an LOBTree "
-        "by key; questions load every object and filter in Python; an index is a tree of values that the "
-        "program fills; its cache as by default; every commit is durable (synced)"
+        "by key; queries load every object and filter in Python; an index is a tree of values that the "
+        "program fills; default cache; every commit is durable (synced)"
     )
 
     @classmethod
@@ -56,7 +56,8 @@ class ZODBTree(TableSystem):
         self._db.close()
 
     def disk_bytes(self) -> int:
-        """Of data and index. The file that commits are made up in is emptied when it is opened next."""
+        """Return the bytes of data and index, without the temporary file of commits, which the next opening
+        empties."""
         return sum(file.stat().st_size for file in self.folder.glob("*.fs*") if file.suffix != ".tmp")
 
     def vacuum(self) -> bool:
@@ -71,7 +72,7 @@ class ZODBTree(TableSystem):
         self._commit()
 
     def fill(self, blocks: Iterable[Columns]) -> None:
-        """A commit for each block, so that objects need not all be in memory."""
+        """Commit each block separately, so that not all objects have to be in memory."""
         rows = self._root["rows"] = LOBTree()
         for number, block in enumerate(blocks):
             rows.update(self._numbered(dicts(block), number * BLOCK_ROWS))
@@ -98,7 +99,8 @@ class ZODBTree(TableSystem):
         return {name: getattr(answer, name) for name in names_of(self.workload)}
 
     def index(self, column: str) -> bool:
-        """Pairs of a value and a row's key, in order; the key's own is the tree that holds the rows."""
+        """Create a sorted set of pairs of a value and a row's key; for the key itself, the tree is the
+        index."""
         if column == self.workload.key:
             return False
         pairs = ((getattr(record, column), number) for number, record in self._rows.items())
@@ -150,6 +152,6 @@ class ZODBTree(TableSystem):
 
 
 def _loaded(record: Any) -> bool:
-    """Have its values read: until then an object of a tree is empty."""
+    """Load the values of an object; until then, it is empty."""
     record._p_activate()
     return True
