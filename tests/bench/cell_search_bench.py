@@ -1,7 +1,7 @@
-"""How soon a text is found in many rows: `python -m tests.bench.cell_search_bench [--rows N] [--repeats N]`.
+"""The time to find a text in many rows: `python -m tests.bench.cell_search_bench [--rows N] [--repeats N]`.
 
-A Parquet file is made, and searched from its middle on, one column after the other: milliseconds until the
-first hit is there for the window, and until all are counted. Medians; the system has the file in memory.
+Generates a Parquet file and searches it from the middle on, one column after another. Prints the milliseconds
+until the window has the first hit, and until all are counted. Medians; the file is in the system's cache.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def make(path: Path, rows: int) -> None:
 
 
 def timed(view: View, pattern: TextPattern, name: str) -> tuple[float, float, int]:
-    """Milliseconds until the first hit, and until the end; how many there are."""
+    """Return the milliseconds until the first hit and until the end, and the number of hits."""
     search = CellSearch(view, pattern, [name], start=view.num_rows // 2)
     started, first = time.perf_counter(), [0.0]
 

@@ -1,7 +1,7 @@
-"""How soon figures of charts are there: `python -m tests.bench.chart_bench [--rows N] [--repeats N]`.
+"""The time to compute charts: `python -m tests.bench.chart_bench [--rows N] [--repeats N]`.
 
-Milliseconds of each chart: the first in its process, and the median of those after it, each with the
-processor's time of all threads. The system has the file in memory. Painting takes a few milliseconds more.
+Milliseconds of each chart: the first in its process, and the median of later ones, each with the processor
+time of all threads. The file is in the system's cache. Painting takes a few milliseconds more.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def make(path: Path, rows: int) -> None:
 
 
 def measure(path: Path, name: str, repeats: int) -> str:
-    """Of one chart, in this process."""
+    """Measure one chart in this process."""
     dataset = open_dataset(path)
     times = []
     for _ in range(1 + repeats):

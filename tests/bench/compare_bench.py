@@ -1,9 +1,9 @@
-"""How fast two datasets are compared: `python -m tests.bench.compare_bench [--rows N]`.
+"""The time to compare two datasets: `python -m tests.bench.compare_bench [--rows N]`.
 
-A table of 20 columns of all common kinds with itself plus 1,000 changed cells, as Parquet files: by a key in
-the same order and in another one, by the order of rows, and as two versions of a table. Beside them stands
-the one statement that DuckDB would be asked for the same counts, on the same files. Medians of interleaved
-runs, in seconds, with the ratio to DuckDB; the first run of each reads files that are in no cache.
+Compares a table of 20 columns of all common kinds with a copy that has 1,000 changed cells, as Parquet files:
+by a key in the same and in another order, by the order of rows, and as two versions of a table. For
+comparison, DuckDB computes the same counts on the same files in one statement. Medians of interleaved runs,
+in seconds, with the ratio to DuckDB; the first run of each reads files that are in no cache.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ KEY, CHANGED = "order_id", ("channel", "total")
 
 
 def write_changed(source: Path, target: Path, shuffled: bool) -> None:
-    """The rows with other values in 1,000 cells of two columns, in the same order or in another one."""
+    """Write the rows with other values in 1,000 cells of two columns, in the same or in another order."""
     table, random = pq.read_table(source), np.random.default_rng(7)
     for name in CHANGED:
         column = table.column(name).combine_chunks()

@@ -1,4 +1,4 @@
-"""What holds for every test of the benchmarks."""
+"""Fixtures for the tests of benchmarks."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from tests.bench import mongo_server
 
 @pytest.fixture(autouse=True)
 def frozen_heap(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Every measurement starts with a collection, which need not go through what pytest keeps; nor need the
-    count of it, which takes 13 ms each time."""
+    """Freeze pytest's objects, since every measurement starts with a garbage collection. Counting the frozen
+    objects is also skipped: it takes 13 ms each time."""
     gc.freeze()
     monkeypatch.setattr(gc, "get_freeze_count", lambda: 1)
     yield
@@ -29,14 +29,14 @@ def mongodb_uri(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture
 def mongodb(mongodb_uri: str, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The URI of a server that benchmarks find, too."""
+    """The URI of a server, which benchmarks find, too."""
     monkeypatch.setenv(servers.MONGODB_URI, mongodb_uri)
     return mongodb_uri
 
 
 @pytest.fixture(autouse=True)
 def server_of_system(request: pytest.FixtureRequest) -> None:
-    """A test that is about the system "mongodb" among others has a server of it."""
+    """Start a MongoDB server for tests of the system "mongodb"."""
     given = getattr(request.node, "callspec", None)
     if given is not None and "mongodb" in given.params.values():
         request.getfixturevalue("mongodb")

@@ -1,9 +1,9 @@
-"""Writes what benchmarks of this computer took into the file that estimates start from.
+"""Writes the costs of benchmarks on this computer to the file that estimates start from.
 
     lamella bench --workload all --scale small --systems all
     python -m tests.bench.costs KEPT.sqlite
 
-The last measurement of a workload, system and size counts; what the file knew of others stays.
+The last measurement of a workload, system and size counts; the file's other entries stay.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""Creating a table from a list of dicts beside SQLite, each sample in a process of its own, turn by turn.
+"""The time to create a table from a list of dicts, compared with SQLite; each sample in a separate process,
+in turn.
 
     python tests/bench/create_bench.py [rows …]
 
-Prints the median of each in milliseconds, and how many times faster than SQLite. SQLite gets tuples made
-beforehand and does not sync; ours gets the dicts and is durable when it returns.
+Prints the median of each in milliseconds, and the speed-up over SQLite. SQLite gets tuples, whose conversion
+is not timed, and does not sync; Lamella gets the dicts and is durable when it returns.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ SYSTEMS = {"sqlite": sqlite, "lamella": lamella}
 
 
 def sample(system: str, count: int) -> float:
-    """Milliseconds, in this process."""
+    """Return the milliseconds of one sample in this process."""
     with tempfile.TemporaryDirectory() as folder:
         create = SYSTEMS[system](made_rows(count), Path(folder))
         started = time.perf_counter()

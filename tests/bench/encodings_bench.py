@@ -1,9 +1,9 @@
-"""What each Parquet encoding and codec costs for columns of each kind, as a Markdown table.
+"""The costs of each Parquet encoding and codec for columns of each kind, as a Markdown table.
 
     python tests/bench/encodings_bench.py docs/encodings.md [rounds]
 
-Every candidate is measured in a process of its own, in an order shuffled anew for each round. What the
-store's own chooser takes is set in bold.
+Every candidate is measured in a separate process, in an order that is shuffled for each round. The store's
+own choice is in bold.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def candidates() -> list[tuple[str, str, str]]:
 
 
 def chosen(kind: str) -> tuple[str, str]:
-    """What the store writes a column of this kind as."""
+    """Return the encoding and codec that the store chooses for a column of this kind."""
     from lamella.core.store.data_files import choose, leaves_of
 
     encoding = choose(leaves_of(made(kind).select(["x0"]))["x0"][0])
@@ -141,7 +141,7 @@ def leaf_paths(table: pa.Table) -> list[str]:
 
 
 def milliseconds(work: Callable[[], object]) -> float:
-    """Of the processor, in all threads: other programs disturb it least."""
+    """Return the processor time of all threads, which other programs disturb least."""
     started = time.process_time()
     work()
     return (time.process_time() - started) * 1000

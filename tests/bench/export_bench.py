@@ -1,11 +1,11 @@
-"""Exports beside what DuckDB, Polars, pandas and xlsxwriter write alone, from the same Parquet file.
+"""Exports compared with those of DuckDB, Polars, pandas and xlsxwriter, from the same Parquet file.
 
     python -m tests.bench.export_bench        # 2M × 10 to CSV, Parquet and SQLite, 200,000 to Excel
     python -m tests.bench.export_bench --rows 200000 --formats csv,excel --repeats 3
 
-Each export is a process of its own, in turn. Imports are not timed; reading the source is. Ours are on the
-disk when they end (fsync); for the others that is a second figure. xlsxwriter is measured where it is
-installed. Memory is the most that the process held.
+Each export runs in a separate process, in turn. Python imports are not timed, but reading the source is.
+Lamella's exports are on the disk when they end (fsync); for the others, that is a second figure. xlsxwriter
+is measured if it is installed. Memory is the peak of the process.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ EXCEL_ROWS = 200_000
 
 
 def rows(count: int, seed: int = 1) -> pa.Table:
-    """Ten columns: identifiers, measures, words, a text, a date, a time, a truth, and one with nulls."""
+    """Return ten columns: identifiers, measures, words, a text, a date, a time, a boolean, and one with
+    nulls."""
     rng = np.random.default_rng(seed)
     numbers = np.arange(count)
     words = pa.array([f"word {i}" for i in range(1000)])
@@ -99,7 +100,7 @@ def pandas_export(source: Path, target: Path) -> Callable[[], None]:
 
 
 def sqlite3_export(source: Path, target: Path) -> Callable[[], None]:
-    """As its documentation shows: executemany of tuples, in one transaction."""
+    """Export as in the documentation of sqlite3: executemany of tuples in one transaction."""
 
     def write() -> None:
         connection = sqlite3.connect(target)
@@ -150,7 +151,8 @@ EXPORTS: dict[str, tuple[tuple[str, ...], Callable[[Path, Path], Callable[[], No
 
 
 def measure(system: str, source: Path, target: Path) -> dict[str, float]:
-    """In this process: seconds until it is written and until it is on the disk, and megabytes of memory."""
+    """Measure in this process: seconds until the file is written and until it is synced, and megabytes of
+    memory."""
     work = EXPORTS[system][1](source, target)
     begun, processor = time.perf_counter(), time.process_time()
     work()
@@ -169,7 +171,7 @@ def measure(system: str, source: Path, target: Path) -> dict[str, float]:
 
 
 def most_memory() -> float:
-    """Megabytes. What `getrusage` says begins with the memory of the process that started this one."""
+    """Return the peak memory in megabytes; `getrusage` would include that of the parent process."""
     status = Path("/proc/self/status").read_text()
     return int(status.partition("VmHWM:")[2].split()[0]) / 1024
 

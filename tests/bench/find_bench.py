@@ -1,8 +1,9 @@
-"""How fast rows are found by each method: `python -m tests.bench.find_bench [--rows N]`.
+"""The time of each method to find rows: `python -m tests.bench.find_bench [--rows N]`.
 
-Medians of interleaved runs, in milliseconds. "first": in files that nobody has read yet, so their pages are
-verified too; "undecoded": verified, and in no cache; "again": decoded, or known to DuckDB. The last columns
-say what the planner chooses for a first and for a second search. docs/design/reading.md has the figures.
+Medians of interleaved runs, in milliseconds. "first": in files that have not been read yet, so that their
+pages are also verified; "undecoded": verified, but in no cache; "again": decoded, or in DuckDB's cache. The
+last columns show the planner's choice for a first and a second search. docs/design/reading.md has the
+figures.
 """
 
 from __future__ import annotations

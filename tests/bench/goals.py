@@ -1,4 +1,4 @@
-"""What the store has to reach: ratios within one run, and a few times of its own."""
+"""The goals of the store: ratios within one run, and a few absolute times."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ from lamella.core.bench.workloads.entity_queries import DEPTHS
 OURS = "lamella"
 LARGE, MIDDLE = 1_000_000, 100_000
 BEST = {"duckdb": 1 / 1.2, "polars": 1 / 1.2, "sqlite": 60}
-"""Within 1.2 times what the quickest engines take on their own files, and so many times SQLite."""
+"""At most 1.2 times as long as the fastest engines on their own files; 60 times as fast as SQLite."""
 
 
 @dataclass(frozen=True)
 class Goal:
-    """Our statistic is at most `limit`: times that of `rival`, or seconds where there is no rival.
+    """A goal: Lamella's statistic is at most `limit` times that of `rival`, or `limit` seconds without one.
 
-    Of a question it is that of asking again, on both sides; its first call since opening never counts.
-    `rows` are the sizes that it was set for; none: all. `rival_operation` is ours where it is not given.
+    For a question, the statistic is that of repeated calls, on both sides; the first call since opening never
+    counts. `rows` are the sizes of the goal; if empty, all. `rival_operation` is by default the same
+    operation.
     """
 
     workload: str
@@ -36,7 +37,7 @@ class Goal:
 
 @dataclass(frozen=True)
 class Verdict:
-    """A goal at one size, measured."""
+    """The measured result of a goal at one size."""
 
     goal: Goal
     rows: int
@@ -116,7 +117,7 @@ GOALS: tuple[Goal, ...] = (
 
 
 def verdicts(records: Sequence[Record]) -> list[Verdict]:
-    """Every goal at the sizes it was set for; where none of them was measured, at the largest there is."""
+    """Return the result of every goal at its sizes; if none of them was measured, at the largest size."""
     return [verdict for goal in GOALS for verdict in _of_goal(goal, records)]
 
 
@@ -126,8 +127,8 @@ def goal_table(found: Sequence[Verdict]) -> ReportTable:
 
 
 def missed_and_met(found: Sequence[Verdict]) -> list[ReportTable]:
-    """For a page: what is missed one by one; of what is met, sizes of one goal stand in one line, and
-    operations of one workload that may take the same time."""
+    """Return the lines for a page: missed goals one by one; for met goals, one line for all sizes of a goal,
+    and for operations of one workload that may take the same time."""
     header = ("workload", "operation", "rows", "Lamella", "rival", "ratio", "goal")
     missed = tuple(_line(one)[:-1] for one in found if one.counts and not one.met)
     met: dict[Hashable, list[Verdict]] = {}
@@ -145,7 +146,7 @@ def missed_and_met(found: Sequence[Verdict]) -> list[ReportTable]:
 
 
 def _line_of_sizes(group: Sequence[Verdict]) -> tuple[str, ...]:
-    """The first and the last size, and what was measured there."""
+    """Return a line with the first and the last size, and their measurements."""
     first, last = _line(group[0])[:-1], _line(group[-1])[:-1]
     return tuple(
         start if start == end else f"{start} to {end.removeprefix(_shared(start, end))}"
@@ -154,7 +155,7 @@ def _line_of_sizes(group: Sequence[Verdict]) -> tuple[str, ...]:
 
 
 def _line_of_times(group: Sequence[Verdict]) -> tuple[str, ...]:
-    """The operations, and the least and the most that one of them takes."""
+    """Return a line with the operations, and the shortest and longest time of one of them."""
     lines = [_line(one)[:-1] for one in sorted(group, key=lambda one: one.ours)]
     times = dict.fromkeys((lines[0][3], lines[-1][3]))
     percentile = lines[0][1].rpartition(", ")[2]
@@ -163,7 +164,7 @@ def _line_of_times(group: Sequence[Verdict]) -> tuple[str, ...]:
 
 
 def _shared(start: str, end: str) -> str:
-    """The rival's name, which is said once."""
+    """Return the rival's name, which appears once per line."""
     name = start.rsplit(" ", 2)[0] + " "
     return name if start.count(" ") > 1 and end.startswith(name) else ""
 

@@ -1,7 +1,7 @@
-"""What the goals are set for, beside the rivals: `python -m tests.bench.goals_bench`.
+"""Measures the operations that have goals, and the rivals: `python -m tests.bench.goals_bench`.
 
-From 100,000 rows on every step of every repeat is a process of its own and the systems take turns.
---export writes a results file; with --report its goals replace the measured part of a Markdown page.
+From 100,000 rows on, every step of every repeat runs in a separate process, and the systems take turns.
+--export writes a results file; with --report, its goals replace the measured part of a Markdown page.
 `--tiny` takes seconds and only shows that everything runs; the full form takes hours.
 """
 
@@ -38,7 +38,7 @@ STOPPED = 130
 
 @dataclass(frozen=True)
 class Plan:
-    """One workload with the systems it is asked of; `fresh`: every step in a process of its own."""
+    """One workload with its systems; with `fresh`, every step runs in a separate process."""
 
     workload: Workload
     systems: tuple[str, ...]
@@ -53,7 +53,7 @@ FEW, MANY, MOST = ALL_SIZES[:5], ALL_SIZES[5:6], ALL_SIZES[6:]
 
 
 def _sizes(name: str, systems: tuple[str, ...], at_most: int = 5) -> list[Plan]:
-    """All sizes; a process for every step only where the work outweighs its start."""
+    """Return the plans of all sizes, with a process for every step only if the work outweighs its start."""
     asked = workload_named(name)
     return [
         Plan(asked, systems, FEW, fresh=False),
@@ -63,7 +63,8 @@ def _sizes(name: str, systems: tuple[str, ...], at_most: int = 5) -> list[Plan]:
 
 
 def _questions(name: str, systems: tuple[str, ...], rows: tuple[int, ...]) -> Plan:
-    """One process for each system: questions tell the first call from those after it themselves."""
+    """Return the plans of questions, with one process per system: questions distinguish first and later calls
+    themselves."""
     return Plan(workload_named(name), systems, rows, fresh=False)
 
 
@@ -86,13 +87,13 @@ FULL = (
 
 
 def tiny(plan: Plan) -> Plan:
-    """The same on a few rows, once."""
+    """Return the same plan with few rows and one repeat."""
     workload = replace(plan.workload, table_rows=200) if plan.workload.table_rows else plan.workload
     return Plan(workload, plan.systems, (20,), 1, plan.fresh)
 
 
 class Told:
-    """Says what happens with the time since the start, and keeps what was measured and what was lost."""
+    """Prints the progress with the time since the start, and keeps the records and the failures."""
 
     def __init__(self) -> None:
         self.started = time.monotonic()
@@ -135,8 +136,8 @@ class Told:
 
 
 def measure(plans: Sequence[Plan], told: Told, folder: Path | None, out: Path | None) -> None:
-    """Benchmark after benchmark. `out` is written anew after each, and when a benchmark is broken off in
-    between."""
+    """Run the benchmarks one after another. `out` is rewritten after each, and if a benchmark is
+    interrupted."""
     for plan in plans:
         told.say(f"== {plan.workload.title}: {', '.join(plan.systems)}")
         try:
@@ -156,7 +157,7 @@ def measure(plans: Sequence[Plan], told: Told, folder: Path | None, out: Path | 
 
 
 def recall(files: Sequence[Path], told: Told) -> None:
-    """What earlier benchmarks wrote: results files."""
+    """Read the results files of earlier benchmarks."""
     run = combine([read_results_file(file) for file in files])
     told.records, told.surroundings = list(run.records), list(run.surroundings)
     told.lost = [*run.unsupported, *run.failures]
@@ -164,7 +165,7 @@ def recall(files: Sequence[Path], told: Told) -> None:
 
 
 def finished(plans: Sequence[Plan], told: Told, folder: Path | None, out: Path | None) -> bool:
-    """Measure; False when Ctrl+C ended it."""
+    """Measure; return False if Ctrl+C interrupted it."""
     try:
         measure(plans, told, folder, out)
     except KeyboardInterrupt:
@@ -174,7 +175,7 @@ def finished(plans: Sequence[Plan], told: Told, folder: Path | None, out: Path |
 
 
 def report(run: SavedRun, file: str) -> str:
-    """What is missed first; `file` has all samples, as the page links to it."""
+    """Return the report, with missed goals first; `file` is the page's link to all samples."""
     found = [verdict for verdict in verdicts(run.records) if verdict.counts]
     met = sum(verdict.met for verdict in found)
     show = f"`lamella bench --show docs/{file}`"
@@ -191,7 +192,7 @@ def report(run: SavedRun, file: str) -> str:
 
 
 def _at_largest_sizes(records: Sequence[Record]) -> str:
-    """Every operation against the best of the others, whether a goal is set for it or not."""
+    """Return every operation compared with the best of the others, whether it has a goal or not."""
     largest = {name: max(one.rows for one in group) for name, group in by_workload(records).items()}
     table = overview_table([one for one in records if one.rows == largest[one.workload]])
     lines = tuple((_LINK.sub(r"\1", line[0]), *line[1:]) for line in table.lines)
@@ -223,7 +224,8 @@ def _installed(plan: Plan, wanted: Sequence[str] | None) -> Plan:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Exit status 1 when a system failed or answered wrongly, 130 when broken off; missed goals are told."""
+    """Return exit status 1 if a system failed or answered wrongly, 130 if interrupted; missed goals are
+    printed."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

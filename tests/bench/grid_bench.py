@@ -1,7 +1,7 @@
-"""How smooth the grid is on a file: `python -m tests.bench.grid_bench FILE.parquet`.
+"""The smoothness of the grid on a file: `python -m tests.bench.grid_bench FILE.parquet`.
 
-Jump: from asking for a row anywhere until all of it is painted. Held: how long one event kept the GUI
-thread, while jumping and scrolling.
+Jump: the time from a jump to a random row until all of it is painted. Held: how long one event blocked the
+GUI thread, while jumping and scrolling.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ LONGEST_MS = 20_000
 
 
 class Watched(QApplication):
-    """Notes how long the GUI thread was held by each event, in milliseconds."""
+    """Records how long each event blocked the GUI thread, in milliseconds."""
 
     def __init__(self) -> None:
         super().__init__([])
@@ -58,7 +58,7 @@ class Watched(QApplication):
 
 
 def until(condition: Callable[[], bool], grid: GridView) -> None:
-    """Run events until a paint finds the condition met."""
+    """Process events until the condition holds at a paint."""
     loop, end = QEventLoop(), QTimer(singleShot=True)
 
     def check() -> None:
@@ -73,7 +73,7 @@ def until(condition: Callable[[], bool], grid: GridView) -> None:
 
 
 def jumps(grid: GridView, count: int, seed: int = 1) -> list[float]:
-    """Milliseconds of each jump to a random row."""
+    """Return the milliseconds of each jump to a random row."""
     chance, times = random.Random(seed), []
     for _ in range(count):
         row = chance.randrange(grid.grid_model.num_rows)
@@ -85,7 +85,7 @@ def jumps(grid: GridView, count: int, seed: int = 1) -> list[float]:
 
 
 def scroll(grid: GridView, frames: int, rows: int = 3) -> None:
-    """A wheel that turns on and on, one step a frame."""
+    """Turn the wheel continuously, one step per frame."""
     loop, timer, bar = QEventLoop(), QTimer(interval=FRAME_MS), grid.verticalScrollBar()
     left = frames
 

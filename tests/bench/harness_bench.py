@@ -1,12 +1,12 @@
-"""What the harness adds to an operation.
+"""The time that the harness adds to an operation.
 
     python -m tests.bench.harness_bench
 
-First a system that does nothing is measured, in processes of its own as any other: what its operations take
-is what the harness adds, beside the bare call. Then one that adds up 50,000 numbers in each operation goes
-through the steps of a workload in this process, and after each does the same once more, bare: on a computer
-that has other things to do, only neighbours can be compared. Less than 50 microseconds or 2% is little, by
-medians; exit status 1 when it is more."""
+First, a system that does nothing is measured in separate processes, like any other: the time of its
+operations is what the harness adds, compared with the bare call. Then a system that sums 50,000 numbers in
+each operation runs the steps of a workload in this process, and repeats each one without the harness: on a
+busy computer, only measurements right after each other can be compared. Less than 50 microseconds or 2% is
+acceptable, by medians; the exit status is 1 if it is more."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ MEASURED = (SINGLE, NEEDLE, SCATTERED)
 
 @dataclass(frozen=True)
 class Added:
-    """Seconds of one operation, as the harness tells them and bare."""
+    """Seconds of one operation, with and without the harness."""
 
     operation: str
     system: str
@@ -52,7 +52,7 @@ class Added:
 
 
 def added_to_nothing(workload: Workload, repeats: int, folder: Path | None = None) -> Iterator[Added]:
-    """By a benchmark. Raises RuntimeError where it fails: that says nothing of the harness."""
+    """Measure by a benchmark. Raises `RuntimeError` if it fails, since that is not about the harness."""
     heard: list[Message] = []
     records = run_workload(workload, [ROWS], [f"{NoOp.__module__}:NoOp"], repeats, folder, heard.append)
     for message in heard:
@@ -65,7 +65,8 @@ def added_to_nothing(workload: Workload, repeats: int, folder: Path | None = Non
 
 
 def added_to_work(repeats: int) -> list[Added]:
-    """To reading everything, first and again, by the cycle that every child runs."""
+    """Measure reading everything, the first and the second time, in the cycle that every child process
+    runs."""
     told: dict[str, list[float]] = {}
     bare: dict[str, list[float]] = {}
     with tempfile.TemporaryDirectory() as place:

@@ -1,10 +1,10 @@
-"""How long the window stands still while it works: `python -m tests.bench.heartbeat_bench [--rows N]`.
+"""How long the window is blocked while it works: `python -m tests.bench.heartbeat_bench [--rows N]`.
 
 A real window opens a file, filters, sorts, groups, draws, searches, compares, edits and undoes, runs SQL, and
-opens thousands of columns. For each act: milliseconds until it is done, the longest time that one turn of the
-event loop held the GUI thread, how much of that the thread was computing (the rest it waited for a processor
-or for Python's lock), and how many turns took longer than 50 ms. With `--events`, it is single events that
-are timed, and named, which slows down a page with many widgets.
+opens thousands of columns. For each act: milliseconds until it is done, the longest iteration of the event
+loop, the time of it that the GUI thread computed (for the rest it waited for a processor or for Python's
+lock), and the number of iterations that took longer than 50 ms. With `--events`, single events are timed and
+named, which slows down a page with many widgets.
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ EDITED_ROWS, WIDE_COLUMNS = 1_000_000, 10_000
 
 @dataclass(frozen=True)
 class Hold:
-    """What held the GUI thread, in milliseconds; `computing` is what the thread did itself meanwhile."""
+    """A period in which the GUI thread was blocked, in milliseconds; `computing` is its own processor
+    time."""
 
     wall: float
     computing: float
@@ -54,7 +55,7 @@ class Hold:
 
 
 class Stopwatch:
-    """Of the GUI thread, from now on."""
+    """Measures the GUI thread, from its creation on."""
 
     def __init__(self) -> None:
         self._began, self._computed = time.perf_counter(), time.thread_time()
@@ -65,7 +66,7 @@ class Stopwatch:
 
 
 class WatchedApplication(QApplication):
-    """Notes the events of the GUI thread that took longer than a millisecond."""
+    """Records the events of the GUI thread that took longer than a millisecond."""
 
     def __init__(self) -> None:
         super().__init__([])
@@ -86,7 +87,7 @@ class WatchedApplication(QApplication):
 
 
 class Session:
-    """A window with a store, and what people do in it."""
+    """A window with a store, and common actions in it."""
 
     def __init__(self, app: QApplication, folder: Path, rows: int) -> None:
         self.app, self.folder = app, folder
@@ -194,7 +195,7 @@ class Session:
         QTest.keyClicks(self.tab.finding.bar.field, text)
 
     def change_dialog(self) -> ChangeDialog:
-        """What sets a column of the whole table, once it may be applied."""
+        """Return the dialog that sets a column of the whole table, when it can be applied."""
         self.settle()
         grid = self.tab.grid
         grid.go_to(0, grid.place(grid.grid_model.names.index("n")))

@@ -1,6 +1,6 @@
-"""A system that does nothing while it is timed: what the harness itself adds is measured with it.
+"""A system that does nothing while it is timed, to measure what the harness itself adds.
 
-It notes what it was told, and works that out when its answers are checked. Not in the table of systems:
+It records the calls, and computes the answers when they are checked. It is not in the table of systems:
 `tests.bench.idle_systems:NoOp`.
 """
 
@@ -41,7 +41,7 @@ class NoOp(TableSystem):
         self.folder.mkdir(parents=True, exist_ok=True)
 
     def close(self) -> None:
-        """There is nothing to close."""
+        """Nothing is open."""
 
     def create(self, prepared: Rows) -> None:
         self._begin(prepared)
@@ -94,7 +94,8 @@ class NoOp(TableSystem):
     # ------------------------------------------------------------ off the timers
 
     def _columns(self) -> Columns:
-        """Everything ever put in, as it is now; `_kept` says which rows still are there."""
+        """Return the current values of all rows that were ever added; `_kept` are the rows that still
+        exist."""
         if self._table is None:
             self._table = _table(self._made)
             self._kept = np.ones(len(next(iter(self._table.values()))), bool)
@@ -107,7 +108,7 @@ class NoOp(TableSystem):
         return self._table
 
     def _change(self, columns: Columns, row_ids: Sequence[int], rows: Rows) -> None:
-        """Rows without ids are found by the key, which counts them."""
+        """Change rows. Those without ids are found by the key, which numbers them."""
         key = self.workload.key
         numbers = list(row_ids) or [int(row[key]) for row in rows if key is not None]
         for name in rows[0]:
@@ -115,7 +116,7 @@ class NoOp(TableSystem):
 
 
 class Busy(NoOp):
-    """The same piece of work in each operation: a sum of 50,000 numbers."""
+    """A system with the same work in each operation: a sum of 50,000 numbers."""
 
     id = "busy"
 
@@ -132,7 +133,7 @@ class Busy(NoOp):
 
 
 def _table(made: Iterable[Columns | Row]) -> Columns:
-    """Of blocks of columns, or of rows."""
+    """Return a table from blocks of columns, or from rows."""
     parts: list[Any] = list(made)
     if not isinstance(next(iter(parts[0].values())), np.ndarray):
         parts = [{name: np.array([row[name] for row in parts]) for name in parts[0]}]

@@ -1,4 +1,4 @@
-"""Records without a benchmark, and a small benchmark of a user's own."""
+"""Records that no benchmark measured, and a small benchmark written by a user."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class AList:
     def size(self): return len(self.rows)
 SYSTEMS = {"a list": AList, "another": AList}
 """
-"""A benchmark that a user writes: one operation, and two systems that do the same."""
+"""A user's benchmark: one operation, and two systems that do the same."""
 
 BEGAN = datetime(2026, 5, 1, 9, tzinfo=UTC)
 

@@ -1,7 +1,7 @@
 """Peak memory of importing and compacting a large table: `python -m tests.bench.memory_bench --gigabytes 10`.
 
-Each step is a process of its own, whose peak of resident memory counts, mapped files included. A
-gigabyte is 10^9 bytes of the data in memory: 1,250,000 rows of 100 integers.
+Each step runs in a separate process, whose peak of resident memory counts, including mapped files. A gigabyte
+is 10^9 bytes of the data in memory: 1,250,000 rows of 100 integers.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ from tests.bench.page import put_into
 LIMIT_BYTES = 10**9
 ROOT = Path(__file__).resolve().parents[2]
 DISK_PER_BYTE = 2.5
-"""Of the data: the text of it, the table, and the table once more while it is compacted."""
+"""The disk space per byte of data: for the text file, the table, and the table again while it is
+compacted."""
 
 TABLE = "large"
 BYTES_PER_ROW = {"wide": 800, "mixed": 170}
@@ -73,13 +74,13 @@ def _mixed(rows: int) -> Iterator[pa.RecordBatch]:
 
 
 def import_batches(folder: Path, kind: str, rows: int) -> None:
-    """create_table from a stream of record batches."""
+    """Create a table from a stream of record batches."""
     with Store.open(folder / "batches") as store:
         store.create_table(TABLE, reader(kind, rows))
 
 
 def write_text_file(folder: Path, kind: str, rows: int) -> None:
-    """The same rows as CSV; not judged."""
+    """Write the same rows as CSV; this step has no limit."""
     source = reader(kind, rows)
     with csv.CSVWriter(folder / "large.csv", source.schema) as writer:
         for batch in source:
@@ -87,7 +88,7 @@ def write_text_file(folder: Path, kind: str, rows: int) -> None:
 
 
 def import_csv(folder: Path, kind: str, rows: int) -> None:
-    """import_file of the text."""
+    """Import the text file."""
     with Store.open(folder / "text") as store:
         assert import_file(folder / "large.csv", store, TABLE).num_rows == rows
     shutil.rmtree(folder / "text")
@@ -95,7 +96,7 @@ def import_csv(folder: Path, kind: str, rows: int) -> None:
 
 
 def change(folder: Path, kind: str, rows: int) -> None:
-    """Scattered updates and deletes, and many small inserts, so that there is much to put in order."""
+    """Make scattered updates and deletes, and many small inserts, so that there is much to compact."""
     with Store.open(folder / "batches") as store:
         table = store[TABLE]
         step = max(1, rows // CHANGED_ROWS)
@@ -107,7 +108,7 @@ def change(folder: Path, kind: str, rows: int) -> None:
 
 
 def compact(folder: Path, kind: str, rows: int) -> None:
-    """All of it in few files again."""
+    """Compact the table to few files."""
     with Store.open(folder / "batches") as store:
         before = store[TABLE].num_rows
         store[TABLE].maintenance.compact()
@@ -138,7 +139,7 @@ def in_a_process(step: str, folder: Path, kind: str, rows: int) -> Measurement:
 
 
 def child(step: str, folder: Path, kind: str, rows: int) -> None:
-    """One step, here; its measurement is the last line said."""
+    """Run one step in this process; the measurement is the last line that it prints."""
     _, cost = measure(lambda: STEPS[step](folder, kind, rows))
     size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
     print(json.dumps(asdict(Measurement(step, rows, cost.seconds, cost.peak_rss_bytes, size))))
@@ -190,7 +191,7 @@ def table_of(found: Sequence[Measurement]) -> ReportTable:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Exit status 1 when a step took more memory than it may."""
+    """Return exit status 1 if a step took more memory than allowed."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -36,7 +36,8 @@ POM = f"""<project xmlns="http://maven.apache.org/POM/4.0.0">
 
 @contextmanager
 def running(folder: Path) -> Iterator[str]:
-    """The URI of a server with its data in `folder`. Skips the test, with the reason, where it cannot be."""
+    """Yield the URI of a server with its data in `folder`. Skips the test, with a reason, if it cannot
+    start."""
     with subprocess.Popen(
         [*_command(), str(folder / "mongo.h2")],
         stdin=subprocess.PIPE,
@@ -53,7 +54,7 @@ def running(folder: Path) -> Iterator[str]:
 
 
 def program(folder: Path) -> Path:
-    """A `mongod`: what MongoDB's own server is started with starts this one."""
+    """Return a `mongod` that takes the arguments of MongoDB's own server, and starts this one."""
     script = folder / "mongod"
     script.write_text(
         "#!/bin/sh\n"
@@ -70,7 +71,7 @@ def _command() -> list[str]:
 
 
 def _jars() -> Path:
-    """Fetched from Maven Central once."""
+    """Return the jars, which are fetched from Maven Central once."""
     for tool in ("java", "mvn"):
         if shutil.which(tool) is None:
             pytest.skip(f"A MongoDB server for tests needs {tool}, which is not installed")
@@ -99,7 +100,7 @@ def _fetch(jars: Path) -> None:
             pytest.skip(f"Maven Central gave no MongoDB server for tests within {FETCH_SECONDS} s")
         if done.returncode != 0:
             pytest.skip(f"Maven could not fetch a MongoDB server for tests: {_first_error(done.stdout)}")
-        if not jars.is_dir():  # another run may have been quicker
+        if not jars.is_dir():  # another run may have been faster
             fetched.rename(jars)
 
 

@@ -1,7 +1,7 @@
-"""docs/benchmarks-objects.md from its results file: what objects take on a disk, on S3 and on HDFS.
+"""Writes docs/benchmarks-objects.md from its results file: the times of objects on a disk, on S3 and on HDFS.
 
 python -m tests.bench.objects_page              # the page from docs/results/objects.results
-python -m tests.bench.objects_page --measure    # measured first, on servers of its own: 15 minutes
+python -m tests.bench.objects_page --measure    # measure first, on servers that it starts: 15 minutes
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ COMMAND = "lamella bench --workload catalog --systems folder,s3,hdfs --rows 100 
 
 
 def page_text(run: SavedRun) -> str:
-    """The median of all calls of an operation, and of which 99 in 100 take no longer."""
+    """Return the page, with the median and the 99th percentile of all calls of an operation."""
     latencies: dict[tuple[str, str], list[float]] = {}
     for record in run.records:
         system = record.system.partition("@")[0]

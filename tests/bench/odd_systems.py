@@ -1,4 +1,4 @@
-"""Systems that go wrong in one way each; a benchmark reaches them by `module:Class`."""
+"""Systems that each fail in one way; a benchmark refers to them as `module:Class`."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from lamella.core.bench.systems.sqlite import SQLite
 from lamella.core.bench.systems.sqlite_entities import SQLiteIndexes
 
 EMPLOYED_SECONDS = "36017"
-"""By which the process that `Employer` starts is found."""
+"""The argument by which the process that `Employer` starts is found."""
 
 LEFT = "left-by-an-employer.txt"
 
 
 class Liar(SQLite):
-    """Fast and wrong: one row is missing from what it reads."""
+    """Fast and wrong: its answers to reads lack one row."""
 
     def read(self) -> Tuples:
         return super().read()[:-1]
 
 
 class SometimesLiar(SQLite):
-    """The third of its reads is wrong."""
+    """Answers its third read wrongly."""
 
     reads = 0
 
@@ -40,7 +40,7 @@ class SometimesLiar(SQLite):
 
 
 class LyingIndexes(SQLiteIndexes):
-    """One row is missing from what it finds by a range."""
+    """Finds one row too few by a range."""
 
     def questions(self) -> Questions:
         asked = super().questions()
@@ -62,7 +62,7 @@ class Refuser(SQLite):
 
 
 class Talker(SQLite):
-    """Prints where its process speaks to the runner."""
+    """Prints to the stream by which its process talks to the runner."""
 
     def read(self) -> Tuples:
         print("reading now")
@@ -71,7 +71,7 @@ class Talker(SQLite):
 
 
 class Sleeper(SQLite):
-    """Never comes back from reading."""
+    """Never returns from reading."""
 
     def read(self) -> Tuples:
         time.sleep(3600)
@@ -79,7 +79,7 @@ class Sleeper(SQLite):
 
 
 class Killed(SQLite):
-    """What the system does to a process that takes too much memory."""
+    """Is killed, as the operating system does with a process that takes too much memory."""
 
     def query(self) -> Tuples:
         os.kill(os.getpid(), signal.SIGKILL)
@@ -87,7 +87,7 @@ class Killed(SQLite):
 
 
 class Hoarder(SQLite):
-    """Takes more and more memory, and lets go of none."""
+    """Takes more and more memory, and never frees any."""
 
     def read(self) -> Tuples:
         held = []
@@ -106,7 +106,7 @@ class Filler(SQLite):
 
 
 class Listener(SQLite):
-    """Reads where its process hears its runner."""
+    """Reads from the stream by which the runner talks to its process."""
 
     def read(self) -> Tuples:
         assert sys.stdin.read() == ""
@@ -114,7 +114,7 @@ class Listener(SQLite):
 
 
 class Employer(SQLite):
-    """Has a process of its own, which would outlive it, and leaves a file among the temporary ones."""
+    """Starts a process that would outlive it, and leaves a temporary file."""
 
     def read(self) -> Tuples:
         subprocess.Popen(["sleep", EMPLOYED_SECONDS])
@@ -132,7 +132,7 @@ class Slow(SQLite):
 
 
 class Moody(QuestionSystem):
-    """Knows the answer to everything, refuses one question, and dies of another."""
+    """Answers all questions but two: it refuses one, and crashes at the other."""
 
     id = "moody"
     columns = 1

@@ -1,4 +1,4 @@
-"""The parts of a page in the docs that a command writes, between two markers each."""
+"""Writes the generated parts of a page in the docs, which are between markers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from lamella.core.errors import BadData
 
 
 def put_into(page: Path, part: str, text: str) -> None:
-    """Replace what stands between `<!-- part: begin -->` and its end; a page that is not there is made."""
+    """Replace the text between `<!-- part: begin -->` and its end; create the page if it is missing."""
     begin, end = f"<!-- {part}: begin -->", f"<!-- {part}: end -->"
     old = page.read_text(encoding="utf-8") if page.exists() else f"{begin}\n{end}\n"
     if begin not in old or end not in old:

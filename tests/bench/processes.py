@@ -6,7 +6,7 @@ import psutil
 
 
 def workers() -> list[psutil.Process]:
-    """All children but the servers that tests share."""
+    """Return all child processes other than the servers that tests share."""
     return [child for child in psutil.Process().children() if not _is_shared(child)]
 
 

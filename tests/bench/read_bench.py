@@ -1,8 +1,8 @@
-"""Reading beside SQLite and PyArrow: `python -m tests.bench.read_bench [--rows N]`.
+"""The time to read, compared with SQLite and PyArrow: `python -m tests.bench.read_bench [--rows N]`.
 
-Interleaved in one process: everything read with nothing pending, with 10,000 scattered updates pending and
-with 10,000 scattered deletes, beside `fetchall` and a PyArrow file of default settings. Then pages at several
-depths, and rows by `_id`. Each first query is asked in a process of its own, as is SQLite's.
+Interleaved in one process: reading everything without pending changes, with 10,000 scattered pending updates,
+and with 10,000 scattered deletes, compared with `fetchall` and a PyArrow file with default settings. Then
+pages at several depths, and rows by `_id`. Each first query runs in a separate process, also for SQLite.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def main() -> None:
 
 
 def first_query(folder: str) -> None:
-    """Prints the seconds of a query in a process that has read nothing yet."""
+    """Print the seconds of a query in a process that has read nothing yet."""
     with Store.open(folder) as store:
         table = store["plain"]
         _print_seconds(lambda: table.read(where=QUERY))
@@ -142,7 +142,7 @@ def _single(folder: Path, rows: int) -> None:
 
 
 def _depths(table: Table, asked: dict[str, object]) -> dict[int, list[float]]:
-    """Seconds of the pages around the first, the tenth, the hundredth and the five hundredth."""
+    """Return the seconds of the pages around the first, the tenth, the hundredth and the five hundredth."""
     after, times = None, {10: [], 100: [], 500: []}  # type: ignore[var-annotated]
     for number in range(1, 511):
         before = time.perf_counter()

@@ -1,15 +1,16 @@
-"""What the libraries that read object storage cost, against one server: why `obstore` reads it.
+"""Compares libraries that read object storage, on one server: the reason for using `obstore`.
 
     python -m tests.bench.remote_bench http://127.0.0.1:7070 KEY SECRET BUCKET
 
-writes 256 MB into the bucket, and takes medians of a size, of a range of 64 KB, of 24 ranges of 2 MB by eight
-threads (as a page of a Parquet file needs), and of the whole. Libraries that are not installed are left out.
+writes 256 MB to the bucket, and measures medians of a size, of a range of 64 KB, of 24 ranges of 2 MB on
+eight threads (as for a page of a Parquet file), and of the whole. Libraries that are not installed are left
+out.
 
     python -m tests.bench.remote_bench http://127.0.0.1:7070 KEY SECRET BUCKET --first-rows 20000000
 
-writes a Parquet file of so many rows of 20 columns into the bucket, and takes medians of opening it and
-reading the first 200 rows of 12 columns, as a window shows them: in new processes, with an empty cache and
-with a full one.
+writes a Parquet file with this number of rows and 20 columns to the bucket, and measures medians of opening
+it and reading the first 200 rows of 12 columns, as a window does: in new processes, with an empty and with a
+full cache.
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ Read = Callable[[int, int], int]
 def libraries(
     endpoint: str, key: str, secret: str, bucket: str
 ) -> Iterator[tuple[str, Callable[[], int], Read]]:
-    """The name, what answers the file's size, and what reads a range and answers its length."""
+    """Return for each library its name, a function for the file's size, and one that reads a range and
+    returns its length."""
     with suppress(ImportError):
         store = opened(endpoint, key, secret, bucket)
         yield (

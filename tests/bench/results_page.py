@@ -1,8 +1,8 @@
-"""docs/benchmarks.md and its plots from a results file: `python -m tests.bench.results_page FILE`.
+"""Writes docs/benchmarks.md and its plots from a results file: `python -m tests.bench.results_page FILE`.
 
-With `--measure` the file is measured first: every line of PLAN is a benchmark of its own, and one that is
-there already, beside the file, is not measured again. On two quiet cores that takes about 35 minutes.
-A verdict over all; for each workload what is won and what is lost, and a picture of its plots and its matrix;
+With `--measure`, the file is measured first: every line of PLAN is a separate benchmark, and is not measured
+again if its file is already beside the results file. On two quiet cores, that takes about 35 minutes. The
+page has an overall verdict; for each workload the wins and losses, and a picture of its plots and its matrix;
 and every claim of the documents.
 """
 
@@ -80,19 +80,19 @@ TINY = ("--workload all --systems lamella,sqlite --scale small --repeats 1",)
 VERDICTS = (REPRODUCED, PARTLY, NOT_REPRODUCED, CANNOT, NOT_MEASURED)
 FEWEST_WORKLOADS = 6
 FURTHEST = 4
-"""Measurements that the verdict over all names, of those that are won and of those that are lost."""
+"""The number of wins, and of losses, that the overall verdict names."""
 
 
 def page_text(run: SavedRun, file: str, pictures: str) -> str:
-    """`file` and `pictures` are as the page links to them."""
+    """Return the page; `file` and `pictures` are its links."""
     measured = by_workload(run.samples)
     groups = {name: measured[name] for name in WORKLOADS if name in measured}
     found = [(name, one) for name, group in groups.items() for one in standings(group)]
     parts = [
         "# Benchmark results",
         _verdict(run, found),
-        f"Further ahead than anywhere else: {_furthest(found, AHEAD)}.",
-        f"Further behind: {_furthest(found, BEHIND)}.",
+        f"Furthest ahead: {_furthest(found, AHEAD)}.",
+        f"Furthest behind: {_furthest(found, BEHIND)}.",
         *_each_rival(groups),
         _how_to_read(),
         "## Every workload",
@@ -112,9 +112,9 @@ def _verdict(run: SavedRun, found: Sequence[tuple[str, Standing]]) -> str:
     ours = [one for _, one in found if one.subject == "lamella"]
     counts = standing_counts(ours).replace("Of ", "", 1).partition(", ")
     return (
-        f"How Lamella stands beside {len(systems)} other systems in {len(workloads)} workloads, measured on"
-        f" {run.started:%d %B %Y} on one machine: {machine}. **Of {counts[0]} measurements that others took"
-        f" part in, {_and(counts[2])}.**"
+        f"Lamella compared with {len(systems)} other systems in {len(workloads)} workloads, measured on"
+        f" {run.started:%d %B %Y} on one machine: {machine}. **Of {counts[0]} measurements with other"
+        f" systems, {_and(counts[2])}.**"
     )
 
 
@@ -124,7 +124,7 @@ def _and(text: str) -> str:
 
 
 def _furthest(found: Sequence[tuple[str, Standing]], verdict: str) -> str:
-    """Of each workload the one furthest from 1, the furthest first."""
+    """Return the ratio furthest from 1 in each workload, the furthest first."""
     best: dict[str, Standing] = {}
     for name, one in found:
         if one.subject == "lamella" and one.verdict == verdict:
@@ -150,15 +150,15 @@ def _named(workload: str, one: Standing) -> str:
 def _how_to_read() -> str:
     return (
         "A measurement is one operation at one size, and Lamella is compared with the fastest of the others;"
-        " times are medians. In the pictures, dashed lines are what others published. Below the plots stands"
-        " Lamella against each rival at the largest size: ▲ faster, ▼ slower, ≈ where the medians are within"
-        " 5% or the spreads overlap, ✕ failed or answered wrongly. SQLite with `synchronous=OFF` is not"
-        " durable; every commit of Lamella is."
+        " times are medians. In the pictures, dashed lines are published figures. Below the plots, Lamella is"
+        " compared with each rival at the largest size: ▲ faster, ▼ slower, ≈ if the medians are within 5% or"
+        " the spreads overlap, ✕ failed or answered wrongly. SQLite with `synchronous=OFF` is not durable;"
+        " every commit of Lamella is."
     )
 
 
 def _each_rival(groups: Mapping[str, Sequence[Sample]]) -> list[str]:
-    """Those that took part in several workloads, by how often Lamella is ahead of them."""
+    """Return the rivals of several workloads, by how often Lamella is ahead of them."""
     counts = []
     for rival in sorted({one.system for group in groups.values() for one in group} - {"lamella"}):
         pairs = [[one for one in group if one.system in ("lamella", rival)] for group in groups.values()]
@@ -175,13 +175,13 @@ def _each_rival(groups: Mapping[str, Sequence[Sample]]) -> list[str]:
         return []
     listed = "; ".join(text for _, text in sorted(counts, reverse=True))
     return [
-        "Beside one rival alone, at the largest size that both were measured at, Lamella is ahead of"
-        f" {listed}. These are the rivals that took part in at least {FEWEST_WORKLOADS} workloads."
+        "Compared with each rival alone, at the largest size at which both were measured, Lamella is ahead of"
+        f" {listed}. These are the rivals with at least {FEWEST_WORKLOADS} workloads."
     ]
 
 
 def _largest(found: Sequence[Standing]) -> Iterable[Standing]:
-    """Of each operation of a workload."""
+    """Return the standings at the largest size of each operation of a workload."""
     return {(one.operation, one.call): one for one in sorted(found, key=lambda one: one.rows)}.values()
 
 
@@ -200,10 +200,10 @@ def _workload(name: str, samples: Sequence[Sample], run: SavedRun, pictures: str
 
 
 def _sentence(found: Matrix) -> str:
-    """All that is won and all that is lost, against the best rival of each operation."""
+    """Return the wins and losses against the best rival of each operation."""
     at = f"At {shown_rows(found.rows)}"
     if not found.rivals:
-        return f"**{at}, {found.title or 'nobody'} was measured alone.**"
+        return f"**{at}, only {found.title or 'no system'} was measured.**"
     cells = [cell for column in found.columns if (cell := found.nearest(column)) is not None]
     timed = [cell for cell in cells if cell.column.field != DISK]
     parts = []
@@ -213,7 +213,7 @@ def _sentence(found: Matrix) -> str:
             shown = ", ".join(_cell(one, found, word != "level") for one in some)
             parts.append(f"{word} in {len(some)} ({shown})")
     if not timed:
-        return f"**{at}, nobody else had a figure beside {found.title}.**"
+        return f"**{at}, only {found.title} has figures.**"
     size = next((one for one in cells if one.column.field == DISK and one.outcome in (AHEAD, BEHIND)), None)
     if size is not None:
         word = size.column.word(size.outcome == AHEAD)
@@ -246,14 +246,14 @@ def _all_figures(file: str) -> str:
         f"{show} --workload small       # of one workload\n"
         f"{show} --report results.md    # as a page\n"
         f"lamella bench --compare docs/{file} 7    # beside your own run 7\n```\n\n"
-        "How systems are measured is in [Benchmarks](benchmark.md). What is required of"
-        " [the store](benchmarks-store.md) and [queries](benchmarks-queries.md), and what misses it, has"
-        " pages of its own."
+        "[Benchmarks](benchmark.md) describes how systems are measured. The goals of"
+        " [the store](benchmarks-store.md) and of [queries](benchmarks-queries.md), and the missed ones, are"
+        " on separate pages."
     )
 
 
 def write_pictures(run: SavedRun, folder: Path) -> list[Path]:
-    """One for each workload. Needs Qt, and no screen."""
+    """Write a picture for each workload. Needs Qt, but no screen."""
     os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
     from lamella.app.bootstrap import application
     from lamella.ui.bench.benchmark_results import results_of
@@ -272,7 +272,7 @@ def write_pictures(run: SavedRun, folder: Path) -> list[Path]:
 
 
 def measure(file: Path, plan: Sequence[str]) -> None:
-    """Each benchmark in a file of its own, then all of them in one."""
+    """Measure each benchmark to a separate file, then combine all in one."""
     parts = [file.with_name(f"{file.stem}-{number}.part") for number in range(1, len(plan) + 1)]
     for line, part in zip(plan, parts, strict=True):
         if not part.exists():
@@ -289,8 +289,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("file", type=Path, help="a results file below docs/results")
     parser.add_argument("--page", type=Path, default=PAGE)
     parser.add_argument("--pictures", type=Path, default=PICTURES)
-    parser.add_argument("--measure", action="store_true", help="measure what the page is of first")
-    parser.add_argument("--tiny", action="store_true", help="with --measure: in two minutes, to see it run")
+    parser.add_argument("--measure", action="store_true", help="measure the results first")
+    parser.add_argument("--tiny", action="store_true", help="with --measure: a two-minute run, for a test")
     chosen = parser.parse_args(arguments)
     if chosen.measure:
         measure(chosen.file, TINY if chosen.tiny else PLAN)

@@ -1,10 +1,11 @@
-"""What queries over taxi trips cost from a million rows to 1.1 billion, and whether a model foresees it.
+"""The costs of queries over taxi trips, from a million rows to 1.1 billion, compared with a model's
+predictions.
 
     python -m tests.bench.scale_bench FOLDER            # the page docs/scale.md from its results
     python -m tests.bench.scale_bench FOLDER --measure  # measure them first, in FOLDER: 6 GB, twenty minutes
 
-One Parquet file of 20 million made trips stands for 1.1 billion: it is linked 56 times, so that every link is
-opened, read and decoded as a file of its own, while the disk, and the system's memory for files, hold one.
+One Parquet file of 20 million generated trips stands for 1.1 billion: it is linked 56 times, so that every
+link is opened, read and decoded as a separate file, while the disk and the system's cache contain only one.
 """
 
 from __future__ import annotations
@@ -62,19 +63,19 @@ QUERIED = {
 }
 """The columns that each query reads."""
 KEYS = {"Q1": 1, "Q2": 1, "Q3": 2, "Q4": 3}
-"""How many columns, or values computed of them, each groups by."""
+"""The number of columns, or of values computed from them, by which each query groups."""
 ASKED, ASKED_AT_LARGE, LARGE_ROWS = 5, 2, 200_000_000
-"""How often each query is asked, and how often at more rows than that."""
+"""How often each query runs: usually, and with more than `LARGE_ROWS` rows."""
 MOST_SECONDS = 100
-"""A query that took longer is not asked again."""
+"""A query that took longer is not repeated."""
 ONE_CORE = "1 core"
 FITTED, PREDICTED = (1, 5), (56,)
-"""Links of the file at which the model is fitted, and at which it is compared with what was measured."""
+"""The numbers of links at which the model is fitted, and at which it is compared with measurements."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """The file that is linked: `bytes` on disk, and by column those of its chunks."""
+    """The file that is linked: its `bytes` on disk, and those of the chunks of each column."""
 
     rows: int
     bytes: int
@@ -89,7 +90,7 @@ class Layout:
 
 
 def make_file(path: Path, rows: int) -> Layout:
-    """Made trips as `lamella export` writes them."""
+    """Write generated trips as `lamella export` does."""
     tables = (pa.Table.from_batches([batch]) for batch in trips(rows))
     Destination.of(path, "parquet").write(Rows(TRIP_SCHEMA, tables, rows, "trips"), Job())
     metadata = pq.read_metadata(path)
@@ -101,7 +102,7 @@ def make_file(path: Path, rows: int) -> Layout:
 
 
 def link(file: Path, times: int) -> Path:
-    """A folder of so many links."""
+    """Create a folder with this number of links."""
     folder = file.with_name(f"{file.stem}-{times}")
     folder.mkdir(exist_ok=True)
     for number in range(times):
@@ -142,12 +143,12 @@ def asking_spark_connect(folder: Path) -> Iterator[Ask]:
 
 SYSTEMS = {"lamella": asking_lamella, "duckdb-parquet": asking_duckdb, "spark-connect": asking_spark_connect}
 VARIANTS = {"spark-connect": f"Sail {version('pysail')}"}
-"""Who answers where the system's name does not say it."""
+"""The program that answers, if the system's name does not tell."""
 VERSIONS = {"lamella": "lamella", "duckdb-parquet": "duckdb", "spark-connect": "pysail"}
 
 
 def ask(system: str, folder: Path, times: int) -> Iterator[dict[str, Any]]:
-    """Each query, first and again, as fields of a record."""
+    """Run each query, the first time and again, and return fields of records."""
     with SYSTEMS[system](folder) as answer:
         for query in QUERIES:
             for repeat in range(times):
@@ -165,7 +166,7 @@ def ask(system: str, folder: Path, times: int) -> Iterator[dict[str, Any]]:
 
 
 def records_of(system: str, folder: Path, layout: Layout, links: int, cores: int | None) -> list[Record]:
-    """In a process of its own. Raises `AssertionError` for an answer that lacks rows."""
+    """Measure in a separate process. Raises `AssertionError` for an answer that lacks rows."""
     times = ASKED if layout.rows * links <= LARGE_ROWS else ASKED_AT_LARGE
     words = [
         sys.executable,
@@ -194,7 +195,7 @@ def records_of(system: str, folder: Path, layout: Layout, links: int, cores: int
 
 @dataclass(frozen=True)
 class Plan:
-    """`small` are sizes that have files of their own, `links` how often the file of `rows` is linked."""
+    """`small` are sizes with separate files, `links` how often the file of `rows` rows is linked."""
 
     small: tuple[int, ...] = (1_000_000, 10_000_000)
     rows: int = 20_000_000
@@ -204,7 +205,8 @@ class Plan:
 
 
 def measure_all(folder: Path, plan: Plan, say: Callable[[str], object] = print) -> tuple[SavedRun, Layout]:
-    """Makes the files, asks, and removes them. Raises `AssertionError` where two systems answer otherwise."""
+    """Generate the files, run the queries, and remove the files. Raises `AssertionError` if two answers
+    differ."""
     folder.mkdir(parents=True, exist_ok=True)
     started, before = datetime.now(UTC), time.monotonic()
     records: list[Record] = []
@@ -256,7 +258,7 @@ def _asked(
 
 
 def refuse_differences(records: Iterable[Record]) -> None:
-    """Raise `AssertionError` where answers to one query at one size are not the same."""
+    """Raise `AssertionError` if answers to a query at one size differ."""
     answers: dict[tuple[str, int], dict[str, set[str]]] = {}
     for one in records:
         answers.setdefault((one.operation, one.rows), {}).setdefault(one.checksum, set()).add(one.system)
@@ -270,7 +272,7 @@ def refuse_differences(records: Iterable[Record]) -> None:
 @dataclass(frozen=True)
 class Model:
     """Core-seconds of a query = rows × (`column` × columns + `key` × keys of groups + `byte` × bytes a row).
-    Columns and bytes are those that it reads, bytes as they are in the files."""
+    Columns and bytes are those that the query reads, bytes as in the files."""
 
     column: float
     key: float
@@ -281,12 +283,12 @@ class Model:
 
     @classmethod
     def fitted(cls, points: Sequence[tuple[float, float, float, float, float]]) -> Model:
-        """By least squares of relative errors, no term below zero. A point is core-seconds, rows, columns,
-        keys, and bytes a row."""
+        """Fit by least squares of relative errors, without negative terms. A point is core-seconds, rows,
+        columns, keys, and bytes per row."""
         seconds, rows, *counted = np.array(points, float).T
         terms = np.stack(counted, 1) * (rows / seconds)[:, None]
         used = list(range(len(counted)))
-        while True:  # a term that would be below zero is left out
+        while True:  # a term that would be negative is left out
             found = np.zeros(len(counted))
             found[used] = np.linalg.lstsq(terms[:, used], np.ones(len(seconds)), rcond=None)[0]
             if (found >= 0).all():
@@ -295,11 +297,11 @@ class Model:
 
 
 Points = Mapping[tuple[str, str, int], float]
-"""By system, query and rows."""
+"""Figures by system, query and rows."""
 
 
 def lowest(run: SavedRun, quantity: str = "seconds") -> Points:
-    """The lowest figure of each point: the statistic that was published."""
+    """Return the lowest figure of each point: the statistic that was published."""
     figures: dict[tuple[str, str, int], float] = {}
     for one in run.records:
         key, figure = (one.system, one.operation, one.rows), float(getattr(one, quantity))
@@ -308,12 +310,12 @@ def lowest(run: SavedRun, quantity: str = "seconds") -> Points:
 
 
 def factors(layout: Layout, query: str) -> tuple[int, int, float]:
-    """What the model counts of a query: columns, keys and bytes a row."""
+    """Return the model's inputs for a query: columns, keys and bytes per row."""
     return len(QUERIED[query]), KEYS[query], layout.bytes_a_row(query)
 
 
 def model_of(run: SavedRun, layout: Layout) -> Model:
-    """Of Lamella, fitted at the sizes of `FITTED` on all cores."""
+    """Return the model of Lamella, fitted at the sizes of `FITTED` on all cores."""
     work = lowest(run, "cpu_seconds")
     return Model.fitted(
         [
@@ -367,7 +369,7 @@ def _times_table(run: SavedRun) -> str:
 
 
 def _cell(times: Points, work: Points, point: tuple[str, str, int]) -> str:
-    """Of a server only the time is known."""
+    """Return a cell; for a server, only the time is known."""
     if point not in times:
         return "–"
     served = plain_name(point[0]) == "spark-connect"
@@ -405,7 +407,7 @@ def _model_part(run: SavedRun, layout: Layout) -> str:
 
 
 def write_picture(run: SavedRun) -> None:
-    """Needs Qt, and no screen."""
+    """Write the picture. Needs Qt, but no screen."""
     os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
     from lamella.app.bootstrap import application
     from lamella.ui.bench.benchmark_results import results_of

@@ -1,7 +1,7 @@
-"""What Lamella adds to a bare client of Spark Connect: `python -m tests.bench.spark_bench [--server sc://…]`.
+"""The time that Lamella adds to a bare client: `python -m tests.bench.spark_bench [--server sc://…]`.
 
-The same questions, in the same SQL, to the same server, of Parquet made for it: medians of interleaved runs,
-in milliseconds. Without `--server` Sail is started. "plan" is what Lamella takes to write the statement.
+The same SQL on the same server, over a generated Parquet file: medians of interleaved runs, in milliseconds.
+Without `--server`, Sail is started. "plan" is the time in which Lamella writes the statement.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
-"""How long the program takes to start: `python -m tests.bench.start_bench --rounds 20`.
+"""The time that the program takes to start: `python -m tests.bench.start_bench --rounds 20`.
 
-Each start is a process of its own, with a home of its own and no screen. The program logs when its window and
-its first rows are painted; the time is from the command to that line. The first round warms the disk and is
-left out. Several `--program` are started in turn, so that what else the machine does hits all of them: the
-folder of another checkout's package, or an executable such as the bundle's. With `--cold`, the files of the
-program are not in memory when it starts, unless another process uses them; the libraries of the system are.
+Each start is a separate process with a new home folder and without a screen. The program logs when its window
+and its first rows are painted; the time is from the command to that line. The first round fills the disk
+cache and is left out. Several `--program` are started in turn, so that other load affects all of them: each
+is the folder of another checkout's package, or an executable such as the bundle's. With `--cold`, the files
+of the program are not in memory when it starts, unless another process uses them; the libraries of the system
+are.
 """
 
 from __future__ import annotations
@@ -43,16 +44,16 @@ WINDOW, ROWS, LOADED = map(
 
 
 def command(place: Path) -> tuple[list[str], dict[str, str]]:
-    """Of an executable, or of the package in a folder."""
+    """Return the command of an executable, or of the package in a folder."""
     if place.is_dir():
         return [sys.executable, "-m", "lamella.app"], {"PYTHONPATH": str(place)}
     return [str(place)], {}
 
 
 def forget(place: Path) -> None:
-    """Have the system drop the program's files from memory: its own, Python's, and those of its libraries."""
+    """Drop the program's files from the system's cache: its own, Python's, and those of its libraries."""
     python = (Path(sys.prefix), Path(sysconfig.get_path("stdlib")))
-    os.sync()  # only what is written already can be dropped
+    os.sync()  # only written pages can be dropped
     for root in (place / "lamella", *python) if place.is_dir() else (place.parent,):
         for folder, _, names in os.walk(root, followlinks=True):
             for name in names:
@@ -61,8 +62,8 @@ def forget(place: Path) -> None:
 
 
 def start(place: Path, file: Path) -> tuple[float, ...]:
-    """One start: the FIGURES. Memory is that of the process once it has loaded what it will, and what of it
-    is not files that the system can read again."""
+    """Measure the FIGURES of one start. Memory is that of the process once everything is loaded, and the part
+    of it that is not backed by files."""
     words, variables = command(place)
     with tempfile.TemporaryDirectory() as home:
         variables |= {"LAMELLA_HOME": home, "QT_QPA_PLATFORM": "offscreen"}
@@ -82,7 +83,7 @@ def start(place: Path, file: Path) -> tuple[float, ...]:
 
 
 def wait_for(process: subprocess.Popen[bytes], log: Path) -> str:
-    """The text of the log once everything is in it."""
+    """Return the text of the log once everything is in it."""
     until = time.monotonic() + PATIENCE_SECONDS
     while time.monotonic() < until and process.poll() is None:
         text = log.read_text("utf8") if log.exists() else ""

@@ -1,6 +1,6 @@
-"""All that tables are asked, small, of one system.
+"""Runs all workloads on tables of numbers on one system, with few rows.
 
-As a program it writes the checksums to a file: for systems whose import changes the process it happens in.
+As a program, it writes the checksums to a file: for systems whose import changes the process.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from lamella.core.bench.workloads.tables import PARTIAL
 
 ROWS = 250
 ROWS_ONE_BY_ONE = 40
-"""Of workloads that change single rows: some systems write a whole file for each."""
+"""Rows in workloads that change single rows: some systems write a whole file for each."""
 
 ENOUGH_SECONDS = 0.05
-"""For changes one at a time, before the rest is done in one go."""
+"""The time for changes one by one; the rest is done at once."""
 
 SMALLER = {workload.id: replace(workload, table_rows=3 * ROWS) for workload in (PARTIAL,)}
 TABLES = [name for name, workload in WORKLOADS.items() if workload.family == "table"]

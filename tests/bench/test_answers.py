@@ -1,4 +1,4 @@
-"""Which answers are right: what a workload says of it is what is done."""
+"""Answers are checked in the way that each workload says."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_what_a_workload_says_of_its_answers_is_how_they_are_judged(name: str) -
 
 @pytest.mark.parametrize("name", WORKLOADS)
 def test_every_workload_says_how_its_answers_were_checked(name: str) -> None:
-    """Before anything is measured, of one system alone, of several, and in both reports."""
+    """This is said before a run, for one system and for several, and in both reports."""
     workload = WORKLOADS[name]
     assert shown_check(workload, ()) == workload.check.sentence
     operation = workload.operations[0].id
@@ -67,7 +67,7 @@ def test_every_workload_says_how_its_answers_were_checked(name: str) -> None:
 
 
 def test_answers_are_known_beforehand_where_a_family_computes_them() -> None:
-    """Of the user's own table and script too."""
+    """This includes the user's own table and script."""
     for workload in (*WORKLOADS.values(), USER_TABLE):
         assert (workload.check is Check.AGREED) == (family_of(workload).answers is None)
     assert USER_TABLE.check is Check.BY_DUCKDB
@@ -89,7 +89,7 @@ def of_indexes(*told: tuple[str, str]) -> list[Record]:
 @pytest.mark.parametrize(
     ("records", "said"),
     [
-        ([], "known to nobody beforehand: the systems have to agree"),
+        ([], "not known in advance: the systems have to agree"),
         (
             of_indexes(("sqlite", "point_keys")),
             "from SQLite (synchronous off) alone, with nothing to check against",

@@ -1,4 +1,4 @@
-"""The workload on a catalog and its objects: what is read back is what was put, call by call."""
+"""The workload on a catalog and its objects: after each call, the written data is read back."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ ASKED_OF_SERVERS = (
     "head",
     "list_10",
 )
-"""The other sizes are the same to a server, and take longer than to a disk."""
+"""Other sizes make no difference to a server, and take longer than on a disk."""
 QUICK = ("lamella", "sqlite")
 """The systems that the suite runs; `--all` runs every one."""
 Ran = tuple[str, dict[str, Sample]]
@@ -49,8 +49,8 @@ def params() -> list[object]:
 
 @pytest.fixture(scope="module", params=params())
 def ran(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ran]:
-    """Each step on an instance of its own, as processes of their own have them. Each collects garbage before
-    it is timed, which need not look at what other tests left."""
+    """Run each step on a separate instance, as separate processes do. Each collects garbage before it is
+    timed, which can skip the objects of other tests."""
     with ExitStack() as servers:
         if request.param == "hdfs" and os.environ.get("LAMELLA_LONG_RUNS"):
             namenode = servers.enter_context(hdfs_server()).web.removeprefix("http://")
@@ -127,7 +127,7 @@ class LosesTheLastByte(SQLiteCatalog):
 
 class DeletesNothing(SQLiteCatalog):
     def delete(self, row_ids: object) -> None:
-        """Though it was told to."""
+        """Delete nothing."""
 
 
 @pytest.mark.parametrize(("system", "step"), [(LosesTheLastByte, "put_1kb"), (DeletesNothing, "crud_cycle")])

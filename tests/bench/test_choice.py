@@ -1,4 +1,4 @@
-"""What a benchmark is asked, written as the command that asks it again."""
+"""A benchmark's choice can be written as the command that runs it again."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SYSTEMS = ("lamella", "sqlite")
 
 
 def asked_again(choice: Choice) -> list[Choice]:
-    """What the commands of a choice ask."""
+    """Return the choice that the commands of a choice describe."""
     words = [shlex.split(command) for command in choice.commands]
     assert all(line[:2] == ["lamella", "bench"] for line in words)
     return [choice_of(command_parser("bench").parse_args(line[2:])) for line in words]

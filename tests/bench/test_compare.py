@@ -1,4 +1,4 @@
-"""Two benchmarks beside each other: faster and slower only where the spreads do not overlap."""
+"""Comparing two benchmarks: faster or slower only if the spreads do not overlap."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The workloads on entities: the right answers, and what has to be true of how they are asked."""
+"""The workloads on entities: their right answers, and how they are measured."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ TAKING_PART = [
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Fewer of everything: what is right does not depend on it."""
+    """Use fewer of everything: right answers do not depend on it."""
     fewer = {name: replace(batches, size=20, times=2) for name, batches in changed.CREATED.items()}
     monkeypatch.setattr(changed, "CREATED", fewer)
     monkeypatch.setattr(changed, "SINGLES", 40)
@@ -98,7 +98,7 @@ def test_a_single_entity_is_enough(workload: str, tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("quick")
 def test_each_change_leaves_other_entities_behind_than_the_one_before() -> None:
-    """So a system that forgets a change is caught."""
+    """So a system that loses a change is detected."""
     found = [right(ENTITY_CHANGES, step, ROWS) for step in ENTITY_CHANGES.steps[2:]]
     assert len(set(found)) == len(found)
 
@@ -111,7 +111,7 @@ def test_a_sample_is_kept_of_each_batch(tmp_path: Path) -> None:
 
 
 class Backwards(SQLiteEntityQueries):
-    """Finds the right rows of a page, and gives them the wrong way round."""
+    """Returns the right rows of a page in reverse order."""
 
     def page(self, keys: Sequence[str], start: int = 0) -> Any:
         return super().page(keys, start)[::-1]

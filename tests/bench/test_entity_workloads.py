@@ -1,4 +1,5 @@
-"""Indexes, text, relations and SQLite over Parquet: every system answers alike, and what that has to mean."""
+"""Indexes, text, relations and SQLite over Parquet: all systems give the same answers, which are
+meaningful."""
 
 from __future__ import annotations
 
@@ -36,12 +37,12 @@ from lamella.core.bridge import row_groups
 
 SIZES = {ENTITY_INDEXES.id: 400, ENTITY_TEXT.id: 600, ENTITY_RELATIONS.id: 400, BRIDGE.id: 400}
 COMPLETE = {ENTITY_INDEXES.id: "sqlite", BRIDGE.id: "sqlite"}
-"""Lamella does everything but in the benchmark of others over its files."""
+"""The systems that support every operation: Lamella, except in the benchmark of SQLite over Parquet."""
 
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Fewer calls: what is right does not depend on how often it is asked."""
+    """Use fewer calls: right answers do not depend on their number."""
     monkeypatch.setattr("lamella.core.bench.workloads.questions.CALLS", 2)
     monkeypatch.setattr("lamella.core.bench.workloads.entity_indexes.LOOKED_UP", 4)
     monkeypatch.setattr("lamella.core.bench.workloads.entity_text.TURNS", 3)
@@ -50,7 +51,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def opened(system: type[QuestionSystem], workload: Workload, folder: Path) -> QuestionSystem:
-    """Filled, and open."""
+    """Return a system that is filled and open."""
     made = system(folder / "db", workload)
     made.folder.mkdir()
     made.fill(SIZES[workload.id])
@@ -59,7 +60,7 @@ def opened(system: type[QuestionSystem], workload: Workload, folder: Path) -> Qu
 
 
 def answers(workload: Workload, name: str, folder: Path) -> dict[str, str]:
-    """Checksums by operation, of all that the system can be asked."""
+    """Return the checksums of all operations that the system supports."""
     system = registry.load(name, workload.family)(folder / name, workload)
     cycle = family_of(workload).cycle(system, workload, SIZES[workload.id])
     steps = [step for step in workload.steps if step not in system.cannot]

@@ -1,4 +1,4 @@
-"""What a benchmark will take: known costs scaled, and what does not fit refused beforehand."""
+"""Estimates of a benchmark: known costs are scaled, and a benchmark that does not fit is refused."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tests.mounts import filled, small_disk
 
 
 def ended(rows: int, seconds: float, system: str = "sqlite", memory: int = 0, disk: int = 0) -> Ended:
-    """Of one repeat of SMALL's three steps: `seconds` of work beside the start."""
+    """The record of one repeat of SMALL's three steps: `seconds` of work in addition to the start."""
     return Ended("small", system, rows, rows, 1, 3, START_SECONDS + seconds, memory, disk)
 
 

@@ -1,4 +1,4 @@
-"""Tables in files and object stores, beyond what every system is asked: mixed columns, indexes, sizes."""
+"""Tables in files and object stores, beyond the tests of every system: mixed columns, indexes, sizes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.bench.table_suite import samples_of
 FILES = ["csv", "csv-numpy", "jsonl", "pickle", "pickle-obj", "zodb", "pytables", "h5py", "mongodb"]
 ROWS = 60
 MIXED = replace(UPDATE_ALL, floats=True)
-"""An integer key beside columns of floats."""
+"""A workload with an integer key and columns of floats."""
 
 
 def usable(name: str) -> None:
@@ -86,7 +86,7 @@ def test_pytables_takes_ids_for_what_they_were_when_it_was_opened(tmp_path: Path
 
 @pytest.mark.parametrize(("name", "raw"), [("h5py", 1.0), ("pytables", 1.0), ("pickle", 1.25)])
 def test_floats_take_what_the_format_says(name: str, raw: float, tmp_path: Path) -> None:
-    """HDF5 adds some kilobytes to eight bytes a number; a pickle marks each number and each row."""
+    """HDF5 adds some kilobytes to eight bytes per number; a pickle adds bytes to each number and row."""
     system = filled(name, FLOATS, tmp_path, 10_000)
     system.close()
     bare = 10_000 * 5 * 8

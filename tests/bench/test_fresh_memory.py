@@ -1,4 +1,4 @@
-"""Memory is used before anything is timed, and not kept."""
+"""Memory is touched before timing, and freed again."""
 
 from __future__ import annotations
 

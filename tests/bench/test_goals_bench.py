@@ -1,4 +1,4 @@
-"""The commands that measure the store run from end to end, on few rows, and judge rightly."""
+"""The commands that measure the store run from end to end on few rows, and judge correctly."""
 
 from __future__ import annotations
 

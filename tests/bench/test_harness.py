@@ -1,4 +1,4 @@
-"""The system that does nothing gives right answers, so that what it takes may count."""
+"""The system that does nothing gives right answers, so that its times are valid."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_little_is_under_fifty_microseconds_or_two_percent(
 
 BLOCK_BYTES = 100_000_000
 TICK_SECONDS = 0.01
-"""In which Linux counts the processor time of other processes."""
+"""The unit in which Linux counts the processor time of other processes."""
 
 WITH_A_POOL = f"""
 import time

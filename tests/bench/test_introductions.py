@@ -1,4 +1,4 @@
-"""Systems tell about themselves in a process of their own."""
+"""Systems introduce themselves in separate processes."""
 
 from __future__ import annotations
 

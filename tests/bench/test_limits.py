@@ -1,4 +1,4 @@
-"""Systems that hang, hoard, die or fill the disk, in real child processes."""
+"""Systems that hang, take too much memory, crash or fill the disk, in real child processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Conditions and update operators, asked of a server that speaks MongoDB's protocol and of a table."""
+"""Conditions and update operators have the same results on a server with MongoDB's protocol and on a
+table."""
 
 from __future__ import annotations
 
@@ -89,7 +90,7 @@ SAME: list[dict[str, Any]] = [
     {"items": {"$elemMatch": {"name": "p", "n": {"$gt": 5}}}},
     {"$expr": {"$gt": ["$n", 5]}},
 ]
-"""What means the same to both."""
+"""Conditions with the same meaning on both."""
 OTHERS: list[tuple[dict[str, Any], list[int], str]] = [
     ({"n": "42"}, [1], "a value is read as the column's type"),
     ({"t": 42}, [0], "a text equals the number that it is the shortest text of"),
@@ -97,12 +98,12 @@ OTHERS: list[tuple[dict[str, Any], list[int], str]] = [
     ({"size": {"h": 1, "w": 2, "z": None}}, [0], "null stands for a missing field"),
     ({"tags": {"$nin": [["b"], []]}}, [0, 3, 4], "the server forgets $nin of lists, of which it knows $in"),
 ]
-"""What means something else here, with the rows that are found here; why."""
+"""Conditions with another meaning in Lamella, with the rows that it finds, and the reason."""
 ONLY_HERE: list[tuple[dict[str, Any], list[int]]] = [
     ({"$not": {"n": 1}}, [1, 2, 3, 4]),
     ({"$not": {"$or": [{"n": 1}, {"t": "x"}]}}, [2, 3, 4]),
 ]
-"""What the server refuses, with the rows that are found here."""
+"""Conditions that the server refuses, with the rows that Lamella finds."""
 REFUSED: list[dict[str, Any]] = [
     {"$and": []},
     {"$or": []},
@@ -207,7 +208,7 @@ def test_update_operators_change_what_the_server_changes(
 
 
 def known(row: dict[str, Any]) -> dict[str, Any]:
-    """Without what is null, which stands for what is missing."""
+    """Return a document without nulls, which stand for missing fields."""
     return {name: value for name, value in cleaned(whole(row)).items() if value is not None}
 
 

@@ -1,4 +1,4 @@
-"""MongoDB in a benchmark: found by the settings, labelled by its name, and left as it was."""
+"""MongoDB in a benchmark: the server is found by the settings, labelled by its name, and left as it was."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def databases(uri: str) -> set[str]:
 
 @pytest.fixture
 def nowhere(monkeypatch: pytest.MonkeyPatch) -> str:
-    """Where no server listens; with a password, which nobody may see."""
+    """A URI at which no server listens, with a password, which must not be shown."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         place = f"127.0.0.1:{free.getsockname()[1]}"

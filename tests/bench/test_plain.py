@@ -1,4 +1,4 @@
-"""Another Python as the worker's interpreter: the same data and answers by the standard library alone."""
+"""Another Python as the worker's interpreter: the same data and answers, with the standard library only."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ ROWS = 300
 
 @pytest.fixture
 def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Our own Python by another name: with our packages, and another interpreter for a benchmark."""
+    """This Python under another name: with the same packages, but another interpreter for a benchmark."""
     if sys.platform == "win32":
         pytest.skip("The other name is a shell script")
     script = tmp_path_factory.mktemp("elsewhere") / "python-elsewhere"
@@ -82,7 +82,7 @@ def test_every_system_that_another_python_can_run_answers_rightly_there(
 
 
 def test_the_standard_library_is_all_that_the_worker_needs(tmp_path: Path) -> None:
-    """PyPy where it is installed: it has no NumPy, and is Python 3.9 or so."""
+    """Runs PyPy if it is installed, which has no NumPy, and corresponds to about Python 3.9."""
     pypy = shutil.which("pypy3")
     if pypy is None:
         pytest.skip("PyPy is not installed here: pypy3 is not on the PATH")
@@ -122,7 +122,7 @@ def test_cancel_ends_the_other_python_at_once(elsewhere: Path, tmp_path: Path) -
 
 @pytest.mark.slow
 def test_a_system_that_fails_there_is_told_and_the_others_go_on(elsewhere: Path, tmp_path: Path) -> None:
-    """A folder of the name of its file is in CSV's way."""
+    """A folder with the name of its file blocks CSV."""
     heard, csv = list[Message](), variant_name("csv", OWN)
 
     def hear(message: Message) -> None:
@@ -225,7 +225,7 @@ def test_every_system_there_is_described() -> None:
 
 
 def test_the_worker_imports_nothing_but_the_standard_library() -> None:
-    """Isolated from every package that is installed."""
+    """The interpreter is isolated from all installed packages."""
     folder = Path(interpreters.__file__).resolve().parents[2]
     code = f"import sys; sys.path.insert(0, {str(folder)!r}); import bench.plain.worker, bench.plain.systems"
     done = subprocess.run([sys.executable, "-I", "-S", "-c", code], capture_output=True, check=False)
@@ -243,7 +243,7 @@ def test_the_worker_is_written_in_the_words_of_the_oldest_python() -> None:
 def test_installed_program_runs_its_own_worker_in_a_python_that_has_lamella(
     elsewhere: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Polars is asked there, which the installed program does not have; other workloads than floats, too."""
+    """Polars runs there, which the installed program does not have, and so do workloads other than floats."""
     monkeypatch.setattr(interpreters.sys, "frozen", True, raising=False)  # type: ignore[attr-defined]
     heard: list[Message] = []
     records = run_workload(SMALL, [9], ["polars"], 1, tmp_path, heard.append, interpreter=elsewhere)

@@ -1,4 +1,4 @@
-"""What was published, held to counts, to figures read off the documents, and to what must be true of them."""
+"""The published figures are checked by counts, by figures read off the documents, and for consistency."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ParqueDB's page says of changing, asking, storing and holding entities, figure by figure."""
+"""The figures on ParqueDB's page about changing, querying, storing and holding entities."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from lamella.core.bench.results.published import PublishedPoint, published, publ
 def figure(
     workload: str, published_as: str, operation: str, rows: int, statistic: str = "mean", of: str = "seconds"
 ) -> PublishedPoint:
-    """The one point of a line, found by what the page calls it."""
+    """Return the only point of a line, by its name on the page."""
     (found,) = (
         point
         for one in published_lines(workload, operation, of)

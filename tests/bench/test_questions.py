@@ -1,4 +1,4 @@
-"""How questions are asked: made ready, asked first and again, and compared across systems."""
+"""Questions are prepared, asked for the first time and again, and compared between systems."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from lamella.core.bench.workloads.questions import CALLS, QuestionCycle, digest
 
 
 class Answering(QuestionSystem):
-    """Has one question, called `sum` as in the workload; says how it was used."""
+    """A system with one question, called `sum` as in the workload; it records its calls."""
 
     def __init__(self, folder: Path, question: Question) -> None:
         super().__init__(folder, BRIDGE)

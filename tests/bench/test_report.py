@@ -1,4 +1,4 @@
-"""Benchmarks as tables and as a page: what was won, what was lost, and how it was measured."""
+"""Benchmarks as tables and as a page: the wins, the losses, and how they were measured."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ TIMES = "Times at 1,000 rows, 1 repeat"
 
 
 def titled(records: Sequence[Record], start: str) -> ReportTable:
-    """The one table with such a title."""
+    """Return the only table with this title."""
     (found,) = (table for table in report_tables(records) if table.title.startswith(start))
     return found
 

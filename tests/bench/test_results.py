@@ -45,7 +45,7 @@ FIELDS = [
     "figures",
 ]
 SAVED_FIELDS = ["workload", "backend", *FIELDS[2:]]
-"""As earlier versions wrote them, and as they are written for them."""
+"""The fields that earlier versions wrote, and that are written for them."""
 
 
 def test_a_record_has_exactly_the_documented_fields() -> None:

@@ -1,4 +1,4 @@
-"""The page of results is what the command makes of its results file, and can be read."""
+"""The page of results matches what the command writes from its results file, and is readable."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_the_page_of_results_is_made_of_its_results_file() -> None:
 
 
 def test_the_page_counts_where_each_rival_alone_is_beaten() -> None:
-    """Of rivals in few workloads, whose counts say little, there is no line."""
+    """Rivals in few workloads have no line, because their counts say little."""
     records = [
         replace(record(system, seconds, WORKLOADS[workload].operations[0].id, rows), workload=workload)
         for system, times in {"lamella": (0.1, 0.4), "sqlite": (0.3, 0.2)}.items()
@@ -51,7 +51,7 @@ def test_the_page_counts_where_each_rival_alone_is_beaten() -> None:
 
 @pytest.mark.usefixtures("qapp")
 def test_a_results_file_becomes_a_page_with_pictures(tmp_path: Path) -> None:
-    """What is lost stands beside what is won; a wrong answer is red, and has no time."""
+    """Losses are listed beside wins; a wrong answer is red and has no time."""
     times = {"lamella": (0.1, 0.4), "sqlite": (0.3, 0.2), "duckdb": (0.5, 0.5), "csv": (0.9, 0.9)}
     records = [
         record(system, seconds + repeat / 1000, operation, rows, repeat)
@@ -70,7 +70,7 @@ def test_a_results_file_becomes_a_page_with_pictures(tmp_path: Path) -> None:
     write_results_file(run, file)
     main([str(file), "--page", str(page), "--pictures", str(pictures)])
     text = page.read_text(encoding="utf-8")
-    assert "**Of 4 measurements that others took part in, Lamella is ahead in 2 and behind in 2.**" in text
+    assert "**Of 4 measurements with other systems, Lamella is ahead in 2 and behind in 2.**" in text
     assert "fastest in 1 (Create 3.0 × SQLite); slower in 1 (Read 2.0 × SQLite)" in text
     assert "own.py" not in text and "(results/r.results)" in text
     assert [path.name for path in pictures.iterdir()] == ["small.svg"]

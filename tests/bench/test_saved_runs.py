@@ -1,4 +1,4 @@
-"""Runs in a SQLite file: kept, listed, noted, deleted, files that are no good, and results files."""
+"""Runs in a SQLite file: saving, listing, notes, deleting, damaged files, and results files."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_runs_are_noted_and_deleted_with_their_samples(kept: SavedRuns) -> None:
     assert kept.run(second).note == "after the change"
     with closing(sqlite3.connect(kept.path)) as connection:
         assert connection.execute("SELECT DISTINCT run FROM batches").fetchall() == [(second,)]
-    assert kept.save(recorded()) > second  # a number is never given again
+    assert kept.save(recorded()) > second  # a number is never reused
 
 
 def test_a_number_that_no_run_has_is_refused_and_nothing_is_deleted(kept: SavedRuns) -> None:
@@ -183,7 +183,7 @@ def test_a_file_that_is_no_good_is_named_and_never_overwritten(tmp_path: Path, m
 
 
 def after(path: Path, statement: str) -> SavedRuns:
-    """The saved runs, damaged by a statement of SQL."""
+    """Return the saved runs after a SQL statement that damages the file."""
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute(statement)
     return SavedRuns(path)
@@ -302,7 +302,7 @@ def test_what_kept_benchmarks_took_is_written_for_those_to_come(kept: SavedRuns,
 
 @pytest.fixture
 def older(tmp_path: Path) -> SavedRuns:
-    """Runs that were saved when every workload and system had a folder of its own: tables, full text, and a
+    """Runs that were saved when every workload and system had a separate folder: tables, full text, and a
     table of the user's."""
     return SavedRuns(Path(shutil.copy(Path(__file__).with_name("runs_of_version_1.sqlite"), tmp_path)))
 
@@ -352,7 +352,7 @@ def test_a_file_of_an_older_version_takes_new_runs(older: SavedRuns) -> None:
 
 
 def test_samples_come_back_in_the_order_in_which_they_were_measured(kept: SavedRuns) -> None:
-    """Of several points in turn, some of many calls, some of which only figures are known."""
+    """The samples are of several points in turn; some are of many calls, and some have only figures."""
     told = [
         replace(
             record(system, seconds + repeat / 10, rows=rows, repeat=repeat),
@@ -409,7 +409,7 @@ def _results(path: Path) -> bytes:
 
 
 def _changed(statement: str):
-    """What is in a results file, changed by a statement of SQL."""
+    """Return the contents of a results file after a SQL statement that changes it."""
 
     def change(path: Path) -> bytes:
         with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:

@@ -1,4 +1,4 @@
-"""The page about sizes is made of its results; links are counted as files; the model finds what is there."""
+"""The page about scale matches its results; links count as files; the model recovers known coefficients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Benchmarks of several workloads, paused, added to and abandoned: real child processes, few rows."""
+"""Benchmarks of several workloads: paused, extended and cancelled, in real child processes with few rows."""
 
 from __future__ import annotations
 

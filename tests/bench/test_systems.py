@@ -1,4 +1,4 @@
-"""One behaviour suite over every system: the right rows, through each of its operations."""
+"""The same tests for every system: each of its operations gives the right rows."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ from tests.bench.idle_systems import NoOp
 from tests.bench.table_suite import ENOUGH_SECONDS, ROWS, TABLES, asked, right_answer, rows_of, samples_of
 
 HEAVY = {"parquetdb"}
-"""Their import changes logging and working folder of a process, so only child processes do it."""
+"""Importing these changes logging and the working folder of a process, so only child processes do it."""
 
 NEEDLESS = frozenset({"index", "vacuum"})
-"""What a system may have no need of, and then has no time for."""
+"""Operations that a system may not need, and then has no times for."""
 
 COMPLETE = {
     **dict.fromkeys(("sqlite", "sqlite-wal", "sqlite-obj", "sqlalchemy-core"), frozenset[str]()),
     **dict.fromkeys(("lamella", "duckdb", "sqlalchemy-orm", "deltalake"), frozenset({"index"})),
     **dict.fromkeys(("polars", "pandas"), NEEDLESS),
 }
-"""Those that do every operation, but for these where they do not need them."""
+"""Systems that support every operation, except for these operations, which they do not need."""
 
 
 def step_of(operation: str) -> str:
@@ -235,7 +235,7 @@ def test_a_checksum_is_of_the_columns_asked_for(tmp_path: Path) -> None:
 
 
 class OfAnotherType(SQLite):
-    """Its integers come as floats, its floats with half the digits."""
+    """Returns integers as floats, and floats with half the digits."""
 
     def blocks(self, answer: Any, names: Sequence[str]) -> Iterator[Sequence[Values]]:
         other = np.float32 if self.workload.floats else np.float64
@@ -312,7 +312,7 @@ SCANS = "sqlglot,lamella.core.filters,lamella.core.store"
 def test_a_child_loads_no_library_that_its_system_does_without(
     names: str, families: str, strangers: str
 ) -> None:
-    """What others need would count in its memory, and in the time of what it does first."""
+    """Libraries of other systems would count in its memory, and in the time of its first operation."""
     command = [sys.executable, "-c", LOADED, names, families, strangers]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.stdout.split(), done.stderr) == ([], "")

@@ -1,4 +1,4 @@
-"""Statistics over records as they come are those over all of them at once."""
+"""Statistics that are updated with each record equal those computed from all records at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The workload on taxi trips: its files, the right answers, and what every system answers."""
+"""The workload on taxi trips: its files, the right answers, and the answers of every system."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ from lamella.core.bench.workloads.taxi import (
 
 ROWS = 2_500
 IN_CHILD_PROCESSES_ONLY = ("parquetdb", "sqlite-parquet-dask", "spark-connect")
-"""The import of one changes logging and working folder of a process; the workers and the server of the others
-stay until the process ends."""
+"""Importing the first changes logging and the working folder of a process; the workers and the server of the
+others run until the process ends."""
 
 Imported = tuple[TaxiSystem, list[Sample]]
 

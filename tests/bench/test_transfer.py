@@ -1,4 +1,4 @@
-"""The workload of imports and exports: every system brings in and takes out the rows as they were made."""
+"""The workload of imports and exports: every system imports and exports the rows unchanged."""
 
 from __future__ import annotations
 

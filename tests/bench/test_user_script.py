@@ -1,4 +1,4 @@
-"""A benchmark in somebody's own file: it runs as docs/benchmark.md says, and what is wrong is told with its
+"""A benchmark in the user's own file: it runs as docs/benchmark.md says, and errors are reported with their
 line."""
 
 from __future__ import annotations
@@ -105,11 +105,11 @@ def test_an_error_while_it_runs_names_file_and_line(tmp_path: Path) -> None:
         ('"a list":', '"a:list":', "line 26: a name in SYSTEMS is not a text without colons"),
         ("OPERATIONS =", "OPERATION =", "it has no OPERATIONS"),
         ('["look_up"]', '["look up"]', "line 6: OPERATIONS are not names of methods"),
-        ('["look_up"]', '["load"]', "line 6: OPERATIONS name 'load', which is a step of every benchmark"),
+        ('["look_up"]', '["load"]', "line 6: OPERATIONS contains 'load', which is a reserved name"),
         ('["look_up"]', 'list("ab")', "line 6: OPERATIONS is computed"),
         ("def look_up", "def look_for", "line 13: InAList, the system 'a list', has no method look_up"),
-        ('"Membership"', '"Membership"\nROWS = 0', "line 6: ROWS are not whole numbers"),
-        ('"Membership"', '"Membership"\nREPEATS = "3"', "line 6: REPEATS is not a whole number"),
+        ('"Membership"', '"Membership"\nROWS = 0', "line 6: ROWS are not positive whole numbers"),
+        ('"Membership"', '"Membership"\nREPEATS = "3"', "line 6: REPEATS is not a positive whole number"),
     ],
 )
 def test_what_is_wrong_with_the_file_is_told_with_its_line(

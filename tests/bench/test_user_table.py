@@ -1,4 +1,4 @@
-"""A benchmark on somebody's own table: the right rows in every system, or a reason why it cannot."""
+"""A benchmark on the user's own table: every system gives the right rows, or a reason why it cannot."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def right(workload: Workload, rows: int = ROWS) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def loaded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Workload, Path]]:
-    """Both tables, loaded into every system that can hold them."""
+    """Both tables, loaded into every system that can store them."""
     found = {}
     for title, columns in (("plain", PLAIN), ("odd", ODD)):
         place = tmp_path_factory.mktemp(title)
@@ -188,7 +188,7 @@ def test_a_column_that_a_system_cannot_hold_is_named_with_its_reason(tmp_path: P
         name: system_of(name, workload, tmp_path).cannot.get("load", "") for name in FAMILIES["mine"].places
     }
     assert "price: decimal numbers would be rounded" in cannot["sqlite"]
-    assert "ratio: it keeps NaN as NULL" in cannot["sqlite"] and "tags: lists" in cannot["sqlite-wal"]
+    assert "ratio: it stores NaN as NULL" in cannot["sqlite"] and "tags: lists" in cannot["sqlite-wal"]
     assert "raw: CSV has no form for bytes" in cannot["csv"]
     assert "price: Python's JSON has no decimal" in cannot["jsonl"]
     assert not any(cannot[name] for name in ("lamella", "duckdb", "polars", "pandas", "pyarrow", "pickle"))
@@ -307,7 +307,7 @@ def test_a_table_that_has_become_smaller_is_refused_before_anything_runs(tmp_pat
     path = table_in(tmp_path, PLAIN)
     workload = user_table(open_dataset(path), Source(str(path)))
     pq.write_table(pa.table(PLAIN).slice(0, 10), path)
-    with pytest.raises(LamellaError, match="has 10 rows now, and 600 were to be measured"):
+    with pytest.raises(LamellaError, match="now has 10 rows, but 600 were to be measured"):
         runner.run(Choice((part_of(workload, ["sqlite"], repeats=1),), folder=tmp_path))
     assert [place.name for place in tmp_path.iterdir()] == ["flights.parquet"]
 

@@ -1,8 +1,9 @@
-"""Changes beside SQLite, interleaved, in one process: `python -m tests.bench.update_bench [--rows N]`.
+"""The time of changes, compared with SQLite: `python -m tests.bench.update_bench [--rows N]`.
 
-Every row updated by `_id` and by a key column, from Python dicts and from an Arrow table, each a durable
-commit; SQLite by rowid and by an indexed key, from tuples made beforehand, with the journal in memory and
-nothing synced, and in WAL with everything synced. Then single commits: one row by `_id` with $set and $inc.
+Interleaved in one process: every row updated by `_id` and by a key column, from Python dicts and from an
+Arrow table, each in a durable commit; SQLite by rowid and by an indexed key, from tuples whose conversion is
+not timed, with the journal in memory and without syncing, and in WAL mode with syncing. Then single commits:
+one row by `_id` with $set and $inc.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ SINGLE_COMMITS = 300
 
 
 class Rival:
-    """A SQLite table with the key `k` beside its rowid."""
+    """A SQLite table with a key `k` in addition to its rowid."""
 
     def __init__(self, path: Path, synced: bool, rows: int) -> None:
         self.connection = sqlite3.connect(path, isolation_level=None)

@@ -1,7 +1,7 @@
 """Two checkouts of Lamella side by side: `python -m tests.bench.versions_bench BEFORE [--rounds 5]`.
 
-BEFORE is a checkout of an earlier commit; after is the one with this file. This Python and its libraries run
-both in turn, so that what else the machine does hits both. Each figure is the median of all rounds.
+BEFORE is a checkout of an earlier commit; "after" is the one with this file. This Python and its libraries
+run both in turn, so that other load affects both. Each figure is the median of all rounds.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ WORKLOADS = {
     "entity-changes": 10_000, "entity-queries": 100_000, "entity-indexes": 10_000, "entity-relations": 10_000,
     "entity-text": 10_000,
 }  # fmt: skip
-"""Name: rows."""
+"""The workloads, with their numbers of rows."""
 WITHIN = 1.05
 
 WINDOW = """
@@ -48,7 +48,7 @@ os._exit(0)
 
 
 class Checkout:
-    """`package` is the prefix of its modules: before `lamella` there was none."""
+    """A checkout. `package` is the prefix of its modules, which is empty for versions before `lamella`."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -71,7 +71,7 @@ class Checkout:
         return done
 
     def samples(self, workloads: dict[str, int], folder: Path) -> Iterator[tuple[str, float]]:
-        """(operation, seconds)."""
+        """Yield pairs of an operation and its seconds."""
         began = time.perf_counter()
         self.run("-m", f"{self.package}app", "--version")
         yield "lamella --version", time.perf_counter() - began

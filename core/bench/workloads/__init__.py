@@ -1,2 +1,1 @@
-"""What is asked of every system: a module for each workload, with its data, its operations and their right
-answers."""
+"""The workloads, each in a module with its data, its operations and their right answers."""

@@ -1,4 +1,4 @@
-"""SQLite's own SQL over Parquet files, beside a table of its own."""
+"""SQLite's own SQL over Parquet files, compared with SQLite's own table."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ _OPERATIONS = tuple(
         ("sum", "Sum of a column", "adds up a column of", "Every row, one column of six."),
         ("group", "Group by a text", "groups by a text", "Counts and means of 200 zones."),
         ("count", "Count", "counts", "How many rows there are."),
-        ("filter_ordered", "Filter, in order", "filters by what is in order", "1,000 rows side by side."),
-        ("filter_hour", "Filter, by hour", "filters by an hour of a month", "Moments of one hour; in order."),
+        ("filter_ordered", "Filter, sorted", "filters by a sorted column", "1,000 consecutive rows."),
+        ("filter_hour", "Filter, by hour", "filters by an hour of a month", "Times in one hour, sorted."),
         (
             "filter_scattered",
-            "Filter, not in order",
-            "filters by what is in no order",
-            "One of nine numbers of passengers and the highest of the amounts.",
+            "Filter, unsorted",
+            "filters by unsorted columns",
+            "One of nine numbers of passengers, and only the highest amounts.",
         ),
-        ("like", "LIKE 'zone 01%'", "filters by how a text begins", "Ten of 200 zones."),
-        ("rows", "20 rows, all columns", "finds 20 rows by number among", "In the middle, side by side."),
-        ("join", "Join 200 zones, group", "joins zones to", "The highest amounts counted by borough."),
+        ("like", "LIKE 'zone 01%'", "filters by the beginning of a text", "Ten of 200 zones."),
+        ("rows", "20 rows, all columns", "finds 20 rows by number among", "Consecutive rows in the middle."),
+        ("join", "Join 200 zones, group", "joins zones to", "The highest amounts, counted by borough."),
     )
 )
 
 BRIDGE = Workload(
     id="bridge",
     title="SQLite over Parquet",
-    about="SQLite's statements over trips in two Parquet files of five row groups each, in order of number "
-    "and time; beside a table of its own without an index, in the same version of SQLite.",
+    about="SQLite's statements over trips in two Parquet files of five row groups each, sorted by number and "
+    "time; compared with SQLite's own table without an index, in the same version of SQLite.",
     steps=("fill", *(operation.id for operation in _OPERATIONS)),
     operations=_OPERATIONS,
     default_rows=(100_000, 1_000_000),
@@ -65,7 +65,7 @@ STATEMENTS = {
     "rows": "SELECT * FROM trips WHERE {rowid} BETWEEN {half} AND {half} + 19",
     "join": "SELECT borough, count(*) FROM zones JOIN trips USING (zone) WHERE amount > 99 GROUP BY borough",
 }
-"""By operation. `{rowid}` counts from 1, `{half}` is half of all rows."""
+"""Statements by operation. `{rowid}` counts from 1, `{half}` is half of all rows."""
 
 
 def statements(rows: int, rowid: str) -> Iterator[tuple[str, str]]:
@@ -74,8 +74,8 @@ def statements(rows: int, rowid: str) -> Iterator[tuple[str, str]]:
 
 
 def means_to_sums(groups: Sequence[Sequence[Any]]) -> list[tuple[Any, ...]]:
-    """What `group` answers, for comparing: a mean of hundredths may lie half-way between two numbers of nine
-    digits, where the order of adding up decides; a sum of hundredths does not."""
+    """Convert the answer of `group` for the comparison. A mean of hundredths may lie half-way between two
+    numbers of nine digits, so that the order of summation decides how it is rounded; a sum does not."""
     return [(zone, count, round(count * mean, 2)) for zone, count, mean in groups]
 
 
@@ -96,12 +96,12 @@ def trips(rows: int) -> pa.Table:
 
 
 def zones() -> list[tuple[str, str]]:
-    """Each with its borough."""
+    """Return the zones with their boroughs."""
     return [(f"zone {number:03}", f"borough {number % 6}") for number in range(ZONES)]
 
 
 def write_files(folder: Path, rows: int) -> None:
-    """The trips in files of some row groups each."""
+    """Write the trips to files of several row groups each."""
     import pyarrow.parquet as pq
 
     folder.mkdir(parents=True)

@@ -1,5 +1,5 @@
-"""A catalog of entities beside a store of objects, one call at a time: what a page measured on an edge
-platform, on a disk."""
+"""A catalog of entities beside a store of objects, one call at a time: on a disk, what a published page
+measured on an edge platform."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from lamella.core.bench.workloads.table_rows import SEED, pick_rows
 CALLS = 100
 OPENINGS = 100
 _EACH = f" A sample for each of {CALLS} calls."
-_ITS_OWN = " Each call is a commit of its own."
+_ITS_OWN = " Each call is a separate commit."
 _COMMIT = _ITS_OWN + _EACH
 SIZES = {
     "100b": 100, "1kb": 1_000, "10kb": 10_000, "100kb": 100_000, "1mb": 1_000_000, "10mb": 10_000_000,
 }  # fmt: skip
 FEWER_CALLS = {"100kb": 20, "1mb": 10, "10mb": 3}
-"""Of large objects, whose bytes would take longest of all."""
+"""The numbers of calls for large objects, which take longest."""
 
 
 def calls(prefix: str) -> int:
@@ -53,8 +53,8 @@ _OPERATIONS = (
         "open_cold",
         "Open",
         "opens a database of {rows} and reads its catalog",
-        f"Open the closed database in a running process and read which tables and columns it has. A sample "
-        f"for each of {OPENINGS} openings.",
+        f"Open the closed database in a running process, and read its tables and columns. A sample for each "
+        f"of {OPENINGS} openings.",
     ),
     Operation(
         "warm_get",
@@ -66,7 +66,8 @@ _OPERATIONS = (
         "catalog_query",
         "Query",
         "finds 20 of {rows} by a field",
-        "The names of the first 20 entities of a rating, one rating after the other, with no index." + _EACH,
+        "The names of the first 20 entities with a rating, for one rating after another, without an index."
+        + _EACH,
     ),
     Operation(
         "warm_create", "Create one", "adds one to {rows} in an open database", "A new entity." + _COMMIT
@@ -92,20 +93,20 @@ _OPERATIONS = (
     Operation(
         "commit_then_put",
         "Commit, then put",
-        "commits an entity beside {rows} and puts an object then",
+        "commits an entity beside {rows} and then puts an object",
         "A new entity, and after it an object of 1,000 bytes: two commits." + _EACH,
     ),
     Operation(
         "commit_and_put",
         "Commit and put at once",
         "commits an entity beside {rows} while it puts an object",
-        "A new entity, and an object of 1,000 bytes at the same time by another thread." + _EACH,
+        "A new entity, and at the same time an object of 1,000 bytes on another thread." + _EACH,
     ),
     Operation(
         "one_by_one_100",
         "Create 100 one by one",
         "adds 100 to {rows} one by one",
-        "A hundred new entities, each in a commit of its own, three times.",
+        "A hundred new entities, each in a separate commit, three times.",
     ),
     Operation(
         "batched_100",
@@ -119,7 +120,7 @@ _OPERATIONS = (
 CATALOG = Workload(
     id="catalog",
     title="Catalog and objects",
-    about="Entities in a database and objects beside them: opened, asked and changed one call at a time.",
+    about="Entities in a database and objects beside them: opened, queried and changed one call at a time.",
     steps=("fill", *(operation.id for operation in _OPERATIONS)),
     operations=_OPERATIONS,
     default_rows=(1_000, 100_000),
@@ -139,7 +140,7 @@ _STEPS = ("warm_create", "crud_cycle", "commit_then_put", "commit_and_put", "one
 
 
 def objects(prefix: str, size: int, count: int = CALLS) -> dict[str, bytes]:
-    """Random bytes, which nothing can compress."""
+    """Return objects of random bytes, which cannot be compressed."""
     generator = random.Random(f"{SEED} {prefix}")
     return {f"{prefix}/{number:04}": generator.randbytes(size) for number in range(count)}
 
@@ -149,12 +150,12 @@ def listed_objects() -> dict[str, bytes]:
 
 
 def pairs(step: str, rows: int) -> tuple[list[Entity], dict[str, bytes]]:
-    """New entities, and an object of 1,000 bytes beside each."""
+    """Return new entities, and an object of 1,000 bytes for each."""
     return new_entities(step, rows), objects(step, SIZES["1kb"])
 
 
 def new_entities(step: str, rows: int, count: int = CALLS) -> list[Entity]:
-    """Of one step, unlike those of any other."""
+    """Return the new entities of a step, which differ from those of other steps."""
     return entities(rows + _STEPS.index(step) * TOGETHER * GROUPS, count)
 
 
@@ -198,7 +199,7 @@ def of_pairs(entities_found: Iterable[Entity], objects_found: Mapping[str, bytes
 
 
 def of_names(ratings: Iterable[tuple[float, Iterable[str]]]) -> str:
-    """By rating; the names in their order."""
+    """Return the digest of names by rating; the order of the names counts."""
     return digest([[rating, list(names)] for rating, names in ratings])
 
 
@@ -243,7 +244,7 @@ ALL = float("inf")
 
 
 class Sampling(Cycle[ObjectSystem]):
-    """Whatever a step puts is read back before its time counts."""
+    """Reads back what a step wrote before its sample counts."""
 
     def _sample(
         self,
@@ -253,7 +254,8 @@ class Sampling(Cycle[ObjectSystem]):
         warm: Callable[[], object] | None = None,
         writing: bool = True,
     ) -> Sample:
-        """`fingerprint` reads back while the database is open still; `warm` is called before, untimed."""
+        """Time the calls. `fingerprint` reads back while the database is still open; `warm` is called before,
+        untimed."""
         self.system.open(writing)
         if warm is not None:
             warm()
@@ -264,7 +266,7 @@ class Sampling(Cycle[ObjectSystem]):
 
     @property
     def _catalog(self) -> CatalogSystem:
-        assert isinstance(self.system, CatalogSystem), "It keeps no entities, and `cannot` has to say so"
+        assert isinstance(self.system, CatalogSystem), "A system without entities has to say so in `cannot`"
         return self.system
 
     def _ids(self, numbers: list[int]) -> list[Any]:
@@ -294,7 +296,7 @@ class EntitySteps(Sampling):
         yield Sample("open_cold", cost, catalog.disk_bytes(), of_fields(fields))
 
     def _opened_anew(self) -> Sequence[str]:
-        """The columns of the table of entities, from all that the catalog says."""
+        """Read the whole catalog, and return the columns of the table of entities."""
         self.system.open(writing=False)
         (names,) = (fields for fields in self._catalog.tables().values() if "profile" in fields)
         return names
@@ -400,7 +402,7 @@ class ObjectSteps(Sampling):
 
 
 class CatalogCycle(EntitySteps, ObjectSteps):
-    """The database is open for all calls of a step, but for those of `open_cold`."""
+    """The database stays open for all calls of a step, except in `open_cold`."""
 
     steps = CATALOG.steps
 
@@ -412,7 +414,7 @@ class CatalogCycle(EntitySteps, ObjectSteps):
             yield from super().step(name)
 
     def fill(self) -> Iterator[Sample]:
-        """Nothing is timed."""
+        """Fill the database, untimed."""
         self.system.open(writing=True)
         self.system.fill(entities(0, self.rows))
         for key, body in listed_objects().items():
@@ -428,7 +430,7 @@ class CatalogCycle(EntitySteps, ObjectSteps):
         yield self._of_pairs("commit_then_put", both)
 
     def commit_and_put(self) -> Iterator[Sample]:
-        """Starting the second thread is not part of it."""
+        """Starting the second thread is not timed."""
         with ThreadPoolExecutor(max_workers=1) as beside:
             beside.submit(int).result()
 

@@ -1,5 +1,5 @@
-"""A condition in a system's own means: the operator table is asked through an operand for each of them, as
-the program's own compilers do it, so no operator's meaning is written twice."""
+"""Compiles a condition to a system's own form. Like Lamella's own compilers, this applies the table of
+operators to an operand of each system, so that no operator is defined twice."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ R = TypeVar("R")
 
 @dataclass(frozen=True)
 class Logic(Generic[R]):
-    """How a system joins conditions; `complement` is met where the condition is false or unknown."""
+    """How a system combines conditions; `complement` is true where the condition is false or null."""
 
     both: Callable[[R, R], R]
     either: Callable[[R, R], R]
@@ -42,8 +42,7 @@ class Logic(Generic[R]):
 
 @dataclass(frozen=True)
 class Subject:
-    """What a condition is about: a column, or a field inside one. `nan` says whether there is one in the
-    column."""
+    """The column of a condition, or a field inside one. `nan` is whether the column contains NaN."""
 
     place: Place
     ignore_case: bool
@@ -62,7 +61,7 @@ class Subject:
 def compile_condition(
     bound: Filter, operand: Callable[[Subject], SystemOperand[R]], logic: Logic[R], nan: Sequence[str]
 ) -> R:
-    """Raises CannotAsk where the system has no means for a part of it."""
+    """Compile a bound filter. Raises `CannotAsk` if the system does not support a part of it."""
 
     def leaf(predicate: Predicate) -> R:
         assert isinstance(predicate, Bound)
@@ -72,7 +71,7 @@ def compile_condition(
 
         def value(exact: Any) -> Any:
             if isinstance(exact, Filter):
-                raise CannotAsk("It has no conditions on the items of lists here")
+                raise CannotAsk("Conditions on the items of lists are not measured here")
             return subject(exact.place) if isinstance(exact, BoundReference) else exact
 
         test = OPERATORS[predicate.operator].test
@@ -90,8 +89,8 @@ def compile_condition(
 
 
 class SystemOperand(Operand[R]):
-    """Leaves to its subclasses how values of the column's own type are compared: whole numbers, decimals,
-    dates and times by their counts, as `operand` turns them into what the system holds."""
+    """A column in a system's conditions. Subclasses compare values of the column's own type. Integers,
+    decimals, dates and times are given as integers, which `operand` converts to the system's form."""
 
     logic: Logic[R]
 
@@ -100,7 +99,7 @@ class SystemOperand(Operand[R]):
 
     @abstractmethod
     def test(self, how: str, value: Any) -> R:
-        """Compare with a value as it is held; `how` is eq, lt, lte, gt or gte."""
+        """Compare with a value in the system's form; `how` is eq, lt, lte, gt or gte."""
 
     @abstractmethod
     def test_pair(self, how: str, other: Any) -> R:
@@ -108,14 +107,14 @@ class SystemOperand(Operand[R]):
 
     @abstractmethod
     def among(self, values: Sequence[Any]) -> R:
-        """One of values as they are held, at least one."""
+        """Compare with a non-empty list of values in the system's form."""
 
     @abstractmethod
     def is_nan(self) -> R: ...
 
     @abstractmethod
     def operand(self, exact: Any) -> Any:
-        """A text, bytes, a bool, a float or a count as the system holds it."""
+        """Convert a text, bytes, bool, float or integer to the system's form."""
 
     def compare(self, how: str, value: Any) -> R:
         if isinstance(value, SystemOperand):
@@ -142,16 +141,16 @@ class SystemOperand(Operand[R]):
         return self.divided(divisor, remainder) if exactly is None else self.one_of(exactly)
 
     def divided(self, divisor: int, remainder: int) -> R:
-        raise CannotAsk("It has no remainder that has the sign of the number")
+        raise CannotAsk("It has no remainder with the sign of the number")
 
     def regex(self, pattern: str) -> R:
         raise CannotAsk("It has no regular expressions")
 
     def any_item(self, test: Callable[[Any], R]) -> R:
-        raise CannotAsk("It has no conditions on the items of lists here")
+        raise CannotAsk("Conditions on the items of lists are not measured here")
 
     def has_size(self, size: int) -> R:
-        raise CannotAsk("It has no conditions on the length of lists here")
+        raise CannotAsk("Conditions on the length of lists are not measured here")
 
     def opposite(self, condition: R) -> R:
         return self.logic.complement(condition)
@@ -189,7 +188,7 @@ class SystemOperand(Operand[R]):
     def _compare_pair(self, how: str, other: SystemOperand[R]) -> R:
         signed = all(pa.types.is_signed_integer(type_) for type_ in (self.type, other.type))
         if not (signed or self.type == other.type) or self.subject.nan or other.subject.nan:
-            raise CannotAsk("It is not asked to compare columns of different types, or with NaN in them")
+            raise CannotAsk("Comparisons of columns of different types, or with NaN, are not measured here")
         return self.test_pair(how, other)
 
 
@@ -203,7 +202,8 @@ COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
 
 
 class ExpressionOperand(SystemOperand[Any]):
-    """`column` is the system's expression, its case folded where that is asked for; `raw` is without that."""
+    """An operand for systems with expressions in Python. `column` is the system's expression, with its case
+    folded if the filter ignores case; `raw` is the one without folding."""
 
     raw: Any
     column: Any
@@ -223,7 +223,7 @@ class ExpressionOperand(SystemOperand[Any]):
 
 
 class ArrowExpression(ExpressionOperand):
-    """For filters of `pyarrow.dataset` and of everything that hands them on."""
+    """A column in filters of `pyarrow.dataset`, and of libraries that pass them on."""
 
     logic = Logic[Any](
         operator.and_,
@@ -274,7 +274,7 @@ class ArrowExpression(ExpressionOperand):
 
 
 class SeriesOperand(ExpressionOperand):
-    """Over a pandas frame whose columns are Arrow's."""
+    """A column of a pandas frame with Arrow types."""
 
     def __init__(self, subject: Subject, frame: pd.DataFrame) -> None:
         super().__init__(subject)
@@ -318,7 +318,7 @@ def series_logic(frame: pd.DataFrame) -> Logic[Any]:
 
 
 def scalar(exact: Any, type_: pa.DataType) -> pa.Scalar:
-    """A value of the type, from a count where it has one."""
+    """Return a value as a scalar of the type; decimals, dates and times are given as integers."""
     if pa.types.is_decimal(type_):
         return pa.scalar(Decimal(exact).scaleb(-type_.scale), type_)
     if pa.types.is_temporal(type_):

@@ -40,7 +40,7 @@ def entities(start: int, count: int) -> list[Entity]:
 
 
 def entity(number: int) -> Entity:
-    """About 250 bytes as JSON."""
+    """Return an entity, of about 250 bytes as JSON."""
     chance = Random(SEED * 1_000_003 + number)
     return {
         "name": f"{chance.choice(WORDS)} {number}",
@@ -57,9 +57,9 @@ ITEM_END = "\x1f"
 
 
 def fingerprint(rows: pa.Table, in_order: bool = False) -> list[list[Any]]:
-    """Of the columns that entities have; ids, which differ from system to system, are left out.
+    """Return a digest of the columns that entities have. Ids are left out, since they differ between systems.
 
-    A pass of Python over every value would take longer than most questions.
+    This works on whole columns: a loop over all values would take longer than most questions.
     """
     from pyarrow import csv
 
@@ -73,7 +73,7 @@ def fingerprint(rows: pa.Table, in_order: bool = False) -> list[list[Any]]:
 
 
 def _flat(rows: pa.Table) -> pa.Table:
-    """Lists as one text, nested fields as columns."""
+    """Convert lists to one text each, and nested fields to columns."""
     flat: dict[str, Any] = {}
     for name in SCHEMA.names:
         if name in rows.column_names:
@@ -96,7 +96,7 @@ SINGLES = 500
 
 @dataclass(frozen=True)
 class Batches:
-    """So many commits of so many entities each."""
+    """`times` commits of `size` entities each."""
 
     size: int
     times: int
@@ -109,7 +109,7 @@ CREATED = {
 }
 
 DELETED = Batches(100, 10)
-_EACH = f"; a sample for each of up to {SINGLES} entities, each in a commit of its own."
+_EACH = f"; a sample for each of up to {SINGLES} entities, each in a separate commit."
 
 
 def _update(name: str, title: str, does: str, about: str) -> Operation:
@@ -126,9 +126,9 @@ def _creating(name: str) -> Operation:
 ENTITY_CHANGES = Workload(
     id="entity-changes",
     title="Entities",
-    about="Text, numbers, a list of tags and a nested profile: made, read and changed, by one and by many. A "
-    "sample leaves out what a system puts off until it is closed: Lamella's flush of 1,000 pending rows and "
-    "more, SQLite's checkpoint of its write-ahead log.",
+    about="Text, numbers, a list of tags and a nested profile: created, read and changed, one by one and in "
+    "batches. Samples do not include work that a system defers until it is closed: Lamella's flush of 1,000 "
+    "or more pending rows, SQLite's checkpoint of its write-ahead log.",
     steps=(
         *("fill", "get", "create_one", "update_set", "update_inc", "update_push"),
         *("update_set_several", "update_add_to_set", "update_pull", "update_unset"),
@@ -136,7 +136,7 @@ ENTITY_CHANGES = Workload(
     ),
     operations=(
         Operation(
-            "get", "Get by id", "gets one of {rows} by its id", "First time since opening, at random" + _EACH
+            "get", "Get by id", "gets one of {rows} by its id", "At random, the first since opening" + _EACH
         ),
         Operation(
             "get_again",
@@ -153,17 +153,17 @@ ENTITY_CHANGES = Workload(
             "update_add_to_set",
             "$addToSet",
             "adds to a set",
-            "Append a tag unless it is there, as it is in a quarter of the entities",
+            "Append a tag unless the entity has it, as a quarter do",
         ),
-        _update("update_pull", "$pull", "takes out of a list", "Take out the entity's first tag"),
-        _update("update_unset", "$unset", "removes a field", "Remove a field, or make it null"),
+        _update("update_pull", "$pull", "removes from a list", "Remove the entity's first tag"),
+        _update("update_unset", "$unset", "removes a field", "Remove a field, or set it to null"),
         Operation("delete_one", "Delete one", "deletes one of {rows}", "Delete by id" + _EACH),
         *map(_creating, CREATED),
         Operation(
             "delete_hundred",
             f"Delete {DELETED.size}",
             f"deletes {DELETED.size} entities from {{rows}} and those added",
-            f"Delete {DELETED.size} by their ids, scattered over all, in one commit;"
+            f"Delete {DELETED.size} scattered entities by id in one commit;"
             f" a sample for each of {DELETED.times} batches.",
         ),
     ),
@@ -186,11 +186,11 @@ STATUS, TAG, COMMON_TAG, FORGOTTEN = "featured", "kelp", "cedar", "about"
 SEVERAL = {"status": "reviewed", "views": 7, "rating": 4.5}
 
 Held = dict[int, Entity]
-"""By number, in the order they came."""
+"""Entities by number, in the order in which they were added."""
 
 
 def expected(workload: Workload, operation: Operation, rows: int) -> str:
-    """The checksum of all entities after an operation; for the reading ones, of those read."""
+    """Return the checksum of all entities after an operation; for one that reads, of the entities read."""
     if operation.id in ("get", "get_again"):
         data = entities(0, rows)
         return digest(data[number] for number in numbers(GOT, workload, rows))
@@ -203,7 +203,7 @@ def numbers(pick: Pick, workload: Workload, rows: int) -> list[int]:
 
 
 def batches(step: str, rows: int) -> list[list[Entity]]:
-    """The new entities of a step that creates, one list a commit."""
+    """Return the new entities of a step that creates some, one list per commit."""
     size, times = CREATED[step].size, CREATED[step].times
     before = (CREATED[name] for name in list(CREATED)[: list(CREATED).index(step)])
     first = rows + SINGLES + sum(batch.size * batch.times for batch in before)
@@ -211,19 +211,20 @@ def batches(step: str, rows: int) -> list[list[Entity]]:
 
 
 def gone_together(count: int, workload: Workload) -> list[list[int]]:
-    """Which of so many are deleted together, as places in the order they came, one list a commit."""
+    """Return which of `count` entities are deleted in batches, by their positions in the order in which they
+    were added, one list per commit."""
     ids_of_rows = numbers(GONE_TOGETHER, workload, count)
     return [ids_of_rows[start : start + DELETED.size] for start in range(0, len(ids_of_rows), DELETED.size)]
 
 
 def first_tag(number: int) -> str:
-    """It stays the first through the steps before `update_pull`."""
+    """Return the first tag of an entity, which the steps before `update_pull` do not change."""
     tag: str = entities(number, 1)[0]["tags"][0]
     return tag
 
 
 def digest(rows: Iterable[Entity]) -> str:
-    """Entities count in any order, their fields too."""
+    """Return a checksum that does not depend on the order of entities or of their fields."""
     count, total = 0, 0
     for one in rows:
         text = json.dumps(one, sort_keys=True).encode()
@@ -234,7 +235,7 @@ def digest(rows: Iterable[Entity]) -> str:
 
 @lru_cache(maxsize=1)
 def _digests(workload_id: str, rows: int) -> dict[str, str]:
-    """After each step that changes something."""
+    """Return the checksums after each step that changes something."""
     workload = workload_named(workload_id)
     data, digests = dict(enumerate(entities(0, rows))), {}
     for step in workload.steps[2:]:
@@ -281,7 +282,7 @@ class EntityCycle(Cycle[EntitySystem]):
     steps = ENTITY_CHANGES.steps
 
     def fill(self) -> Iterator[Sample]:
-        """Nothing is timed."""
+        """Fill the table, untimed."""
         self._changing(lambda: self.system.fill(entities(0, self.rows)))
         yield from ()
 

@@ -1,4 +1,4 @@
-"""Lookups with a secondary index and without: the index tables of ParqueDB's page."""
+"""Lookups with and without a secondary index: the tables about indexes on ParqueDB's page."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from lamella.core.bench.systems.base import Question, Questions, QuestionSystem
 from lamella.core.bench.workloads.model import Check, Operation, Workload
 
 ALIKE = 20
-"""Rows of one owner, and rows whose codes begin alike."""
+"""The number of rows with the same owner, and with the same prefix of the code."""
 
 KEYS, ROWS = "keys", "rows"
 
@@ -23,9 +23,9 @@ SCANS = {
     "equality": "the 20 rows of one owner",
     "point": "one row by its number",
     "range": "20 rows by a range of numbers",
-    "prefix": "20 rows by how their codes begin",
+    "prefix": "20 rows by the beginning of their codes",
 }
-"""Lookups that are measured without an index too."""
+"""Lookups that are also measured without an index."""
 
 LOOKUPS = {
     **SCANS,
@@ -34,11 +34,11 @@ LOOKUPS = {
 }
 
 INDEXED = {"number": "distinct numbers", "owner": "repeated numbers", "code": "distinct texts"}
-"""Columns, and what they hold."""
+"""Columns, and the kinds of their values."""
 
 SORTS = {"number": "number DESC", "code": "code"}
-_WHAT = {KEYS: "Only which rows.", ROWS: "With all columns of the rows."}
-_EACH = "For another value each time. "
+_WHAT = {KEYS: "Only the ids of the rows.", ROWS: "All columns of the rows."}
+_EACH = "Each time with another value. "
 
 
 def indexed(lookup: str, what: str) -> str:
@@ -66,7 +66,7 @@ def _scan(name: str, what: str) -> Operation:
         scanned(name, what),
         f"{_title(name)}, no index, {what}",
         f"finds {SCANS[name]} among {{rows}} without an index ({what})",
-        f"{_EACH}No index there is. {_WHAT[what]}",
+        f"{_EACH}There is no index. {_WHAT[what]}",
     )
 
 
@@ -75,7 +75,7 @@ def _lookup(name: str, what: str) -> Operation:
         indexed(name, what),
         f"{_title(name)}, {what}",
         f"finds {LOOKUPS[name]} among {{rows}} by an index ({what})",
-        f"{_EACH}By an index on the column. {_WHAT[what]}",
+        f"{_EACH}With an index on the column. {_WHAT[what]}",
     )
 
 
@@ -84,8 +84,8 @@ def _build(column: str) -> Operation:
         build(column),
         f"Build, {INDEXED[column]}",
         f"indexes {{rows}} by {INDEXED[column]}",
-        "Make an index that was dropped before, untimed. Lamella and SQLite wait for no disk: Lamella makes "
-        "anew what a crash damaged.",
+        "Create an index; dropping it first is not timed. Lamella and SQLite do not wait for the disk: "
+        "Lamella rebuilds an index that a crash damaged.",
         resizes=True,
     )
 
@@ -103,9 +103,9 @@ NEXT = "next_rows"
 
 _NEXT = Operation(
     NEXT,
-    f"{ALIKE} rows from a number on",
-    f"sorts {{rows}} behind a number for the next {ALIKE}",
-    f"{_EACH}The next {ALIKE} rows behind a number, in its order, all columns.",
+    f"{ALIKE} rows after a number",
+    f"sorts {{rows}} after a number for the next {ALIKE}",
+    f"{_EACH}The next {ALIKE} rows after a number, in the order of the numbers, all columns.",
 )
 
 _OPERATIONS = (
@@ -119,8 +119,8 @@ _OPERATIONS = (
 ENTITY_INDEXES = Workload(
     id="entity-indexes",
     title="Indexes",
-    about="Items looked up by numbers, owners and codes: first without an index, then each index built, then "
-    "by them. Keys alone and whole rows are told apart.",
+    about="Items looked up by numbers, owners and codes: first without an index, then with indexes, whose "
+    "building is timed, too. Keys alone and whole rows are measured separately.",
     steps=("fill", *(operation.id for operation in _OPERATIONS)),
     operations=_OPERATIONS,
     default_rows=(10_000, 100_000),
@@ -132,7 +132,7 @@ ENTITY_INDEXES = Workload(
 )
 
 ITEM_TYPES = {"number": "INTEGER", "code": "TEXT", "owner": "INTEGER", "amount": "REAL", "label": "TEXT"}
-"""Columns, and what SQL calls their types."""
+"""Columns, and their types in SQL."""
 
 LOOKED_UP = 30
 
@@ -150,14 +150,14 @@ def items(rows: int) -> dict[str, list[Any]]:
 
 
 def owners(rows: int) -> list[int]:
-    """Those that are asked for, the same for every system."""
+    """Return the owners to look up, the same for every system."""
     drawn: list[int] = np.random.default_rng(2).integers(0, max(1, rows // ALIKE), LOOKED_UP).tolist()
     return drawn
 
 
 @dataclass(frozen=True)
 class Lookup:
-    """What is looked up by an owner's number. `sql` has a mark for each of `values`."""
+    """A lookup by an owner's number. `sql` has a placeholder for each of `values`."""
 
     name: str
     sql: str
@@ -165,7 +165,7 @@ class Lookup:
 
 
 Ask = Callable[[Lookup, str], Callable[[int], Any]]
-"""How a system looks up the keys, or the rows, of an owner."""
+"""Returns the system's function that looks up the keys, or the rows, of an owner."""
 
 
 def lookups(rows: int) -> dict[str, Lookup]:
@@ -190,17 +190,18 @@ def lookups(rows: int) -> dict[str, Lookup]:
 
 
 def numbers_of(owner: int) -> tuple[int, int]:
-    """The first and the last."""
+    """Return the first and the last number of an owner."""
     return owner * ALIKE, owner * ALIKE + ALIKE - 1
 
 
 def beginning_of(owner: int) -> str:
-    """What the codes of an owner have in common: a full stop is the next character after the hyphen."""
+    """Return the prefix that the codes of an owner have in common. A full stop, which ends the range of such
+    codes, is the character after the hyphen."""
     return f"c{owner:06}-"
 
 
 def questions(rows: int, ask: Ask) -> Questions:
-    """Every lookup, of keys and of rows, with an index and without."""
+    """Return every lookup, of keys and of rows, with and without an index."""
     lookup_answers, asked_of = lookups(rows), owners(rows)
     by_name: dict[str, Question] = {}
     for what in (KEYS, ROWS):
@@ -214,7 +215,7 @@ def questions(rows: int, ask: Ask) -> Questions:
 
 
 def needs_an_index(operations: Sequence[str]) -> list[str]:
-    """All but the lookups that look at every row."""
+    """Return the operations other than lookups that scan every row."""
     scans = {scanned(name, what) for name in SCANS for what in (KEYS, ROWS)}
     return [name for name in operations if name not in scans]
 
@@ -233,7 +234,7 @@ class FrameScans(QuestionSystem):
         pq.write_table(pa.table({"_id": range(rows), **items(rows)}), self.file)
 
     def close(self) -> None:
-        """What was read is kept by nobody."""
+        """Nothing is open."""
 
     def questions(self) -> Questions:
         import pyarrow.parquet as pq
@@ -254,4 +255,4 @@ class FrameScans(QuestionSystem):
 
     @abstractmethod
     def comparable(self, answer: Any, owner: int) -> Any:
-        """The rows of an answer, for comparing."""
+        """Return the rows of an answer for the comparison."""

@@ -1,4 +1,4 @@
-"""Entities with small and large payloads in memory: the memory table of ParqueDB's page."""
+"""The memory of entities with small and large payloads: the table about memory on ParqueDB's page."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from lamella.core.bench.workloads.questions import digest
 from lamella.core.bench.workloads.table_rows import SEED
 
 PAYLOADS = {"100": "100 B", "1k": "1 KB", "10k": "10 KB"}
-"""Bytes of text in each entity: as an operation's name ends, and as it is shown."""
+"""Bytes of text in each entity: the ending of the operation's name, and the text to show."""
 
 BYTES = {"100": 100, "1k": 1_000, "10k": 10_000}
-_MEMORY = "What it adds to the process at its peak is its memory; what is loaded once is loaded before."
+_MEMORY = "Its memory is the peak that it adds to the process, without code that is loaded only once."
 
 
 def _of_payload(end: str) -> tuple[Operation, Operation]:
@@ -36,14 +36,14 @@ def _of_payload(end: str) -> tuple[Operation, Operation]:
             f"result_{end}",
             f"Result, {payload}",
             f"finds half of {{rows}} with {payload} each",
-            f"The rows whose group is 1, half of all, from an open table. {_MEMORY}",
+            f"The rows of group 1, which are half of all, from an open table. {_MEMORY}",
             holds=True,
         ),
         Operation(
             f"hold_{end}",
             f"All held, {payload}",
             f"takes all of {{rows}} with {payload} each into memory",
-            f"Every row, in the form that the system answers in. {_MEMORY}",
+            f"All rows, in the form in which the system returns them. {_MEMORY}",
             holds=True,
         ),
     )
@@ -55,7 +55,7 @@ ENTITY_MEMORY = Workload(
     id="entity-memory",
     title="Memory of entities",
     about="Entities with 100 B, 1 KB and 10 KB of text: half of them found, all of them held. Peak memory is"
-    " what each operation adds to the process, not what the process has.",
+    " what each operation adds to the process, not the memory of the whole process.",
     steps=("fill", *(operation.id for operation in _OPERATIONS)),
     operations=_OPERATIONS,
     default_rows=(1_000, 10_000),
@@ -102,18 +102,18 @@ class EntityMemory(System):
     def fill(self, table: str, batches: pa.RecordBatchReader) -> None: ...
 
     def ready(self, table: str) -> None:
-        """What the open database does before a question about this table; no part of its memory."""
+        """Prepare the open database for a question about this table; this is not part of the memory."""
 
     @abstractmethod
     def result(self, table: str) -> Any:
-        """Every column of the rows whose group is 1."""
+        """Return all columns of the rows of group 1."""
 
     @abstractmethod
     def hold(self, table: str) -> Any:
-        """Every row and column."""
+        """Return all rows and columns."""
 
     def numbers(self, answer: Any) -> list[int]:
-        """The numbers of an answer's rows; here of an Arrow table."""
+        """Return the numbers of an answer's rows; by default, the answer is an Arrow table."""
         numbers: list[int] = answer["number"].to_pylist()
         return numbers
 
@@ -176,14 +176,14 @@ class MemoryCycle(Cycle[EntityMemory]):
         yield Sample(name, added, self.system.disk_bytes(), fingerprint)
 
     def _digest_of_all(self) -> str:
-        raise AssertionError("No step leaves a change behind")
+        raise AssertionError("No step changes anything")
 
 
 def _give_back() -> None:
-    """What was freed, to the operating system."""
+    """Return freed memory to the operating system."""
     gc.collect()
     pa.default_memory_pool().release_unused()
     if sys.platform == "linux":
-        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc has it, musl has not
+        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # exists in glibc, but not in musl
         if trim is not None:
             trim(0)

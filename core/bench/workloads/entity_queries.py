@@ -1,4 +1,4 @@
-"""Questions to entities: the filters, sorts, pages, scale and projections of ParqueDB's page."""
+"""Questions about entities: the filters, sorts, pages, scale and projections on ParqueDB's page."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ FILTERS = {
     "or": ("$or", "views < 1,000 or rating = 5: 6 % of them"),
     "nested": (
         "Nested",
-        "profile.city = Lagos and (profile.age < 30 or rating > 4): a condition in another, on nested fields",
+        "profile.city = Lagos and (profile.age < 30 or rating > 4): a nested condition on nested fields",
     ),
     "regex": ("Regex", "name matches ^amber .*7$: 1 % of them"),
 }
@@ -49,9 +49,9 @@ PROJECTIONS: dict[str, tuple[str, ...]] = {
     "project_index": ("_id", "views"),
 }
 
-_WHOLE = "All columns of every row found. "
-_ANEW = "Of every row. The database is opened anew before each time, untimed, with nothing kept in memory."
-_TIES = " Equal ones come in the order of their ids. Asked again, a system may answer from an order it kept."
+_WHOLE = "All columns of the matching rows. "
+_ANEW = "Of all rows. Before each time, the database is reopened, untimed, with nothing in memory."
+_TIES = " Ties are in the order of their ids. When repeated, a system may reuse a sort order that it kept."
 
 
 def by_offset(depth: int) -> str:
@@ -69,13 +69,13 @@ def _filter(name: str) -> Operation:
 
 def _sort(name: str, title: str) -> Operation:
     keys = ", ".join(SORTS[name])
-    about = f"The first {PAGE} by {keys} (- descends), all columns, no index.{_TIES}"
+    about = f"The first {PAGE} by {keys} (- means descending), all columns, no index.{_TIES}"
     return Operation(name, f"Sort, {title}", f"sorts {{rows}} by {title} for the first {PAGE}", about)
 
 
 def _page(name: str, depth: int, how: str, meant: str) -> Operation:
-    place = "the first" if depth == 1 else f"number {depth}, or the last where there are fewer,"
-    about = f"A page of {PAGE} by falling rating, {place} {meant}. All columns, no index.{_TIES}"
+    place = "the first" if depth == 1 else f"number {depth}, or the last if there are fewer,"
+    about = f"A page of {PAGE} by descending rating, {place} {meant}. All columns, no index.{_TIES}"
     return Operation(name, f"Page {depth} by {how}", f"turns {{rows}} to page {depth} by {how}", about)
 
 
@@ -89,44 +89,44 @@ _OPERATIONS = (
         "find_all",
         "Full scan",
         "finds all of {rows}",
-        "Every row, all columns, no filter. Polars and pandas give a frame that is in memory already.",
+        "All rows and columns, without a filter. Polars and pandas return a frame that is already in memory.",
     ),
     *map(_filter, FILTERS),
     Operation(
         "point",
         "Point lookup, no index",
         "finds one of {rows} by its name",
-        "All columns of the one row of a name, another name each time, no index.",
+        "All columns of the one row with a name, another name each time, no index.",
     ),
     *(
         _sort(name, title)
         for name, title in zip(SORTS, ("one number", "one text", "two keys", "three keys"), strict=True)
     ),
-    *(_page(by_offset(depth), depth, "offset", "by where it begins") for depth in DEPTHS),
-    *(_page(by_cursor(depth), depth, "cursor", "from where the one before ended") for depth in DEPTHS),
-    Operation("count", "Count", "counts {rows}", "How many rows there are."),
+    *(_page(by_offset(depth), depth, "offset", "by the number of its first row") for depth in DEPTHS),
+    *(_page(by_cursor(depth), depth, "cursor", "from the end of the previous page") for depth in DEPTHS),
+    Operation("count", "Count", "counts {rows}", "The number of rows."),
     Operation(
         "group_by",
         "Group by",
         "groups {rows}",
-        "For each status how many there are and the mean of their views.",
+        "For each status, the number of entities and the mean of their views.",
     ),
-    _projection("project_all", "All columns, opened anew", "all columns"),
-    _projection("project_two", "2 columns, opened anew", "two columns"),
-    _projection("project_four", "4 columns, opened anew", "four columns"),
-    _projection("project_index", "Index columns, opened anew", "the id and an indexed column"),
+    _projection("project_all", "All columns, reopened", "all columns"),
+    _projection("project_two", "2 columns, reopened", "two columns"),
+    _projection("project_four", "4 columns, reopened", "four columns"),
+    _projection("project_index", "Index columns, reopened", "the id and an indexed column"),
     Operation(
         "sort_indexed",
         "Sort, indexed",
         f"sorts {{rows}} by an indexed number for the first {PAGE}",
-        f"The first {PAGE} by views, all columns; the index on views is made before the clock runs.{_TIES}",
+        f"The first {PAGE} by views, all columns; building the index on views is not timed.{_TIES}",
     ),
 )
 
 ENTITY_QUERIES = Workload(
     id="entity-queries",
-    title="Questions to entities",
-    about="Entities filtered, sorted, paged, counted, grouped and read by some of their columns.",
+    title="Questions about entities",
+    about="Entities filtered, sorted, paged, counted, grouped, and some of their columns read.",
     steps=("fill", *(operation.id for operation in _OPERATIONS)),
     operations=_OPERATIONS,
     default_rows=(1_000, 10_000, 100_000),
@@ -156,7 +156,7 @@ ORDERS = {**SORTS, **dict.fromkeys(PAGES, PAGE_ORDER), "sort_indexed": INDEXED_O
 
 
 def expected(_workload: Workload, operation: Operation, rows: int) -> str:
-    """As `QuestionCycle` tells the answers of systems."""
+    """Return the digest of an operation's right answer, as `QuestionCycle` computes those of systems."""
     data, name = _entities(rows), operation.id
     if name == "count":
         return digest(rows)
@@ -178,18 +178,18 @@ def expected(_workload: Workload, operation: Operation, rows: int) -> str:
 
 
 def names(rows: int) -> list[str]:
-    """That are looked up, one after the other."""
+    """Return the names to look up."""
     places = pick_rows(LOOKED_UP, workload_named(_WORKLOAD_ID), rows).tolist()
     return [entities(number, 1)[0]["name"] for number in places]
 
 
 def page_start(depth: int, rows: int) -> int:
-    """Of the last page that there is, where there are not so many."""
+    """Return the number of a page's first row; of the last page if there are fewer."""
     return min(depth - 1, (rows - 1) // PAGE) * PAGE
 
 
 def ordered(data: Sequence[Entity], keys: Sequence[str]) -> list[Entity]:
-    """Python's sort leaves equal ones as they were, backwards too."""
+    """Sort entities; ties keep their order, since Python's sort is stable, also in reverse."""
     rows = list(data)
     for key in reversed(keys):
         name = key.removeprefix("-")
@@ -218,15 +218,16 @@ COLUMNS = (ID, *FIELDS)
 
 
 def arrow(rows: int) -> pa.Table:
-    """The entities with a number for each, as most systems take them."""
+    """Return the entities with a column that numbers them, the form that most systems take."""
     table = pa.Table.from_pylist(entities(0, rows), SCHEMA)
     return table.add_column(0, ID, pa.array(range(rows), pa.int64()))
 
 
 class EntityQueries(QuestionSystem):
-    """Answers are in the system's own form: rows with all columns, unless it says otherwise.
+    """A system that answers questions about entities, in its own form. Answers are rows with all columns,
+    unless stated otherwise.
 
-    Sort keys are names, with - for falling ones; equal rows come in the order of their ids.
+    Sort keys are names, with - for descending order; ties are in the order of their ids.
     """
 
     columns = len(COLUMNS)
@@ -239,45 +240,45 @@ class EntityQueries(QuestionSystem):
 
     @abstractmethod
     def matching(self, name: str) -> Any:
-        """One of the filters."""
+        """Return the rows that match one of the filters."""
 
     @abstractmethod
     def named(self, name: str) -> Any: ...
 
     @abstractmethod
     def page(self, keys: Sequence[str], start: int = 0) -> Any:
-        """So many as a page has, from the row at `start` on."""
+        """Return a page of rows, from row number `start` on."""
 
     @abstractmethod
     def place_before(self, start: int) -> Any:
-        """What the row before `start` is found again by, in the order of pages."""
+        """Return a cursor for the row before `start`, in the order of pages."""
 
     @abstractmethod
     def page_after(self, place: Any) -> Any:
-        """The page behind that place; the first one for None."""
+        """Return the page after a cursor; the first page for None."""
 
     @abstractmethod
     def groups(self) -> Any:
-        """Each status with its count and the mean of its views."""
+        """Return each status with its count and the mean of its views."""
 
     @abstractmethod
     def project(self, names: Sequence[str]) -> Any:
-        """Some columns of every row, from the disk."""
+        """Return some columns of all rows, from the disk."""
 
     @abstractmethod
     def index_views(self) -> None:
-        """Unless it is there."""
+        """Create the index on views unless it exists."""
 
     @abstractmethod
     def as_table(self, answer: Any, names: Sequence[str]) -> pa.Table:
-        """Rows of an answer, whose columns are `names`."""
+        """Return the rows of an answer, whose columns are `names`."""
 
     def as_groups(self, answer: Any) -> Any:
-        """What `groups` gave, as rows or Arrow."""
+        """Convert the answer of `groups` to rows or an Arrow table."""
         return answer
 
     def reopen(self) -> None:
-        """With nothing kept in memory."""
+        """Reopen the database, with nothing in memory."""
         self.close()
         self.open(writing=False)
 

@@ -1,4 +1,4 @@
-"""Related rows: the traversals that ParqueDB's page has a target for, on its data sets' shapes."""
+"""Related rows: the traversals for which ParqueDB's page has targets, on data shaped like its data sets."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from lamella.core.bench.workloads.model import Check, Operation, Workload
 RELATED_PAGE = 20
 
 BILLED_BEFORE, IMPORTANT = 9, 4
-"""Filters: on a cast entry's place, and on how important a skill is."""
+"""The values in filters: of a cast entry's billing, and of a skill's importance."""
 
-_EACH = "For another row each time. "
+_EACH = "Each time for another row. "
 
 _TITLED = {
     "entries": (
@@ -48,15 +48,15 @@ _TITLED = {
         f"Counts of {RELATED_PAGE} occupations' skills",
         f"counts the skills of {RELATED_PAGE} occupations among {{rows}}",
     ),
-    "children": ("What a class is divided into", "finds the parts of a class of products among {rows}"),
-    "parent": ("What a class belongs to", "finds what a class of products belongs to among {rows}"),
-    "ancestors": ("All that a class belongs to", "finds all that a class belongs to among {rows}"),
+    "children": ("A class's parts", "finds the parts of a class of products among {rows}"),
+    "parent": ("A product's class", "finds the class of a product among {rows}"),
+    "ancestors": ("A product's ancestors", "finds all ancestors of a product among {rows}"),
     "grandchildren": (
-        f"{RELATED_PAGE} classes two steps below",
-        f"finds {RELATED_PAGE} classes two steps below one among {{rows}}",
+        f"{RELATED_PAGE} products two levels below",
+        f"finds {RELATED_PAGE} products two levels below a family among {{rows}}",
     ),
 }
-"""Titles and sentences of the questions that are asked for one row after the other."""
+"""Titles and sentences of the questions that are repeated for other rows."""
 
 UNINDEXED, INDEX = "entries_unindexed", "index"
 COUNTS_OF_ALL, CHECK = "counts_of_all", "check"
@@ -66,35 +66,35 @@ _OPERATIONS = (
         UNINDEXED,
         f"A person's entries, {RELATED_PAGE}, no index",
         f"finds {RELATED_PAGE} cast entries of a person among {{rows}} without an index",
-        f"{_EACH}No column that points at other rows is indexed yet.",
+        f"{_EACH}Columns that refer to other rows are not indexed yet.",
     ),
     Operation(
         INDEX,
-        "Index what points at other rows",
+        "Index the relations",
         "indexes the relations of {rows}",
-        "An index for each column that related rows are found by; dropped before, untimed.",
+        "An index for each column by which related rows are found; dropping them first is not timed.",
         resizes=True,
     ),
     *(Operation(name, title, sentence, _EACH) for name, (title, sentence) in _TITLED.items()),
     Operation(
         COUNTS_OF_ALL,
         "Counts of all people",
-        "counts the cast entries of everybody among {rows}",
-        "How many cast entries each person has, for all of them at once.",
+        "counts the cast entries of all people among {rows}",
+        "The number of cast entries of each person, for all of them at once.",
     ),
     Operation(
         CHECK,
         "Check",
         "checks the relations of {rows}",
-        "How many cast entries point at a title, or at a person, that is not there.",
+        "The number of cast entries that refer to a missing title or person.",
     ),
 )
 
 ENTITY_RELATIONS = Workload(
     id="entity-relations",
     title="Relations",
-    about="Sizes count titles: there are half as many people, twice as many cast entries, a hundredth as "
-    "many occupations with 20 skills each, and half as many products in classes of classes.",
+    about="The sizes are numbers of titles: there are half as many people, twice as many cast entries, a "
+    "hundredth as many occupations with 20 skills each, and half as many products in nested classes.",
     steps=("fill", *(operation.id for operation in _OPERATIONS)),
     operations=_OPERATIONS,
     default_rows=(10_000, 100_000),
@@ -116,14 +116,14 @@ RELATED_TYPES = {
     "occupation_skills": {"occupation": "INTEGER", "skill": "INTEGER", "importance": "INTEGER"},
     "products": {"code": "TEXT", "name": "TEXT", "level": "INTEGER", "parent": "TEXT"},
 }
-"""By table its columns, and what SQL calls their types. Each table has an `_id` from 0 on besides."""
+"""The columns of each table, and their types in SQL. Each table also has an `_id` that starts at 0."""
 
 INDEXED = (
     *(("cast", "title"), ("cast", "person"), ("titles", "code")),
     *(("occupation_skills", "occupation"), ("occupation_skills", "skill")),
     *(("products", "code"), ("products", "parent")),
 )
-"""Columns that related rows are found by, and that are not ids."""
+"""The columns other than ids by which related rows are found."""
 
 LOOKED_UP, SKILLS, SKILLS_EACH = 30, 35, 20
 
@@ -134,7 +134,7 @@ def tables(titles: int) -> dict[str, Columns]:
 
 
 def some_people(titles: int) -> list[int]:
-    """Who has some 60 cast entries."""
+    """Return people with about 60 cast entries."""
     return _some(_busy(titles))
 
 
@@ -155,12 +155,12 @@ def some_skills() -> list[int]:
 
 
 def some_families(titles: int) -> list[int]:
-    """Classes of classes of products."""
+    """Return families, which consist of classes of products."""
     return [_levels(titles)[0] + number for number in _some(_levels(titles)[1])]
 
 
 def some_classes(titles: int) -> list[int]:
-    """What products are divided into first."""
+    """Return classes, which consist of products."""
     return [sum(_levels(titles)[:2]) + number for number in _some(_levels(titles)[2])]
 
 
@@ -177,17 +177,17 @@ def occupation_count(titles: int) -> int:
 
 
 def page_from(number: int) -> range:
-    """As many ids as a page has rows."""
+    """Return the ids of a page that starts with `number`."""
     return range(number, number + RELATED_PAGE)
 
 
 def some_pages(most: int) -> list[int]:
-    """Where such pages begin, among so many ids."""
+    """Return the first ids of some pages, among `most` ids."""
     return _some(max(1, most - RELATED_PAGE + 1))
 
 
 def _films(random: Generator, titles: int) -> dict[str, Columns]:
-    """A fifth of the cast is of the busy people, so that each has some 60 entries: three pages."""
+    """A fifth of the cast entries is of the busy people, who thus have about 60 entries each: three pages."""
     people, cast, busy = people_count(titles), titles * 2, _busy(titles)
     codes = [f"tt{number:07d}" for number in random.permutation(titles).tolist()]
     person = random.integers(0, people, cast)
@@ -230,7 +230,7 @@ def _occupations(random: Generator, titles: int) -> dict[str, Columns]:
 
 
 def _products(random: Generator, titles: int) -> Columns:
-    """Segments, families, classes and commodities; a parent is any of the level above."""
+    """Segments, families, classes and commodities; a parent is a random one of the level above."""
     levels = _levels(titles)
     starts = [0, *np.cumsum(levels).tolist()]
     codes = [f"p{number:08d}" for number in random.permutation(starts[-1]).tolist()]
@@ -246,7 +246,7 @@ def _products(random: Generator, titles: int) -> Columns:
 
 
 def _levels(titles: int) -> tuple[int, int, int, int]:
-    """Of 100,000 titles: 50 segments, 400 families, 2,500 classes, 50,000 commodities."""
+    """For 100,000 titles: 50 segments, 400 families, 2,500 classes, 50,000 commodities."""
     return max(1, titles // 2000), max(1, titles // 250), max(1, titles // 40), max(1, titles // 2)
 
 
@@ -255,6 +255,6 @@ def _busy(titles: int) -> int:
 
 
 def _some(most: int) -> list[int]:
-    """The same ones for every system."""
+    """Draw some of `most` numbers, the same for every system."""
     drawn: list[int] = np.random.default_rng(2).integers(0, most, LOOKED_UP).tolist()
     return drawn

@@ -1,4 +1,4 @@
-"""Entities written and read as a whole: the sizes and codecs of ParqueDB's page."""
+"""Entities written and read as a whole: the sizes and codecs on ParqueDB's page."""
 
 from __future__ import annotations
 
@@ -17,28 +17,29 @@ from lamella.core.bench.workloads.questions import digest
 ENTITY_STORAGE = Workload(
     id="entity-storage",
     title="Size of entities",
-    about="The same entities as JSON, as Parquet with each codec, and in databases: written, read, and how"
-    " large they are on disk. Formats and codecs stand beside systems.",
+    about="The same entities as JSON, as Parquet with each codec, and in databases: written, read, and their"
+    " size on disk. Formats and codecs are listed as systems.",
     steps=("write", "read"),
     operations=(
         Operation(
             "write",
             "Write",
             "writes {rows}",
-            "Write all to a new file or table, from the form that it takes: an Arrow table, dicts or tuples.",
+            "Write all to a new file or table, from the form that the system takes: an Arrow table, dicts or "
+            "tuples.",
             resizes=True,
         ),
         Operation(
             "write_from_dicts",
             "Write, with preparation",
             "writes {rows} from dicts",
-            "The same from Python dicts: what has to be made of them first is counted too.",
+            "The same from Python dicts, including their conversion.",
         ),
         Operation(
             "read",
             "Read",
             "reads {rows}",
-            "Open it and read all, nothing kept in memory: into an Arrow table, dicts or tuples.",
+            "Open it and read all into an Arrow table, dicts or tuples, with nothing in memory before.",
         ),
     ),
     default_rows=(1_000, 10_000, 100_000),
@@ -54,12 +55,12 @@ def expected(_workload: Workload, _operation: Operation, rows: int) -> str:
 
 
 class EntityStorage(System):
-    """The ids of databases come on top: a file has none."""
+    """A system that stores entities. Databases also store ids, which files do not have."""
 
     columns = len(FIELDS)
 
     def prepare(self, entities: list[Entity]) -> Any:
-        """The form that `write` takes."""
+        """Convert entities to the form that `write` takes."""
         return pa.Table.from_pylist(entities, SCHEMA)
 
     @abstractmethod
@@ -69,7 +70,7 @@ class EntityStorage(System):
     def read(self) -> Any: ...
 
     def as_table(self, answer: Any) -> pa.Table:
-        """What `read` gave, as Arrow."""
+        """Convert the answer of `read` to an Arrow table."""
         return answer
 
 
@@ -78,7 +79,7 @@ class StorageCycle(Cycle[EntityStorage]):
 
     def write(self) -> Iterator[Sample]:
         rows = entities(0, self.rows)
-        self.system.prepare(rows[:1])  # what it imports first is not a part of a time
+        self.system.prepare(rows[:1])  # so that imports are not timed
         prepared, preparing = measure(lambda: self.system.prepare(rows))
         writing = self._changing(lambda: self.system.write(prepared))
         self._owe(("write", writing), ("write_from_dicts", preparing + writing))

@@ -1,4 +1,4 @@
-"""Words in documents: the full-text tables of ParqueDB's page."""
+"""Words in documents: the tables about full text on ParqueDB's page."""
 
 from __future__ import annotations
 
@@ -16,26 +16,28 @@ from lamella.core.bench.workloads.model import Check, Operation, Workload
 BEST = 20
 
 SEARCH_TITLES: Mapping[str, tuple[str, str]] = {
-    "single_term": ("Single term", "searches {rows} for a word that 1 in 100 has"),
-    "common_term": ("Common term", "searches {rows} for a word that most have"),
+    "single_term": ("Single term", "searches {rows} for a word that 1 in 100 contains"),
+    "common_term": ("Common term", "searches {rows} for a word that most contain"),
     "rare_term": ("Rare term", "searches {rows} for a rare word"),
     "either_term": ("One of two terms", "searches {rows} for one of two words"),
     "two_terms": ("Two terms", "searches {rows} for two words"),
     "phrase": ("Phrase", "searches {rows} for a phrase"),
     "common_phrase": ("Phrase of common terms", "searches {rows} for a phrase of the commonest words"),
-    "prefix": ("Prefix", "searches {rows} for how words begin"),
+    "prefix": ("Prefix", "searches {rows} for the beginning of words"),
 }
 """Titles and sentences."""
 
 COMMON = "single_term"
-"""What the questions about rows search for."""
+"""The search of the questions about rows."""
 
 ROWS, FILTERED, AFTER_COMMIT = "single_term_rows", "filtered_rows", "after_commit_rows"
 STEMS, WORDS = "build_stems", "build_words"
 _IDS = f"Other words each time; the ids and scores of the {BEST} best."
 _ROWS = f"All columns of the {BEST} best."
-_BUILT = "Make an index that was dropped before, untimed, of documents that are stored already. Lamella and "
-_BUILT += "SQLite wait for no disk: Lamella makes anew what a crash damaged. "
+_BUILT = (
+    "Create an index of stored documents; dropping it first is not timed. Lamella and SQLite do not wait "
+)
+_BUILT += "for the disk: Lamella rebuilds an index that a crash damaged. "
 
 _OPERATIONS = (
     Operation(
@@ -50,7 +52,7 @@ _OPERATIONS = (
         FILTERED,
         "Single term and filter, rows",
         "finds the rows of a word and some years among {rows}",
-        f"The documents of four of forty years alone. Other words each time. {_ROWS}",
+        f"Only documents of four out of forty years. Other words each time. {_ROWS}",
     ),
     Operation(
         AFTER_COMMIT,
@@ -63,8 +65,9 @@ _OPERATIONS = (
 ENTITY_TEXT = Workload(
     id="entity-text",
     title="Full text",
-    about="Documents of 40 words, drawn by Zipf's law from 30,000. All systems rank by BM25, with different "
-    "ideas of how rare a word is: compared is which documents match at all, and that the best are of them.",
+    about="Documents of 40 words, drawn by Zipf's law from 30,000. All systems rank by BM25, but estimate "
+    "the rarity of a word differently. So the check compares which documents match, and that the best are "
+    "among them.",
     steps=("fill", *(operation.id for operation in _OPERATIONS)),
     operations=_OPERATIONS,
     default_rows=(10_000, 50_000, 100_000),
@@ -80,12 +83,12 @@ YEARS, FROM, TO = 40, 2000, 2003
 TURNS, COMMITS = 10, 9
 
 CHANGED = "w300 in commit {0}"
-"""What a small commit makes of a document."""
+"""The text that a small commit writes to a document."""
 
 
 @dataclass(frozen=True)
 class Words:
-    """What is typed into Lamella, into FTS5 and into tantivy, about words from the `first` commonest on."""
+    """A search as it is typed in Lamella, FTS5 and tantivy, for words from the `first` commonest on."""
 
     first: int
     lamella: str
@@ -106,7 +109,7 @@ SEARCHES = {
     "common_phrase": Words(2, '"w{0} w{1}"', '"w{0} w{1}"', '"w{0} w{1}"'),
     "prefix": Words(290, "w{0}*", "w{0}*", "w{0}.*"),
 }
-"""By operation."""
+"""Searches by operation."""
 
 
 def documents(rows: int) -> dict[str, list[str] | list[int]]:
@@ -120,20 +123,21 @@ def documents(rows: int) -> dict[str, list[str] | list[int]]:
 
 
 def changed_documents(rows: int) -> list[int]:
-    """Documents that are changed one after the other, a commit each."""
+    """Return the documents that are changed one after another, in a commit each."""
     return [number % rows for number in range(COMMITS)]
 
 
 def compare_ids(best: Sequence[int], matching: Sequence[int]) -> list[tuple[int, ...]]:
-    """How many match, a sum of their ids, and how many of the best are among them."""
+    """Return how many match, the sum of their ids, and how many of the best are among them."""
     return [(len(matching), sum(matching), len(set(best).intersection(matching)))]
 
 
 class TextSystem(QuestionSystem):
-    """`asks` is the operation that searches: ROWS and AFTER_COMMIT want whole rows, FILTERED those of some
-    years, all others ids and scores.
+    """A system with full-text search. `asks` is the operation: ROWS and AFTER_COMMIT return whole rows,
+    FILTERED those of some years, and all others ids and scores.
 
-    `typed` is the field of Words in the system's own form; `tokenizers` are by the operation that builds.
+    `typed` is the field of `Words` with the system's own form; `tokenizers` are by the operation that builds
+    the index.
     """
 
     columns = 2
@@ -142,29 +146,29 @@ class TextSystem(QuestionSystem):
 
     @abstractmethod
     def best(self, asks: str, text: str) -> Any:
-        """As many of the best as BEST says."""
+        """Return the `BEST` best documents."""
 
     @abstractmethod
     def matching(self, asks: str, text: str) -> Sequence[int]:
-        """The ids of all that match."""
+        """Return the ids of all documents that match."""
 
     @abstractmethod
     def ids(self, answer: Any) -> Sequence[int]:
-        """Of what `best` gave."""
+        """Return the ids in an answer of `best`."""
 
     @abstractmethod
     def build(self, tokenizer: Any) -> None: ...
 
     @abstractmethod
     def drop(self) -> None:
-        """An index that was built; not timed."""
+        """Drop an index; not timed."""
 
     def change(self, number: int) -> None:
-        """Make CHANGED of one document, in one commit."""
+        """Change a document's text to `CHANGED`, in one commit."""
         raise NotImplementedError
 
     def changing(self) -> int:
-        """How many documents there are that small commits go to."""
+        """Return the number of documents that small commits can change."""
         raise NotImplementedError
 
     def questions(self) -> Questions:

@@ -1,4 +1,4 @@
-"""The words of a workload: what is asked, of which rows, and what the right answer is made of."""
+"""The parts of a workload: operations, the rows that they are about, and the right answers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 Values = npt.NDArray[Any]
-"""Of one column: int64, or float64 for the data columns of a workload with `floats`."""
+"""The values of a column: int64, or float64 for the data columns of a workload with `floats`."""
 
 Columns = dict[str, Values]
 Condition = Callable[[Columns], npt.NDArray[np.bool_]]
@@ -19,7 +19,8 @@ Condition = Callable[[Columns], npt.NDArray[np.bool_]]
 
 @dataclass(frozen=True)
 class Pick:
-    """Rows scattered over a table by a seed: `count` of them but never over half, or as the size says."""
+    """Rows scattered over a table by a seed: `count` of them, but at most half of all; without a `count`, as
+    many as the workload's size."""
 
     name: str
     count: int | None = None
@@ -27,7 +28,8 @@ class Pick:
 
 @dataclass(frozen=True)
 class Changed:
-    """The picked rows have the values of another version of the data, in all or some columns."""
+    """A change that gives the picked rows the values of another version of the data, in all or some
+    columns."""
 
     pick: Pick
     version: int
@@ -36,9 +38,10 @@ class Changed:
 
 @dataclass(frozen=True)
 class Answer:
-    """The right rows: the data's `version`, with what was changed and without what is gone.
+    """The right answer: rows of a `version` of the data, with the rows in `changed`, and without those in
+    `gone`.
 
-    `only` and `where` say which of them are asked for, and `columns` which of their columns.
+    `only` and `where` restrict the rows, and `columns` the columns.
     """
 
     version: int = 0
@@ -51,9 +54,9 @@ class Answer:
 
 @dataclass(frozen=True)
 class Operation:
-    """One timed thing. `sentence` completes "Lamella … 3 × faster"; `{rows}` is "1,000 rows".
+    """A timed operation. `sentence` completes "Lamella … 3 × faster"; `{rows}` becomes "1,000 rows".
 
-    `resizes` marks those after which the size on disk is news, `holds` those asked for their memory.
+    `resizes` marks operations that change the size on disk, `holds` those that are measured for memory.
     """
 
     id: str
@@ -66,29 +69,29 @@ class Operation:
 
 
 class Check(StrEnum):
-    """What the answers of a workload are compared with; the value follows "The right answers are"."""
+    """How the answers of a workload are checked; the value completes "The right answers are"."""
 
     COMPUTED = "computed from the data"
     BY_DUCKDB = "computed by DuckDB from the same rows"
-    AGREED = "known to nobody beforehand: the systems have to agree with the first that answers"
+    AGREED = "not known in advance: the systems have to agree with the first that answers"
 
     @property
     def sentence(self) -> str:
-        return f"The right answers are {self.value}. A wrong one is a failure and has no time."
+        return f"The right answers are {self.value}. A wrong answer is a failure and has no time."
 
 
 @dataclass(frozen=True)
 class Workload:
-    """`steps` run in order on one database; each step times one operation or several.
+    """A workload. `steps` run in order on one database; each step times one or more operations.
 
-    `opens_inside` says whether opening the database is part of each operation's time. `key` is the integer
-    column, beside `data_columns`, that tells the rows apart. `table_rows` is the size of the table where a
-    workload's sizes count something else: the rows it changes. `needle` puts one row of -1 into the first
-    column. `floats` says that the columns hold random numbers from 0 to 1 instead of integers. `small_rows`
-    and `published_rows` are the sizes of those scales; `small_repeats` and `small_table_rows` go with the
-    first. `asks_only` says that the steps after the first change nothing: where one of them fails, the others
-    go on. `options` is what a benchmark of somebody's own data needs besides: plain data, given to every
-    child process. `check` is how answers are checked."""
+    `opens_inside` is whether opening the database is part of each operation's time. `key` is an integer
+    column, in addition to `data_columns`, that identifies rows. `table_rows` is the size of the table if the
+    workload's sizes count something else: the rows that it changes. `needle` puts one value of -1 into the
+    first column. `floats` means that the columns have random numbers from 0 to 1 instead of integers.
+    `small_rows` and `published_rows` are the sizes of these scales; `small_repeats` and `small_table_rows`
+    belong to the small scale. `asks_only` means that the steps after the first change nothing: if one of them
+    fails, the others continue. `options` is plain data that a benchmark of the user's own data needs, and is
+    passed to every child process. `check` is how answers are checked."""
 
     id: str
     title: str
@@ -114,25 +117,25 @@ class Workload:
     check: Check = Check.COMPUTED
 
     def operation(self, operation_id: str) -> Operation:
-        """Raises KeyError for an operation that this workload does not have."""
+        """Raises `KeyError` for an operation that this workload does not have."""
         return {operation.id: operation for operation in self.operations}[operation_id]
 
     def has(self, operation_id: str) -> bool:
         return any(operation.id == operation_id for operation in self.operations)
 
     def size(self, rows: int) -> int:
-        """Rows of the table when the workload is asked for `rows`."""
+        """Return the number of rows of the table if the workload's size is `rows`."""
         return self.table_rows or rows
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Of the data columns."""
+        """The type of the data columns."""
         return np.dtype(np.float64 if self.floats else np.int64)
 
     def dtype_of(self, column: str) -> np.dtype[Any]:
-        """The key is an integer, whatever the data are."""
+        """Return the type of a column; the key is always an integer."""
         return np.dtype(np.int64) if column == self.key else self.dtype
 
     def at_small_scale(self) -> Workload:
-        """The same, on a smaller table where its sizes count the changed rows."""
+        """Return the workload for the small scale, with a smaller table if its sizes count changed rows."""
         return replace(self, table_rows=self.small_table_rows or self.table_rows)

@@ -1,7 +1,7 @@
-"""Workloads that ask questions of a filled database: an operation is a question, asked first and again.
+"""Workloads that query a filled database: an operation is a question, which is asked several times.
 
-The first call of a question since its database was opened is a cold sample; those after it make one warm
-sample whose latencies are all kept.
+The first call since the database was opened is the cold sample; all later calls together are the warm sample,
+which keeps each latency.
 """
 
 from __future__ import annotations
@@ -25,13 +25,14 @@ DIGITS = 9
 
 
 def digest(answer: Any) -> str:
-    """As "rows:digest", of a list of rows, an Arrow table or an array of numbers; one value as one row."""
+    """Return "rows:digest" of a list of rows, an Arrow table or an array of numbers; a single value counts as
+    one row. The order of the rows does not matter."""
     texts = sorted(map(repr, map(_row, _rows(answer))))
     return f"{len(texts)}:{hashlib.sha256(chr(10).join(texts).encode()).hexdigest()[:16]}"
 
 
 def digest_in_order(texts: Sequence[str]) -> str:
-    """One text for several answers, in their order."""
+    """Return one digest for those of several answers, whose order matters."""
     return digest([[number, text] for number, text in enumerate(texts)])
 
 
@@ -60,10 +61,10 @@ def _value(value: Any) -> Any:
 
 
 CALLS = 9
-"""Of a question that is always the same: the first, and so many less one again."""
+"""Calls of a question without values, including the first."""
 
 ENOUGH_SECONDS = 2.0
-"""Of asking again: slow answers need fewer samples."""
+"""Time after which a question is not repeated: slow answers need fewer samples."""
 
 FILL = "fill"
 
@@ -75,7 +76,7 @@ class QuestionCycle(Cycle[QuestionSystem]):
         yield from self.fill() if name == FILL else self.ask(name)
 
     def fill(self) -> Iterator[Sample]:
-        """Timed, its answer unchecked: the questions see whether it held."""
+        """Time the filling. Its result is not checked here: the questions would notice missing rows."""
         self.system.folder.mkdir(parents=True, exist_ok=True)
         _, cost = measure(lambda: self.system.fill(self.rows))
         if self.workload.has(FILL):
@@ -94,15 +95,15 @@ class QuestionCycle(Cycle[QuestionSystem]):
         yield Sample(name, again, size, checksum, again=True)
 
     def _digest_of_all(self) -> str:
-        raise AssertionError("No question leaves a change behind that another read has to check")
+        raise AssertionError("No question changes anything, so there is nothing to read back")
 
 
 _Calls = tuple[Cost, Cost, Sequence[str]]
-"""What the first call cost, and those after it, and what was answered."""
+"""The cost of the first call, that of the later ones, and the digests of all answers."""
 
 
 def _ask_each(question: Question) -> _Calls:
-    """One value after the other; of a single one, that one twice."""
+    """Ask about each value once; about a single value twice."""
     turns = [*question.of[:1], *(question.of[1:] or question.of)]
     works = [partial(question.ask, value) for value in turns]
     first, cost = measure_each(works[:1], ENOUGH_SECONDS, question.before)
@@ -116,7 +117,8 @@ def _ask_each(question: Question) -> _Calls:
 
 
 def _ask_again(question: Question) -> _Calls:
-    """Each answer is gone before the next call: a user who asks again does not keep every answer."""
+    """Ask a question repeatedly. Each answer is freed before the next call, since a user would not keep all
+    answers either."""
     costs, digests = list[Cost](), list[str]()
     while len(costs) < 2 or (len(costs) < CALLS and sum(c.seconds for c in costs[1:]) < ENOUGH_SECONDS):
         if question.before is not None:
@@ -135,7 +137,8 @@ def _mean(costs: Sequence[Cost]) -> Cost:
 
 
 def _untimed(works: Sequence[Callable[[], Any]], question: Question) -> Iterator[Any]:
-    """The answers that time ran out for: all systems are compared on the same ones."""
+    """Yield the answers for which there was no time left, so that all systems are compared by the same
+    ones."""
     for work in works:
         if question.before is not None:
             question.before()

@@ -46,7 +46,7 @@ class TableCycle(Cycle[TableSystem]):
         yield from self.settle()
 
     def refill(self) -> Iterator[Sample]:
-        """Begin again with the rows as they were first."""
+        """Fill a new table with the original rows."""
         place.remove_folder(self.system.folder)
         self._changing(lambda: self.system.fill(blocks(self.workload, self.size)))
         yield from ()
@@ -139,7 +139,7 @@ class TableCycle(Cycle[TableSystem]):
         return self.workload.size(self.rows)
 
     def _twice(self, name: str, ask: Callable[[], Any]) -> Iterator[Sample]:
-        """Once on a database just opened and, where the workload asks for it, once more."""
+        """Ask a database that was just opened and, if the workload has that operation, once more."""
         answer, cost = self._measure_opening(ask, writing=False)
         digest = self._digest(name, answer)
         del answer
@@ -165,7 +165,7 @@ class TableCycle(Cycle[TableSystem]):
         self._owe((name, cost))
 
     def _one_by_one(self, name: str, pick: Pick, rows: Rows) -> Iterator[Sample]:
-        """Each row in a commit of its own, as many as there is time for; the rest at once."""
+        """Change each row in a separate commit, as many as there is time for, and the rest at once."""
         yield from self.settle()
         ids = self._row_ids(pick_rows(pick, self.workload, self.rows))
         prepare, update = self.system.prepare_update_by_row_id, self.system.update_by_row_id
@@ -207,7 +207,7 @@ class TableCycle(Cycle[TableSystem]):
         return self._typed(self.system.contents(names), names)
 
     def _typed(self, answer: Iterable[Sequence[Values]], names: Sequence[str]) -> str:
-        """The checksum of an answer whose numbers may be of another type, if that is all that differs."""
+        """Return the checksum of an answer, whose numbers may have another type if they are equal."""
         kinds = [self.workload.dtype_of(name) for name in names]
         return checksum([_cast(*each) for each in zip(columns, kinds, strict=True)] for columns in answer)
 

@@ -1,5 +1,5 @@
-"""The rows of tables of numbers, made from a seed, so that every system gets the same ones; and the right
-answer to each operation on them."""
+"""The rows of tables of numbers, generated from a seed so that every system gets the same ones, and the right
+answers of the operations on them."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ Row = dict[str, int | float]
 
 
 def blocks(workload: Workload, rows: int, version: int = 0) -> Iterator[Columns]:
-    """The data as columns, at most 10,000 rows at a time.
+    """Yield the data as columns, at most 10,000 rows at a time.
 
-    A larger size begins with the rows of the smaller ones; another `version` has the same keys and
-    other values: integers to 1,000,000, or floats from 0 to below 1.
+    A larger table begins with the rows of a smaller one. Another `version` has the same keys and other
+    values: integers up to 1,000,000, or floats in [0, 1).
     """
     for start in range(0, rows, BLOCK_ROWS):
         yield block_at(workload, start, rows, version)
 
 
 def block_at(workload: Workload, start: int, rows: int, version: int) -> Columns:
-    """The block that begins with row `start` of a table of `rows`."""
+    """Return the block that begins with row `start` of a table of `rows` rows."""
     count = min(BLOCK_ROWS, rows - start)
     values = _values(workload, start // BLOCK_ROWS, version, count)
     keys = {workload.key: np.arange(start, start + count, dtype=np.int64)} if workload.key else {}
@@ -41,12 +41,12 @@ def block_at(workload: Workload, start: int, rows: int, version: int) -> Columns
 
 
 def python_rows(workload: Workload, rows: int, version: int = 0) -> list[Row]:
-    """The data as dicts of Python numbers: about 7 KB a row with 100 columns."""
+    """Return the data as dicts of Python numbers: about 7 KB per row with 100 columns."""
     return [row for block in blocks(workload, rows, version) for row in dicts(block)]
 
 
 def pick_rows(pick: Pick, workload: Workload, rows: int) -> Numbers:
-    """The numbers of the picked rows, in random order; of a table of one row, that row."""
+    """Return the numbers of the picked rows in random order; for a table of one row, that row."""
     size = workload.size(rows)
     count = rows if pick.count is None else min(pick.count, max(1, size // 2))
     generator = np.random.default_rng([SEED, crc32(pick.name.encode())])
@@ -54,7 +54,7 @@ def pick_rows(pick: Pick, workload: Workload, rows: int) -> Numbers:
 
 
 def rows_at(workload: Workload, rows: int, version: int, numbers: Numbers) -> list[Row]:
-    """The rows with these numbers, of a table of `rows`, in their order."""
+    """Return the rows with these numbers, in the given order, of a table of `rows` rows."""
     by_number: dict[int, Row] = {}
     for start in np.unique(numbers - numbers % BLOCK_ROWS).tolist():
         here = np.sort(numbers[(numbers >= start) & (numbers < start + BLOCK_ROWS)])
@@ -70,18 +70,18 @@ def dicts(block: Columns) -> list[Row]:
 
 
 def tuples(block: Columns) -> list[tuple[Any, ...]]:
-    """The values of one row lie together in memory, as they would for a user who has rows."""
+    """Convert a block to tuples. The values of a row are close together in memory, as for a user's rows."""
     rows: list[tuple[Any, ...]] = np.rec.fromarrays(list(block.values())).tolist()
     return rows
 
 
 def needle_row(rows: int) -> int:
-    """Where the row of -1 is."""
+    """Return the number of the row with -1."""
     return int(np.random.default_rng([SEED, rows]).integers(rows))
 
 
 def _values(workload: Workload, block: int, version: int, rows: int) -> Values:
-    """Fewer rows are the first of more."""
+    """Generate values; a shorter block equals the start of a longer one."""
     generator = np.random.default_rng([SEED, version, block])
     size = (rows, len(workload.data_columns))
     if workload.floats:
@@ -90,7 +90,7 @@ def _values(workload: Workload, block: int, version: int, rows: int) -> Values:
 
 
 def expected(workload: Workload, operation: Operation, rows: int) -> str:
-    """The checksum of what an operation ought to give."""
+    """Return the checksum of an operation's right answer."""
     answer = operation.answer
     names = answer.columns or workload.checked_columns
     return checksum(_checked(block, names) for block in _right(workload, answer, rows))
@@ -143,7 +143,7 @@ _SECOND = np.uint64(0x94D049BB133111EB)
 
 
 def checksum(answer: Iterable[Sequence[Values]]) -> str:
-    """Of blocks of rows, each given as its columns: "rows:digest"."""
+    """Return "rows:digest" of blocks of rows, each given as columns; the order of rows does not matter."""
     rows, total = 0, 0
     for columns in answer:
         rows += len(columns[0])
@@ -163,7 +163,7 @@ def _row_digests(columns: Sequence[Values]) -> npt.NDArray[np.uint64]:
 def _bits(values: Values) -> npt.NDArray[np.uint64]:
     if values.dtype.kind != "f":
         return values.astype(np.int64, copy=False).view(np.uint64)
-    floats = values.astype(np.float64, copy=False) + 0.0  # makes 0.0 of -0.0
+    floats = values.astype(np.float64, copy=False) + 0.0  # converts -0.0 to 0.0
     floats[np.isnan(floats)] = np.nan
     return floats.view(np.uint64)
 

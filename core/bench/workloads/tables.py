@@ -1,4 +1,5 @@
-"""Tables of numbers: whole ones of a hundred columns, a few rows of them, and five columns of floats."""
+"""Workloads on tables of numbers: on whole tables of a hundred columns, on a few of their rows, and on five
+columns of floats."""
 
 from __future__ import annotations
 
@@ -20,8 +21,8 @@ CREATE = Operation(
     "create",
     "Create",
     "creates a table of {rows}",
-    "From Python rows until the data are on disk. What a system needs first "
-    "(SQLite: dicts to tuples) is made beforehand, as the published notebooks do.",
+    "From Python rows until the data is on disk. Conversions that a system needs (SQLite: dicts to tuples) "
+    "are not timed, as in the published notebooks.",
     resizes=True,
 )
 
@@ -29,7 +30,7 @@ CREATE_PREPARED = Operation(
     "create_with_preparation",
     "Create from dicts",
     "creates a table of {rows}, conversion included,",
-    "The same run with the conversion from Python dicts counted, as a user has to pay it.",
+    "The same run including the conversion from Python dicts, which a user has to wait for.",
 )
 
 READ = Operation(
@@ -47,7 +48,7 @@ QUERY = Operation(
     "query",
     "Query",
     "queries {rows}",
-    "The rows where col1 > 100 and col97 < 1000, all columns, the database opened anew.",
+    "The rows where col1 > 100 and col97 < 1000, all columns, with the database just opened.",
     Answer(where=queried),
 )
 
@@ -55,7 +56,7 @@ QUERY_AGAIN = Operation(
     "query_again",
     "Query again",
     "queries {rows} again",
-    "The same query once more while the database is still open: what each system keeps in memory helps it.",
+    "The same query once more while the database is still open, which lets a system use its caches.",
     Answer(where=queried),
 )
 
@@ -63,7 +64,7 @@ INDEX = Operation(
     "index",
     "Index",
     "indexes the key of {rows}",
-    "The index that SQLite's update needs; the published notebook makes it outside every timer.",
+    "The index that SQLite's update needs; the published notebook does not time it.",
     resizes=True,
 )
 
@@ -71,7 +72,7 @@ UPDATE = Operation(
     "update",
     "Update",
     "updates {rows} by key",
-    "Give every row new values, found by its key column. Values are put in the system's order beforehand.",
+    "Set new values in every row, found by the key column. Converting the values is not timed.",
     Answer(version=1),
     resizes=True,
 )
@@ -80,7 +81,7 @@ UPDATE_PREPARED = Operation(
     "update_with_preparation",
     "Update from dicts",
     "updates {rows} by key, conversion included,",
-    "The same run with the conversion from Python dicts counted.",
+    "The same run including the conversion from Python dicts.",
     Answer(version=1),
 )
 
@@ -88,7 +89,7 @@ UPDATE_BY_ROW_ID = Operation(
     "update_by_row_id",
     "By row id",
     "updates {rows} by row id",
-    "Give every row new values, found by the system's own row number (Lamella _id, SQLite rowid).",
+    "Set new values in every row, found by the system's own row id (Lamella _id, SQLite rowid).",
     Answer(version=2),
     resizes=True,
 )
@@ -97,7 +98,7 @@ VACUUM = Operation(
     "vacuum",
     "Vacuum",
     "vacuums {rows}",
-    "Give back what history and dead rows hold: SQLite's VACUUM; Lamella forgets old versions and compacts.",
+    "Free the space of old versions and rows: SQLite's VACUUM; Lamella expires versions and compacts.",
     Answer(version=2),
     resizes=True,
 )
@@ -119,8 +120,8 @@ SMALL = Workload(
 UPDATE_ALL = Workload(
     id="update",
     title="Full update",
-    about="Create, read all, then give every row new values, by a key column and by row id. "
-    "SQLite holds 100 columns with the key among them, the others the key and 100 more.",
+    about="Create, read all, then set new values in every row, by a key column and by row id. "
+    "SQLite has 100 columns including the key, the others have the key and 100 more.",
     steps=("create", "index", "read", "update", "update_by_row_id", "vacuum"),
     operations=(CREATE, CREATE_PREPARED, INDEX, READ, UPDATE, UPDATE_PREPARED, UPDATE_BY_ROW_ID, VACUUM),
     data_columns=WIDE,
@@ -151,8 +152,8 @@ _SCATTER_CHANGED = (Changed(SCATTERED_ROWS, 1),)
 FILL = Operation(
     "fill",
     "Fill",
-    "is filled with {rows} of columns",
-    "The table as it is filled before anything is timed: from blocks of columns, as fast as each system can.",
+    "fills a table with {rows} of columns",
+    "Filling the table for the other operations: from blocks of columns, in each system's fastest way.",
     resizes=True,
 )
 
@@ -160,7 +161,7 @@ GET = Operation(
     "get",
     "Get",
     "gets one of {rows} by its id",
-    "One row by the system's own id, nothing of it in memory yet; a sample for each of up to 100 rows.",
+    "One row by the system's own id, not in memory yet; a sample for each of up to 100 rows.",
     Answer(only=GOT),
 )
 
@@ -168,7 +169,7 @@ GET_AGAIN = Operation(
     "get_again",
     "Get again",
     "gets one of {rows} by its id once more",
-    "The same rows once more from the open table: what each system keeps in memory helps it.",
+    "The same rows once more from the open table, which lets a system use its caches.",
     Answer(only=GOT),
 )
 
@@ -176,7 +177,7 @@ UPDATE_ONE = Operation(
     "update_one",
     "Update one row",
     "updates one of {rows}",
-    "Give one row new values in every column and commit; a sample for each of up to 100 rows.",
+    "Set new values in every column of one row and commit; a sample for each of up to 100 rows.",
     Answer(changed=_ONE_CHANGED),
     resizes=True,
 )
@@ -185,7 +186,7 @@ UPDATE_CELL = Operation(
     "update_cell",
     "Update one cell",
     "updates one cell of {rows}",
-    "Give one row a new value in one column and commit; a sample for each of up to 100 rows.",
+    "Set a new value in one column of one row and commit; a sample for each of up to 100 rows.",
     Answer(changed=_CELL_CHANGED),
     resizes=True,
 )
@@ -203,7 +204,7 @@ VACUUM_SINGLE = Operation(
     "vacuum",
     "Vacuum",
     "vacuums {rows}",
-    "Give back what history and dead rows hold: SQLite's VACUUM; Lamella forgets old versions and compacts.",
+    "Free the space of old versions and rows: SQLite's VACUUM; Lamella expires versions and compacts.",
     Answer(changed=_CELL_CHANGED, gone=GONE),
     resizes=True,
 )
@@ -212,7 +213,7 @@ UPDATE_SOME = Operation(
     "update_some",
     "Update some",
     "updates {rows} in a large table by key",
-    "Give so many rows, scattered over the table, new values in every column; found by the key column.",
+    "Set new values in every column of this many rows, scattered over the table, found by the key column.",
     Answer(changed=_SOME_CHANGED),
     resizes=True,
 )
@@ -221,7 +222,7 @@ UPDATE_SOME_BY_ROW_ID = Operation(
     "update_some_by_row_id",
     "By row id",
     "updates {rows} in a large table by row id",
-    "Give the same rows other values, found by the system's own row number.",
+    "Set other values in the same rows, found by the system's own row id.",
     Answer(changed=_SOME_CHANGED_AGAIN),
     resizes=True,
 )
@@ -230,7 +231,7 @@ FIND = Operation(
     "find",
     "Find",
     "finds one among {rows}",
-    "The one row of -1 in col0, this column only, without an index.",
+    "The one row with -1 in col0, only this column, without an index.",
     Answer(where=is_needle, columns=("col0",)),
 )
 
@@ -238,7 +239,7 @@ FIND_INDEXED = Operation(
     "find_indexed",
     "Find by index",
     "finds one among {rows} by an index",
-    "The same with an index on col0, where the system has one.",
+    "The same with an index on col0, if the system has indexes.",
     Answer(where=is_needle, columns=("col0",)),
 )
 
@@ -257,9 +258,9 @@ def _reading(name: str, title: str, pending: str, answer: Answer) -> tuple[Opera
 SINGLE = Workload(
     id="single",
     title="One row at a time",
-    about="100 integer columns: get, update and delete single rows by id, each in a commit of its own. A "
-    "sample leaves out what a system puts off until it is closed: Lamella's flush of 1,000 pending rows and "
-    "more, SQLite's checkpoint of its write-ahead log.",
+    about="100 integer columns: get, update and delete single rows by id, each in a separate commit. Samples "
+    "do not include work that a system defers until it is closed: Lamella's flush of 1,000 or more pending "
+    "rows, SQLite's checkpoint of its write-ahead log.",
     steps=("fill", "get", "update_one", "update_cell", "delete_one", "vacuum"),
     operations=(FILL, GET, GET_AGAIN, UPDATE_ONE, UPDATE_CELL, DELETE_ONE, VACUUM_SINGLE),
     data_columns=WIDE,
@@ -272,7 +273,7 @@ SINGLE = Workload(
 PARTIAL = Workload(
     id="partial",
     title="Partial update",
-    about="Give rows of a table of 1,000,000 × 100 integers new values; the sizes count the changed rows.",
+    about="Set new values in rows of a table of 1,000,000 × 100 integers; the sizes count the changed rows.",
     steps=("fill", "index", "update_some", "update_some_by_row_id"),
     operations=(FILL, INDEX, UPDATE_SOME, UPDATE_SOME_BY_ROW_ID),
     data_columns=WIDE,
@@ -289,7 +290,7 @@ PARTIAL = Workload(
 NEEDLE = Workload(
     id="needle",
     title="Needle in a haystack",
-    about="One row of -1 among random ones × 100 columns: find it, with and without an index.",
+    about="One row with -1 among random rows of 100 columns: find it, with and without an index.",
     steps=("fill", "find", "index", "find_indexed"),
     operations=(FILL, FIND, INDEX, FIND_INDEXED),
     data_columns=WIDE,
@@ -303,7 +304,7 @@ NEEDLE = Workload(
 SCATTERED = Workload(
     id="scattered",
     title="Reading changed rows",
-    about="Read everything as it was filled, after 10,000 scattered updates, and after as many deletes.",
+    about="Read everything after filling, after 10,000 scattered updates, and after 10,000 deletes.",
     steps=("fill", "read", "scatter_updates", "read_updated", "refill", "scatter_deletes", "read_deleted"),
     operations=(
         FILL,
@@ -327,14 +328,14 @@ READ_FLOATS = Operation(
     "read",
     "Read",
     "reads {rows}",
-    "Read every row, the database opened anew. An answer is what a system gives its user: tuples, arrays, …",
+    "Read every row, with the database just opened, in the form that the system returns: tuples, arrays, …",
 )
 
 READ_FLOATS_AGAIN = Operation(
     "read_again",
     "Read again",
     "reads {rows} again",
-    "The same once more: the second run after a warm-up, which is what was published.",
+    "The same once more: the second run after a warm-up, as in the published figures.",
 )
 
 FLOATS = Workload(

@@ -21,15 +21,15 @@ from lamella.core.bench.workloads.model import Operation, Workload
 from lamella.core.bench.workloads.questions import QuestionCycle, digest
 from lamella.core.bench.workloads.table_rows import SEED
 
-_ASKED = " Its first time since the database was opened is cold, those after it are warm."
+_ASKED = " The first time since the database was opened is cold, later ones are warm."
 
 TAXI = Workload(
     id="taxi",
     title="Taxi trips",
     about=(
-        "Trips with 51 columns from gzipped CSV files (56 of them from 14 million rows on), and four "
-        "queries that count, average and group all of them. A row takes about 130 bytes of gzipped CSV, "
-        "which is made once for all systems, and up to 390 in a system's own form."
+        "Trips with 51 columns from gzipped CSV files (56 files from 14 million rows on), and four queries "
+        "that count, average and group all trips. A row takes about 130 bytes of gzipped CSV, which is "
+        "generated once for all systems, and up to 390 in a system's own form."
     ),
     steps=("import", "Q1", "Q2", "Q3", "Q4"),
     operations=(
@@ -37,33 +37,33 @@ TAXI = Workload(
             "import",
             "Import",
             "imports {rows} from gzipped CSV",
-            "From gzipped CSV files to the system's own form, as its documentation recommends. Making the "
-            "files is not part of it.",
+            "From gzipped CSV files to the system's own form, as its documentation recommends. Generating "
+            "the files is not timed.",
             resizes=True,
         ),
         Operation(
             "Q1",
             "Q1: count by cab",
             "counts {rows} by cab",
-            "How many trips each kind of cab made." + _ASKED,
+            "The number of trips by kind of cab." + _ASKED,
         ),
         Operation(
             "Q2",
             "Q2: average fare",
             "averages the fares of {rows}",
-            "What trips cost on average, by number of passengers." + _ASKED,
+            "The average cost of trips, by number of passengers." + _ASKED,
         ),
         Operation(
             "Q3",
             "Q3: count by year",
             "counts {rows} by passengers and year",
-            "How many trips, by number of passengers and year." + _ASKED,
+            "The number of trips, by number of passengers and year." + _ASKED,
         ),
         Operation(
             "Q4",
             "Q4: count by distance",
             "counts {rows} by passengers, year and distance",
-            "How many trips, by number of passengers, year and whole miles, in order of year and count."
+            "The number of trips, by number of passengers, year and whole miles, sorted by year and count."
             + _ASKED,
         ),
     ),
@@ -80,7 +80,7 @@ _TIME = pa.timestamp("ms")
 
 
 def _tract(side: str) -> dict[str, pa.DataType]:
-    """The census tract in which a trip begins or ends."""
+    """Return the columns of the census tract in which a trip begins or ends."""
     texts = ("boroname", "ct2010", "boroct2010", "cdeligibil", "ntacode", "ntaname", "puma")
     return {
         f"{side}_nyct2010_gid": _WHOLE,
@@ -135,7 +135,7 @@ TRACTS = 2_166
 
 
 def trips(rows: int) -> Iterator[pa.RecordBatch]:
-    """In the order in which they began, over seven years."""
+    """Yield the trips in the order of their starts, over seven years."""
     for first in range(0, rows, ROWS_A_BATCH):
         yield _Batch(first, min(ROWS_A_BATCH, rows - first), rows).record_batch()
 
@@ -193,7 +193,7 @@ class _Batch:
         }
 
     def _weather(self) -> dict[str, pa.Array]:
-        """The same for all trips of a day."""
+        """Return the weather, which is the same for all trips of a day."""
         season = np.cos(2 * np.pi * (self._day % 365 - 200) / 365)
         spread = self._day * 7_919 % 11
         warm = (600 + 280 * season).astype(np.int64) + spread
@@ -231,7 +231,7 @@ class _Batch:
         }
 
     def _points(self, longitude: np.ndarray, latitude: np.ndarray) -> pa.Array:
-        """What a spatial database writes for a point: its coordinates' bytes in hexadecimal digits."""
+        """Write points as a spatial database does: the bytes of the coordinates in hexadecimal."""
         bytes_ = np.stack([longitude, latitude], axis=1).astype("<f8").tobytes().hex().upper()
         return from_values([f"0101{bytes_[at : at + 32]}" for at in range(0, len(bytes_), 32)], pa.string())
 
@@ -271,12 +271,13 @@ _WRITTEN = pa.schema(
 
 
 def files_of(folder: Path, rows: int) -> list[Path]:
-    """The files that `make_files` made, in the order of their trips."""
+    """Return the files that `make_files` wrote, in the order of their trips."""
     return sorted(_folder_of_files(folder, rows).iterdir())
 
 
 def make_files(folder: Path, rows: int) -> None:
-    """Unless they are there; they come into being together. Memory stays the same at any size."""
+    """Generate the CSV files unless they exist. They appear all at once, and memory does not grow with the
+    size."""
     place = _folder_of_files(folder, rows)
     if place.exists():
         return
@@ -301,7 +302,7 @@ def _folder_of_files(folder: Path, rows: int) -> Path:
 
 
 def rows_of_files(rows: int) -> Iterator[int]:
-    """How many rows each file holds: the same in all, to one."""
+    """Yield the number of rows of each file; they differ by at most one."""
     files = min(rows, MOST_FILES, max(FEWEST_FILES, -(-rows // ROWS_A_FILE)))
     for number in range(files):
         yield rows * (number + 1) // files - rows * number // files
@@ -335,7 +336,7 @@ DUCKDB_QUERIES = {
     "Q4": "SELECT passenger_count, year(pickup_datetime) AS pickup_year, round(trip_distance) AS distance,"
     " count(*) AS trips FROM trips GROUP BY 1, 2, 3 ORDER BY pickup_year, trips DESC",
 }
-"""DuckDB's, and so Lamella's."""
+"""The queries in DuckDB's dialect, which Lamella uses, too."""
 
 SQLITE_QUERIES = {
     "Q1": "SELECT cab_type, count(*) FROM trips GROUP BY cab_type",
@@ -345,14 +346,15 @@ SQLITE_QUERIES = {
     " round(trip_distance) AS distance, count(*) AS trips FROM trips"
     " GROUP BY 1, 2, 3 ORDER BY pickup_year, trips DESC",
 }
-"""`pickup_datetime` is text there, as it was published."""
+"""The queries as published for SQLite, where `pickup_datetime` is text."""
 
 _YEAR = "strftime('%Y', datetime(pickup_datetime / 1000, 'unixepoch'))"
 
 SQLITE_MILLISECONDS = {
     name: text.replace("strftime('%Y', pickup_datetime)", _YEAR) for name, text in SQLITE_QUERIES.items()
 }
-"""`pickup_datetime` is milliseconds since 1970 there, as in the published Parquet files."""
+"""The queries for SQLite where `pickup_datetime` is milliseconds since 1970, as in the published Parquet
+files."""
 
 _PARTS = {
     "Q1": "SELECT cab_type, count(*) AS cnt FROM {table} GROUP BY cab_type",
@@ -371,24 +373,24 @@ SQLITE_VIEWS = {
     "Q4": "SELECT passenger_count, pickup_year, distance, sum(num_records) AS the_count FROM query_Q4"
     " GROUP BY passenger_count, pickup_year, distance ORDER BY pickup_year, the_count DESC",
 }
-"""Over the views that `view` makes."""
+"""The queries over the views that `view_statement` creates."""
 
 
 def view_statement(query: str, tables: list[str]) -> str:
-    """What makes the view that adds up a table for each file, as the page does for want of one table."""
+    """Return the statement for a view that merges a table for each file, as the published page does."""
     parts = " UNION ALL ".join(_PARTS[query].format(table=table) for table in tables)
     return f"CREATE TEMP VIEW query_{query} AS {parts}"
 
 
 SAMPLED = 200
-"""Trips, or all where there are fewer."""
+"""The number of trips that are read back; all if there are fewer."""
 
 _NUDGE = 1e-11
 _BASE = 10_000
 
 
 class Group(NamedTuple):
-    """What the queries tell trips apart by."""
+    """The values by which the queries group trips."""
 
     cab: str
     passengers: int
@@ -401,7 +403,7 @@ def expected(workload: Workload, operation: Operation, rows: int) -> str:
 
 
 def comparable_rows(query: str, rows: Iterable[Sequence[Any]]) -> list[list[Any]]:
-    """Rows as they are compared, from whatever system."""
+    """Convert a system's rows to the form that is compared."""
     return [_RULES[query](list(row)) for row in rows]
 
 
@@ -414,14 +416,14 @@ _RULES: dict[str, Callable[[list[Any]], list[Any]]] = {
 
 
 def sample_ids(rows: int) -> list[int]:
-    """The ids of the trips that are read back after an import."""
+    """Return the ids of the trips that are read back after an import."""
     drawn: list[int] = np.random.default_rng([SEED, rows]).choice(rows, min(rows, SAMPLED), False).tolist()
     return drawn
 
 
 @cache
 def right_answers(rows: int) -> dict[str, str]:
-    """By operation; one pass over the trips for all of them."""
+    """Return the right answers by operation, all computed in one pass over the trips."""
     import pyarrow.compute as pc
 
     counts, cents = Counter[Group](), Counter[Group]()
@@ -443,7 +445,7 @@ def right_answers(rows: int) -> dict[str, str]:
 
 
 def _groups(batch: pa.RecordBatch) -> Iterable[tuple[Group, int, int]]:
-    """Each group of a batch, how many trips it has and what they cost in cents."""
+    """Yield each group of a batch with its number of trips and their total cost in cents."""
     import pyarrow.compute as pc
 
     cabs = pc.unique(batch["cab_type"])
@@ -477,13 +479,14 @@ def _rows(counts: Counter[tuple[Any, ...]]) -> list[list[Any]]:
 
 
 class TaxiSystem(QuestionSystem):
-    """`fill` imports the gzipped CSV files that were made before, once for all systems of a benchmark."""
+    """A system with taxi trips. `fill` imports the gzipped CSV files, which were generated once for all
+    systems of a benchmark."""
 
     columns = len(TRIP_SCHEMA)
 
     @property
     def shared(self) -> Path:
-        """The folder of the benchmark: in it, each system has one with a database for each repeat."""
+        """The folder of the benchmark. In it, each system has a folder with a database for each repeat."""
         return self.folder.parents[1]
 
     def files(self, rows: int) -> Sequence[Path]:
@@ -497,15 +500,16 @@ class TaxiSystem(QuestionSystem):
 
     @abstractmethod
     def ask(self, query: str) -> Any:
-        """The answer as the system gives it."""
+        """Return the answer in the system's own form."""
 
     @abstractmethod
     def whole_trips(self, ids: Sequence[int]) -> pa.Table | list[Sequence[Any]]:
-        """All that is held of these trips, not timed: the columns of SCHEMA in its order, what is absent as
-        None, times as datetimes."""
+        """Return these trips, untimed: the columns of `TRIP_SCHEMA` in its order, with None for missing
+        values and datetimes for times."""
 
     def rows_of(self, answer: Any) -> Iterable[Sequence[Any]]:
-        """An answer as rows, columns in the order of the published query; here that of an Arrow table."""
+        """Convert an answer to rows, with columns in the order of the published query; by default, the answer
+        is an Arrow table."""
         return zip(*(column.to_pylist() for column in answer.columns), strict=True)
 
     def _comparable(self, query: str, answer: Any) -> list[list[Any]]:
@@ -524,7 +528,8 @@ class TaxiCycle(QuestionCycle):
         yield from self.import_files() if name == IMPORT else self.ask(name)
 
     def import_files(self) -> Iterator[Sample]:
-        """Making the files is not timed, nor is reading some trips. The queries see whether all came."""
+        """Time the import, but not generating the files and reading some trips. The queries would notice
+        missing trips."""
         make_files(self.system.shared, self.rows)
         self.system.folder.mkdir(parents=True, exist_ok=True)
         _, cost = measure(lambda: self.system.fill(self.rows))

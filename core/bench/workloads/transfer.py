@@ -1,4 +1,4 @@
-"""Rows that come in from a CSV file and a SQLite file, and go out to Parquet, CSV, SQLite and Excel."""
+"""Imports of a CSV file and a SQLite file, and exports to Parquet, CSV, SQLite and Excel."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from lamella.core.bench.workloads.questions import digest
 from lamella.core.bench.workloads.table_rows import SEED
 
 EXCEL_ROWS = 200_000
-_FROM_OWN = " From the system's own form, in which the rows of the CSV file are."
+_FROM_OWN = " From the system's own form, with the rows of the CSV file."
 
 TRANSFER = Workload(
     id="transfer",
     title="Import and export",
     about=(
-        "Ten columns of every common type: a CSV file and a SQLite file become the system's own form, which "
-        "is written to files of other formats. What was written is read back by other programs."
+        "Ten columns of every common type: a CSV file and a SQLite file are converted to the system's own "
+        "form, which is exported to files of other formats. Other programs read the exported files back."
     ),
     steps=("import_csv", "import_sqlite", "export_parquet", "export_csv", "export_sqlite", "export_excel"),
     operations=(
@@ -38,7 +38,7 @@ TRANSFER = Workload(
             "import_csv",
             "Import CSV",
             "imports {rows} from CSV",
-            "From a CSV file with a header to the system's own form, types found by the system.",
+            "From a CSV file with a header to the system's own form; the system detects the types.",
             resizes=True,
         ),
         Operation(
@@ -54,7 +54,7 @@ TRANSFER = Workload(
             "export_excel",
             "Export Excel",
             "writes {rows} to Excel",
-            f"The first {EXCEL_ROWS:,} rows where there are more." + _FROM_OWN,
+            f"The first {EXCEL_ROWS:,} rows if there are more." + _FROM_OWN,
         ),
     ),
     default_rows=(100_000, 2_000_000),
@@ -93,7 +93,7 @@ SAMPLED = 500
 
 
 def records(rows: int) -> pa.Table:
-    """Times are whole seconds, as every format keeps them; one rating of five is missing."""
+    """Return the rows. Times are whole seconds, which all formats support; every fifth rating is missing."""
     random, numbers = np.random.default_rng([SEED, rows]), np.arange(rows)
     words = from_values([f"word {number}" for number in range(1000)], pa.string())
     notes = from_values([f"note {number} of a thousand" for number in range(1000)], pa.string())
@@ -113,7 +113,7 @@ def records(rows: int) -> pa.Table:
 
 
 def source_file(folder: Path, operation: str, rows: int) -> Path:
-    """What an import reads, made once for all systems of a benchmark."""
+    """Return the file that an import reads, which is written once for all systems of a benchmark."""
     suffix, write = _SOURCES[operation]
     path = folder / f"transfer-{rows}{suffix}"
     if not path.exists():
@@ -142,7 +142,7 @@ _SOURCES: dict[str, tuple[str, Callable[[pa.Table, Path], None]]] = {
 
 
 def write_rows(connection: sqlite3.Connection, data: pa.Table) -> None:
-    """Into a new table, in one transaction; dates and times as ISO text."""
+    """Write rows to a new table in one transaction, with dates and times as ISO text."""
     connection.execute(f"CREATE TABLE {NAME} ({DECLARED})")
     insert = f"INSERT INTO {NAME} VALUES ({', '.join('?' * len(SCHEMA))})"
     for batch in data.to_batches(max_chunksize=100_000):
@@ -171,7 +171,7 @@ def _fingerprint_of(count: int, rows: int) -> str:
 
 
 def fingerprint(data: pa.Table) -> str:
-    """Of rows in order: what every column adds up to, how many nulls it has, and some rows whole."""
+    """Return a digest of rows in order: the sum of each column, its number of nulls, and some whole rows."""
     import pyarrow.compute as pc
 
     data = as_written(data)
@@ -193,7 +193,7 @@ def fingerprint(data: pa.Table) -> str:
 
 
 def as_written(data: pa.Table) -> pa.Table:
-    """The rows in the types that they were made in: text that says a date, 0 and 1 for truths, and so on."""
+    """Convert the rows back to their original types, such as dates from text, and booleans from 0 and 1."""
     return pa.Table.from_arrays(
         [_in_type(data.column(field.name), field.type) for field in SCHEMA], schema=SCHEMA
     )
@@ -214,7 +214,7 @@ def _in_type(values: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
 
 
 def read_exported(path: Path) -> pa.Table:
-    """What a file holds, read by other programs than those that write it."""
+    """Read an exported file with a program other than the one that wrote it."""
     if path.suffix == ".parquet":
         from pyarrow import parquet
 
@@ -244,7 +244,7 @@ def _excel_rows(path: Path) -> list[list[Any]]:
     cells = [[None if row[place] == "" else row[place] for place in places] for row in rows]
     for row in cells:
         if isinstance(row[at], dt.date) and not isinstance(row[at], dt.datetime):
-            row[at] = dt.datetime.combine(row[at], dt.time())  # calamine takes midnight for a day
+            row[at] = dt.datetime.combine(row[at], dt.time())  # calamine reads midnight as a date
     return cells
 
 
@@ -258,7 +258,7 @@ def _from_rows(rows: Any) -> pa.Table:
 
 
 class TransferSystem(System):
-    """Its own form is a table of a database, or a file, in `folder`."""
+    """A system that imports and exports. Its own form is a table of a database, or a file, in `folder`."""
 
     columns = len(SCHEMA)
 
@@ -267,11 +267,11 @@ class TransferSystem(System):
 
     @abstractmethod
     def import_sqlite(self, source: Path) -> None:
-        """The table `NAME` of a SQLite file, beside what was imported before."""
+        """Import the table `NAME` of a SQLite file, in addition to earlier imports."""
 
     @abstractmethod
     def imported(self, operation: str) -> pa.Table:
-        """All rows that this operation imported, in order; not timed."""
+        """Return all rows that this operation imported, in order; not timed."""
 
     def export_parquet(self, target: Path) -> None:
         raise NotImplementedError
@@ -283,7 +283,7 @@ class TransferSystem(System):
         raise NotImplementedError
 
     def export_excel(self, target: Path) -> None:
-        """The first `EXCEL_ROWS` rows."""
+        """Export the first `EXCEL_ROWS` rows."""
         raise NotImplementedError
 
 
@@ -299,10 +299,10 @@ class FrameTransfer(TransferSystem):
         return {}
 
     def open(self, writing: bool) -> None:
-        """It reads anew each time."""
+        """Does nothing: each operation reads the files."""
 
     def close(self) -> None:
-        """Nothing is held open."""
+        """Nothing is open."""
 
     def own_file(self, operation: str) -> Path:
         return self.folder / f"{operation}.parquet"
@@ -315,8 +315,7 @@ SUFFIXES = {
     "export_excel": ".xlsx",
 }
 NO_SQLITE_EXTENSION = (
-    "DuckDB's extension for SQLite does not come with its Python package: it is downloaded where it is"
-    " first used"
+    "DuckDB's extension for SQLite is not part of its Python package: it would be downloaded at its first use"
 )
 NO_EXCEL_EXTENSION = NO_SQLITE_EXTENSION.replace("SQLite", "Excel")
 
@@ -328,7 +327,8 @@ class TransferCycle(Cycle[TransferSystem]):
         yield from self._import(name) if name.startswith("import") else self._export(name)
 
     def _import(self, name: str) -> Iterator[Sample]:
-        """Making the files is not timed. Closing counts: what is put off until then is a part of it."""
+        """Time an import, but not writing its file. Closing the database is timed, since it may do deferred
+        work."""
         shared = self.system.folder.parents[1]
         self.system.folder.mkdir(parents=True, exist_ok=True)
         source = source_file(shared, name, self.rows)
@@ -350,4 +350,4 @@ class TransferCycle(Cycle[TransferSystem]):
         yield Sample(name, cost, size, checksum)
 
     def _digest_of_all(self) -> str:
-        raise AssertionError("Every step is checked by what it read or wrote")
+        raise AssertionError("Each step checks what it read or wrote")

@@ -1,5 +1,5 @@
-"""A benchmark that somebody wrote: one Python file with its data, its systems and what they are asked. It is
-read here without running it: only child processes of a benchmark do that."""
+"""A benchmark written by the user: one Python file with data, systems and operations. This module reads the
+file without running it; only child processes of a benchmark run it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from lamella.core.validation import path_of
 
 
 class NotABenchmark(Exception):
-    """What is missing or wrong, where (None for the file as a whole), and what to do; no full stops."""
+    """Something is missing or wrong in the file. `line` is None for the whole file; `what` and `fix` have no
+    full stops."""
 
     def __init__(self, line: int | None, what: str, fix: str) -> None:
         super().__init__(what)
@@ -25,8 +26,8 @@ class NotABenchmark(Exception):
 
 @dataclass(frozen=True)
 class Outline:
-    """`operations` are titles by the names of methods; `rows` and `repeats` are None where the file leaves
-    them out."""
+    """The contents of a benchmark's file. `operations` maps names of methods to titles; `rows` and `repeats`
+    are None if the file omits them."""
 
     title: str
     about: str
@@ -37,11 +38,13 @@ class Outline:
 
 
 def outline(module: ast.Module) -> Outline:
-    """Raises NotABenchmark."""
+    """Read the contents of a benchmark's file. Raises `NotABenchmark`."""
     assignments = _assigned(module)
     classes = {node.name: node for node in module.body if isinstance(node, ast.ClassDef)}
     if not any(isinstance(node, ast.FunctionDef) and node.name == "data" for node in module.body):
-        raise NotABenchmark(None, "it has no function data(rows)", "Let one return a table of that many rows")
+        raise NotABenchmark(
+            None, "it has no function data(rows)", "Add one that returns a table with this number of rows"
+        )
     operations = _operations(assignments)
     systems = _systems(assignments)
     for name, class_name in systems.items():
@@ -58,7 +61,7 @@ def outline(module: ast.Module) -> Outline:
 
 
 def _assigned(module: ast.Module) -> dict[str, ast.expr]:
-    """The last value given to each name at the top of the file."""
+    """Return the last value assigned to each name at the top level of the file."""
     assignments: dict[str, ast.expr] = {}
     for node in module.body:
         if isinstance(node, ast.Assign):
@@ -69,9 +72,9 @@ def _assigned(module: ast.Module) -> dict[str, ast.expr]:
 
 
 def _operations(assignments: Mapping[str, ast.expr]) -> dict[str, str]:
-    """A list of methods, or a dict of titles by method."""
+    """Return the titles by method, from a list of methods or a dict with titles."""
     value = _literal(assignments, "OPERATIONS", None)
-    fix = 'Write them out, such as OPERATIONS = ["look_up", "count"]'
+    fix = 'Write a literal, such as OPERATIONS = ["look_up", "count"]'
     if value is None:
         raise NotABenchmark(None, "it has no OPERATIONS", fix)
     line = assignments["OPERATIONS"].lineno
@@ -80,20 +83,20 @@ def _operations(assignments: Mapping[str, ast.expr]) -> dict[str, str]:
         raise NotABenchmark(line, "OPERATIONS are not names of methods", fix)
     if reserved := {"load", "open", "close"} & set(names):
         raise NotABenchmark(
-            line, f"OPERATIONS name '{min(reserved)}', which is a step of every benchmark", "Leave it out"
+            line, f"OPERATIONS contains '{min(reserved)}', which is a reserved name", "Leave it out"
         )
     titles = value if isinstance(value, dict) else {}
     return {name: str(titles.get(name, name.replace("_", " ").capitalize())) for name in names}
 
 
 def _systems(assignments: Mapping[str, ast.expr]) -> dict[str, str]:
-    """Names of classes by the names of systems."""
-    fix = 'Write them out, such as SYSTEMS = {"a list": InAList}'
+    """Return the names of classes by the names of systems."""
+    fix = 'Write a literal, such as SYSTEMS = {"a list": InAList}'
     node = assignments.get("SYSTEMS")
     if node is None:
         raise NotABenchmark(None, "it has no SYSTEMS", fix)
     if not isinstance(node, ast.Dict) or not node.keys:
-        raise NotABenchmark(node.lineno, "SYSTEMS is not a dict of classes by their names", fix)
+        raise NotABenchmark(node.lineno, "SYSTEMS is not a dict of classes by name", fix)
     return dict(_system(key, value, fix) for key, value in zip(node.keys, node.values, strict=True))
 
 
@@ -104,7 +107,8 @@ def _system(key: ast.expr | None, value: ast.expr, fix: str) -> tuple[str, str]:
 
 
 def _check(name: str, node: ast.ClassDef, operations: Iterable[str]) -> None:
-    """What it inherits is not known here: then only the benchmark will tell."""
+    """Check that a class has the methods, unless it has base classes, whose methods are only known when the
+    file runs."""
     if node.bases:
         return
     has = {one.name for one in node.body if isinstance(one, ast.FunctionDef)}
@@ -122,7 +126,7 @@ def _rows(assignments: Mapping[str, ast.expr]) -> tuple[int, ...] | None:
     rows = tuple(value) if isinstance(value, (list, tuple)) else (value,)
     if not rows or not all(isinstance(number, int) and number >= 1 for number in rows):
         raise NotABenchmark(
-            assignments["ROWS"].lineno, "ROWS are not whole numbers from 1 on", "Write ROWS = [1_000, 10_000]"
+            assignments["ROWS"].lineno, "ROWS are not positive whole numbers", "Write ROWS = [1_000, 10_000]"
         )
     return rows
 
@@ -131,7 +135,7 @@ def _repeats(assignments: Mapping[str, ast.expr]) -> int | None:
     value = _literal(assignments, "REPEATS", None)
     if value is not None and (not isinstance(value, int) or value < 1):
         raise NotABenchmark(
-            assignments["REPEATS"].lineno, "REPEATS is not a whole number from 1 on", "Write REPEATS = 3"
+            assignments["REPEATS"].lineno, "REPEATS is not a positive whole number", "Write REPEATS = 3"
         )
     return value
 
@@ -144,40 +148,40 @@ def _literal(assignments: Mapping[str, ast.expr], name: str, otherwise: Any) -> 
     except ValueError:
         raise NotABenchmark(
             assignments[name].lineno,
-            f"{name} is computed, and the file is read without running it",
-            f"Write {name} out",
+            f"{name} is computed, but the file is read without running it",
+            f"Write {name} as a literal",
         ) from None
 
 
 SUFFIX = ".py"
 LOAD = "load"
 DEFAULT_ROWS, DEFAULT_REPEATS = (1_000, 10_000, 100_000), 3
-EXAMPLE = "docs/benchmark.md has one that works"
+EXAMPLE = "docs/benchmark.md has a working example"
 
 
 class OwnFileProblem(FileProblem):
-    """A benchmark's file that cannot be read as one."""
+    """A file cannot be read as a benchmark."""
 
 
 def is_own(name: str) -> bool:
-    """Whether a workload's name is a file's."""
+    """Whether a workload's name is that of a file."""
     return name.endswith(SUFFIX)
 
 
 def load_file(path: str | Path) -> Workload:
-    """The benchmark in a Python file; its id is the file's absolute path. Raises OwnFileProblem with the
-    line."""
+    """Load the benchmark in a Python file; its id is the file's absolute path. Raises `OwnFileProblem`, with
+    the line."""
     place = path_of(path, "the benchmark's file")
     try:
         stamp = place.stat().st_mtime_ns
     except OSError as error:
         why = error.strerror or str(error)
-        raise OwnFileProblem(place, "this benchmark's file cannot be read", why, "Check its name") from error
+        raise OwnFileProblem(place, "this benchmark file cannot be read", why, "Check its name") from error
     return _loaded(place, stamp)
 
 
 def system_names(workload: Workload) -> list[str]:
-    """The names of this workload's systems, as a benchmark takes them."""
+    """Return the names of this workload's systems, in the form that a benchmark takes."""
     return [f"{workload.id}:{name}" for name in workload.options["systems"]]
 
 
@@ -187,7 +191,7 @@ def _loaded(place: Path, _stamp: int) -> Workload:
     return Workload(
         id=str(place),
         title=script.title or place.stem,
-        about=script.about or f"Of the file {place.name}.",
+        about=script.about or f"From the file {place.name}.",
         steps=(LOAD, *script.operations),
         operations=tuple(_operations_of(script)),
         default_rows=script.rows or DEFAULT_ROWS,
@@ -206,15 +210,13 @@ def _outlined(place: Path) -> Outline:
         raise _problem(place, error.lineno, error.msg, "Correct the line") from error
     except OSError as error:
         why = error.strerror or str(error)
-        raise OwnFileProblem(place, "this benchmark's file cannot be read", why, "Check its name") from error
+        raise OwnFileProblem(place, "this benchmark file cannot be read", why, "Check its name") from error
     except NotABenchmark as error:
         raise _problem(place, error.line, error.what, error.fix) from error
 
 
 def _operations_of(script: Outline) -> Sequence[Operation]:
-    load = Operation(
-        LOAD, "Load", "loads {rows}", "What `load` takes to keep the rows of `data`.", resizes=True
-    )
+    load = Operation(LOAD, "Load", "loads {rows}", "The time of `load` for the rows of `data`.", resizes=True)
     operations = [
         Operation(
             name, title, f"does “{_escaped(title)}” of {{rows}}", f"`{name}`, called several times in a row."

@@ -1,5 +1,5 @@
-"""A benchmark on somebody's own table: a copy of what is open, with its filter and columns, in every system
-that can hold it."""
+"""A benchmark on the user's own table: a copy of the open table, with its filter and columns, in every system
+that can store it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 PREFIX = "mine"
 
 TABLE = "the table"
-"""Stands in the sentences for its name."""
+"""The placeholder for its name in the sentences."""
 
 SMALL_ROWS = 1_000
 
@@ -34,18 +34,18 @@ LOAD = Operation(
     "load",
     "Load",
     "loads {rows} of the table",
-    "From a copy in Parquet into the system, until the rows are kept.",
+    "From a copy in Parquet into the system, until the rows are stored.",
     resizes=True,
 )
 
-READ = Operation("read", "Read", "reads {rows} of the table", "Every chosen column of every row.")
+READ = Operation("read", "Read", "reads {rows} of the table", "The chosen columns of all rows.")
 
 READ_AGAIN = Operation(
     "read_again", "Read again", "reads {rows} of the table once more", "The same once more."
 )
 
 FILTER = Operation(
-    "filter", "Filter", "filters {rows} of the table", "Every chosen column of the rows that match."
+    "filter", "Filter", "filters {rows} of the table", "The chosen columns of the rows that match."
 )
 
 FILTER_AGAIN = Operation(
@@ -55,15 +55,15 @@ FILTER_AGAIN = Operation(
 UPDATE = Operation(
     "update",
     "Update the matches",
-    "updates what matches of {rows} of the table",
-    "One column gets a new value in every row that matches, in one commit.",
+    "updates the matches in {rows} of the table",
+    "Set a new value in one column of every row that matches, in one commit.",
     resizes=True,
 )
 
 USER_TABLE = Workload(
     id=PREFIX,
     title="My table",
-    about="The table or file that is open, with its filter and columns of the moment.",
+    about="The table or file that is open, with its current filter and columns.",
     steps=("load", "read", "filter", "update"),
     operations=(LOAD, READ, READ_AGAIN, FILTER, FILTER_AGAIN, UPDATE),
     default_rows=(),
@@ -74,7 +74,7 @@ USER_TABLE = Workload(
 
 
 def with_options(workload: Workload) -> Workload:
-    """With only those steps that its options leave something to do for."""
+    """Return the workload with the options' texts and sizes, and only the steps that have something to do."""
     options = workload.options
     idle = {"filter"} if not options["where"] else set[str]()
     idle |= {"update"} if not options["column"] else set()
@@ -90,7 +90,8 @@ def with_options(workload: Workload) -> Workload:
 
 
 def user_table_named(name: str) -> Workload | None:
-    """What a benchmark of "mine:flights-1a2b3c4d" was, as far as its name tells; None for another name."""
+    """Return the workload of a name such as "mine:flights-1a2b3c4d", as far as the name tells; None for
+    another name."""
     prefix, colon, table = name.partition(":")
     if prefix != PREFIX or not colon:
         return None
@@ -109,7 +110,8 @@ MOST_SQLITE_COLUMNS = 2000
 
 
 def compared_type(kind: pa.DataType) -> pa.DataType | None:
-    """The plain type with the same values that every system gets; None where values cannot be compared."""
+    """Return the plain type with the same values, which every system gets; None if such values cannot be
+    compared."""
     if is_.is_dictionary(kind):
         return compared_type(kind.value_type)
     if is_.is_boolean(kind) or is_.is_integer(kind) or is_.is_date32(kind):
@@ -149,14 +151,15 @@ def _compared_other(kind: pa.DataType) -> pa.DataType | None:
 
 
 def cannot_hold(system: str, schema: pa.Schema, nan: Iterable[str]) -> str:
-    """Why a system cannot keep these columns exactly; empty when it can. `nan` are the columns with a NaN."""
+    """Return why a system cannot store these columns exactly; empty if it can. `nan` are the columns with
+    NaN."""
     reasons = _OF_COLUMNS.get(system)
     columns = reasons(schema, set(nan)) if reasons else {}
     if columns:
         text = "; ".join(f"{name}: {why}" for name, why in columns.items())
-        return f"It has no place for {text}"
+        return f"It cannot store {text}"
     if system in _SQLITE and len(schema) > MOST_SQLITE_COLUMNS:
-        return f"SQLite has no more than {MOST_SQLITE_COLUMNS:,} columns, and there are {len(schema):,}"
+        return f"SQLite has at most {MOST_SQLITE_COLUMNS:,} columns, and there are {len(schema):,}"
     return ""
 
 
@@ -165,18 +168,18 @@ def _not_in_sqlite(schema: pa.Schema, nan: set[str]) -> Mapping[str, str]:
     for field in schema:
         kind = field.type
         if is_.is_nested(kind):
-            columns[field.name] = f"{_word(kind)} are no type of SQLite's"
+            columns[field.name] = f"SQLite has no type for {_word(kind)}"
         elif is_.is_decimal(kind):
             columns[field.name] = "decimal numbers would be rounded to floats"
         elif is_.is_uint64(kind):
-            columns[field.name] = "its whole numbers end at 63 bits"
+            columns[field.name] = "its integers have at most 63 bits"
         elif field.name in nan:
-            columns[field.name] = "it keeps NaN as NULL"
+            columns[field.name] = "it stores NaN as NULL"
     return columns
 
 
 def _not_in_csv(schema: pa.Schema, _nan: set[str]) -> Mapping[str, str]:
-    nested = {f.name: f"a field of CSV holds no {_word(f.type)}" for f in schema if is_.is_nested(f.type)}
+    nested = {f.name: f"CSV has no form for {_word(f.type)}" for f in schema if is_.is_nested(f.type)}
     return nested | {f.name: "CSV has no form for bytes" for f in schema if is_.is_binary(f.type)}
 
 
@@ -195,11 +198,11 @@ def _not_in_json(schema: pa.Schema, _nan: set[str]) -> Mapping[str, str]:
 
 def _not_in_pickle(schema: pa.Schema, _nan: set[str]) -> Mapping[str, str]:
     fine = [f.name for f in schema if is_.is_nested(f.type) and any(map(_is_fine, leaves(f.type)))]
-    return dict.fromkeys(fine, "Python's times end at microseconds")
+    return dict.fromkeys(fine, "Python's times have only microseconds")
 
 
 def leaves(kind: pa.DataType) -> list[pa.DataType]:
-    """The types of single values in a nested one; of a plain one, itself."""
+    """Return the types of the single values in a nested type; for a plain type, itself."""
     if is_.is_list(kind):
         return leaves(kind.value_type)
     if is_.is_struct(kind):
@@ -230,7 +233,7 @@ BATCH_ROWS = 65_536
 
 @dataclass(frozen=True)
 class Change:
-    """What an update does to `column` in the rows that match: `add` to it, or `set` it to a text."""
+    """An update of `column` in the rows that match: add `add` to it, or set it to `text`."""
 
     column: str
     add: int | None = None
@@ -239,8 +242,8 @@ class Change:
 
 @dataclass(frozen=True)
 class TableCopy:
-    """A Parquet file of plain types. `condition` is a filter as JSON; `nan` names the columns with a NaN in
-    them."""
+    """A copy of the table as a Parquet file with plain types. `condition` is a filter as JSON; `nan` are the
+    columns with NaN."""
 
     path: Path
     name: str
@@ -251,7 +254,7 @@ class TableCopy:
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> TableCopy:
-        """From a workload's options, as `options` makes them."""
+        """Create it from a workload's options, which `options` returns."""
         change = options["change"]
         return cls(
             path=Path(options["path"]),
@@ -264,7 +267,7 @@ class TableCopy:
 
     @property
     def options(self) -> dict[str, Any]:
-        """Plain data."""
+        """The copy as plain data."""
         return asdict(self) | {"path": str(self.path), "nan": list(self.nan), "where": self.condition}
 
     @cached_property
@@ -275,13 +278,13 @@ class TableCopy:
 
     @cached_property
     def where(self) -> Filter | None:
-        """Bound to the copy's columns."""
+        """The filter, bound to the copy's columns."""
         from lamella.core.filters import bind, from_json
 
         return None if self.condition is None else bind(from_json(self.condition), self.schema, self.name)
 
     def batches(self, rows: int) -> Iterator[pa.RecordBatch]:
-        """The first so many rows, streamed."""
+        """Yield the first `rows` rows."""
         import pyarrow.parquet as pq
 
         remaining = rows
@@ -297,7 +300,8 @@ class TableCopy:
 
 
 def expected(workload: Workload, operation: Operation, rows: int) -> str:
-    """What an operation ought to give, or leave behind, of the first `rows` of the copy."""
+    """Return the digest of an operation's right answer, or of the table after it, for the first `rows` rows
+    of the copy."""
     import duckdb
 
     copied = TableCopy.of(workload.options)
@@ -307,7 +311,8 @@ def expected(workload: Workload, operation: Operation, rows: int) -> str:
 
 
 def digest(rows: pa.Table, schema: pa.Schema) -> str:
-    """ "rows:digest" of rows with the columns of `schema`, in any type that casts to its types."""
+    """Return "rows:digest" of rows with the columns of `schema`, whose types may be any that cast to its
+    types."""
     columns = [_countable(rows.column(place).cast(field.type)) for place, field in enumerate(schema)]
     compared = pa.table(columns, names=names_of(schema))
     with _hashing().cursor() as cursor:
@@ -319,15 +324,14 @@ def digest(rows: pa.Table, schema: pa.Schema) -> str:
 
 @cache
 def _hashing() -> duckdb.DuckDBPyConnection:
-    """Empty, and opened once: that takes longer than most tables."""
+    """Return an empty database, which is opened once: opening takes longer than most digests."""
     import duckdb
 
     return duckdb.connect()
 
 
 def fill_duckdb(connection: duckdb.DuckDBPyConnection, copied: TableCopy, rows: int) -> None:
-    """Make the table `mine`, its columns called by their place, since SQL does not tell the cases of names
-    apart."""
+    """Create the table `mine`. Its columns are named by position, because SQL ignores the case of names."""
     connection.execute("set temp_directory = $place", {"place": str(copied.path.parent / "spill")})
     plain_schema = pa.schema([pa.field(f"c{place}", field.type) for place, field in enumerate(copied.schema)])
     renamed = (batch.rename_columns(plain_schema.names) for batch in copied.batches(rows))
@@ -349,7 +353,7 @@ def condition_to_sql(where: Filter | None, schema: pa.Schema) -> str:
 
 
 def change_to_sql(change: Change, schema: pa.Schema) -> tuple[str, str]:
-    """The column that changes and its new value, for any SQL."""
+    """Return the column that changes and its new value, in any dialect of SQL."""
     column = f"c{schema.get_field_index(change.column)}"
     text = change.text.replace("'", "''")
     return column, f"{column} + {change.add}" if change.add else f"'{text}'"
@@ -367,7 +371,7 @@ def _sql_text(copied: TableCopy, operation: str) -> str:
 
 
 def _countable(values: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Dates and times as their counts, so that nothing depends on a time zone."""
+    """Convert dates and times to integers, so that nothing depends on a time zone."""
     if not is_.is_temporal(values.type):
         return values
     return values.cast(pa.int32() if values.type.bit_width == 32 else pa.int64())
@@ -377,7 +381,7 @@ Row = tuple[Any, ...]
 
 
 def rows_of(copied: TableCopy, rows: int) -> Iterator[Row]:
-    """Streamed."""
+    """Yield the first `rows` rows as tuples, with dates and times as integers."""
     for batch in copied.batches(rows):
         yield from zip(*map(_comparable_values, batch.columns), strict=True)
 
@@ -408,11 +412,12 @@ def _count_type(kind: pa.DataType) -> pa.DataType:
 
 
 class CannotAsk(LamellaError):
-    """A condition that a system has no means for."""
+    """A system does not support a condition."""
 
 
 class UserTableSystem(System):
-    """Answers are whatever the system gives; `as_table` makes Arrow of them, off the timers."""
+    """A system with a copy of the user's table. Answers have the system's own form; `as_table` converts them,
+    untimed."""
 
     def __init__(self, folder: Path, workload: Workload) -> None:
         super().__init__(folder, workload)
@@ -434,36 +439,36 @@ class UserTableSystem(System):
 
     @abstractmethod
     def condition(self) -> Any:
-        """The rows that match, as the system is asked for them. Raises CannotAsk where it has no means."""
+        """Return the filter in the system's form. Raises `CannotAsk` if the system does not support it."""
 
     @abstractmethod
     def load(self, rows: int) -> None:
-        """Put the first `rows` of the copy into the system, which keeps them in `folder`."""
+        """Load the first `rows` rows of the copy into the system, which stores them in `folder`."""
 
     @abstractmethod
     def read(self) -> Any:
-        """Every row and column."""
+        """Return all rows and columns."""
 
     @abstractmethod
     def filter(self) -> Any:
-        """Every column of the rows that meet the condition."""
+        """Return all columns of the rows that meet the condition."""
 
     @abstractmethod
     def update(self) -> None:
-        """Make the change in the rows that meet the condition."""
+        """Change the rows that meet the condition."""
 
     @abstractmethod
     def as_table(self, answer: Any) -> pa.Table:
-        """The columns of an answer in the copy's order; their types need only to cast to the copy's."""
+        """Return the columns of an answer in the copy's order; their types have to cast to the copy's."""
 
 
 class UserTableFile(FileBasedSystem, UserTableSystem):
-    """Keeps its rows in one file, which a change writes anew."""
+    """A system with its rows in one file, which a change rewrites."""
 
     @property
     def statistics(self) -> bool | list[str]:
-        """Of which columns a Parquet file gets statistics: they leave NaN out, so filters that are pushed
-        down to them would lose its rows."""
+        """The columns for which a Parquet file has statistics, or True for all. Statistics ignore NaN, so
+        that filters pushed down to them would lose rows with NaN."""
         sound = [name for name in self.copied.schema.names if name not in self.copied.nan]
         return sound if self.copied.nan else True
 
@@ -489,7 +494,7 @@ class UserTableCycle(Cycle[UserTableSystem]):
         self._owe(("update", cost))
 
     def _twice(self, name: str, ask: Callable[[], Any]) -> Iterator[Sample]:
-        """On a database just opened, and once more."""
+        """Ask a database that was just opened, and once more."""
         answer, cost = self._measure_opening(ask, writing=False)
         fingerprint = self._digest(answer)
         del answer

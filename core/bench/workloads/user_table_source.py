@@ -1,5 +1,5 @@
-"""What is to be measured of somebody's own table, as a workload that is plain data, and the copy of the table
-that is made before any system is timed."""
+"""A benchmark of the user's own table as a workload of plain data, and the copy of the table that is made
+before any system is timed."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ from lamella.core.store.store import Store
 
 @dataclass(frozen=True)
 class Source:
-    """A table of the store in the folder `path`, or of a file that holds several; without `table` the files
-    there.
+    """A table of the store in the folder `path`, or of a file with several tables; without `table`, the files
+    at `path`.
 
-    `ragged` says what is done with rows of a CSV file that do not fit its header, as in `open_dataset`.
+    `ragged` is how to treat rows of a CSV file that do not match its header, as in `open_dataset`.
     """
 
     path: str
@@ -53,12 +53,12 @@ class Source:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """How the command line names it."""
+        """The words that name it on the command line."""
         return ("--table", self.path if self.table is None else f"{self.path}:{self.table}")
 
     @contextmanager
     def open_table(self) -> Iterator[Dataset]:
-        """Raises what opening it raises: FileProblem, StoreProblem, UnknownTable."""
+        """Open the table. Raises `FileProblem`, `StoreProblem` and `UnknownTable`."""
         if self.table is None or not is_store(Path(self.path)):
             yield open_dataset(Path(self.path), ragged=self.ragged, table=self.table)
         else:
@@ -67,20 +67,20 @@ class Source:
 
 
 PYTHON_ROWS = ("sqlite", "sqlite-wal", "csv", "jsonl", "pickle")
-"""They answer with values of Python's."""
+"""Systems whose answers are Python values."""
 
 PYTHON_VALUE_BYTES = 64
 
 ARROW_SECONDS, PYTHON_SECONDS = 20e-9, 500e-9
-"""Of one value in one step, its check included; rough."""
+"""A rough time for one value in one step, including its check."""
 
 COPIES_IN_MEMORY = 3
-"""The answer, what it was made from, and the table it is checked as."""
+"""The answer, the data that it was made from, and the table for its check."""
 
 
 def costs_by_system(sample: pa.Table) -> dict[str, list[float]]:
-    """Seconds of a step, bytes of memory and bytes on the disk, for one row. The copy that all load from
-    counts."""
+    """Estimate, for each system and one row, the seconds of a step, the bytes of memory, and the bytes on
+    disk, including the copy from which all systems load."""
     rows, values = max(1, sample.num_rows), sample.num_columns
     row_bytes = sample.nbytes / rows
     columnar = [values * ARROW_SECONDS, COPIES_IN_MEMORY * row_bytes, 2 * row_bytes]
@@ -104,11 +104,11 @@ def user_table(
     where: Filter | None = None,
     job: Job | None = None,
 ) -> Workload:
-    """A benchmark on all rows of `dataset`, which `source` opens again when the benchmark is run.
+    """Return a benchmark on all rows of `dataset`, which `source` opens again when the benchmark runs.
 
-    Columns that the filter asks for come along, and those whose values cannot be compared stay out. Its
-    option `left_out` names these, `columns` what is measured. Reads a sample of the rows, and counts them.
-    Raises BadFilter, UnknownColumn, and LamellaError where nothing is left to measure."""
+    Columns in the filter are included, and columns whose values cannot be compared are left out; the options
+    `columns` and `left_out` name them. Reads a sample of the rows, and counts them. Raises `BadFilter`,
+    `UnknownColumn`, and `LamellaError` if there is nothing to measure."""
     rows, schema = dataset.count(job=job), dataset.schema
     choice = _column_choice(dataset.name, schema, columns, where)
     chosen_columns = [name for name in choice if compared_type(schema.field(name).type) is not None]
@@ -132,20 +132,21 @@ def user_table(
 
 
 def identity(options: dict[str, Any]) -> str:
-    """Only benchmarks of the same table, columns and filter share one, and are compared with each other."""
+    """Return the workload's id. Only benchmarks with the same table, columns and filter have the same id, and
+    are compared with each other."""
     told_apart = json.dumps([options[name] for name in ("source", "columns", "where")])
     return f"{PREFIX}:{options['name']}-{hashlib.sha256(told_apart.encode()).hexdigest()[:8]}"
 
 
 def words_of(workload: Workload) -> tuple[str, ...]:
-    """How the command line names it."""
+    """Return the words that name a workload on the command line."""
     options = workload.options
     where = ("--where", to_text(from_json(options["where"]))) if options["where"] else ()
     return (*Source.of(options["source"]).words, *where, "--columns", ",".join(options["columns"]))
 
 
 def describe_benchmark(options: dict[str, Any]) -> str:
-    """ "3 columns, where delay is more than 60; the update adds 1 to distance" """
+    """Describe it like "3 columns, where delay is more than 60; the update adds 1 to distance"."""
     count = len(options["columns"])
     text = f"{count:,} column" + ("" if count == 1 else "s")
     if options["where"]:
@@ -154,7 +155,7 @@ def describe_benchmark(options: dict[str, Any]) -> str:
 
 
 def _title(name: str, where: Filter | None) -> str:
-    """ "flights where delay is more than 60", cut where it is long."""
+    """Return a title such as "flights where delay is more than 60", shortened if it is long."""
     if where is None:
         return name
     words = sentence(where)
@@ -163,15 +164,16 @@ def _title(name: str, where: Filter | None) -> str:
 
 def change_words(options: dict[str, Any]) -> str:
     if not options["column"]:
-        return "nothing is updated, for no column holds whole numbers, floats or text"
+        return "nothing is updated, because no column has whole numbers, floats or text"
     rows = "every row that matches" if options["where"] else "every row"
     does = f"sets {options['column']} to “{TEXT}”" if options["is_text"] else f"adds 1 to {options['column']}"
     return f"the update {does} in {rows}"
 
 
 def changing_column(schema: pa.Schema, chosen_columns: Sequence[str], columns: Iterable[str]) -> str:
-    """The first column of numbers that the filter does not ask for, or else of text; then those it asks for.
-    Small and unsigned integers stay as they are: one more may be too much for them."""
+    """Return the column that the update changes: the first one of numbers that is not in the filter, or else
+    of text; otherwise the same among the columns in the filter. Empty if there is none. Small and unsigned
+    integers are not changed, since adding one could overflow."""
     outside = [name for name in chosen_columns if name not in set(columns)]
     kinds = {name: compared_type(schema.field(name).type) for name in chosen_columns}
     for names in (outside, chosen_columns):
@@ -189,7 +191,7 @@ def _counts(kind: pa.DataType) -> bool:
 def _column_choice(
     name: str, schema: pa.Schema, columns: Sequence[str] | None, where: Filter | None
 ) -> list[str]:
-    """In the table's order. Its own `_id` is not a column of the user's."""
+    """Return the columns in the table's order, without `_id`, which is not the user's."""
     names = set(schema.names) if columns is None else set(columns)
     for column in columns or ():
         if column not in schema.names:
@@ -212,7 +214,7 @@ def _refuse_nothing(name: str, rows: int, chosen_columns: Sequence[str]) -> None
             f"{name}: there is no column to measure", fix="Choose columns of numbers, text or times"
         )
     if not rows:
-        raise LamellaError(f"{name}: there are no rows to measure", fix="Open a table that has some")
+        raise LamellaError(f"{name}: there are no rows to measure", fix="Open a table with rows")
 
 
 FILE = "copy.parquet"
@@ -220,9 +222,10 @@ GROUP_ROWS = 131_072
 
 
 def prepare(workload: Workload, rows: Iterable[int], folder: Path, job: Job) -> Workload:
-    """The same with a copy of the table in `folder`, of as many rows as the benchmark needs; streamed.
+    """Copy the table to `folder` in batches, with as many rows as the benchmark needs, and return the
+    workload with the copy.
 
-    Raises LamellaError where the table has become smaller since, and what opening and writing it raise.
+    Raises `LamellaError` if the table has become smaller, and what opening and writing it raise.
     """
     options, size = workload.options, max(rows)
     watch = _Watch(options["column"])
@@ -231,8 +234,8 @@ def prepare(workload: Workload, rows: Iterable[int], folder: Path, job: Job) -> 
         copied = _copy(dataset, options["columns"], size, path, watch, job)
     if copied < size:
         raise LamellaError(
-            f"{options['name']} has {copied:,} rows now, and {size:,} were to be measured",
-            fix="Measure as many as there are",
+            f"{options['name']} now has {copied:,} rows, but {size:,} were to be measured",
+            fix="Measure fewer rows",
         )
     table = TableCopy(path, options["name"], copied, options["where"], watch.change, tuple(sorted(watch.nan)))
     return replace(workload, options={**options, **table.options})
@@ -276,8 +279,7 @@ def _cast_batch(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
 
 @dataclass
 class _Watch:
-    """What has to be known of the values: where a NaN is, and whether the column that changes can take one
-    more."""
+    """Inspects values: which columns contain NaN, and whether one can be added to the column that changes."""
 
     column: str
     nan: set[str] = field(default_factory=set)

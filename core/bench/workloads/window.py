@@ -1,5 +1,6 @@
-"""What people do in the window, timed in the real one: how long until the rows are there, and how long its
-thread is held meanwhile. The driver needs Qt, which `core` does not know: `registry.add_class` takes it."""
+"""Common actions in the real window: the time until the rows are shown, and how long the window's thread is
+blocked meanwhile. The driver needs Qt, which `core` does not import, so it registers with
+`registry.add_class`."""
 
 from __future__ import annotations
 
@@ -27,25 +28,25 @@ from lamella.core.transfer.generate import MIXED, make
 FAMILY = "window"
 HOLD, FIRST_CARD, CARDS = "_hold", "_first_card", "_cards"
 LEAST_TOTAL = 1_000.0
-"""The filter: `total` is more than this."""
+"""The filter is that `total` is more than this."""
 
 SHOWN = ("order_id", "customer_id", "city")
-"""Columns that are compared as the grid shows them."""
+"""The columns whose values in the grid are checked."""
 
 SORTED_BY, GROUPED_BY, SUMMED = "customer_id", "city", "total"
 COMPARED_ROWS, JUMPS = 16, 30
 NUMBER_OF_ROW = 1
-"""The first `order_id`; each row has one more than the row before."""
+"""The first `order_id`, which increases by one per row."""
 
 
 def _act(name: str, title: str, sentence: str, about: str, cards: bool = False) -> tuple[Operation, ...]:
-    """What is measured of one act: the time until its rows, its cards, and the longest hold."""
+    """Return the operations of one act: the times until the rows and the cards, and the longest hold."""
     rows = Operation(name, title, f"{sentence} {{rows}}", about, holds=True)
     hold = Operation(
         name + HOLD,
         f"{title}: longest hold",
         f"is free again while it {sentence} {{rows}}",
-        "The longest piece of work of the window's thread, as its processor time.",
+        "The longest task on the window's thread, in processor time.",
     )
     if not cards:
         return rows, hold
@@ -53,28 +54,28 @@ def _act(name: str, title: str, sentence: str, about: str, cards: bool = False) 
         name + FIRST_CARD,
         f"{title}: first card",
         f"{sentence} and has a column card of {{rows}}",
-        "From the rows on, until the first exact column card is there.",
+        "From when the rows are shown until the first exact column card is shown.",
     )
     all_ = Operation(
         name + CARDS,
         f"{title}: cards",
         f"{sentence} and has all column cards of {{rows}}",
-        "From the rows on, until every column card on screen is exact.",
+        "From when the rows are shown until every column card on screen is exact.",
     )
     return rows, first, all_, hold
 
 
 _OPERATIONS = (
     *_act("open", "Open", "opens", "A Parquet file of 20 columns, until its first rows are painted.", True),
-    *_act("scroll", "Scroll", "scrolls through", "Each turn of the wheel, until it is painted."),
+    *_act("scroll", "Scroll", "scrolls through", "Each turn of the wheel, until the rows are painted."),
     *_act("jump", "Jump", "jumps in", "To rows all over the table, until they are painted."),
     *_act("filter", "Filter", "filters", "total > 1000, until the rows are painted.", True),
-    *_act("jump_filtered", "Jump, filtered", "jumps in what is filtered of", "To rows that meet the filter."),
-    *_act("sort_filtered", "Sort, filtered", "sorts what is filtered of", "By customer, ascending."),
+    *_act("jump_filtered", "Jump, filtered", "jumps in the matches of", "To rows that meet the filter."),
+    *_act("sort_filtered", "Sort, filtered", "sorts the matches of", "By customer, ascending."),
     *_act("sort", "Sort", "sorts", "All rows by customer, ascending, until the first are painted."),
-    *_act("jump_sorted", "Jump, sorted", "jumps in what is sorted of", "To rows all over the order."),
+    *_act("jump_sorted", "Jump, sorted", "jumps in the sorted", "To rows all over the sorted table."),
     *_act("compute", "Compute", "computes a column of", "total * 2, until the rows are painted."),
-    *_act("group", "Group", "groups", "By one of 500 cities: rows and sum of the totals."),
+    *_act("group", "Group", "groups", "By city, of which there are 500: rows and sums of the totals."),
     *_act(
         "brush", "Brush a card", "brushes a histogram of", "A third of the bars, until the rows are painted."
     ),
@@ -85,9 +86,9 @@ _OPERATIONS = (
 WINDOW = Workload(
     id=FAMILY,
     title="Window",
-    about="What people do in the window, on a made Parquet file of 20 columns: the real window at 1280 × 800,"
-    " offscreen. Row counts after a filter, and the values in the grid after each jump and sort, are compared"
-    " with what the file has.",
+    about="Common actions in the window, on a generated Parquet file of 20 columns: the real window at"
+    " 1280 × 800, offscreen. Row counts after a filter, and the values in the grid after each jump and sort,"
+    " are compared with the file.",
     steps=tuple(one.id for one in _OPERATIONS if one.holds),
     operations=_OPERATIONS,
     default_rows=(100_000, 1_000_000),
@@ -103,7 +104,7 @@ WINDOW = Workload(
 
 
 def prepare(workload: Workload, rows: Iterable[int], folder: Path, job: Job) -> Workload:
-    """With a file of each size, and what the window ought to show of it."""
+    """Return the workload with a file of each size, and the values that the window should show."""
     files = {str(count): str(_file(folder, count, job)) for count in sorted(set(rows))}
     answers = {count: answers_of(Path(file)) for count, file in files.items()}
     return replace(workload, options={**workload.options, "files": files, "answers": answers})
@@ -114,7 +115,7 @@ def _file(folder: Path, rows: int, job: Job) -> Path:
 
 
 def expected(workload: Workload, operation: Operation, rows: int) -> str:
-    """What is measured beside the rows of an act is right where these are."""
+    """Return the digest of an act's right answer. It also counts for the act's cards and hold."""
     answers: Mapping[str, str] = workload.options.get("answers", {}).get(str(rows)) or _answers_at(rows)
     return answers[act_of(operation.id)]
 
@@ -132,7 +133,7 @@ def _answers_at(rows: int) -> dict[str, str]:
 
 
 def answers_of(file: Path) -> dict[str, str]:
-    """By act, without DuckDB and without a thing of the window's."""
+    """Return the right answers by act, computed without DuckDB and without any code of the window."""
     table = pq.read_table(file, columns=[*SHOWN, SUMMED])
     customers = np.asarray(table[SORTED_BY])
     matches = np.flatnonzero(np.asarray(table[SUMMED]) > LEAST_TOTAL)
@@ -160,17 +161,18 @@ def answers_of(file: Path) -> dict[str, str]:
 
 
 def jumps(rows: int) -> list[int]:
-    """The same places at the same number of rows."""
+    """Return row numbers to jump to; always the same for the same number of rows."""
     return [random.Random(rows + number).randrange(rows) for number in range(JUMPS)] if rows else []
 
 
 def digest_of_rows(rows: int, cells: Sequence[Sequence[Any]]) -> str:
-    """How many there are, and the first of them in their order."""
+    """Return the digest of the number of rows, and of some rows in order."""
     return digest([[-1, rows], *([place, *values] for place, values in enumerate(cells))])
 
 
 def digest_of_groups(groups: Iterable[Sequence[Any]]) -> str:
-    """Sums of hundredths, rounded to them: the order of adding up does not show."""
+    """Return the digest of groups. The sums are rounded to hundredths, so that the order of summation does
+    not matter."""
     return digest([[key, count, round(total, 2)] for key, count, total in groups])
 
 
@@ -193,8 +195,9 @@ def _cells(table: pa.Table, places: npt.NDArray[np.int64]) -> list[list[Any]]:
 
 @dataclass(frozen=True)
 class Act:
-    """What the window did. `seconds` until the rows were painted; `latencies` of each of many such; of cards,
-    the seconds from the rows on. `hold_seconds` is the longest piece of work of its thread."""
+    """The result of an act. `seconds` is the time until the rows were painted, and `latencies` are the times
+    of repeated actions. The times of cards are from when the rows were painted. `hold_seconds` is the
+    longest task on the window's thread."""
 
     answer: str
     seconds: float
@@ -205,18 +208,18 @@ class Act:
 
 
 class WindowSystem(System):
-    """Opens `file` in a window at the first act, except for those that open it themselves."""
+    """Opens `file` in a window at the first act, unless the act itself opens it."""
 
     columns = len(MIXED)
     file: Path
 
     @abstractmethod
     def acts(self) -> Mapping[str, Callable[[], Act]]:
-        """By step. Each brings the window into the state that it needs before it measures."""
+        """Return the acts by step. Each brings the window into the state that it needs, then measures."""
 
     @abstractmethod
     def begin(self, act: str) -> None:
-        """What comes before the act and is not measured."""
+        """Prepare for the act; this is not measured."""
 
 
 class WindowCycle(Cycle[WindowSystem]):
@@ -247,4 +250,4 @@ class WindowCycle(Cycle[WindowSystem]):
         yield from ()
 
     def _digest_of_all(self) -> str:
-        raise AssertionError("No act leaves a change behind that another read has to check")
+        raise AssertionError("No act changes anything, so there is nothing to read back")

@@ -20,7 +20,7 @@ KEYS = {"access_key": "env:TEST_ACCESS_KEY", "secret_key": "env:TEST_SECRET_KEY"
 
 @pytest.fixture(autouse=True)
 def nothing_known(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Each test asks its servers anew, and none finds credentials of the machine."""
+    """Let each test connect anew, without the machine's credentials."""
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE", "AWS_ENDPOINT_URL"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", "/nowhere/credentials")
@@ -35,7 +35,7 @@ def nothing_known(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture
 def s3(monkeypatch: pytest.MonkeyPatch) -> S3Server:
-    """The server, and a connection to it by references to the environment."""
+    """The server, with a saved connection that refers to the environment for its secrets."""
     server = s3_server()
     monkeypatch.setenv("TEST_ACCESS_KEY", server.access_key)
     monkeypatch.setenv("TEST_SECRET_KEY", server.secret_key)
@@ -49,13 +49,13 @@ def s3_connection(endpoint: str, name: str = "test") -> Connection:
 
 @pytest.fixture
 def bucket(s3: S3Server) -> str:
-    """Empty, and of this test alone."""
+    """An empty bucket for a single test."""
     return s3.bucket(f"bucket-{os.getpid()}-{next(_numbers)}")
 
 
 @pytest.fixture
 def proxy(s3: S3Server) -> Iterator[Proxy]:
-    """Between the connection and the server."""
+    """A proxy between the connection and the server."""
     with proxy_to(s3.endpoint) as proxy:
         Connections().save(s3_connection(proxy.endpoint), replace=True)
         yield proxy

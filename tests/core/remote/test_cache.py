@@ -1,4 +1,4 @@
-"""The cache of ranges: shared by programs, within its limit, and never believed where it is damaged."""
+"""The cache of ranges is shared by programs, stays within its limit, and does not return damaged data."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def entry(cache: RangeCache, etag: str = "1") -> CacheEntry:
 
 
 def test_parts_of_what_is_kept_are_read_without_the_rest(tmp_path: Path):
-    """The checksum of the whole is compared once, and a file that lost its end later is noticed."""
+    """The checksum of the whole is compared once; a file that is truncated later is still noticed."""
     cache = RangeCache(tmp_path)
     entry(cache).write(1000, bytes(range(256)) * 4)
     reader = entry(cache)
@@ -40,7 +40,7 @@ def test_what_is_damaged_before_it_is_first_read_is_dropped(tmp_path: Path):
 
 
 def test_two_programs_keep_one_limit(tmp_path: Path):
-    """Neither is told what the other writes: each counts the disk again now and then."""
+    """Neither knows what the other writes: each measures the folder again now and then."""
     programs = [RangeCache(tmp_path, most_bytes=10 * MB) for _ in range(2)]
     for number in range(40):
         entry(programs[number % 2], str(number)).write(0, bytes([number]) * MB)

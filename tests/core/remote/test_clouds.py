@@ -1,6 +1,6 @@
 """Google Cloud Storage and Azure on real servers: `python3 dev.py test --long gcs azure`.
 
-What S3's tests promise holds there, too: here is what these services do in ways of their own.
+The tests of S3 apply to these services, too; these tests are about what differs.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def connection(cloud: tuple[str, CloudServer], monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.fixture
 def root(connection: Connection) -> str:
-    """The address of a folder of this test alone."""
+    """The address of a folder for a single test."""
     return f"{connection.of_kind.schemes[0]}://{PLACE}/{next(_numbers)}"
 
 
@@ -120,7 +120,7 @@ def test_files_folders_and_patterns_open_and_answer(root: str):
 
 
 def test_listings_say_of_a_file_what_it_says_itself(root: str):
-    """Else what is opened by folder would count as changed."""
+    """Otherwise, a file opened through its folder would count as changed."""
     put(f"{root}/x.csv", b"n\n1\n")
     ((entry,),) = listing.pages(Address.parse(root))
     assert entry.status == servers.server(entry.address).status(entry.address)
@@ -175,7 +175,7 @@ def test_import_export_and_overwrite(root: str, tmp_path: Path):
 def test_a_lost_answer_to_the_end_of_an_upload_is_no_error(
     cloud: tuple[str, CloudServer], root: str, connection: Connection, tmp_path: Path
 ):
-    """Of the request that joins the parts, whose repetition is refused."""
+    """The answer to the request that joins the parts is lost, and the repeated request is refused."""
     source = tmp_path / "large"
     source.write_bytes(os.urandom(20 << 20))
     path = RemotePath(f"{root}/large.bin")
@@ -231,7 +231,7 @@ for _ in range(3):
 def test_programs_that_add_at_once_all_succeed_and_others_read_each_version(
     root: str, cloud: tuple[str, CloudServer], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    """`deltalake` each version, and Sail the newest."""
+    """`deltalake` reads each version, and Sail the newest."""
     pq.write_table(pa.table({"n": [1, 2, 3]}), tmp_path / "orders.parquet")
     address = f"{root}/orders.delta"
     export(open_dataset(tmp_path / "orders.parquet"), address)
@@ -267,7 +267,7 @@ def test_programs_that_add_at_once_all_succeed_and_others_read_each_version(
 def test_rows_that_nobody_looked_at_are_not_replaced(
     root: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    """Another program commits between the look at the table and the commit."""
+    """Another program commits after the table was read and before the commit."""
     pq.write_table(pa.table({"n": [1, 2, 3]}), tmp_path / "orders.parquet")
     rows, address = open_dataset(tmp_path / "orders.parquet"), f"{root}/orders.delta"
     export(rows, address)

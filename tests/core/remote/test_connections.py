@@ -1,4 +1,5 @@
-"""Connections: saved by name, with references instead of secrets, and found by what they serve."""
+"""Connections are saved by name, with references instead of secrets, and found by the addresses they
+serve."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Delta tables in a bucket: opened where they lie by their log, and published so that others see a whole."""
+"""Delta tables in a bucket are opened in place by their log, and published so that others never see a
+part."""
 
 from __future__ import annotations
 
@@ -34,7 +35,7 @@ from tests.remote_servers import PlainPutServer, S3Server
 
 
 def copied(s3: S3Server, bucket: str, folder: Path) -> str:
-    """The address of the folder, put into the bucket."""
+    """Copy the folder into the bucket, and return its address."""
     for path in sorted(folder.rglob("*")):
         if path.is_file():
             s3.put(bucket, f"lake/{path.relative_to(folder.parent).as_posix()}", path.read_bytes())
@@ -44,8 +45,8 @@ def copied(s3: S3Server, bucket: str, folder: Path) -> str:
 
 @pytest.fixture
 def trips(tmp_path: Path) -> Path:
-    """Partitioned, with odd characters in a value; versions: 0 has three rows, 1 two more, 2 lacks one of
-    each, 3 has one row alone, behind a checkpoint."""
+    """A partitioned table with unusual characters in a value. Version 0 has three rows, 1 two more, 2 lacks
+    one of each, and 3 has a single row, after a checkpoint."""
     path = tmp_path / "trips"
     rows = [("a b/c%", 1), ("ü", 2), ("ü", 3)]
     for number, part in enumerate((rows, [("ü", 4), ("a b/c%", 5)])):
@@ -126,7 +127,7 @@ def test_a_last_commit_that_is_not_whole_is_refused_with_a_way_out(s3: S3Server,
 
 
 def test_a_log_reaches_files_of_its_own_table_alone(s3: S3Server, bucket: str, tmp_path: Path):
-    """One that a stranger wrote must not have files of this machine, or of other buckets, shown."""
+    """A log that a stranger wrote must not show files of this machine or of other buckets."""
     root = tmp_path / "clone"
     action = add(root, "own.parquet", pa.table({"n": [1]}))
     for named, is_own in (
@@ -206,7 +207,7 @@ def test_a_table_is_published_log_last(
 
 
 def delta_rs(s3: S3Server, address: str) -> DeltaTable:
-    """The table as another program reads it, without Lamella."""
+    """The table as delta-rs reads it, without Lamella."""
     options = {
         "aws_access_key_id": s3.access_key, "aws_secret_access_key": s3.secret_key, "aws_region": "us-east-1",
         "aws_endpoint_url": s3.endpoint, "aws_allow_http": "true",
@@ -216,7 +217,7 @@ def delta_rs(s3: S3Server, address: str) -> DeltaTable:
 
 @pytest.fixture
 def orders(s3: S3Server, bucket: str, tmp_path: Path) -> tuple[str, Dataset]:
-    """A table in the bucket, and the rows of three files of it."""
+    """A table in the bucket, with the rows of its three files."""
     rows = pa.table({"n": [1, 2, 3], "city": ["Rom", "Bonn", "Rom"]})
     pq.write_table(rows, tmp_path / "orders.parquet")
     opened = open_dataset(tmp_path / "orders.parquet")
@@ -302,7 +303,7 @@ def test_two_programs_that_add_at_once_both_succeed(s3: S3Server, orders: tuple[
 def test_rows_that_nobody_looked_at_are_not_replaced(
     s3: S3Server, bucket: str, orders: tuple[str, Dataset], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Another program commits between the look at the table and the commit."""
+    """Another program commits after the table was read and before the commit."""
     address, rows = orders
     create = ObjectStore.create
 
@@ -321,7 +322,7 @@ def test_rows_that_nobody_looked_at_are_not_replaced(
 
 
 def test_a_server_without_conditional_writes_is_refused() -> None:
-    """It would let the second of two writers replace the commit of the first."""
+    """On such a server, the second of two writers would replace the commit of the first."""
     server = PlainPutServer()
     try:
         commit = RemotePath("s3://lake/t.delta/_delta_log/1.json").address

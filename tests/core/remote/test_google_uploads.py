@@ -1,4 +1,4 @@
-"""Uploads in parts to Google Cloud Storage, against a server that holds them to Google's documents."""
+"""Uploads in parts to Google Cloud Storage, against a server that enforces Google's documentation."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PLACE = "/trips/large file.bin"
 
 @pytest.fixture
 def google(monkeypatch: pytest.MonkeyPatch) -> Iterator[GoogleServer]:
-    """The server, and a connection to it by a reference to the environment."""
+    """The server, with a saved connection that refers to the environment for its secret."""
     monkeypatch.setenv("TEST_GOOGLE_TOKEN", TOKEN)
     with google_server() as server:
         secrets = {"token": "env:TEST_GOOGLE_TOKEN"}
@@ -38,7 +38,7 @@ def google(monkeypatch: pytest.MonkeyPatch) -> Iterator[GoogleServer]:
 
 @pytest.fixture
 def draft(tmp_path: Path) -> Path:
-    """Of three parts."""
+    """A file of three parts."""
     path = tmp_path / "large.bin"
     path.write_bytes(np.random.default_rng(1).bytes(20 << 20))
     return path
@@ -55,7 +55,7 @@ def send(draft: Path, job: Job | None = None) -> None:
 
 
 def parts(google: GoogleServer) -> list[str]:
-    """The numbers of the parts that were sent, those sent again too."""
+    """Return the numbers of the parts that were sent, including repeated ones."""
     return sorted(line.split()[1].removeprefix("partNumber=") for line in google.log if "partNumber=" in line)
 
 
@@ -101,7 +101,7 @@ def test_a_part_that_the_server_refuses_is_sent_again_and_no_other(google: Googl
 def test_an_upload_that_the_server_goes_on_to_refuse_begins_anew(
     google: GoogleServer, draft: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    """With pauses, as other requests do; the parts of the first are not left there."""
+    """After a pause, like other requests; the parts of the first upload are removed."""
     monkeypatch.setattr(object_uploads, "UPLOAD_RETRIES", object_uploads.UPLOAD_RETRIES | {"max_retries": 0})
     google.refusals[3] = 1
     send(draft)
@@ -117,7 +117,8 @@ def test_an_upload_that_the_server_goes_on_to_refuse_begins_anew(
 def test_a_slow_line_and_a_slow_server_are_waited_for(
     google: GoogleServer, draft: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    """The answer to a part comes when all of it has arrived, long after a silent server is given up."""
+    """The answer to a part arrives when all of it is sent, which takes longer than a silent server is
+    given."""
     monkeypatch.setattr(object_store, "SILENT_SECONDS", 0.1)
     google.seconds_a_part = google.seconds_to_complete = 0.15
     send(draft)
@@ -144,7 +145,7 @@ def test_an_upload_that_is_not_allowed_says_so(
 
 
 def test_a_lost_answer_to_the_end_of_an_upload_is_no_error(google: GoogleServer, draft: Path):
-    """The request is repeated, and the server no longer knows the upload that it has completed."""
+    """The request is repeated, but the server no longer knows the upload, which it has completed."""
     google.loses_answer_to_end = True
     send(draft)
     assert google.objects[PLACE] == draft.read_bytes()
@@ -154,7 +155,7 @@ def test_a_lost_answer_to_the_end_of_an_upload_is_no_error(google: GoogleServer,
 def test_an_upload_that_does_not_come_to_its_end_says_so(
     google: GoogleServer, draft: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    """Also over a file of the same size, which stays."""
+    """This also holds if a file of the same size exists, which stays."""
     monkeypatch.setattr(object_uploads, "UPLOAD_RETRIES", object_uploads.UPLOAD_RETRIES | {"max_retries": 0})
     earlier = bytes(20 << 20)
     google.objects[PLACE] = earlier
@@ -186,7 +187,7 @@ def test_a_server_that_falls_silent_in_an_upload_is_given_up(
 
 @pytest.mark.slow
 def test_a_slow_server_that_answers_is_waited_for(google: GoogleServer, draft: Path, short_patience: None):
-    """With errors too: each is a sign of life."""
+    """An answer with an error is a sign of life, too."""
     google.seconds_a_part = 1.0
     google.refusal_of_probes = 503
     send(draft)

@@ -1,4 +1,4 @@
-"""Files of HDFS, through WebHDFS and through libhdfs, on Hadoop's own servers: `dev.py test --long hdfs`."""
+"""Files on HDFS, through WebHDFS and libhdfs, on Hadoop's own servers: `dev.py test --long hdfs`."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def namenode() -> Iterator[Namenode]:
 
 @pytest.fixture(params=["webhdfs", "libhdfs"])
 def endpoint(namenode: Namenode, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The endpoint of a connection, which says which way its requests take."""
+    """The endpoint of a connection, which determines whether requests go through WebHDFS or libhdfs."""
     if request.param == "webhdfs":
         return namenode.web
     for name, value in libhdfs_environment().items():
@@ -47,7 +47,8 @@ def endpoint(namenode: Namenode, request: pytest.FixtureRequest, monkeypatch: py
 
 @pytest.fixture
 def root(endpoint: str) -> str:
-    """The address of the file system, which a connection serves; a folder of its own for each way."""
+    """The address of a folder on the file system, which a connection serves; one for each of the two
+    clients."""
     connect("ann", endpoint)
     way, _, host = endpoint.rpartition(":")[0].partition("://")
     return f"hdfs://{host}/{way}"
@@ -100,7 +101,7 @@ def test_export_import_and_overwrite(root: str, tmp_path: Path):
 
 
 def test_versions_are_added_to_a_delta_table(root: str, tmp_path: Path):
-    """A commit is a rename that replaces nothing: of two writers one takes the next number."""
+    """A commit is a rename that does not replace: only one of two writers gets the next version."""
     address = f"{root}/lake/orders.delta"
     pq.write_table(pa.table({"n": [1, 2, 3]}), tmp_path / "orders.parquet")
     rows = open_dataset(tmp_path / "orders.parquet")

@@ -1,4 +1,4 @@
-"""Which way an address of HDFS takes, and why: libhdfs where Hadoop is installed, WebHDFS otherwise."""
+"""How an HDFS address is reached, and why: through libhdfs if Hadoop is installed, otherwise WebHDFS."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def make_jar(path: Path, classes: Sequence[str]) -> None:
 
 @pytest.fixture
 def hadoop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The home of an installation that has all that is looked for."""
+    """The home of a complete installation."""
     home, java = tmp_path / "hadoop", tmp_path / "java"
     for file, content in (
         (home / "lib" / "native" / libhdfs.LIBRARY, CLASSES[2].encode()),

@@ -1,4 +1,4 @@
-"""Folders on a FUSE file system open in place, as any other folder does."""
+"""Folders on a FUSE file system open in place, like any other folder."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ mfusepy.FUSE(Passing(sys.argv[1]), sys.argv[2], foreground=True, nothreads=True,
 
 @pytest.fixture
 def mounted(tmp_path: Path) -> Iterator[tuple[Path, Path]]:
-    """A folder, and the same through FUSE, without mmap: `direct_io`."""
+    """A folder, and the same folder through FUSE with `direct_io`, which has no mmap."""
     if sys.platform != "linux" or not os.access("/dev/fuse", os.R_OK | os.W_OK):
         pytest.skip("FUSE needs Linux and /dev/fuse")
     folder, place = tmp_path / "folder", tmp_path / "mount"

@@ -62,7 +62,7 @@ def test_a_folder_of_empty_files_is_there(s3: S3Server, bucket: str):
 
 
 def test_markers_of_folders_are_no_files(s3: S3Server, bucket: str):
-    """The console of S3 makes an empty object `folder/` for a folder."""
+    """The S3 console creates an empty object `folder/` for a folder."""
     for key in ("deep/", "deep/x.csv", "deep/er/", "deep/er/y.csv"):
         s3.put(bucket, key, b"n\n1\n" if key.endswith(".csv") else b"")
     assert names(f"s3://{bucket}") == ["deep/"]
@@ -83,7 +83,7 @@ def test_a_key_that_cannot_be_read_is_named_and_hides_no_other(s3: S3Server, buc
 
 
 def test_a_server_that_heeds_no_offset_is_listed_to_its_end(monkeypatch: pytest.MonkeyPatch):
-    """Azure's emulator, for one: the way on behind a large folder would lead to its beginning again."""
+    """Azure's emulator is such a server: continuing after a large folder would restart at its beginning."""
     monkeypatch.setattr(object_store, "KEYS_BEFORE_SKIP", 1500)
     with listing_server() as server:
         server.most_pages, server.begins_anew = 4, True

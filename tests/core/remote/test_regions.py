@@ -1,4 +1,4 @@
-"""Buckets of S3 that lie in another region than is asked, and profiles without keys."""
+"""S3 buckets that are in another region than requested, and profiles without keys."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LISTING = (
 
 
 class Bucket(http.server.BaseHTTPRequestHandler):
-    """As S3 answers for a bucket of `HOME`: by its code, and for HEAD by a header alone."""
+    """Answers as S3 does for a bucket in `HOME`: with an error code, or for HEAD with only a header."""
 
     protocol_version = "HTTP/1.1"
     code, knows_home = "PermanentRedirect", True
@@ -56,12 +56,12 @@ class Bucket(http.server.BaseHTTPRequestHandler):
             self.wfile.write(body)
 
     def log_message(self, *_: object) -> None:
-        """Nothing."""
+        """Log nothing."""
 
 
 @pytest.fixture
 def far(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A connection that names no region, to a server whose bucket is not where S3 looks first."""
+    """A connection without a region, to a server whose bucket is not in the default region."""
     monkeypatch.setenv("TEST_ACCESS_KEY", "key")
     monkeypatch.setenv("TEST_SECRET_KEY", "secret")
     monkeypatch.delenv("AWS_REGION", raising=False)

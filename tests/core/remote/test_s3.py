@@ -1,4 +1,4 @@
-"""Files of a bucket are opened in place, and read no further than is needed."""
+"""Files in a bucket are opened in place, and only the needed ranges are read."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_a_parquet_file_opens_and_answers_as_if_it_were_local(
 
 
 def test_bytes_that_are_read_are_those_of_the_chunks(s3: S3Server, proxy: Proxy, bucket: str, parquet: bytes):
-    """Footer, chunks and headers of HTTP together, against the chunks alone."""
+    """Compares the bytes of footer, chunks and HTTP headers together with those of the chunks alone."""
     s3.put(bucket, "trips.parquet", parquet)
     dataset = open_dataset(f"s3://{bucket}/trips.parquet")
     opened = proxy.sent_bytes
@@ -127,7 +127,7 @@ def test_a_folder_and_a_pattern_are_one_dataset(s3: S3Server, bucket: str):
 
 
 def test_every_format_opens_from_a_bucket(s3: S3Server, bucket: str, tmp_path: Path):
-    """Text is read in order; what libraries want as a whole is fetched first, and then found again."""
+    """Text is read sequentially; a file that a library needs as a whole is fetched first, and then reused."""
     with Store.open(tmp_path / "store") as store:
         store.create_table("rows", [{"n": i, "word": f"w{i}"} for i in range(1000)])
         for suffix in ("csv", "jsonl", "csv.gz", "xlsx", "arrow", "sqlite", "duckdb", "parquet"):
@@ -171,7 +171,7 @@ def test_import_and_export(s3: S3Server, bucket: str, parquet: bytes, trips: pa.
 
 
 class CancelledAt(Job):
-    """Cancelled by another thread, as by a button, when so many bytes are on their way."""
+    """A job that another thread cancels, like a button, after this many bytes were sent."""
 
     def __init__(self, done: int) -> None:
         super().__init__()
@@ -187,7 +187,7 @@ class CancelledAt(Job):
 
 @pytest.mark.parametrize("megabytes", [0, 9, 20, 24], ids=["begin", "first part", "between", "end"])
 def test_an_upload_that_is_canceled_leaves_nothing(s3: S3Server, bucket: str, tmp_path: Path, megabytes: int):
-    """Neither an object nor parts of one, which would be paid for and never seen."""
+    """It leaves neither an object nor parts of one, which would be charged for but never visible."""
     draft = tmp_path / "large.bin"
     draft.write_bytes(bytes(24 << 20))
     target = RemotePath(f"s3://{bucket}/large.bin")
@@ -203,7 +203,7 @@ def test_an_upload_that_is_canceled_leaves_nothing(s3: S3Server, bucket: str, tm
 def test_an_upload_hears_a_cancel_while_the_server_is_silent(
     s3: S3Server, proxy: Proxy, bucket: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, megabytes: int
 ):
-    """Long before the server is given up, which would be another error."""
+    """The cancel takes effect long before the server is given up, which would be a different error."""
     monkeypatch.setattr(object_store, "SILENT_SECONDS", PATIENCE_SECONDS)
     servers.forget()
     draft = tmp_path / "large.bin"
@@ -225,7 +225,7 @@ def test_an_upload_hears_a_cancel_while_the_server_is_silent(
 
 
 def test_a_file_that_changes_is_refused_as_a_local_one_is(s3: S3Server, bucket: str, trips: pa.Table):
-    """Though size and time are the same: by its etag."""
+    """The change is noticed by the etag, although size and time are the same."""
     address = f"s3://{bucket}/trips.parquet"
     for columns in (["id", "fare"], ["id", "tip"]):
         sink = io.BytesIO()

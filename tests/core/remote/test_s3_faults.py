@@ -1,4 +1,4 @@
-"""What goes wrong with a bucket: each fault is said, in time, and with no secret."""
+"""Faults of a bucket: each is reported in time, and without secrets."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_wrong_credentials_are_named_but_not_shown(
     value: str,
     words: str,
 ):
-    """Neither in the error, nor in logs, settings, the cache, or a crash report of the error."""
+    """They appear neither in the error nor in logs, settings, the cache, or a crash report of the error."""
     secrets = [os.environ["TEST_ACCESS_KEY"], os.environ["TEST_SECRET_KEY"], value]
     monkeypatch.setenv(name, value)
     with caplog.at_level(logging.DEBUG), pytest.raises(AccessDenied, match=words) as caught:
@@ -128,7 +128,7 @@ def test_a_session_that_has_ended_is_a_matter_of_credentials(status: int, code: 
 
 
 def test_an_address_can_name_its_connection(s3: S3Server, address: str):
-    """Also where another connection serves the bucket."""
+    """The named connection is used even if another one serves the bucket."""
     bucket = Address.parse(address).place
     Connections().save(s3_connection("http://127.0.0.1:9", "test"), replace=True)
     Connections().save(s3_connection(s3.endpoint, "other"))
@@ -147,7 +147,7 @@ def test_an_address_can_name_its_connection(s3: S3Server, address: str):
 def test_a_server_gone_in_the_middle_is_an_error(
     proxy: Proxy, address: str, monkeypatch: pytest.MonkeyPatch, fault: str, why: str
 ):
-    """Its silence is waited for once: no request is made again after it."""
+    """The timeout elapses only once: no request is repeated after it."""
     monkeypatch.setattr(object_store, "SILENT_SECONDS", 0.3)
     monkeypatch.setitem(object_store.RETRIES, "retry_timeout", timedelta(seconds=0.2))
     dataset = open_dataset(address)
@@ -185,7 +185,7 @@ def test_a_listing_is_paged_and_cancelled_at_once(s3: S3Server, bucket: str):
 
 
 def test_a_listing_without_an_end_takes_no_memory_and_ends_when_it_is_cancelled():
-    """Each page of the server says that there is another one; pages of a folder's folders are skipped."""
+    """Each page of the server says that there is another one; the contents of subfolders are skipped."""
     with listing_server() as server:
         Connections().save(Connection("large", "s3", endpoint=server.endpoint, anonymous=True))
         job = Job()
@@ -212,7 +212,7 @@ def test_a_cache_that_cannot_be_written_is_done_without(
 
 
 def test_the_cache_keeps_within_its_limit(s3: S3Server, bucket: str, monkeypatch: pytest.MonkeyPatch):
-    """The longest unused make room, and what is damaged on the disk is fetched again."""
+    """The least recently used ranges are evicted, and damaged ones are fetched again."""
     cache = RangeCache(most_bytes=3 << 20)
     monkeypatch.setattr(remote_files, "cache", cache)
     for number in range(5):
@@ -242,7 +242,7 @@ def test_a_connection_is_tried(s3: S3Server, bucket: str, address: str):
 def test_a_lost_answer_to_the_end_of_an_upload_is_no_error(
     s3: S3Server, proxy: Proxy, bucket: str, tmp_path: Path
 ):
-    """The request is repeated, and the server no longer knows the upload that it has completed."""
+    """The request is repeated, but the server no longer knows the upload, which it has completed."""
     draft = tmp_path / "large.bin"
     draft.write_bytes(np.random.default_rng(1).bytes(9 << 20))
     target = RemotePath(f"s3://{bucket}/large.bin")

@@ -1,4 +1,4 @@
-"""What a Spark server holds, looked through like folders."""
+"""The catalogs of a Spark server can be browsed like folders."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Spark Connect servers: addresses, answers, cancelling, and servers that are gone, slow or say no."""
+"""Spark Connect servers: addresses, answers, cancelling, and servers that are gone, slow or refuse."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from tests.tls_servers import Authority, tls_server
 
 ENDLESS = "SELECT sum(a.id * b.id) AS n FROM range(10000000) AS a, range(10000000) AS b"
 ENDLESS_GROUPS = "SELECT id % 7 AS k, count(*) AS n FROM range(1000000000000) GROUP BY 1"
-"""A server heeds an interrupt between two batches of rows, of which a join may make very many from one."""
+"""A server checks for an interrupt between two batches of rows, and a join can turn one batch into many."""
 
 
 @pytest.fixture
@@ -122,7 +122,7 @@ def test_a_port_where_nothing_listens() -> None:
 
 
 def ask(server: SparkServer, sql: str, job: Job) -> Future[pa.Table]:
-    """On a thread of its own."""
+    """Ask on a separate thread."""
     pool = ThreadPoolExecutor(1)
     answer = pool.submit(server.read, sql, job)
     pool.shutdown(wait=False)
@@ -131,8 +131,8 @@ def ask(server: SparkServer, sql: str, job: Job) -> Future[pa.Table]:
 
 @pytest.fixture
 def own_server() -> Iterator[spark_servers.Server]:
-    """For what goes on computing after it was stopped, as Sail does: on the server that tests share it would
-    leave no processor to the others."""
+    """A server for statements that continue after they were stopped, as with Sail: on the shared server, they
+    would take the processor from other tests."""
     with spark_servers.sail() as running:
         yield running
 
@@ -150,7 +150,7 @@ def test_statements_run_side_by_side_until_one_is_cancelled(own_server: spark_se
 
 
 def wait_until_idle(server: spark_servers.Server) -> None:
-    """It computes nothing any more."""
+    """Wait until the server computes nothing any more."""
     until = time.monotonic() + PATIENCE_SECONDS
     before = -1.0
     while (now := server.processor_seconds) > before + 0.1:
@@ -162,7 +162,7 @@ def wait_until_idle(server: spark_servers.Server) -> None:
 def test_a_server_stops_computing_what_is_cancelled(
     own_server: spark_servers.Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also where it does not know the statement when it is first told to."""
+    """This also holds if the statement reaches the server after the first interrupt."""
     server, job = SparkServer(parse_address(own_server.address)[0]), Job()
     server.read("SELECT 1")
     begun = own_server.processor_seconds
@@ -213,7 +213,7 @@ def test_a_server_that_is_killed_under_a_query(own_server: spark_servers.Server)
 
 
 def test_the_promise_of_five_seconds() -> None:
-    """So long is a server silent before it is asked whether it is there, and so long that may take."""
+    """The silence before a probe, and the timeout of the probe, together stay below the promise."""
     assert spark_connect.SILENCE_SECONDS + spark_connect.PROBE_SECONDS < 5
 
 
@@ -233,7 +233,7 @@ def test_a_server_that_starts_again_answers_at_once_as_before() -> None:
 
 
 class SilentServer:
-    """Takes connections and never answers; `taken` counts them."""
+    """Accepts connections and never answers; `taken` counts them."""
 
     def __init__(self) -> None:
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -253,7 +253,7 @@ class SilentServer:
             assert self.taken.acquire(timeout=30)
 
     def vanish(self) -> None:
-        """Connections stay open, as behind a cable that was pulled out."""
+        """Stop listening. Connections stay open, as with an unplugged cable."""
         self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
 
@@ -273,7 +273,7 @@ def silent(monkeypatch: pytest.MonkeyPatch) -> Iterator[SilentServer]:
 
 
 LOOKS = 3
-"""Connections: one looks whether something listens, one is the client's, one looks again."""
+"""The number of connections: a probe, the client's connection, and another probe."""
 
 
 def test_a_server_that_vanishes_without_a_word(silent: SilentServer) -> None:
@@ -330,7 +330,7 @@ def test_a_token_is_not_sent_in_the_clear(spark_address: str, monkeypatch: pytes
 
 
 class Refusing(grpc.GenericRpcHandler):
-    """Refuses who asks."""
+    """Denies access."""
 
     def service(self, call: Any) -> grpc.RpcMethodHandler:
         def refuse(request: bytes, context: grpc.ServicerContext) -> None:

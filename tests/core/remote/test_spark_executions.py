@@ -33,8 +33,8 @@ NOT_FOUND = "[INVALID_HANDLE.OPERATION_NOT_FOUND] The handle is invalid."
 
 
 class ConnectServer(base_pb2_grpc.SparkConnectServiceServicer):
-    """Answers every query with `BATCHES`, `a_stream` of them in each stream of responses. What it says of
-    the rest is `forgets`, or it `knows_no_reattaching`."""
+    """Answers every query with `BATCHES`, `a_stream` of them in each stream of responses. Asked for the rest,
+    it has forgotten the execution if it `forgets`, or does not support this if it `knows_no_reattaching`."""
 
     def __init__(self) -> None:
         self.a_stream, self.forgets, self.knows_no_reattaching = len(BATCHES), "", False
@@ -116,7 +116,7 @@ def test_an_answer_in_several_streams_is_read_whole(
 
 @pytest.mark.parametrize("words", ["operation not found: 5", NOT_FOUND])
 def test_an_answer_without_its_end_is_an_error(server: SparkServer, servicer: ConnectServer, words: str):
-    """Though the stream ends as if it were whole."""
+    """It is an error although the stream ends like a complete one."""
     servicer.a_stream, servicer.forgets = 2, words
     with pytest.raises(ServerProblem, match=r"the answer is incomplete.*Run the query again"):
         values(server)
@@ -135,7 +135,7 @@ def test_what_the_server_says_of_a_query_that_failed_meanwhile(server: SparkServ
 
 
 def test_a_server_that_knows_no_reattaching_is_believed(server: SparkServer, servicer: ConnectServer):
-    """It is older than Apache Spark 3.5, which like its successors says that a query was stopped."""
+    """Such a server is older than Apache Spark 3.5; all versions of Apache Spark report stopped queries."""
     servicer.knows_no_reattaching = True
     assert values(server) == [1, 2, 3, 4, 5, 6]
 
@@ -149,7 +149,7 @@ def test_the_server_need_not_keep_what_has_arrived(servicer: ConnectServer, monk
 
 
 def test_sail_does_not_say_that_somebody_stopped_a_query(spark_address: str):
-    """And yet the rows that it had sent by then are not taken for all."""
+    """Still, the rows that it had sent by then are not taken for the whole answer."""
     server = SparkServer(parse_address(spark_address)[0])
     pieces = server.stream("SELECT id FROM range(1000000000000)", Job())
     assert next(pieces).num_rows

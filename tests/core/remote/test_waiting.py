@@ -1,4 +1,4 @@
-"""Waiting for a server: a cancel is heard at once, whatever the server does, and throttling is said."""
+"""Waiting for a server can be cancelled at once, whatever the server does, and throttling is reported."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.remote_servers import WebServer, listing_server
 
 @pytest.fixture
 def job(monkeypatch: pytest.MonkeyPatch) -> Job:
-    """Limits of time do not end a wait before the cancel does."""
+    """A job for waits that the cancel ends before any timeout."""
     monkeypatch.setattr(http, "SILENT_SECONDS", PATIENCE_SECONDS)
     monkeypatch.setattr(object_store, "SILENT_SECONDS", PATIENCE_SECONDS)
     return Job()
@@ -41,7 +41,7 @@ def trips(web: WebServer) -> str:
 
 @pytest.fixture
 def cancels_and_is_silent(job: Job) -> Iterator[Callable[[], object]]:
-    """What a server does with a request: nobody hears of it again before the test is over."""
+    """Cancel the job on a request, and do not answer it before the test is over."""
     over = threading.Event()
 
     def silence() -> None:
@@ -70,7 +70,7 @@ def test_a_query_of_duckdb_is_cancelled(
     job: Job,
     cancels_and_is_silent: Callable[[], object],
 ):
-    """Also where a thread of DuckDB is the one that waits."""
+    """This also holds if a thread of DuckDB is waiting."""
     grouped = open_dataset(trips).group_by("x").agg(n=agg.count())
     web.before_answer = cancels_and_is_silent
     with pytest.raises(Cancelled):
@@ -132,7 +132,7 @@ def test_a_server_that_throttles_for_longer_than_half_a_minute_is_not_waited_for
 
 
 def test_one_wait_at_most_is_shorter_than_five_seconds():
-    """What docs/remote.md promises: a wait that ended by its limit is not begun again."""
+    """As docs/remote.md promises, a wait that timed out is not repeated."""
     limits = server.CONNECT_SECONDS, server.SILENT_SECONDS
     assert max(limits) < 5
     assert object_store.RETRIES["retry_timeout"].total_seconds() <= min(limits)

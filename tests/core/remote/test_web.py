@@ -1,4 +1,4 @@
-"""Files of web servers: by ranges where the server has them, and with every fault said in words."""
+"""Files of web servers are read by ranges if the server supports them, and every fault is described."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_a_slow_server_is_waited_for(web: WebServer):
 
 
 def test_a_file_that_changes_between_ranges_is_refused(web: WebServer, parquet: bytes):
-    """The etag alone tells: size and time are those that they were."""
+    """Only the etag shows the change: size and time are the same."""
     web.files["/trips.parquet"] = parquet
     dataset = open_dataset(f"{web.url}/trips.parquet")
     web.etags["/trips.parquet"] = '"another"'
@@ -83,7 +83,7 @@ def test_a_file_that_changes_between_ranges_is_refused(web: WebServer, parquet: 
 
 
 def test_a_file_that_shrinks_between_ranges_is_refused(web: WebServer, parquet: bytes):
-    """Though it says nothing else of its content: the ranges that are asked for lie behind its end."""
+    """Only the ranges beyond its end show the change: the server sends no etag or time."""
     web.etags["/trips.parquet"] = '"same"'
     for length in (len(parquet) // 2, 10):
         web.files["/trips.parquet"] = parquet
@@ -96,7 +96,8 @@ def test_a_file_that_shrinks_between_ranges_is_refused(web: WebServer, parquet: 
 
 
 def test_text_that_is_sent_compressed_opens(web: WebServer):
-    """Though nobody asks for that: it is stored so, and ranges are those of the compressed bytes."""
+    """It is compressed although that was not requested: it is stored compressed, and ranges are of these
+    bytes."""
     web.files["/rows.csv"] = gzip.compress(b"n\n" + b"12345\n" * 50_000)
     web.headers["Content-Encoding"] = "gzip"
     for web.has_ranges in (True, False):
@@ -229,7 +230,7 @@ def test_secrets_in_addresses_are_not_shown(web: WebServer, parquet: bytes):
 def test_a_secret_in_an_address_is_nowhere_to_be_seen(
     address: str, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture, lamella_home: Path
 ):
-    """Neither in what a command says, nor in logs, files of the user's folder, or a crash report."""
+    """It appears neither in a command's output nor in logs, files in the user's folder, or a crash report."""
     with caplog.at_level(logging.DEBUG):
         assert main(["query", address, "--limit", "1"]) == 2
     with pytest.raises(LamellaError) as caught:

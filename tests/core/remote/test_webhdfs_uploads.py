@@ -1,4 +1,4 @@
-"""Uploads through WebHDFS, against a server that does what Hadoop's documents say."""
+"""Uploads through WebHDFS, against a server that follows Hadoop's documentation."""
 
 from __future__ import annotations
 
@@ -28,8 +28,9 @@ TARGET = "hdfs://127.0.0.1/data/large.bin"
 
 class HdfsServer(http.server.ThreadingHTTPServer):
     """A namenode and a datanode in one. It takes `seconds_a_piece` to read a piece of a file. After
-    `stops_after` bytes it reads no more, and is silent from then on unless it `answers_others`. It `refuses`
-    files before it has read them. `loses_rename` is what gets lost of one, the "request" or the "answer"."""
+    `stops_after` bytes, it stops reading, and no longer answers unless it `answers_others`. If it `refuses`,
+    it does so before reading the file. `loses_rename` is the part of a rename that is lost, the "request" or
+    the "answer"."""
 
     daemon_threads = True
 
@@ -47,13 +48,13 @@ class HdfsServer(http.server.ThreadingHTTPServer):
         return f"http://127.0.0.1:{self.server_address[1]}"
 
     def get_request(self) -> tuple[socket.socket, object]:
-        """With a small buffer, so that what is not taken in has not been sent."""
+        """Use a small buffer, so that bytes that are not read have not been sent."""
         connection, place = super().get_request()
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 14)
         return connection, place
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """The client broke off."""
+        """Ignore clients that closed the connection."""
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):
@@ -132,7 +133,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         self.wfile.write(data)
 
     def log_message(self, *_: object) -> None:
-        """Tests do not want it."""
+        """Log nothing."""
 
 
 @pytest.fixture
@@ -172,7 +173,7 @@ def send(draft: Path, job: Job | None = None) -> None:
 def test_a_slow_line_is_waited_for(
     hdfs: HdfsServer, draft: Path, short_patience: None, monkeypatch: pytest.MonkeyPatch
 ):
-    """Longer than other requests wait, and than a silent server would be: it answers what it is asked."""
+    """It takes longer than the timeouts of other requests and of a silent server, since it answers probes."""
     monkeypatch.setattr(client, "CONNECT_SECONDS", 0.2)
     monkeypatch.setattr(client, "SILENT_SECONDS", 0.2)
     hdfs.seconds_a_piece = 0.5
@@ -187,7 +188,7 @@ def test_a_slow_line_is_waited_for(
 def test_a_server_that_falls_silent_is_given_up(
     hdfs: HdfsServer, draft: Path, taken: int, short_patience: None
 ):
-    """In the middle of the file, and before the answer to its end."""
+    """This holds in the middle of the file, and before the answer to its end."""
     hdfs.stops_after = taken
     with pytest.raises(watchdog.Silent, match="stopped answering"):
         send(draft)
@@ -222,7 +223,7 @@ def test_a_server_that_is_gone_is_an_error(hdfs: HdfsServer, draft: Path):
 
 
 def test_a_lost_answer_to_the_last_step_is_no_error(hdfs: HdfsServer, draft: Path):
-    """Of an upload, and of a file that must be new."""
+    """The last step is that of an upload, or of creating a file that must be new."""
     hdfs.loses_rename = "answer"
     send(draft)
     assert hdfs.files == {"/data/large.bin": draft.read_bytes()}
@@ -233,7 +234,7 @@ def test_a_lost_answer_to_the_last_step_is_no_error(hdfs: HdfsServer, draft: Pat
 
 @pytest.mark.parametrize("earlier", [False, True])
 def test_a_lost_request_for_the_last_step_is_an_error(hdfs: HdfsServer, draft: Path, earlier: bool):
-    """Also over a file of the same size, which stays; nothing else is left."""
+    """This also holds if a file of the same size exists, which stays; nothing else is left."""
     size = draft.stat().st_size
     before = {"/data/large.bin": bytes(size)} if earlier else {}
     hdfs.files, hdfs.loses_rename = dict(before), "request"

@@ -72,7 +72,7 @@ def test_a_system_that_cannot_hold_a_column_says_so_until_the_column_is_left_out
 ) -> None:
     dialog = dialog_of(qtbot, tasks, path)
     sqlite, reason = dialog.systems.boxes["sqlite"], dialog.systems.reasons["sqlite"]
-    assert not sqlite.isEnabled() and "tags: lists are no type of SQLite's" in reason.text()
+    assert not sqlite.isEnabled() and "tags: SQLite has no type for lists" in reason.text()
     (took,) = dialog.columns.findItems("took", Qt.MatchFlag.MatchExactly)
     assert not took.flags() & Qt.ItemFlag.ItemIsEnabled and "duration" in took.toolTip()
     tick(dialog, "tags", on=False)
