@@ -90,7 +90,7 @@ class _Execution:
                 stream = self._rest()
         except grpc.RpcError as error:
             if self._is_reattached and _UNKNOWN.search(error.details() or ""):
-                raise EOFError("The server ended the query before its end") from None
+                raise EOFError("The server ended the query before it was complete") from None
             if not self._is_reattached or error.code() is not grpc.StatusCode.UNIMPLEMENTED:
                 raise
         finally:

@@ -456,7 +456,7 @@ def _quoted(text: str) -> str:
 
 
 class DuckDBTransfer(DuckDBFile, TransferSystem):
-    description = "a table of its own file, by CREATE TABLE … AS FROM read_csv; files by COPY, not synced"
+    description = "a table in its own file, by CREATE TABLE … AS FROM read_csv; files by COPY, not synced"
     cannot: ClassVar[Mapping[str, str]] = {
         "import_sqlite": NO_SQLITE_EXTENSION,
         "export_sqlite": NO_SQLITE_EXTENSION,

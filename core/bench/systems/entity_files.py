@@ -70,7 +70,7 @@ class EntityParquet(FileBasedSystem, EntityStorage):
 
     @classmethod
     def describe(cls) -> str:
-        return f"one file, codec {cls.codec}, all else as PyArrow chooses; not durable (no sync)"
+        return f"one file, codec {cls.codec}, otherwise the defaults of PyArrow; not durable (no sync)"
 
     def write(self, prepared: pa.Table) -> None:
         pq.write_table(prepared, self.path, compression=self.codec)

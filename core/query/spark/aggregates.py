@@ -1,5 +1,5 @@
-"""Translation of aggregates from DuckDB to Spark. An aggregate composed of several ones takes the condition
-of its FILTER inside."""
+"""Translation of aggregates from DuckDB to Spark. An aggregate that is composed of several others applies the
+condition of its FILTER inside."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from lamella.core.query.spark.writing import (
 
 
 def condition_inside(node: exp.Filter, _context: Context) -> exp.Expr:
-    """Drop the FILTER of a composed aggregate, which has the condition inside already."""
+    """Drop the FILTER of a composed aggregate, which already has the condition inside."""
     return node.this if node.this.meta.get("filtered") else node
 
 

@@ -1,7 +1,8 @@
-"""Translates statements from DuckDB's dialect to Spark's, with the same answer: ONE table of the differences.
+"""Translates statements from DuckDB's dialect to Spark's, with the same answer.
 
-What is in no table here, and is not plain SQL, is refused before anything runs. The session's time zone is
-UTC. A `Context` gives the types of columns, on which some differences depend.
+All differences are in the tables here. A function or operator that is in none of them, and is not plain SQL,
+is refused before anything runs. The session's time zone is UTC. A `Context` has the types of columns, on
+which some differences depend.
 """
 
 from __future__ import annotations
@@ -81,7 +82,7 @@ FUNCTIONS: dict[str, Rule] = {
     "count_if": renamed("count_if"),
     "histogram": aggregates.histogram,
     "map_values": aggregates.values_of_map,
-    # sampling: a hash that is always the same
+    # sampling: a stable hash
     "hash": renamed("xxhash64"),
     # produced by reshaping
     "posexplode": as_it_is,

@@ -202,7 +202,7 @@ class SparkCompiler(Compiler):
         return field.identifier in self.stable or kind_of(field.type) in EXACT
 
     def hidden_field(self, identifier: str) -> Field:
-        """A sort column that is not in the answer. Those that no step names are row numbers."""
+        """A sort column that is not in the answer. A column that no step names contains row numbers."""
         return Field(identifier, self.types.get(identifier, pa.int64()), identifier)
 
     def _reached(self, path: str, rows: Node) -> tuple[Field, tuple[exp.Expr, Identifiers]]:

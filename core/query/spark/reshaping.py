@@ -84,7 +84,7 @@ def number_rows(tree: exp.Expr) -> None:
             partition_by=[key.copy() for key in keys],
             order=exp.Order(expressions=[one.copy() for one in ordered[0].expressions]),
         )
-        source = select.args["from_"].pop()  # a copy would leave the SELECTs in it behind
+        source = select.args["from_"].pop()  # not a copy, whose SELECTs would not be processed
         inner = exp.select("*", exp.alias_(window, NUMBER, quoted=True))
         inner.set("from_", source)
         select.set("from_", exp.From(this=inner.subquery("t", copy=False)))
