@@ -57,7 +57,7 @@ def test_figures_are_labelled_with_the_server_that_gave_them_and_its_databases_g
     assert len(records) == 2 * len(SMALL.operations) and all(record.disk_bytes > 0 for record in records)
     (found,) = (message for message in heard if isinstance(message, Surroundings))
     assert "not MongoDB's engine, but its protocol by mongo-java-server" in found.version
-    assert "like version 5.0.0 with pymongo" in found.version
+    assert "emulates version 5.0.0 with pymongo" in found.version
     assert {entry_named(record.system).title for record in records} == {
         "MongoDB's protocol, mongo-java-server"
     }

@@ -188,7 +188,7 @@ def test_a_column_that_a_system_cannot_hold_is_named_with_its_reason(tmp_path: P
         name: system_of(name, workload, tmp_path).cannot.get("load", "") for name in FAMILIES["mine"].places
     }
     assert "price: decimal numbers would be rounded" in cannot["sqlite"]
-    assert "ratio: it stores NaN as NULL" in cannot["sqlite"] and "tags: lists" in cannot["sqlite-wal"]
+    assert "ratio: it stores NaN as NULL" in cannot["sqlite"] and "type for lists" in cannot["sqlite-wal"]
     assert "raw: CSV has no form for bytes" in cannot["csv"]
     assert "price: Python's JSON has no decimal" in cannot["jsonl"]
     assert not any(cannot[name] for name in ("lamella", "duckdb", "polars", "pandas", "pyarrow", "pickle"))
