@@ -415,8 +415,8 @@ def _only(run: SavedRun, workloads: Collection[str]) -> SavedRun:
         )
     return replace(
         run,
-        records=tuple(one for one in run.records if one.workload in workloads),
-        failures=tuple(one for one in run.failures if one.workload in workloads),
+        records=tuple(record for record in run.records if record.workload in workloads),
+        failures=tuple(failure for failure in run.failures if failure.workload in workloads),
         unsupported=tuple(one for one in run.unsupported if one.workload in workloads),
         surroundings=tuple(one for one in run.surroundings if one.workload in workloads) or run.surroundings,
         ended=tuple(one for one in run.ended if one.workload in workloads),
@@ -447,15 +447,21 @@ def compare(
 ) -> int:
     """Compare two runs, or only these systems of them. Return 1 if anything became slower than tolerated."""
     comparisons = compared(_samples(saved_runs, before), _samples(saved_runs, after))
-    comparisons = [one for one in comparisons if systems is None or one.system in systems]
+    comparisons = [
+        comparison for comparison in comparisons if systems is None or comparison.system in systems
+    ]
     if not comparisons:
         print(f"{before} and {after} measured nothing in common.")
         return OK
     print(comparison_table(comparisons).as_text())
-    verdicts = [one.verdict for one in comparisons]
+    verdicts = [comparison.verdict for comparison in comparisons]
     counts = ", ".join(f"{verdicts.count(verdict):,} {verdict}" for verdict in dict.fromkeys(verdicts))
     print(f"\n{len(comparisons):,} measured in both: {counts}.")
-    slower = [one for one in comparisons if one.verdict == SLOWER and 1 / one.factor >= tolerance]
+    slower = [
+        comparison
+        for comparison in comparisons
+        if comparison.verdict == SLOWER and 1 / comparison.factor >= tolerance
+    ]
     if tolerance > 1:
         print(f"{len(slower):,} of them took {tolerance:g} times as long or longer.")
     return REGRESSION if slower else OK

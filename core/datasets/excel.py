@@ -341,7 +341,7 @@ def _part_of(book: zipfile.ZipFile, sheet: str) -> str | None:
         if key.endswith("}id")
     ]
     relations = ElementTree.fromstring(book.read("xl/_rels/workbook.xml.rels"))
-    targets = [one.get("Target", "") for one in relations if ids and one.get("Id") == ids[0]]
+    targets = [relation.get("Target", "") for relation in relations if ids and relation.get("Id") == ids[0]]
     return str(PurePosixPath("xl") / targets[0]).removeprefix("xl//").lstrip("/") if targets else None
 
 

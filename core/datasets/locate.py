@@ -110,7 +110,7 @@ def _refuse_part_of_table(root: RemotePath, folder: RemotePath) -> None:
     """Raise `FileProblem` if the folder, or one above it, is a Delta table."""
     if not folder.address.key:
         return
-    around = [folder, *(one for one in folder.parents if one.address.key)]
+    around = [folder, *(parent for parent in folder.parents if parent.address.key)]
     are_tables = answers([partial(_is_known_table, one) for one in around])
     if table := next((one for one, is_one in zip(around, are_tables, strict=True) if is_one), None):
         raise _part_of_table(root, table)

@@ -176,11 +176,11 @@ def _texts_of_files(files: Sequence[TextFile]) -> tuple[dict[str, tuple[str | No
     """The first values of each column as written in the file, and the reading options of the first file."""
     texts: dict[str, tuple[str | None, ...]] = {}
     options: dict[str, Any] = {}
-    for one in files[:LOOKED_AT]:
-        if isinstance(one.text, DelimitedText) and not texts.keys() >= set(one.text.dialect.names):
-            block, schema, _ = one.begin()
-            options = options or _text_options(one, one.text, schema)
-            for name, values in zip(one.text.dialect.names, one.text.fields(block), strict=True):
+    for file in files[:LOOKED_AT]:
+        if isinstance(file.text, DelimitedText) and not texts.keys() >= set(file.text.dialect.names):
+            block, schema, _ = file.begin()
+            options = options or _text_options(file, file.text, schema)
+            for name, values in zip(file.text.dialect.names, file.text.fields(block), strict=True):
                 texts.setdefault(name, tuple(values[:SHOWN_VALUES].to_pylist()))
     return texts, options
 

@@ -73,7 +73,7 @@ class SqlResult(Dataset):
     def snapshot(self) -> Snapshot:
         with self._lock:
             segments = (*self._segments, *([MemorySegment.of(self._rows())] if self._waiting else []))
-            rows = sum(one.num_rows for one in segments)
+            rows = sum(segment.num_rows for segment in segments)
             token = ("sql result", self._number, rows, self._complete)
             return Snapshot(
                 self.name, self._columns, segments, token, complete=self._complete, keeps=self._folder
@@ -112,7 +112,7 @@ class SqlResult(Dataset):
     @property
     def _num_rows(self) -> int:
         waiting: int = sum(batch.num_rows for batch in self._waiting)
-        return waiting + sum(one.num_rows for one in self._segments)
+        return waiting + sum(segment.num_rows for segment in self._segments)
 
     def _rows(self) -> pa.Table:
         schema = pa.schema([pa.field(str(column.key), column.type) for column in self._columns])

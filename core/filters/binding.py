@@ -140,8 +140,8 @@ def _merge(operator: str, conditions: list[Bound]) -> Filter:
     first = conditions[0]
     if len(conditions) == 1:
         return first
-    values = tuple(value for one in conditions for value in one.values)
-    exact = tuple(value for one in conditions for value in one.exact)
+    values = tuple(value for condition in conditions for value in condition.values)
+    exact = tuple(value for condition in conditions for value in condition.exact)
     return replace(first, operator=operator, values=values, exact=exact)
 
 

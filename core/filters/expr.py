@@ -275,7 +275,7 @@ def predicates(root: Filter) -> list[Predicate]:
 
 def asks_words(where: Filter | None) -> bool:
     """Whether a filter has conditions that only a full-text index can evaluate."""
-    return where is not None and any(one.operator == WORDS for one in predicates(where))
+    return where is not None and any(predicate.operator == WORDS for predicate in predicates(where))
 
 
 def columns_read(root: Filter) -> list[str]:

@@ -206,8 +206,8 @@ def _columns(context: QueryContext) -> tuple[tuple[str, ...], tuple[str, ...]]:
         times[snapshot.name] += 1
         again = f"#{times[snapshot.name]}" if times[snapshot.name] > 1 else ""
         prefix = f"{snapshot.name}{again}." if len(context.read) > 1 else ""
-        for one in snapshot.columns:
-            (read if one in columns else skipped).append(prefix + one.name)
+        for column in snapshot.columns:
+            (read if column in columns else skipped).append(prefix + column.name)
     return tuple(read), tuple(skipped)
 
 

@@ -498,7 +498,7 @@ def _plain(function: Function, expression: Call) -> str:
         raise BadQuery(
             f"'{function.id}' is given {_count(expression.arguments)}", f"It takes {function.takes}"
         )
-    return f"{function.id}({', '.join(_print(one)[0] for one in expression.arguments)})"
+    return f"{function.id}({', '.join(_print(argument)[0] for argument in expression.arguments)})"
 
 
 def _name(column: str) -> str:

@@ -82,6 +82,6 @@ def figure_rows(query: Query, job: Job) -> Iterator[FigureRows]:
         return
     rows = {name: whole_snapshot(query.sources[name], job) for name in query.pipeline.sources()}
     node = compile_pipeline(query.pipeline, rows.__getitem__, job)
-    token = (repr(query.pipeline), *(one.token for one in rows.values()))
+    token = (repr(query.pipeline), *(row.token for row in rows.values()))
     with query_cursor(node.fields.place, job) as connection:
         yield LocalRows(node, token, connection, job)

@@ -392,8 +392,8 @@ def _find_with_words(snapshot: Snapshot, where: Filter, job: Job) -> np.ndarray:
     if isinstance(where, Predicate):
         return rows_with_words(snapshot, where, job)
     assert isinstance(where, And | Or | Not)
-    parts = [_find_with_words(snapshot, one, job) for one in where.children if asks_words(one)]
-    others = tuple(one for one in where.children if not asks_words(one))
+    parts = [_find_with_words(snapshot, child, job) for child in where.children if asks_words(child)]
+    others = tuple(child for child in where.children if not asks_words(child))
     if isinstance(where, Not):
         return without(live_positions(snapshot, np.arange(snapshot.num_rows)), parts[0])
     if isinstance(where, Or):

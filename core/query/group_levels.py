@@ -140,7 +140,7 @@ class GroupLevels:
         place_and_group, name = shown_group(steps), answer.name
         assert place_and_group is not None
         place, group = place_and_group
-        upper = [snapshot_of_rows(one, name) for one in _upper_levels(steps, len(group.keys), read)]
+        upper = [snapshot_of_rows(level, name) for level in _upper_levels(steps, len(group.keys), read)]
         lowest = answer
         if group.having is not None and upper:
             lowest = snapshot_of_rows(read((*steps[:place], Group(group.keys, group.aggregates))), name)
@@ -244,5 +244,5 @@ def _ranks(level: Snapshot, sort: tuple[SortKey, ...], job: Job) -> np.ndarray:
 def without_totals(steps: Sequence[Step]) -> tuple[Step, ...]:
     """The same steps, without totals and subtotals."""
     return tuple(
-        replace(one, totals=False, subtotals=False) if isinstance(one, Group) else one for one in steps
+        replace(step, totals=False, subtotals=False) if isinstance(step, Group) else step for step in steps
     )

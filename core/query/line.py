@@ -66,7 +66,7 @@ class Line:
     @property
     def active(self) -> tuple[Step, ...]:
         """The steps that are on."""
-        return tuple(one.step for one in self.steps if one.on and one.step is not None)
+        return tuple(step.step for step in self.steps if step.on and step.step is not None)
 
     def insert(self, place: int, kind: type[Step], step: Step | None, draft: Any = None) -> Line:
         return self._with(*self.steps[:place], LineStep(kind, step, True, draft), *self.steps[place:])
@@ -86,14 +86,14 @@ class Line:
 
     def move(self, place: int, before: int) -> Line:
         """Move the step at `place` to before the step that is at `before` now, or to the end."""
-        rest = [one for number, one in enumerate(self.steps) if number != place]
+        rest = [step for number, step in enumerate(self.steps) if number != place]
         rest.insert(before - (before > place), self.steps[place])
         return self._with(*rest)
 
     @property
     def grouping(self) -> int | None:
         """The index of the grouping whose rows are shown; None if no grouping's rows are."""
-        on = [place for place, one in enumerate(self.steps) if one.is_active]
+        on = [place for place, step in enumerate(self.steps) if step.is_active]
         group = shown_group(self.active)
         return on[group[0]] if group is not None and group[1].keys else None
 
@@ -115,7 +115,7 @@ class Line:
     @property
     def tail(self) -> int:
         """The index from which on all active steps only filter, sort, choose columns or limit."""
-        on = [place for place, one in enumerate(self.steps) if one.is_active]
+        on = [place for place, step in enumerate(self.steps) if step.is_active]
         computed_steps, _ = split_steps(self.active)
         return on[len(computed_steps)] if len(computed_steps) < len(on) else len(self.steps)
 
@@ -185,11 +185,11 @@ def check_line(line: Line, source: Source, schema: pa.Schema, job: Job | None = 
     """Check which steps can run. `schema` is the source's. Reads no rows unless the columns of a step depend
     on them, as those of a pivot do. Blocks."""
     steps, schemas, problems = list[Step](), [schema], {}
-    for place, one in enumerate(line.steps):
-        if one.on and one.step is not None:
+    for place, step in enumerate(line.steps):
+        if step.on and step.step is not None:
             try:
-                schema = _schema_after(source, line, steps, schema, one.step)
-                steps.append(one.step)
+                schema = _schema_after(source, line, steps, schema, step.step)
+                steps.append(step.step)
             except LamellaError as error:
                 problems[place] = str(error)
         schemas.append(schema)
@@ -324,7 +324,7 @@ class LineAnswers:
 
     @staticmethod
     def _answer(answers: dict[tuple[object, ...], Snapshot], query: Query, job: Job) -> Snapshot:
-        tokens = tuple(one.snapshot().token for one in query.sources.values())
+        tokens = tuple(source.snapshot().token for source in query.sources.values())
         key = (query.pipeline, repr(query.pipeline), tokens)  # 1, 1.0 and True are equal in Python
         answer = answers.pop(key, None)
         if answer is None:

@@ -19,7 +19,7 @@ def line_to_json(line: Line, address_of: Callable[[Source], Any]) -> Json:
     """`address_of` returns where a joined dataset can be reopened, as JSON; None if it cannot be."""
     addresses = {name: address_of(source) for name, source in line.sources.items()}
     known = {name: address for name, address in addresses.items() if address is not None}
-    item: Json = {STEPS: [_step_to_json(one) for one in line.steps]}
+    item: Json = {STEPS: [_step_to_json(step) for step in line.steps]}
     return {**item, SOURCES: known} if known else item
 
 

@@ -346,7 +346,7 @@ DATASETS, NAME, AS_OF = "datasets", "name", "as_of"
 def query_to_json(sources: Mapping[str, Source], pipeline: Pipeline) -> Json:
     """The pipeline as JSON, with the names of datasets that it renames, and with pinned versions."""
     datasets = {called: _source_json(called, dataset) for called, dataset in sources.items()}
-    obj, others = to_json(pipeline), {called: one for called, one in datasets.items() if one}
+    obj, others = to_json(pipeline), {called: dataset for called, dataset in datasets.items() if dataset}
     return {**obj, DATASETS: others} if others else obj
 
 
@@ -355,7 +355,9 @@ def query_from_json(obj: Any, find: Callable[[str], Source]) -> tuple[dict[str, 
     gone."""
     pipeline = from_json(obj)
     datasets = obj.get(DATASETS, {})
-    if not isinstance(datasets, Mapping) or not all(isinstance(one, Mapping) for one in datasets.values()):
+    if not isinstance(datasets, Mapping) or not all(
+        isinstance(dataset, Mapping) for dataset in datasets.values()
+    ):
         raise BadQuery("the saved query cannot be read", f"its {DATASETS} are {datasets!r}")
     return {name: _source_named(name, datasets.get(name, {}), find) for name in pipeline.sources()}, pipeline
 

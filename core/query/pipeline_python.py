@@ -113,7 +113,7 @@ class _Writer:
             if name in calls[-1]:
                 calls.append({})
             calls[-1][name] = self._value(value)
-        return [f".compute({_keywords(one)})" for one in calls]
+        return [f".compute({_keywords(call)})" for call in calls]
 
     def _select(self, step: Select) -> list[str]:
         return [f".select({_names(step.columns)})"]
@@ -343,7 +343,9 @@ def _names(names: Iterable[str]) -> str:
 
 
 def _keywords(texts: Mapping[str, str]) -> str:
-    plain = {name: one for name, one in texts.items() if name.isidentifier() and not keyword.iskeyword(name)}
+    plain = {
+        name: text for name, text in texts.items() if name.isidentifier() and not keyword.iskeyword(name)
+    }
     odd = {name: value for name, value in texts.items() if name not in plain}
     parts = [f"{name}={value}" for name, value in plain.items()]
     if odd and list(texts) != [*plain, *odd]:

@@ -65,7 +65,7 @@ def to_sql(pipeline: Pipeline, sources: Mapping[str, Source], job: Job | None = 
 
     statement = bare_statement(pipeline, sources, job or Job())
     saved = json.dumps(query_to_json(sources, pipeline), ensure_ascii=False)
-    again = steps_of(statement, {one.name: one for one in sources.values()}.__getitem__)
+    again = steps_of(statement, {source.name: source for source in sources.values()}.__getitem__)
     if again is not None and json.dumps(again.to_json(), ensure_ascii=False) == saved:
         return statement
     return f"{statement}\n{STEPS_NOTE}{saved}"

@@ -270,7 +270,7 @@ class _Reader:
             raise OtherSql
         if group.args.get("all"):
             return plain
-        return [_item_of(one, items, scope) for one in group.expressions]
+        return [_item_of(expression, items, scope) for expression in group.expressions]
 
     def _key_name(self, key: exp.Expr, items: Sequence[tuple[str, exp.Expr]], scope: Scope) -> str:
         for name, value in items:
@@ -319,11 +319,14 @@ def _whole(clause: exp.Expr | None) -> int | None:
 
 
 def _aggregates(tree: exp.Select) -> bool:
-    return any(one.find(exp.AggFunc) for one in tree.expressions)
+    return any(expression.find(exp.AggFunc) for expression in tree.expressions)
 
 
 def _items(tree: exp.Select) -> list[tuple[str, exp.Expr]]:
-    return [(_item_name(one), one.this if isinstance(one, exp.Alias) else one) for one in tree.expressions]
+    return [
+        (_item_name(expression), expression.this if isinstance(expression, exp.Alias) else expression)
+        for expression in tree.expressions
+    ]
 
 
 def _item_name(item: exp.Expr) -> str:
@@ -408,15 +411,19 @@ def _sort_keys(
     if order is None:
         return ()
     keys = []
-    for one in order.expressions:
-        if not isinstance(one, exp.Ordered) or one.args.get("nulls_first") or one.args.get("with_fill"):
+    for expression in order.expressions:
+        if (
+            not isinstance(expression, exp.Ordered)
+            or expression.args.get("nulls_first")
+            or expression.args.get("with_fill")
+        ):
             raise OtherSql
-        value = bare(one.this)
+        value = bare(expression.this)
         if isinstance(value, exp.Literal) and value.is_int and 1 <= int(value.this) <= len(names):
             name = names[int(value.this) - 1]
         else:
             name = scope.name(_by_names(value, items) if items else value)
-        keys.append(SortKey(name, bool(one.args.get("desc"))))
+        keys.append(SortKey(name, bool(expression.args.get("desc"))))
     return tuple(keys)
 
 

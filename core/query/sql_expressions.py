@@ -255,7 +255,7 @@ class Conditions:
     def _single(self, tree: exp.Expr) -> Predicate:
         """Read a condition that is null where its column is null."""
         if isinstance(tree, exp.In):
-            values = tuple(literal_of(one) for one in tree.expressions)
+            values = tuple(literal_of(expression) for expression in tree.expressions)
             return self._bound(Predicate(self._scope.name(bare(tree.this)), "in", values))
         if isinstance(tree, exp.Between):
             values = (literal_of(tree.args["low"]), literal_of(tree.args["high"]))
@@ -332,17 +332,17 @@ def _connective(kind: type[And] | type[Or], parts: list[Filter]) -> Filter:
 
 def _ranges(parts: list[Filter]) -> list[Filter]:
     result: list[Filter] = []
-    for one in parts:
+    for part in parts:
         last = result[-1] if result else None
         if (
             isinstance(last, Predicate)
-            and isinstance(one, Predicate)
-            and (last.operator, one.operator) == ("gte", "lte")
-            and last.column == one.column
+            and isinstance(part, Predicate)
+            and (last.operator, part.operator) == ("gte", "lte")
+            and last.column == part.column
         ):
-            result[-1] = Predicate(one.column, "between", (*last.values, *one.values))
+            result[-1] = Predicate(part.column, "between", (*last.values, *part.values))
         else:
-            result.append(one)
+            result.append(part)
     return result
 
 

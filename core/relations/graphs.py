@@ -242,7 +242,9 @@ def _whole(far: Relation) -> list[Filter]:
 
 def _either(selections: Sequence[RowSelection], nodes: IdentifiedRows, job: Job) -> np.ndarray:
     """Return the ascending positions of the rows in any of the selections."""
-    return union(*(find_rows(nodes.snapshot, one.where, (), job, one.within) for one in selections))
+    return union(
+        *(find_rows(nodes.snapshot, selection.where, (), job, selection.within) for selection in selections)
+    )
 
 
 def edges_of(

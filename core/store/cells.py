@@ -143,9 +143,9 @@ def end_to_end(changes: Iterable[Mapping[int, pa.Array]]) -> Iterator[pa.Table]:
 
 
 def _end_to_end(values: Sequence[BatchValues], schema: pa.Schema) -> pa.Table:
-    packed = [one.packed for one in values if one.packed is not None]
+    packed = [value.packed for value in values if value.packed is not None]
     rows = integers_end_to_end(packed, schema) if len(packed) == len(values) else None
-    return pa.Table.from_batches([one.batch for one in values]) if rows is None else rows
+    return pa.Table.from_batches([value.batch for value in values]) if rows is None else rows
 
 
 def _shape(values: Mapping[int, pa.Array]) -> tuple[Mapping[int, int], pa.Schema] | None:

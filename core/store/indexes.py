@@ -240,7 +240,7 @@ def _size_of(path: Path) -> int:
     """The size of a file, or of all files in a folder; files removed meanwhile count as 0."""
     try:
         files = [one for one in path.rglob("*") if one.is_file()] if path.is_dir() else [path]
-        return sum(one.stat().st_size for one in files)
+        return sum(file.stat().st_size for file in files)
     except OSError:
         return 0
 

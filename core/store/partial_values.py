@@ -271,9 +271,9 @@ def merged_structs(old: pa.Array, values: pa.Array, documents: Sequence[Any]) ->
     fields: dict[str, pa.Array] = {}
     for name in dict.fromkeys([*old.type.names, *values.type.names]):
         before, new = _field(old, name), _field(values, name)
-        gives = there & np.fromiter((_gives(one, name) for one in documents), bool, len(documents))
+        gives = there & np.fromiter((_gives(document, name) for document in documents), bool, len(documents))
         if pa.types.is_struct(new.type):
-            new = merged_structs(before, new, [_inside(one, name) for one in documents])
+            new = merged_structs(before, new, [_inside(document, name) for document in documents])
         fields[name] = _spread(gives, new, before, whole=True)
     return _struct(fields, there)
 
@@ -285,10 +285,12 @@ def _merged_documents(old: pa.StructArray, values: pa.StructArray, documents: Se
         fields[REST] = pa.nulls(len(old), REST_FIELD.type)
         old = _struct(fields, to_numpy(old.is_valid()))
     there = to_numpy(values.is_valid())
-    keys = dict.fromkeys(key for one in documents if isinstance(one, Mapping) for key in one)
+    keys = dict.fromkeys(key for document in documents if isinstance(document, Mapping) for key in document)
     merged: pa.Array = old
     for key in keys:
-        gives = np.fromiter((isinstance(one, Mapping) and key in one for one in documents), bool, len(there))
+        gives = np.fromiter(
+            (isinstance(document, Mapping) and key in document for document in documents), bool, len(there)
+        )
         merged = _with_key(merged, key, documents, np.flatnonzero(gives))
     return _struct({name: _field(merged, name) for name in merged.type.names}, there)
 

@@ -111,14 +111,14 @@ def test_history_indexes_metadata_and_relations_are_as_before(
             "version": table.version,
             "rows": table.num_rows,
             "indexes": [str(index) for index in table.indexes],
-            "history": [_commit(one) for one in table.history.commits()],
+            "history": [_commit(commit) for commit in table.history.commits()],
             "undoable": getattr(table.history.undoable(), "version", None),
             "redoable": getattr(table.history.redoable(), "version", None),
             "metadata": table.metadata,
             "column_metadata": {c: table.columns.metadata(c) for c in table.schema.names if c != "_id"},
         }
         assert found == wanted
-    assert [str(one) for one in unchanged.relations] == facts["relations"]
+    assert [str(relation) for relation in unchanged.relations] == facts["relations"]
 
 
 def _commit(one: Any) -> dict[str, Any]:

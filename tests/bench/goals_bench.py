@@ -194,7 +194,7 @@ def report(run: SavedRun, file: str) -> str:
 def _at_largest_sizes(records: Sequence[Record]) -> str:
     """Return every operation compared with the best of the others, whether it has a goal or not."""
     largest = {name: max(one.rows for one in group) for name, group in by_workload(records).items()}
-    table = overview_table([one for one in records if one.rows == largest[one.workload]])
+    table = overview_table([record for record in records if record.rows == largest[record.workload]])
     lines = tuple((_LINK.sub(r"\1", line[0]), *line[1:]) for line in table.lines)
     return replace(table, title=f"{table.title}, at the largest size", lines=lines).as_markdown()
 
@@ -258,13 +258,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     if arguments.of:
         recall(arguments.of, told)
     stopped = not arguments.of and not finished(chosen(arguments), told, arguments.folder, arguments.export)
-    told.records = [one for one in told.records if one.workload in (arguments.only or WORKLOADS)]
+    told.records = [record for record in told.records if record.workload in (arguments.only or WORKLOADS)]
     print("\n" + goal_table(verdicts(told.records)).as_text())
     if arguments.report and not stopped:
         link = os.path.relpath(file.absolute(), arguments.report.absolute().parent)
         put_into(arguments.report, "measured", report(told.run(), link))
-    for one in told.diary.failures:
-        print(f"{one.system}, {one.operation}, {one.rows:,} rows: {one.message}", file=sys.stderr)
+    for failure in told.diary.failures:
+        print(
+            f"{failure.system}, {failure.operation}, {failure.rows:,} rows: {failure.message}",
+            file=sys.stderr,
+        )
     return STOPPED if stopped else 1 if told.diary.failures else 0
 
 

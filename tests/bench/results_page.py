@@ -106,8 +106,8 @@ def page_text(run: SavedRun, file: str, pictures: str) -> str:
 
 
 def _verdict(run: SavedRun, found: Sequence[tuple[str, Standing]]) -> str:
-    systems = {plain_name(one.system) for one in run.samples} - {"lamella"}
-    workloads = {one.workload for one in run.samples}
+    systems = {plain_name(sample.system) for sample in run.samples} - {"lamella"}
+    workloads = {sample.workload for sample in run.samples}
     machine = sentence(dict(run.surroundings[0].environment)) if run.surroundings else "an unknown machine"
     ours = [one for _, one in found if one.subject == "lamella"]
     counts = standing_counts(ours).replace("Of ", "", 1).partition(", ")
@@ -187,7 +187,7 @@ def _largest(found: Sequence[Standing]) -> Iterable[Standing]:
 
 def _workload(name: str, samples: Sequence[Sample], run: SavedRun, pictures: str) -> str:
     workload, tally = WORKLOADS[name], Tally(samples)
-    failures = [one for one in run.failures if one.workload == name]
+    failures = [failure for failure in run.failures if failure.workload == name]
     unsupported = [one for one in run.unsupported if one.workload == name]
     found = matrix_of(
         workload, tally, tally.rows[-1], "median", usual_samples(workload), failures, unsupported

@@ -260,8 +260,10 @@ def _asked(
 def refuse_differences(records: Iterable[Record]) -> None:
     """Raise `AssertionError` if answers to a query at one size differ."""
     answers: dict[tuple[str, int], dict[str, set[str]]] = {}
-    for one in records:
-        answers.setdefault((one.operation, one.rows), {}).setdefault(one.checksum, set()).add(one.system)
+    for record in records:
+        answers.setdefault((record.operation, record.rows), {}).setdefault(record.checksum, set()).add(
+            record.system
+        )
     odd = {point: by for point, by in answers.items() if len(by) > 1}
     assert not odd, odd
 
@@ -303,8 +305,8 @@ Points = Mapping[tuple[str, str, int], float]
 def lowest(run: SavedRun, quantity: str = "seconds") -> Points:
     """Return the lowest figure of each point: the statistic that was published."""
     figures: dict[tuple[str, str, int], float] = {}
-    for one in run.records:
-        key, figure = (one.system, one.operation, one.rows), float(getattr(one, quantity))
+    for record in run.records:
+        key, figure = (record.system, record.operation, record.rows), float(getattr(record, quantity))
         figures[key] = min(figures.get(key, figure), figure)
     return figures
 
@@ -348,7 +350,7 @@ def page_part(run: SavedRun, layout: Layout) -> str:
 def _times_table(run: SavedRun) -> str:
     times, work = lowest(run), lowest(run, "cpu_seconds")
     sizes = sorted({rows for _, _, rows in times})
-    systems = list(dict.fromkeys(one.system for one in run.records))
+    systems = list(dict.fromkeys(record.system for record in run.records))
     lines = ["| rows | system | " + " | ".join(QUERIES) + " |", "|---:|:---|" + "---:|" * len(QUERIES)]
     for rows in sizes:
         for system in systems:

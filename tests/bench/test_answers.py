@@ -139,7 +139,9 @@ def test_a_system_that_lies_once_has_no_time_for_its_right_answers(tmp_path: Pat
         "small", [ROWS], [name, "sqlite"], repeats=4, folder=tmp_path, on_event=recording.receive
     )
     wrong = {failure.operation for failure in recording.failures}
-    assert {(one.kind, one.system, one.repeat) for one in recording.failures} == {(WRONG, name, 1)}
+    assert {(failure.kind, failure.system, failure.repeat) for failure in recording.failures} == {
+        (WRONG, name, 1)
+    }
     assert wrong == {"read", "create", "create_with_preparation"}, "reading says what was created"
     assert list(recording.run().records) == records
     timed = {operation: {one.system for one in records if one.operation == operation} for operation in wrong}

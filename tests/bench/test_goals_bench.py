@@ -125,7 +125,7 @@ def test_the_tiny_form_measures_reports_and_leaves_nothing_behind(
     words = ["--tiny", "--only", "small", "--systems", "lamella,sqlite", "--folder", str(work)]
     assert goals_bench.main([*words, "--export", str(out), "--report", str(page)]) == 0
     run = read_results_file(out)
-    assert {one.system for one in run.samples} == {"lamella", "sqlite"} and "--tiny" in run.command
+    assert {sample.system for sample in run.samples} == {"lamella", "sqlite"} and "--tiny" in run.command
     text = page.read_text(encoding="utf-8")
     assert "Machine:" in text and "durable" in text and "[out.results](out.results)" in text
     assert "0 of 0 goals are met" in text and "| Small benchmark | 20 | Lamella |" in text

@@ -90,7 +90,7 @@ def test_a_question_that_fails_does_not_take_the_others_with_it(tmp_path: Path) 
     heard: list[Message] = []
     records = run_workload("bridge", [50], [ODD + "Moody"], 2, tmp_path, heard.append)
     failures = [message for message in heard if isinstance(message, Failure)]
-    assert [(one.operation, one.repeat, one.kind) for one in failures] == [
+    assert [(failure.operation, failure.repeat, failure.kind) for failure in failures] == [
         ("group", 0, FAILED), ("like", 0, CRASHED),
     ]  # fmt: skip
     others = {operation.id for operation in BRIDGE.operations} - {"group", "like"}

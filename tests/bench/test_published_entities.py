@@ -13,9 +13,9 @@ def figure(
     """Return the only point of a line, by its name on the page."""
     (found,) = (
         point
-        for one in published_lines(workload, operation, of)
-        if one.published_as == published_as and one.statistic == statistic
-        for point in one.points
+        for line in published_lines(workload, operation, of)
+        if line.published_as == published_as and line.statistic == statistic
+        for point in line.points
         if point.rows == rows
     )
     return found
@@ -59,13 +59,13 @@ def test_figures_of_entities_are_the_pages(spot: tuple[float, ...]) -> None:
 
 
 def test_the_two_figures_that_a_page_has_for_one_thing_are_both_there() -> None:
-    found = [one for one in published_lines("entity-queries", "project_two") if one.system == "parquedb"]
+    found = [line for line in published_lines("entity-queries", "project_two") if line.system == "parquedb"]
     assert sorted(one.points[0].seconds for one in found) == [0.015, 0.100]
 
 
 def test_a_size_is_never_drawn_among_times() -> None:
     assert {one.quantity for one in published("entity-storage")} == {"seconds", "disk_bytes"}
-    assert all(one.quantity == "seconds" for one in published_lines("entity-storage", "write"))
+    assert all(line.quantity == "seconds" for line in published_lines("entity-storage", "write"))
 
 
 def test_a_span_of_figures_is_said_at_its_point() -> None:

@@ -29,7 +29,7 @@ def test_the_page_of_results_is_made_of_its_results_file() -> None:
     run = read_results_file(PAGE.parent / file)
     assert page == page_text(run, file, "results/plots")
     assert len(page.splitlines()) <= MOST_LINES
-    measured = {one.workload for one in run.samples}
+    measured = {sample.workload for sample in run.samples}
     assert {path.stem for path in PICTURES.iterdir()} == measured & set(WORKLOADS)
     for name in measured & set(WORKLOADS):
         assert f"### {WORKLOADS[name].title}\n" in page and f"(results/plots/{name}.svg)" in page
@@ -104,7 +104,10 @@ def test_what_is_measured_already_is_not_measured_again(tmp_path: Path) -> None:
     line = "--workload floats --systems csv --rows 10 --repeats 1"
     measure(tmp_path / "new.results", ["--workload taxi", line])
     found = read_results_file(tmp_path / "new.results")
-    assert {(one.workload, one.system) for one in found.samples} == {("needle", "csv"), ("floats", "csv")}
+    assert {(sample.workload, sample.system) for sample in found.samples} == {
+        ("needle", "csv"),
+        ("floats", "csv"),
+    }
     assert [path.name for path in tmp_path.iterdir()] == ["new.results"], "the parts are in it"
 
 

@@ -235,7 +235,7 @@ def test_published_times_are_the_lowest_at_1_1_billion_rows() -> None:
 
 
 def test_published_sizes_are_lines_of_bytes() -> None:
-    sizes = {one.system: one.points[0].value for one in published_lines("taxi", "import", "disk_bytes")}
+    sizes = {line.system: line.points[0].value for line in published_lines("taxi", "import", "disk_bytes")}
     assert sizes == {
         "csv": 500e9,
         "sqlite-parquet": 105e9,

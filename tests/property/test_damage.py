@@ -201,8 +201,8 @@ def test_damaged_runs_of_benchmarks_meet_errors_of_ours_alone(tmp_path: Path) ->
         damage(path, random.Random(f"runs {number}"))
         saved = SavedRuns(path)
         with suppress(LamellaError):
-            for one in saved.runs():
-                markdown_report(saved.run(one.id))
+            for run in saved.runs():
+                markdown_report(saved.run(run.id))
         with suppress(LamellaError):
             text_report(read_results_file(path).records)
 

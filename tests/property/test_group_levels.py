@@ -81,14 +81,14 @@ def model_of(query: Query, table: pa.Table) -> list[Row]:
 def level_model(groups: Query, count: int, table: pa.Table) -> list[Row]:
     """The groups by so many of the first keys, whatever is asked of the groups by all of them."""
     steps = [
-        Group(one.keys[:count], one.aggregates) if isinstance(one, Group) else one
-        for one in groups.pipeline.steps
+        Group(step.keys[:count], step.aggregates) if isinstance(step, Group) else step
+        for step in groups.pipeline.steps
     ]
     return model_of(groups.with_steps(tuple(steps)), table)
 
 
 def keys_of(groups: Query) -> tuple[str, ...]:
-    return next(one.keys for one in groups.pipeline.steps if isinstance(one, Group))
+    return next(step.keys for step in groups.pipeline.steps if isinstance(step, Group))
 
 
 @settings(max_examples=RUNS)

@@ -77,7 +77,7 @@ def test_queries_have_the_same_answer_on_spark(
     table, other = pairs
     here = data.draw(query_cases.questions(table.here.query(), other.here.query()))[-1]
     there = Query(
-        {name: table.there if one is table.here else other.there for name, one in here.sources.items()},
+        {name: table.there if source is table.here else other.there for name, source in here.sources.items()},
         here.pipeline,
     )
     try:
@@ -97,7 +97,7 @@ def test_queries_have_the_same_answer_on_spark(
     if not (IS_SAIL and loses_filters(here.pipeline.steps)):
         assert there.count() == wanted.num_rows
     if IS_SAIL and forgets_order(here.pipeline.steps):
-        assume(not any(isinstance(one, Limit) for one in here.pipeline.steps))  # of other rows then
+        assume(not any(isinstance(step, Limit) for step in here.pipeline.steps))  # of other rows then
         comparison = compare_answers(wanted, found, in_order=False)
         assert comparison.is_same, comparison.differences
     else:
@@ -114,16 +114,16 @@ def test_rows_from_some_row_on(pairs: tuple[Pair, Pair], following: tuple[Step, 
 
 def loses_filters(steps: tuple[Step, ...]) -> bool:
     """Sail 0.7 counts the one row of aggregates without keys, also where it does not meet a filter."""
-    return any(isinstance(one, Group | Pivot) and not one.keys for one in steps)
+    return any(isinstance(step, Group | Pivot) and not step.keys for step in steps)
 
 
 def forgets_order(steps: tuple[Step, ...]) -> bool:
     """Sail 0.7 takes the keys of groups for keys of the rows made of them, and sorts by them alone; and what
     is constant on one side of an outer join for constant behind it."""
-    if any(isinstance(one, Join) and one.how in ("right", "full") for one in steps):
+    if any(isinstance(step, Join) and step.how in ("right", "full") for step in steps):
         return True
-    made = [place for place, one in enumerate(steps) if isinstance(one, Group | Pivot | Buckets)]
-    return bool(made) and any(isinstance(one, Unpivot | Unwind) for one in steps[made[0] :])
+    made = [place for place, step in enumerate(steps) if isinstance(step, Group | Pivot | Buckets)]
+    return bool(made) and any(isinstance(step, Unpivot | Unwind) for step in steps[made[0] :])
 
 
 @pytest.fixture(scope="module")

@@ -138,7 +138,7 @@ def saved_runs(tour: Tour) -> None:
 
 def compared_runs(tour: Tour) -> None:
     saved_runs(tour)
-    shown = next(one for one in popups(tour.window) if isinstance(one, ResultsBrowser))
+    shown = next(popup for popup in popups(tour.window) if isinstance(popup, ResultsBrowser))
     tour.wait("the runs are listed", lambda: len(shown.table.kept.runs) > 1)
     shown.table.choose([0, 1])
     quiet(tour)

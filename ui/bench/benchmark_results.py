@@ -222,7 +222,7 @@ def bars(results: BenchmarkResults, display: Display, log: bool) -> Bars:
     rows = display.rows or max(results.rows or results.workload.default_rows)
     operations = results.operations
     if display.quantity is DISK:
-        operations = [one for one in operations if one.resizes] or operations[:1]
+        operations = [operation for operation in operations if operation.resizes] or operations[:1]
     groups = [_group(results, operation, rows, display) for operation in operations]
     return Bars(tuple(group for group in groups if group.bars), log)
 
@@ -234,11 +234,13 @@ def normalised(results: BenchmarkResults, display: Display, log: bool) -> Bars:
     reference = reference_of(times)
     resizing = next((one for one in results.operations if one.resizes), None)
     groups = []
-    for one in results.operations:
-        multiples = _multiples(times, one, reference, display.statistic)
+    for operation in results.operations:
+        multiples = _multiples(times, operation, reference, display.statistic)
         there = {bar.series.system for bar in multiples}
-        lost = (bar for bar in _missing_bars(results, one.id) if bar.lost and bar.series.system not in there)
-        groups.append(ranked(one.title, [*multiples, *lost], NORMALISED, factors=False))
+        lost = (
+            bar for bar in _missing_bars(results, operation.id) if bar.lost and bar.series.system not in there
+        )
+        groups.append(ranked(operation.title, [*multiples, *lost], NORMALISED, factors=False))
     if resizing is not None:
         multiples = _multiples(disk, resizing, reference, "median")
         groups.append(ranked(f"Size on disk after: {resizing.title}", multiples, NORMALISED, factors=False))
@@ -302,12 +304,14 @@ def _missing_bars(results: BenchmarkResults, operation: str, rows: int | None = 
         one.system: one for one in results.unsupported if one.step == operation
     }
     failures |= {
-        one.system: one for one in results.failures if one.operation == operation and rows in (None, one.rows)
+        failure.system: failure
+        for failure in results.failures
+        if failure.operation == operation and rows in (None, failure.rows)
     }
     return [
-        Bar(Series(name, title_of(name), False, "", "", ()), None, lost_words(one), lost_words(one),
-            lost=isinstance(one, Failure))
-        for name, one in failures.items()
+        Bar(Series(name, title_of(name), False, "", "", ()), None, lost_words(failure), lost_words(failure),
+            lost=isinstance(failure, Failure))
+        for name, failure in failures.items()
     ]  # fmt: skip
 
 

@@ -108,7 +108,9 @@ class ComparisonView(QWidget):
     def _draw(self) -> None:
         only = (FASTER, SLOWER) if self.sure.isChecked() else tuple(COLORS)
         self.summary.setText(verdict_counts(self.comparisons))
-        self.chart.show_bars(bars_of([one for one in self.comparisons if one.verdict in only]))
+        self.chart.show_bars(
+            bars_of([comparison for comparison in self.comparisons if comparison.verdict in only])
+        )
         for widget in (self._area, self.sure, self.copy):
             widget.setVisible(bool(self.comparisons))
         self.nothing.setVisible(not self.comparisons)
@@ -141,7 +143,7 @@ class ComparisonView(QWidget):
 
 def verdict_counts(comparisons: Sequence[Comparison]) -> str:
     """Such as "2 slower, 5 faster, 12 the same, 3 with too few samples to tell"."""
-    counts = {verdict: sum(one.verdict == verdict for one in comparisons) for verdict in COLORS}
+    counts = {verdict: sum(comparison.verdict == verdict for comparison in comparisons) for verdict in COLORS}
     words = {SLOWER: "slower", FASTER: "faster", SAME: "the same", TOO_FEW: "with too few samples to tell"}
     counts_text = [f"{counts[verdict]:,} {word}" for verdict, word in words.items() if counts[verdict]]
     return ", ".join(counts_text) or "Nothing to compare"
@@ -153,8 +155,8 @@ def bars_of(comparisons: Sequence[Comparison]) -> Bars:
     Values are speed-up factors, on a logarithmic scale in both directions from 1.
     """
     groups: dict[str, list[Bar]] = {}
-    for one in comparisons:
-        groups.setdefault(_title(one), []).append(_bar(one))
+    for comparison in comparisons:
+        groups.setdefault(_title(comparison), []).append(_bar(comparison))
     ordered = sorted(groups.items(), key=lambda item: min(map(_rank, item[1])))
     return Bars(tuple(BarGroup(title, tuple(bars)) for title, bars in ordered), log=True, reference=1.0)
 
@@ -346,7 +348,10 @@ class TrendView(QWidget):
     def _take_workload(self) -> None:
         name = self.workload.currentData()
         workload = workload_or_none(name) if name else None
-        _fill(self.operation, {one.id: one.title for one in workload.operations} if workload else {})
+        _fill(
+            self.operation,
+            {operation.id: operation.title for operation in workload.operations} if workload else {},
+        )
         sizes = {rows for run in self._runs if name in run.workloads for rows in run.sizes}
         _fill(self.rows, {rows: shown_rows(rows) for rows in sorted(sizes, reverse=True)})
         self._read()

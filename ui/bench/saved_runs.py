@@ -71,7 +71,7 @@ class RunView(QWidget):
 
     def _show(self, workload_id: str) -> None:
         results = self._results[workload_id]
-        self.view.display.set_shown([one.workload for one in self._results.values()], results.workload)
+        self.view.display.set_shown([result.workload for result in self._results.values()], results.workload)
         self.view.show_results(results)
 
     def _export(self, suffix: str) -> None:
@@ -129,8 +129,8 @@ def _opened(runs: Sequence[SavedRun], display: Display) -> _Opened:
     """Read runs; call it off the GUI thread, since a run may have half a million samples."""
     if len(runs) == 1:
         results = results_of(runs[0])
-        for one in results.values():
-            prepare(one, display)
+        for result in results.values():
+            prepare(result, display)
         return _Opened((runs[0],), results, [])
     before, after = sorted(runs, key=lambda run: run.started)
     return _Opened((before, after), {}, compare(before.samples, after.samples))

@@ -347,7 +347,8 @@ class Frames:
             low, high = before or (EMPTY_DECADES if log else (0.0, 1.0))
         else:
             low, high = (whole_decades if log else even_span)(
-                min(one.low for one in extents if one.low > 0), max(one.high for one in extents)
+                min(extent.low for extent in extents if extent.low > 0),
+                max(extent.high for extent in extents),
             )
             if before is not None:
                 low, high = min(low, before[0]), max(high, before[1])

@@ -267,7 +267,7 @@ class CardPainter:
     def _paint_share(self, painter: QPainter, card: ColumnCard, place: int, room: QRect) -> None:
         """Paint a value's share of all rows, and inside it that of the filtered rows, on the same scale."""
         rows = card.top[:ROWS]
-        shares = [(one.all / max(card.all.rows, 1), one.count / max(card.shown.rows, 1)) for one in rows]
+        shares = [(row.all / max(card.all.rows, 1), row.count / max(card.shown.rows, 1)) for row in rows]
         most = max(max(pair) for pair in shares) or 1.0
         whole, met = shares[place]
         tall = max(theme.S, round(self.line * 0.57))

@@ -57,10 +57,10 @@ def _is_range(part: Filter, name: str) -> bool:
 def _values_of(conditions: Sequence[Filter]) -> list[Any]:
     """The values that the conditions list; empty if there are other conditions."""
     values: list[Any] = []
-    for one in conditions:
-        if not isinstance(one, Predicate) or one.operator not in ("eq", "in"):
+    for condition in conditions:
+        if not isinstance(condition, Predicate) or condition.operator not in ("eq", "in"):
             return []
-        values += one.values
+        values += condition.values
     return values
 
 

@@ -560,7 +560,7 @@ class ChartCanvas(pg.GraphicsLayoutWidget):
 
 def _picked(parts: Sequence[tuple[Dimension, Sequence[Place]]], rows: int) -> Picked:
     conditions = [dimension.filter_of(places) for dimension, places in parts]
-    known = [one for one in conditions if one is not None]
+    known = [condition for condition in conditions if condition is not None]
     text = ", ".join(brush_text(dimension, places) for dimension, places in parts)
     if len(known) < len(conditions) or not known:
         return Picked(None, text, rows)

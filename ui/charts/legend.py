@@ -26,7 +26,7 @@ class SizeScale(QWidget):
     def __init__(self, sizes: PointSizes, title: str) -> None:
         super().__init__()
         numbers = {round_number(sizes.greatest / share) for share in SHARES}
-        self.values = sorted(one for one in numbers if not sizes.are_whole or one.is_integer())
+        self.values = sorted(number for number in numbers if not sizes.are_whole or number.is_integer())
         self._texts = [scale_text(value) for value in self.values]
         whole = f"Sizes by {title}: {', '.join(map(figure_text, self.values))}"
         self.setAccessibleName(whole)

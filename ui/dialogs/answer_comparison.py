@@ -43,8 +43,13 @@ class AnswerComparison(QDialog):
         self.list = QTreeWidget(rootIsDecorated=False, accessibleName="Where the answers differ")
         self.list.setHeaderLabels(["Row", "Column", "DuckDB", "Spark"])
         self.list.header().setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
-        for one in comparison.differences:
-            texts = [f"{one.row:,}", visible(one.column), _text(one.here), _text(one.there)]
+        for difference in comparison.differences:
+            texts = [
+                f"{difference.row:,}",
+                visible(difference.column),
+                _text(difference.here),
+                _text(difference.there),
+            ]
             self.list.addTopLevelItem(QTreeWidgetItem(texts))
         hint = QLabel(HINT, wordWrap=True)
         theme.variant(hint, "muted")

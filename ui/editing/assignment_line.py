@@ -279,7 +279,7 @@ class AssignmentLine(FieldRow):
             self._assignments = assignments_for(self._types[name], inside=name not in self._columns)
             self.what.blockSignals(True)
             self.what.clear()
-            self.what.addItems([one.label for one in self._assignments])
+            self.what.addItems([assignment.label for assignment in self._assignments])
             self.what.setCurrentIndex(self._assignments.index(before) if before in self._assignments else 0)
             self.what.blockSignals(False)
             self._choose()

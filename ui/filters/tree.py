@@ -262,10 +262,10 @@ class Group:
     def beside(self, node: Node, types: Types) -> list[Filter]:
         """The other conditions that rows of this node must meet: those of the groups around it, from the
         outside in, as long as the groups are joined with AND."""
-        inside = next((one for one in self.children if one is node or _holds(one, node)), None)
+        inside = next((child for child in self.children if child is node or _holds(child, node)), None)
         if self.negated or inside is None:
             return []
-        others = [one for one in self.children if self.every and one is not inside]
+        others = [child for child in self.children if self.every and child is not inside]
         filters = [filter for one in others if (filter := one.filter(types)) is not None]
         return filters + inside.beside(node, types) if isinstance(inside, Group) else filters
 

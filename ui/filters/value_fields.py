@@ -99,14 +99,14 @@ class ValueFields(QWidget):
 
     def show_texts(self, texts: list[str]) -> None:
         """Set the texts of the existing fields."""
-        for one, text in zip(self._fields, texts, strict=False):
-            if isinstance(one, QLineEdit):
-                one.setText(text)
+        for field, text in zip(self._fields, texts, strict=False):
+            if isinstance(field, QLineEdit):
+                field.setText(text)
 
     def mark(self, invalid: bool) -> None:
-        for one in self._fields:
-            if one.property("variant") != ("invalid" if invalid else ""):
-                theme.variant(one, "invalid" if invalid else "")
+        for field in self._fields:
+            if field.property("variant") != ("invalid" if invalid else ""):
+                theme.variant(field, "invalid" if invalid else "")
 
     def focus_first(self) -> bool:
         if self._fields:

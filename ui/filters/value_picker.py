@@ -136,13 +136,13 @@ class ValueList(QAbstractListModel):
         self._words = ""
 
     def choose(self, values: Sequence[ValueCount]) -> None:
-        self.first, self.chosen = list(values), {one.key: one for one in values}
+        self.first, self.chosen = list(values), {value.key: value for value in values}
         self._arrange()
 
     def show_counts(self, counts: ValueCounts) -> None:
         self._known = counts
-        self.most = max((one.count for one in counts.values), default=1)
-        by_key = {one.key: one for one in counts.values}
+        self.most = max((value.count for value in counts.values), default=1)
+        by_key = {value.key: value for value in counts.values}
         gone = UNKNOWN if counts.cut or self._words else 0
         self.first = [
             by_key.get(one.key, ValueCount(one.value, one.text, max(one.count, gone), one.key))
@@ -164,9 +164,9 @@ class ValueList(QAbstractListModel):
     def _arrange(self) -> None:
         self.beginResetModel()
         first = {one.key for one in self.first}
-        rest = [one for one in self._known.values if one.key not in first]
+        rest = [value for value in self._known.values if value.key not in first]
         self.values = [one for one in (*self.first, *rest) if self._words in one.text.casefold()]
-        self.longest = max((len(one.text) for one in self.values), default=0)
+        self.longest = max((len(value.text) for value in self.values), default=0)
         self.endResetModel()
 
     def is_chosen(self, row: int) -> bool:
@@ -183,11 +183,11 @@ class ValueList(QAbstractListModel):
 
     def tick_all(self, on: bool) -> None:
         """Tick or untick all values that are shown."""
-        for one in self.values:
+        for value in self.values:
             if on:
-                self.chosen.setdefault(one.key, one)
+                self.chosen.setdefault(value.key, value)
             else:
-                self.chosen.pop(one.key, None)
+                self.chosen.pop(value.key, None)
         self.dataChanged.emit(self.index(0), self.index(len(self.values) - 1))
         self.ticked.emit()
 

@@ -127,13 +127,13 @@ class SearchEverywhere(QWidget):
                 self._say(NO_SOURCES)
                 return
             looked = f"{quantity(count, 'table')} and files" if count != 1 else "one table"
-            some = any(one.count for one in tables.values())
+            some = any(table.count for table in tables.values())
             self._say(f"{self._count_text()} in {looked}" if some else NOTHING.format(tables=looked))
 
     def _stopped(self, tables: dict[Key, TableResults]) -> None:
         if tables is self.tables:
             self._end()
-            done = sum(one.complete for one in tables.values())
+            done = sum(table.complete for table in tables.values())
             self._say(f"Stopped: {self._count_text()} in {done:,} of {len(self._wanted):,} tables and files")
 
     def _fail(self, tables: dict[Key, TableResults], error: Exception) -> None:
@@ -148,7 +148,7 @@ class SearchEverywhere(QWidget):
         self._show()
 
     def _count_text(self) -> str:
-        count = sum(one.count for one in list(self.tables.values()))
+        count = sum(table.count for table in list(self.tables.values()))
         return f"{count:,} found"
 
     def _show(self) -> None:

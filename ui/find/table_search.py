@@ -95,7 +95,7 @@ def _is_indexed(table: Table) -> bool:
 
 def _by_words(source: Source, table: Table, text: str, job: Job) -> TableResults:
     hits = search_words(table, text, None, job, MOST_RESULTS)
-    results = tuple(replace(one, key=source.key) for one in hits.results)
+    results = tuple(replace(result, key=source.key) for result in hits.results)
     return TableResults(source, results, hits.rows, BY_INDEX, complete=True)
 
 

@@ -113,12 +113,14 @@ class Shading:
         if not isinstance(obj, Mapping) or not set(obj) <= {"kind", "low", "high", "center", "rules"}:
             raise ValueError(f"a shading is not {obj!r}")
         rules = obj.get("rules", [])
-        if not isinstance(rules, list) or not all(isinstance(one, list) and len(one) == 3 for one in rules):
+        if not isinstance(rules, list) or not all(
+            isinstance(rule, list) and len(rule) == 3 for rule in rules
+        ):
             raise ValueError(f"the rules of a shading are not {rules!r}")
         options = {name: value for name, value in obj.items() if name != "rules"}
         if not isinstance(options.get("kind"), str):
             raise ValueError("a shading has a kind")
-        return Shading(**options, rules=tuple(Rule(*one) for one in rules))
+        return Shading(**options, rules=tuple(Rule(*rule) for rule in rules))
 
 
 def _is_number(value: Any) -> bool:

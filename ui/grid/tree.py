@@ -184,7 +184,7 @@ class TreeRows:
         """The first level on which a column has values: for a key its own level, for a figure the first level
         unless it is computed from keys, and for a column of rows the level inside the groups."""
         levels = self.levels.levels
-        return next((n for n, one in enumerate(levels) if name in one.types), self.last_level + 1)
+        return next((n for n, level in enumerate(levels) if name in level.types), self.last_level + 1)
 
     def last_level_of(self, name: str) -> int:
         """The last level on which a column has values: rows inside groups have no figures."""
@@ -304,7 +304,7 @@ class TreeRows:
 
     def _table(self, names: Sequence[str], columns: Sequence[pa.ChunkedArray]) -> pa.Table:
         fields = [pa.field(name, self._type(name)) for name in names]
-        return pa.table([one.cast(field.type) for one, field in zip(columns, fields, strict=True)],
+        return pa.table([column.cast(field.type) for column, field in zip(columns, fields, strict=True)],
                         schema=pa.schema(fields))  # fmt: skip
 
     def _rows_of(self, level: int, groups: np.ndarray, names: Sequence[str]) -> pa.Table:

@@ -159,7 +159,7 @@ class Canvas(QGraphicsView):
         self.route_all()
 
     def _connect(self, connections: Sequence[Connection]) -> Iterator[None]:
-        wanted = {one.name: one for one in connections}
+        wanted = {connection.name: connection for connection in connections}
         self._remove_lines(lambda line: not _is_same(line.connection, wanted.get(line.connection.name)))
         for name, one in wanted.items():
             start, end = self.boxes.get(one.from_table), self.boxes.get(one.to_table)

@@ -56,7 +56,7 @@ class RelationChecks(QObject):
         """The connections to draw: relations, and suggestions that were neither accepted nor dismissed."""
         declared = [connection_of(r, self.results.get(r.name)) for r in self._shape.relations]
         known = {_ends(one) for one in declared}
-        offered = [suggested(one) for one in self._suggestions]
+        offered = [suggested(suggestion) for suggestion in self._suggestions]
         return declared + [
             one for one in offered if one.name not in self._dismissed and _ends(one) not in known
         ]

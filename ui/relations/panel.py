@@ -127,17 +127,17 @@ class ConnectionPanel(QFrame):
         if [(c.name, c.is_suggested) for c in before.values()] == [
             (c.name, c.is_suggested) for c in connections
         ]:
-            for name, one in self._connections.items():
-                if one != before[name]:
-                    self._write(self._items[name], one)
+            for name, connection in self._connections.items():
+                if connection != before[name]:
+                    self._write(self._items[name], connection)
         else:
             self._fill(connections)
         self.list.resizeColumnToContents(1)  # once: the header's own mode would do it for every changed line
         self.show_connection(self._shown if self._shown in self._connections else "")
 
     def _fill(self, connections: Sequence[Connection]) -> None:
-        declared = [one for one in connections if not one.is_suggested]
-        offered = [one for one in connections if one.is_suggested]
+        declared = [connection for connection in connections if not connection.is_suggested]
+        offered = [connection for connection in connections if connection.is_suggested]
         self.list.blockSignals(True)
         self.list.clear()
         self._items = {}

@@ -84,7 +84,7 @@ class RelationsTab(QWidget):
     # -------------------------------------------------------------------- content
 
     def connection(self, name: str) -> Connection | None:
-        return next((one for one in self.checks.connections if one.name == name), None)
+        return next((connection for connection in self.checks.connections if connection.name == name), None)
 
     @property
     def status(self) -> str:
@@ -145,8 +145,8 @@ class RelationsTab(QWidget):
         """Show what is known in the list and at the lines."""
         connections = self.checks.connections
         self.panel.show_connections(connections)
-        for one in connections:
-            self.canvas.show_connection(one)
+        for connection in connections:
+            self.canvas.show_connection(connection)
         self.status_changed.emit()
 
     def state(self) -> dict[str, str]:

@@ -185,8 +185,8 @@ def joined_rows(connection: Connection, store: Store, job: Job) -> Line:
 def keys_by_table(connections: Sequence[Connection]) -> Mapping[str, frozenset[str]]:
     """The columns of each table that are part of a relation."""
     keys: dict[str, set[str]] = {}
-    for one in connections:
-        if not one.is_suggested:
-            keys.setdefault(one.from_table, set()).update(one.from_columns)
-            keys.setdefault(one.to_table, set()).update(one.to_columns)
+    for connection in connections:
+        if not connection.is_suggested:
+            keys.setdefault(connection.from_table, set()).update(connection.from_columns)
+            keys.setdefault(connection.to_table, set()).update(connection.to_columns)
     return {table: frozenset(names) for table, names in keys.items()}

@@ -333,7 +333,9 @@ class ServerBrowser(WorkDialog):
             return [self.path.address]
         entries = self.list.selected
         selected = [
-            str(one.address) for one in entries if not (one.is_folder and isinstance(one, CatalogEntry))
+            str(entry.address)
+            for entry in entries
+            if not (entry.is_folder and isinstance(entry, CatalogEntry))
         ]
         typed = self.address.text().strip()
         is_catalog = is_server_address(typed) and typed.partition(";")[0].endswith("/")

@@ -153,7 +153,7 @@ class SqlConsole(QWidget):
         if isinstance(state.get("cursor"), int):
             self.editor.go_to(state["cursor"])
         sizes = state.get("split")
-        if isinstance(sizes, list) and len(sizes) == 2 and all(isinstance(one, int) for one in sizes):
+        if isinstance(sizes, list) and len(sizes) == 2 and all(isinstance(size, int) for size in sizes):
             self._splitter.setSizes(sizes)
 
     @property
@@ -217,7 +217,7 @@ class SqlConsole(QWidget):
 
     def _statement(self, text: str, start: int, lines: int, part: Part, kind: str) -> Statement:
         own = text[part.start : part.stop]
-        names = list(dict.fromkeys(one.name for one in placeholders(own)))
+        names = list(dict.fromkeys(placeholder.name for placeholder in placeholders(own)))
         missing = [name for name in names if name not in self.parameters.fields]
         if missing:
             self.parameters.show_names([*self.parameters.fields, *missing])
@@ -225,7 +225,7 @@ class SqlConsole(QWidget):
         return Statement(with_dollars(own), start + part.start, lines + part.line, values, kind)
 
     def _say_empty_parameters(self, statements: Sequence[Statement]) -> None:
-        names = {name for one in statements for name in one.parameters}
+        names = {name for statement in statements for name in statement.parameters}
         fields = self.parameters.fields
         empty = [f"${name}" for name, field in fields.items() if name in names and field.is_empty]
         if empty:
@@ -409,7 +409,7 @@ class SqlConsole(QWidget):
         self.names.forget()
         current = self.names.current
         self.bar.show_stores(
-            [(one.key, one.name) for one in self.names.stores], current.key if current else ""
+            [(store.key, store.name) for store in self.names.stores], current.key if current else ""
         )
 
     def _choose_store(self, key: str) -> None:

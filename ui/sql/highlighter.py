@@ -46,12 +46,12 @@ class SqlHighlighter(QSyntaxHighlighter):
             return
         before = self._openings[max(0, self.previousBlockState())]
         last: Lexeme | None = None
-        for one in lexemes(before + text):
-            look = self._look(one)
-            start = max(0, one.start - len(before))
+        for lexeme in lexemes(before + text):
+            look = self._look(lexeme)
+            start = max(0, lexeme.start - len(before))
             if look is not None:
-                self.setFormat(start, one.stop - len(before) - start, look)
-            last = one
+                self.setFormat(start, lexeme.stop - len(before) - start, look)
+            last = lexeme
         self.setCurrentBlockState(self._state(last))
 
     def _look(self, one: Lexeme) -> QTextCharFormat | None:

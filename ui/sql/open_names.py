@@ -71,7 +71,7 @@ class OpenNames(QObject):
     @property
     def current(self) -> OpenStore | None:
         stores = self.stores
-        return next((one for one in stores if one.key == self.store), stores[0] if stores else None)
+        return next((store for store in stores if store.key == self.store), stores[0] if stores else None)
 
     def datasets(self) -> dict[str, Find]:
         """The datasets by every name that a statement can use."""
@@ -83,9 +83,9 @@ class OpenNames(QObject):
             for name in (short_name(title), title):
                 if name:
                     datasets.setdefault(name, partial(_same, dataset))
-        for one in data.stores:
-            for name in one.tables:
-                datasets.setdefault(f"{one.name}.{name}", partial(one.store.__getitem__, name))
+        for store in data.stores:
+            for name in store.tables:
+                datasets.setdefault(f"{store.name}.{name}", partial(store.store.__getitem__, name))
         return datasets
 
     def sources(self) -> Sources:
@@ -110,7 +110,7 @@ class OpenNames(QObject):
         data, current = self._find(), self.current
         tables: list[str] = list(current.tables) if current is not None else []
         tables += [short_name(title) or title for title, _dataset in data.files]
-        stores = {one.name: one.tables for one in data.stores}
+        stores = {store.name: store.tables for store in data.stores}
         tables += [f"{name}.{table}" for name, inner in stores.items() for table in inner]
         return Names({name: self._columns.get(name) for name in tables}, stores)
 

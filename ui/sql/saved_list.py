@@ -44,11 +44,11 @@ class SavedText:
 
 
 def of_history(entries: Sequence[Entry]) -> list[SavedText]:
-    return [SavedText(_begin(one.text), _about(one), one.text) for one in entries]
+    return [SavedText(_begin(entry.text), _about(entry), entry.text) for entry in entries]
 
 
 def of_snippets(snippets: Sequence[Snippet]) -> list[SavedText]:
-    return [SavedText(one.name, _begin(one.text), one.text, one.name) for one in snippets]
+    return [SavedText(snippet.name, _begin(snippet.text), snippet.text, snippet.name) for snippet in snippets]
 
 
 def _begin(text: str) -> str:
@@ -166,12 +166,12 @@ class SavedList(QWidget):
     def _filter(self, text: str) -> None:
         words = text.casefold().split()
         self.list.clear()
-        for one in self._rows:
-            everything = f"{one.title} {one.text} {one.about}".casefold()
+        for row in self._rows:
+            everything = f"{row.title} {row.text} {row.about}".casefold()
             if all(word in everything for word in words):
-                item = QListWidgetItem(f"{one.title}\n{one.about}")
-                item.setData(Qt.ItemDataRole.UserRole, one)
-                item.setToolTip(visible(one.text[:_LONGEST_TIP]))
+                item = QListWidgetItem(f"{row.title}\n{row.about}")
+                item.setData(Qt.ItemDataRole.UserRole, row)
+                item.setToolTip(visible(row.text[:_LONGEST_TIP]))
                 self.list.addItem(item)
         if self.list.count():
             self.list.setCurrentRow(0)

@@ -71,7 +71,11 @@ class SavedStatements:
             return
         with self._locked():
             history, snippets = self._all()
-            new = [replace(one, text=_cut(one.text.strip())) for one in reversed(entries) if one.text.strip()]
+            new = [
+                replace(entry, text=_cut(entry.text.strip()))
+                for entry in reversed(entries)
+                if entry.text.strip()
+            ]
             texts = {one.text for one in new}
             others = [one for one in map(_entry, history) if one.text not in texts]
             self._write([asdict(one) for one in [*new, *others][:MOST_ENTRIES]], snippets)
@@ -144,7 +148,7 @@ class SavedStatements:
             draft.write_text(text, encoding="utf-8")
 
 
-_FIELDS = {one.name for one in fields(Entry)}
+_FIELDS = {field.name for field in fields(Entry)}
 
 
 def _entry(saved: Mapping[str, Any]) -> Entry:

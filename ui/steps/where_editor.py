@@ -117,7 +117,7 @@ class WhereEditor(StepEditor):
 
     def _take_read(self, filter: Filter | None) -> None:
         """Take a filter that was typed as text; conditions that are off or unfinished stay."""
-        waiting = [one for one in self.builder.tree.children if one.filter(self.types) is None]
+        waiting = [child for child in self.builder.tree.children if child.filter(self.types) is None]
         tree = from_filter(filter)
         tree = all_met(tree) if waiting else tree
         tree.children.extend(waiting)
@@ -158,7 +158,9 @@ def with_change(
     root = all_met(tree)
     change(root)
     filter = root.filter(types)
-    keeps = draft is not None or any(isinstance(one.bound(types), Problem) for one in root.conditions())
+    keeps = draft is not None or any(
+        isinstance(condition.bound(types), Problem) for condition in root.conditions()
+    )
     saved = to_json(root) if keeps and root.children else None
     return None if filter is None else Where(filter), saved
 

@@ -150,7 +150,7 @@ class ColumnFilters(QObject):
             self._typed_above, self._visit = name, self._visit - 1
 
         def put(root: Group) -> None:
-            own = next((one for one in root.children if _is_own(one, name, types)), None)
+            own = next((child for child in root.children if _is_own(child, name, types)), None)
             before = None if own is None else own.filter(types)
             if before != (None if condition is None else condition.filter(types)):
                 place = len(root.children) if own is None else root.children.index(own)
@@ -210,7 +210,7 @@ class ColumnFilters(QObject):
     def _others(self, tree: Group, node: Node | None, types: Types) -> list[Filter]:
         """All other conditions that the shown rows meet, without the one of `node`."""
         line, place = self._tab.line, self._tab.line.last_of(Where)
-        steps = [one.step for n, one in enumerate(line.steps) if n >= line.tail and n != place and one.on]
+        steps = [step.step for n, step in enumerate(line.steps) if n >= line.tail and n != place and step.on]
         conditions = [step.condition for step in steps if isinstance(step, Where)]
         if node is not None:
             return conditions + tree.beside(node, types)
@@ -218,7 +218,7 @@ class ColumnFilters(QObject):
         return conditions if whole is None else [*conditions, whole]
 
     def _node_of_values(self, root: Group, name: str, types: Types) -> Node | None:
-        return next((one for one in root.children if listed_values(one, name, types) is not None), None)
+        return next((child for child in root.children if listed_values(child, name, types) is not None), None)
 
 
 def _condition_of(step: object) -> Filter | None:

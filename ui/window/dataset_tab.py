@@ -287,7 +287,7 @@ class DatasetTab(QWidget):
         """Add a condition and remove those in `instead` from the last filter."""
         parts = self.where.children if isinstance(self.where, And) else (self.where,)
         if any(one in parts for one in instead):
-            others = [one for one in parts if one not in instead]
+            others = [part for part in parts if part not in instead]
             self.set_filter(all_of([*others, condition]) if others else condition)
         else:
             self.add_filter(condition)
@@ -460,7 +460,7 @@ class DatasetTab(QWidget):
         if not loaded.lines.is_computed or behind:
             self.counts.set_rows(loaded.view.snapshot, loaded.where, loaded.view.num_rows)
         else:
-            first = next((n for n, one in enumerate(self.line.steps) if one.kind is not Where), 0)
+            first = next((n for n, step in enumerate(self.line.steps) if step.kind is not Where), 0)
             self.counts.set_rows(loaded.lines.source if place is not None and place <= first else None)
 
     def _take_editor(self, editor: object) -> None:

@@ -34,9 +34,14 @@ def palette(window: Window) -> CommandPalette:
     offers += _entry_offers(window, "table", "Tables")
     offers += _entry_offers(window, "view", "Views")
     offers += [
-        Offer(one.property("title"), partial(window.tabs.show_tab, one), "Open tabs", one.property("icon"))
-        for one in window.tabs.widgets
-        if one is not window.tabs.current
+        Offer(
+            widget.property("title"),
+            partial(window.tabs.show_tab, widget),
+            "Open tabs",
+            widget.property("icon"),
+        )
+        for widget in window.tabs.widgets
+        if widget is not window.tabs.current
     ]
     offers += [
         Offer(listed_name(path), partial(window.open_paths, [path]), "Recent files", icon_of((str(path),)),

@@ -25,7 +25,7 @@ from lamella.ui.window.loader import Loaded, Tab
 
 def without_totals_row(steps: tuple[Step, ...]) -> tuple[Step, ...]:
     """The steps that decide which rows there are, and in which order."""
-    return tuple(replace(one, totals=False) if isinstance(one, Group) else one for one in steps)
+    return tuple(replace(step, totals=False) if isinstance(step, Group) else step for step in steps)
 
 
 NOT_OF_GROUPS = "no totals: a later step changes the groups"
@@ -210,9 +210,9 @@ class GroupRows(QObject):
             return
         places = map(header.logicalIndex, range(header.count()))
         columns = [
-            names[one]
-            for one in places
-            if names[one] in totals.column_names and not header.isSectionHidden(one)
+            names[place]
+            for place in places
+            if names[place] in totals.column_names and not header.isSectionHidden(place)
         ]
         row = totals.select(columns)
         text = BY_ID["tsv_names"].write(Cells(self._tab.name, row.schema, iter([row])))

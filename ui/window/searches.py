@@ -76,7 +76,7 @@ class Searches(QObject):
             if is_file(tab.key)
         ]
         stores = list(window.library.stores)
-        return lambda job: [*files, *(one for store in stores for one in _tables(store))]
+        return lambda job: [*files, *(table for store in stores for table in _tables(store))]
 
     # ------------------------------------------------------------ going to a result
 

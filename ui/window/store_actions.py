@@ -434,7 +434,9 @@ class StoreActions(QObject):
 
         def work(job: Job) -> tuple[Table, str]:
             table = store[name]
-            commits = [one for one in table.history.newest_commits(MOST_COMMITS) if one.version > known]
+            commits = [
+                commit for commit in table.history.newest_commits(MOST_COMMITS) if commit.version > known
+            ]
             many = f"{len(commits):,} changes" if len(commits) < MOST_COMMITS else "many changes"
             return table, commit_text(commits[0]) if len(commits) == 1 else many
 
@@ -480,7 +482,7 @@ class StoreActions(QObject):
 
 def _still_there(stores: Sequence[StoreInWindow]) -> list[StoreInWindow]:
     """Those in windows that are still open."""
-    return [one for one in stores if shiboken6.isValid(one.actions)]
+    return [store for store in stores if shiboken6.isValid(store.actions)]
 
 
 def _move(stores: Sequence[StoreInWindow], target: Path, job: Job) -> Moved:

@@ -119,4 +119,4 @@ def void_under_mouse() -> QPoint | None:
         return None
     place = QCursor.pos()
     windows = (one for one in QApplication.topLevelWidgets() if one.isVisible() and not one.isMinimized())
-    return None if any(one.frameGeometry().contains(place) for one in windows) else place
+    return None if any(window.frameGeometry().contains(place) for window in windows) else place

@@ -77,9 +77,9 @@ class Costs:
     def __init__(self, ends: Iterable[Ended]) -> None:
         """If a size of a workload and system was measured several times, the last measurement counts."""
         by_system: dict[tuple[str, str], dict[int, Point]] = {}
-        for one in ends:
-            point = Point.of(one)
-            by_system.setdefault((one.workload, one.system), {})[point.size] = point
+        for end in ends:
+            point = Point.of(end)
+            by_system.setdefault((end.workload, end.system), {})[point.size] = point
         self._points = {key: [points[size] for size in sorted(points)] for key, points in by_system.items()}
 
     def seconds(self, trial: Trial) -> float:
@@ -116,7 +116,7 @@ def shipped() -> Sequence[Ended]:
 
 def to_json(ends: Iterable[Ended]) -> str:
     """The text of the shipped file: a line for each workload, system and size, with its last measurement."""
-    last: Mapping[Any, Ended] = {(one.workload, one.system, one.rows, one.table_rows): one for one in ends}
+    last: Mapping[Any, Ended] = {(end.workload, end.system, end.rows, end.table_rows): end for end in ends}
     lines = (json.dumps(to_saved(vars(last[key]))) for key in sorted(last))
     return "[\n" + ",\n".join(lines) + "\n]\n"
 

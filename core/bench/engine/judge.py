@@ -66,8 +66,8 @@ def point_of(one: Sample | Failure) -> Point:
 
 def trusted(samples: Iterable[_S], failures: Iterable[Failure]) -> list[_S]:
     """The samples of systems that never gave a wrong answer at that point: right ones may be luck."""
-    wrong = {(one.workload, point_of(one)) for one in failures if one.kind == WRONG}
-    return [one for one in samples if not wrong or (one.workload, point_of(one)) not in wrong]
+    wrong = {(failure.workload, point_of(failure)) for failure in failures if failure.kind == WRONG}
+    return [sample for sample in samples if not wrong or (sample.workload, point_of(sample)) not in wrong]
 
 
 def _against(right: _Right) -> str:

@@ -171,8 +171,8 @@ def _batch(texts: Row, group: _Group) -> Batch:
     places, repeats, seconds, cpu, peak, disk = zip(*group.numbers, strict=True)
     arrays: dict[str, Any] = {
         "places": places, "repeats": repeats, "seconds": seconds, "cpu_seconds": cpu, "peak_rss_bytes": peak,
-        "disk_bytes": disk, "calls": [len(one) for one in group.latencies],
-        "latencies": [seconds for one in group.latencies for seconds in one],
+        "disk_bytes": disk, "calls": [len(latency) for latency in group.latencies],
+        "latencies": [seconds for latency in group.latencies for seconds in latency],
     }  # fmt: skip
     return Batch(*texts, *(np.array(arrays[name], kind) for name, kind in COLUMNS.items()))
 

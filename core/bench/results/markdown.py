@@ -57,7 +57,7 @@ def _verdicts(run: SavedRun) -> list[str]:
         tally = Tally(records)
         if (workload := workload_or_none(name)) is None or not tally.rows:
             continue
-        failures = [one for one in run.failures if one.workload == name]
+        failures = [failure for failure in run.failures if failure.workload == name]
         unsupported = [one for one in run.unsupported if one.workload == name]
         matrix = matrix_of(
             workload, tally, tally.rows[-1], "median", usual_samples(workload), failures, unsupported
@@ -130,7 +130,7 @@ def _groups(run: SavedRun) -> dict[str, list[Sample]]:
     """The samples by workload; empty for workloads in which everything failed."""
     outcomes: list[Sample | Failure | Unsupported] = [*run.samples, *run.failures, *run.unsupported]
     groups = by_workload(run.samples)
-    return {one.workload: groups.get(one.workload, []) for one in outcomes}
+    return {outcome.workload: groups.get(outcome.workload, []) for outcome in outcomes}
 
 
 def _section(name: str, records: Sequence[Sample], run: SavedRun) -> list[str]:

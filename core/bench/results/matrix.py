@@ -257,7 +257,9 @@ class Matrices:
     def _columns(self) -> tuple[Column, ...]:
         """The columns of the operations measured, and of the size on disk after the first one that changes
         it."""
-        measured = [one for one in self._workload.operations if one.id in self._tally.operations]
+        measured = [
+            operation for operation in self._workload.operations if operation.id in self._tally.operations
+        ]
         resizing = next((one for one in measured if one.resizes), None)
         return (*map(Column, measured), *([Column(resizing, DISK)] if resizing else []))
 
@@ -320,9 +322,9 @@ def _reasons(
     """The outcomes and notes of failures, by system and operation."""
     reasons = {(one.system, one.step): (ABSENT, f"not supported: {one.reason}") for one in unsupported}
     return reasons | {
-        (one.system, one.operation): (FAILED, f"{one.kind}: {one.message}")
-        for one in failures
-        if one.rows == rows
+        (failure.system, failure.operation): (FAILED, f"{failure.kind}: {failure.message}")
+        for failure in failures
+        if failure.rows == rows
     }
 
 

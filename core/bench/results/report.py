@@ -122,13 +122,13 @@ def comparison_cells(
     best = {name for name, one in summaries.items() if 0 < one.median < least * EQUAL_WITHIN}
     reference = summaries[subject].median if subject in summaries else 0.0
     cells = {}
-    for name, one in summaries.items():
-        value = unbroken(text_of(one.median))
+    for name, summary in summaries.items():
+        value = unbroken(text_of(summary.median))
         parts = [f"**{value}**" if name in best and len(summaries) > 1 else value]
-        if spread and one.count > 1 and one.median > 0:
-            parts.append(f"±{one.deviation / one.median:,.0%}")
-        if name != subject and reference > 0 and one.median > 0:
-            parts.append(unbroken(shown_against(reference / one.median)))
+        if spread and summary.count > 1 and summary.median > 0:
+            parts.append(f"±{summary.deviation / summary.median:,.0%}")
+        if name != subject and reference > 0 and summary.median > 0:
+            parts.append(unbroken(shown_against(reference / summary.median)))
         cells[name] = " ".join(parts)
     return cells
 
@@ -245,7 +245,7 @@ def report_tables(
         for name, group in groups.items()
         if (workload := workload_or_none(name)) is not None
     )
-    return [table for one in reports for table in one.tables(most)]
+    return [table for report in reports for table in report.tables(most)]
 
 
 def text_report(records: Sequence[Sample]) -> str:
@@ -316,7 +316,7 @@ class _WorkloadReport:
         all_standings = standings(self.records)
         for rows in self._rows:
             here = {(one.operation.id, one.call): one for one in all_standings if one.rows == rows}
-            lines = [self._time(one, rows, here) for one in self.calls if rows in one.times]
+            lines = [self._time(call, rows, here) for call in self.calls if rows in call.times]
             repeats = repeats_of(record for record in self.records if record.rows == rows)
             repeats_text = f"{repeats:,} repeats" if repeats > 1 else "1 repeat"
             standing_text = f". {standing_counts(here.values())}" if here else ""

@@ -226,7 +226,7 @@ def _run_row(run: SavedRun) -> dict[str, Any]:
 
 def _systems(run: SavedRun) -> Sequence[str]:
     """The systems that were chosen, by their names in the results."""
-    measured = {plain_name(name): name for name in dict.fromkeys(one.system for one in run.samples)}
+    measured = {plain_name(name): name for name in dict.fromkeys(sample.system for sample in run.samples)}
     return [measured.get(name, name) for name in run.choice.systems] if run.choice else ()
 
 
@@ -257,9 +257,9 @@ def _json(text: Any, *kinds: type) -> Any:
 
 def _list(text: Any, kind: type) -> tuple[Any, ...]:
     items = _json(text, list)
-    if not all(isinstance(one, kind) for one in items):
+    if not all(isinstance(item, kind) for item in items):
         raise BadData(f"{shown(text)} is not a list of {kind.__name__}")
-    return tuple(visible(one) if kind is str else one for one in items)
+    return tuple(visible(item) if kind is str else item for item in items)
 
 
 def _choice(text: Any) -> Choice | None:

@@ -421,7 +421,7 @@ class MongoEntities(MongoDatabase, OperatorEntities):
         return {name: answer.get(name) for name in FIELDS}
 
     def create(self, entities: list[Entity]) -> None:
-        documents = [{"_id": number, **one} for number, one in enumerate(entities, self._next)]
+        documents = [{"_id": number, **entity} for number, entity in enumerate(entities, self._next)]
         self._next += len(documents)
         self._documents.insert_many(documents, ordered=False)
 

@@ -183,7 +183,7 @@ def numbers(pick: Pick, workload: Workload, rows: int) -> list[int]:
 
 
 def of_entities(rows: Iterable[Entity]) -> str:
-    return digest([[one] for one in rows])
+    return digest([[row] for row in rows])
 
 
 def of_objects(objects: Mapping[str, bytes]) -> str:
@@ -323,7 +323,7 @@ class EntitySteps(Sampling):
 
     def warm_create(self) -> Iterator[Sample]:
         entities = new_entities("warm_create", self.rows)
-        works = [partial(self._catalog.create, [one]) for one in entities]
+        works = [partial(self._catalog.create, [entity]) for entity in entities]
         yield self._sample("warm_create", works, lambda _: of_entities(self._newest(len(entities))))
 
     def warm_update(self) -> Iterator[Sample]:
@@ -342,7 +342,7 @@ class EntitySteps(Sampling):
             got = [self._catalog.as_entity(one) for _, one in answers]
             return of_entities([*got, *({"not deleted": row_id} for row_id in remaining)])
 
-        works = [partial(self._crud, one) for one in new_entities("crud_cycle", self.rows)]
+        works = [partial(self._crud, entity) for entity in new_entities("crud_cycle", self.rows)]
         yield self._sample("crud_cycle", works, checksum)
 
     def _crud(self, entity: Entity) -> tuple[Any, Any]:

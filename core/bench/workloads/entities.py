@@ -226,8 +226,8 @@ def first_tag(number: int) -> str:
 def digest(rows: Iterable[Entity]) -> str:
     """Return a checksum that does not depend on the order of entities or of their fields."""
     count, total = 0, 0
-    for one in rows:
-        text = json.dumps(one, sort_keys=True).encode()
+    for row in rows:
+        text = json.dumps(row, sort_keys=True).encode()
         total += int.from_bytes(blake2b(text, digest_size=8).digest(), "little")
         count += 1
     return f"{count}:{total % 2**64:016x}"

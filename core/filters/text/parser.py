@@ -69,7 +69,10 @@ class Group:
         return self.make((*self.done, *last))
 
     def _current(self) -> Filter:
-        conjunctions = [one[0] if len(one) == 1 else And(tuple(one)) for one in self.alternatives]
+        conjunctions = [
+            alternative[0] if len(alternative) == 1 else And(tuple(alternative))
+            for alternative in self.alternatives
+        ]
         return conjunctions[0] if len(conjunctions) == 1 else Or(tuple(conjunctions))
 
 

@@ -184,7 +184,7 @@ class Hits:
             return None
         row, name = cell
         before = sum(bits.rank(row) for bits in list(self._columns.values()))
-        return before + sum((row, one) in self for one in columns[: columns.index(name)])
+        return before + sum((row, column) in self for column in columns[: columns.index(name)])
 
     def after(self, cell: tuple[int, int], columns: Sequence[str]) -> tuple[Cell, bool] | None:
         """The next hit after a cell, which is given by its row and column index, and whether the search

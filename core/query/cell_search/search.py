@@ -74,7 +74,7 @@ class CellSearch:
         self._rows, self._start = rows, min(max(start, 0), max(0, rows.num_rows - 1))
         shown, types = displayed or {}, dict(zip(rows.schema.names, rows.schema.types, strict=True))
         matchers = {name: ColumnMatcher(pattern, types[name], shown.get(name)) for name in columns}
-        self._matchers = {name: one for name, one in matchers.items() if one.can_match}
+        self._matchers = {name: matcher for name, matcher in matchers.items() if matcher.can_match}
 
     def run(self, job: Job | None = None) -> Hits:
         """Search all rows. Blocks. Reports the number of finished rows; raises `Cancelled` soon after the job

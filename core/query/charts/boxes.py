@@ -34,7 +34,7 @@ def boxes(rows: pa.Table, keys: Sequence[str], job: Job) -> pa.Table:
     types = dict.fromkeys(keys, whole) | dict.fromkeys(FIGURES, pa.float64())
     types |= {"outliers": whole, "rows": whole}
     return pa.table(
-        {name: from_values([one[name] for one in figures], type_) for name, type_ in types.items()}
+        {name: from_values([figure[name] for figure in figures], type_) for name, type_ in types.items()}
     )
 
 

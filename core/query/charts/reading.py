@@ -203,7 +203,7 @@ class _ChartQuery(ChartRows):
         kind, column = self._type(role), f"k{role}"
         text, most = kind_of(kind) is Kind.TEXT, VALUES[role]
         short = f" AND strlen({role}) <= {LONGEST_VALUE}" if text else ""
-        conditions = "".join(f" AND {one}" for one in self._conditions)
+        conditions = "".join(f" AND {condition}" for condition in self._conditions)
         if kind_of(kind) is Kind.FLOAT:
             conditions += f" AND isfinite({role})"
         statement = (
@@ -265,7 +265,7 @@ class _ChartQuery(ChartRows):
     def _made(keys: Mapping[str, _Keys], figures: str, whole: bool = True) -> str:
         """SELECT the keys from the grouped columns, as BIGINT if `whole`."""
         kind = "::BIGINT" if whole else ""
-        made = [f"({one.made}){kind} AS {_COLUMN_OF[role]}" for role, one in keys.items()]
+        made = [f"({key.made}){kind} AS {_COLUMN_OF[role]}" for role, key in keys.items()]
         return f"SELECT {', '.join([*made, figures])}"
 
     def _groups(self, keys: Mapping[str, _Keys]) -> pa.Table:
@@ -306,7 +306,7 @@ class _ChartQuery(ChartRows):
         return "approx_quantile"
 
     def _boxes(self, keys: Mapping[str, _Keys]) -> pa.Table:
-        names = [name for one in keys.values() for name in one.columns]
+        names = [name for key in keys.values() for name in key.columns]
         values = ", ".join([*_raw_columns(keys), f"{self._number(Y)} AS v"])
         if self._counts["n"] <= MOST_IN_MEMORY and not self._source.is_remote:
             every = self._made(keys, "v", whole=False)
@@ -379,7 +379,7 @@ class _ChartQuery(ChartRows):
             else:
                 figures = {"value", "least", "greatest"}.intersection(answer.column_names)
                 checks = [pc.is_finite(answer.column(name)) for name in figures]
-            if any(one.null_count or pc.all(one).as_py() is False for one in checks):
+            if any(check.null_count or pc.all(check).as_py() is False for check in checks):
                 raise WrongExtremes
 
     def _data(self, answer: pa.Table, keys: Mapping[str, _Keys]) -> ChartData:
@@ -388,9 +388,9 @@ class _ChartQuery(ChartRows):
             answer, wider = self._put_together(answer, keys[X])
             keys = {**keys, X: wider}
         dimensions = dict[str, Dimension]()
-        for role, one in keys.items():
+        for role, key in keys.items():
             column = _COLUMN_OF[role]
-            dimensions[role], numbers = one.resolve(answer.column(column))
+            dimensions[role], numbers = key.resolve(answer.column(column))
             answer = answer.set_column(answer.column_names.index(column), column, numbers)
         for role in (X, Y):
             if f"at_{role}" in answer.column_names:
@@ -425,7 +425,7 @@ class _ChartQuery(ChartRows):
 
 def _raw_columns(keys: Mapping[str, _Keys]) -> list[str]:
     """The expressions by which rows are grouped, with their names."""
-    every = (pair for one in keys.values() for pair in zip(one.raw, one.columns, strict=True))
+    every = (pair for key in keys.values() for pair in zip(key.raw, key.columns, strict=True))
     return [f"{sql} AS {name}" for sql, name in every]
 
 

@@ -161,7 +161,7 @@ class ChartRows:
         extremes_by_name = dict[str, tuple[Any]]()
         for role, name in self._names.items():
             figures = [one for one in known if one.startswith(f"{role}_")]
-            if kind_of(self._type(role)) is not Kind.FLOAT or all(known[one] for one in figures):
+            if kind_of(self._type(role)) is not Kind.FLOAT or all(known[figure] for figure in figures):
                 continue
             is_sum = role == MEASURE and self._spec.aggregate in ("mean", "sum")
             is_range = self._has_extent(role) and not self._may_be_few(role)
@@ -169,7 +169,7 @@ class ChartRows:
             if extremes is not None:
                 low, high, rows = extremes
                 ends = {f"{role}_n": rows, f"{role}_low": low, f"{role}_high": high, "m_mean": low}
-                extremes_by_name |= {one: (ends[one],) for one in figures} | {"n": (rows,)}
+                extremes_by_name |= {figure: (ends[figure],) for figure in figures} | {"n": (rows,)}
                 self._stated_highs[role] = high
         return extremes_by_name
 

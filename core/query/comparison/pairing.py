@@ -187,7 +187,7 @@ def _join(rows: Sequence[str], count: int, repeated: bool) -> str:
     keys = _keys(count)
     if repeated:
         number = f"row_number() OVER (PARTITION BY {', '.join(keys)} ORDER BY {POSITION}) AS times"
-        rows, keys = [f"SELECT *, {number} FROM ({one})" for one in rows], [*keys, "times"]
+        rows, keys = [f"SELECT *, {number} FROM ({row})" for row in rows], [*keys, "times"]
     equal = " AND ".join(f"a.{name} IS NOT DISTINCT FROM b.{name}" for name in keys)
     return (
         f"SELECT a.{POSITION} AS earlier, b.{POSITION} AS later FROM ({rows[0]}) a"

@@ -261,4 +261,4 @@ def as_shown(values: pa.Array, kind: pa.DataType) -> pa.Array:
     try:
         return values.cast(kind, safe=False)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        return from_values([str(one.as_py()) if one.is_valid else None for one in values], pa.string())
+        return from_values([str(value.as_py()) if value.is_valid else None for value in values], pa.string())

@@ -299,7 +299,7 @@ class ExpressionReader:
         if operator is None:
             raise unknown(self.place, "operator", key, [*OPERATORS, *CONDITIONS, *RAW], WAYS_OUT)
         return operator.make(
-            *(self.value(one, depth) for one in self._operand_values(key, operator, operand))
+            *(self.value(value, depth) for value in self._operand_values(key, operator, operand))
         )
 
     def _operand_values(self, key: str, operator: Operator, operand: Any) -> list[Any]:

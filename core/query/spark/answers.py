@@ -127,5 +127,5 @@ class SparkRows:
         return answer.cast(pa.schema([one.with_type(plain_type(one.type)) for one in answer.schema]))
 
     def constants(self, name: str, values: pa.ChunkedArray) -> str:
-        items = [constant(one, values.type) for one in python_values(values)]
+        items = [constant(value, values.type) for value in python_values(values)]
         return exp.Array(expressions=items).sql("duckdb")

@@ -42,8 +42,8 @@ class Keyset:
         shown = {one.identifier: one for one in node.fields.all}
         fields = [shown.get(one.identifier) or compiler.hidden_field(one.identifier) for one in node.order]
         is_exact = all(
-            kind_of(one.type) in EXACT or (kind_of(one.type) is Kind.FLOAT and compiler.is_stable(one))
-            for one in fields
+            kind_of(field.type) in EXACT or (kind_of(field.type) is Kind.FLOAT and compiler.is_stable(field))
+            for field in fields
         )
         return cls(node, fields) if compiler.has_order and fields and is_exact else None
 
@@ -51,15 +51,15 @@ class Keyset:
         """The rows of the answer, or those after a bookmark, followed by the hidden sort columns."""
         node = self._node if behind is None else self._rows_behind(behind)
         shown = Identifiers(one.identifier for one in node.fields.all)
-        hidden = [one for one in self._fields if one.identifier not in shown]
+        hidden = [field for field in self._fields if field.identifier not in shown]
         return ProjectNode(node, Fields(node.fields.place, (*node.fields.all, *hidden), node.fields.trusted))
 
     def _rows_behind(self, bookmark: Bookmark) -> Node:
         """The rows after a bookmark. The order is total, so none is left out or repeated."""
         later: list[exp.Expr] = []
         equal: list[exp.Expr] = []
-        for rank, value, one in zip(self._node.order, bookmark, self._fields, strict=True):
-            is_later, is_equal = _compare(rank, value, one.type)
+        for rank, value, field in zip(self._node.order, bookmark, self._fields, strict=True):
+            is_later, is_equal = _compare(rank, value, field.type)
             if is_later is not None:
                 later.append(every([*equal, paren(is_later)]))
             equal.append(is_equal)
@@ -69,7 +69,7 @@ class Keyset:
     def reader(self, pieces: Iterator[pa.Table], most: int) -> KeysetReader:
         """A reader for the pieces of `rows`."""
         places = {one.identifier: place for place, one in enumerate(self.rows(None).fields.all)}
-        columns = [places[one.identifier] for one in self._fields]
+        columns = [places[field.identifier] for field in self._fields]
         return KeysetReader(pieces, most, len(self._node.fields.all), columns)
 
 

@@ -431,7 +431,7 @@ def _is_arithmetic(value: Expression, stable: Collection[str]) -> bool:
         return value.name in stable or value.name.partition(".")[0] in stable
     if isinstance(value, Call):
         return value.function in _EXACT_FUNCTIONS and all(
-            _is_arithmetic(one, stable) for one in value.arguments
+            _is_arithmetic(argument, stable) for argument in value.arguments
         )
     return isinstance(value, Constant)
 

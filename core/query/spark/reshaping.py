@@ -13,16 +13,16 @@ def lift_unnests(tree: exp.Expr) -> None:
     others are accessed by index. All have the same length, and a list of indexes becomes that of the view."""
     for select in list(tree.find_all(exp.Select)):
         lists = [
-            one
-            for one in select.expressions
-            if isinstance(one, exp.Alias) and isinstance(one.this, exp.Explode)
+            expression
+            for expression in select.expressions
+            if isinstance(expression, exp.Alias) and isinstance(expression.this, exp.Explode)
         ]
         if not lists:
             continue
         main = next((one for one in lists if not _is_places(one.this.this)), lists[0])
         place = next((one.alias for one in lists if _is_places(one.this.this)), f"{main.alias}_place")
         others = [one for one in lists if one is not main and one.alias != place]
-        columns = [one for one in select.expressions if one not in lists]
+        columns = [expression for expression in select.expressions if expression not in lists]
         values = main.this.this
         if _is_places(values):
             values, main_name = _some_of(values), f"{main.alias}_item"
@@ -51,7 +51,9 @@ def _is_places(values: exp.Expr) -> bool:
         return True
     if not isinstance(values, exp.Array):
         return False
-    return [one.sql() for one in values.expressions] == [str(n) for n in range(len(values.expressions))]
+    return [expression.sql() for expression in values.expressions] == [
+        str(n) for n in range(len(values.expressions))
+    ]
 
 
 def _some_of(values: exp.Expr) -> exp.Expr:
@@ -68,7 +70,11 @@ def name_keys(tree: exp.Expr) -> None:
         group = select.args.get("group")
         if group is None or not group.args.get("all"):
             continue
-        keys = [one.unalias() for one in select.expressions if not one.find(exp.AggFunc, exp.Filter)]
+        keys = [
+            expression.unalias()
+            for expression in select.expressions
+            if not expression.find(exp.AggFunc, exp.Filter)
+        ]
         select.set("group", exp.Group(expressions=[key.copy() for key in keys]) if keys else None)
 
 
@@ -82,7 +88,7 @@ def number_rows(tree: exp.Expr) -> None:
         window = exp.Window(
             this=exp.RowNumber(),
             partition_by=[key.copy() for key in keys],
-            order=exp.Order(expressions=[one.copy() for one in ordered[0].expressions]),
+            order=exp.Order(expressions=[expression.copy() for expression in ordered[0].expressions]),
         )
         source = select.args["from_"].pop()  # not a copy, whose SELECTs would not be processed
         inner = exp.select("*", exp.alias_(window, NUMBER, quoted=True))
@@ -96,8 +102,8 @@ def number_rows(tree: exp.Expr) -> None:
 def _own_orders(select: exp.Select) -> list[exp.Order]:
     """The row orders in the SELECT's own aggregates."""
     orders = []
-    for one in select.expressions:
-        for node in one.find_all(exp.ArrayAgg, exp.First, exp.Last):
+    for expression in select.expressions:
+        for node in expression.find_all(exp.ArrayAgg, exp.First, exp.Last):
             order = node.this
             if (
                 isinstance(order, exp.Order)

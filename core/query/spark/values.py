@@ -173,7 +173,7 @@ def equal(node: exp.EQ, context: Context) -> Any:
 
 
 def distinct(node: exp.Distinct, context: Context) -> exp.Expr:
-    node.set("expressions", [without_sign_of_zero(one, context) for one in node.expressions])
+    node.set("expressions", [without_sign_of_zero(expression, context) for expression in node.expressions])
     return node
 
 
@@ -421,7 +421,9 @@ def error(node: Any, _context: Context) -> exp.Expr:
 
 def concat(node: Any, _context: Context) -> exp.Expr:
     """Concatenate; nulls are skipped."""
-    return call("concat_ws", exp.Literal.string(""), *(spark_cast(one, "STRING") for one in arguments(node)))
+    return call(
+        "concat_ws", exp.Literal.string(""), *(spark_cast(argument, "STRING") for argument in arguments(node))
+    )
 
 
 def trim(node: exp.Trim, _context: Context) -> exp.Expr:

@@ -173,7 +173,9 @@ class _Group:
     outer: _Group | None = None
 
     def words(self) -> Iterator[str]:
-        return (one.text.casefold() for one in self.items if isinstance(one, Lexeme) and one.kind == "word")
+        return (
+            item.text.casefold() for item in self.items if isinstance(item, Lexeme) and item.kind == "word"
+        )
 
 
 _FROM = frozenset({"from", "update", "into", "join"})
@@ -245,46 +247,46 @@ class _Statement:
 
 def _nested(top: _Group, items: Sequence[Lexeme]) -> _Group:
     group = top
-    for one in items:
-        if one.text == "(":
+    for item in items:
+        if item.text == "(":
             inner = _Group(outer=group)
             group.items.append(inner)
             group = inner
-        elif one.text == ")":
+        elif item.text == ")":
             group = group.outer or group
         else:
-            group.items.append(one)
+            group.items.append(item)
     return group
 
 
 def _nested_on(here: _Group, items: Sequence[Lexeme]) -> None:
     """Read the items after the cursor, which may close the groups around it."""
     group: _Group | None = here
-    for number, one in enumerate(items):
-        if one.text == "(":
+    for number, item in enumerate(items):
+        if item.text == "(":
             inner = _Group(outer=group)
             assert group is not None
             group.items.append(inner)
             group = inner
-        elif one.text == ")":
+        elif item.text == ")":
             assert group is not None
             group = group.outer
             if group is None:
                 return
         else:
             assert group is not None, number
-            group.items.append(one)
+            group.items.append(item)
 
 
 def _ctes(top: _Group) -> Iterator[tuple[str, _Group]]:
     """Common table expressions by name: groups after `name AS`."""
     items = top.items
-    for at, one in enumerate(items):
-        if isinstance(one, _Group):
+    for at, item in enumerate(items):
+        if isinstance(item, _Group):
             name = _cte_name(items, at)
             if name:
-                yield name.casefold(), one
-            yield from _ctes(one)
+                yield name.casefold(), item
+            yield from _ctes(item)
 
 
 def _cte_name(items: Sequence[Lexeme | _Group], at: int) -> str:
@@ -316,15 +318,15 @@ def _select_list(query: _Group) -> list[list[Lexeme | _Group]]:
     if not any(_says(one, "select") for one in items):
         return [[_star()]] if any(_says(one, "from") for one in query.items) else []
     columns: list[list[Lexeme | _Group]] = [[]]
-    for one in items:
-        if isinstance(one, Lexeme) and (_is_word(one, _CLAUSES) or _says(one, "from")):
+    for item in items:
+        if isinstance(item, Lexeme) and (_is_word(item, _CLAUSES) or _says(item, "from")):
             break
-        if _says(one, "distinct", "all"):
+        if _says(item, "distinct", "all"):
             continue
-        if _is_sign(one, ","):
+        if _is_sign(item, ","):
             columns.append([])
         else:
-            columns[-1].append(one)
+            columns[-1].append(item)
     return columns
 
 
@@ -357,10 +359,10 @@ def _sources(group: _Group) -> list[_Source]:
 
 
 def _ends_in_from(items: Sequence[Lexeme | _Group]) -> bool:
-    for one in reversed(items):
-        if isinstance(one, Lexeme) and _is_word(one, _FROM):
+    for item in reversed(items):
+        if isinstance(item, Lexeme) and _is_word(item, _FROM):
             return True
-        if isinstance(one, Lexeme) and _is_word(one, _CLAUSES):
+        if isinstance(item, Lexeme) and _is_word(item, _CLAUSES):
             return False
     return False
 
@@ -409,15 +411,17 @@ class _Search:
         """Sort proposals: those that begin with the typed text, then those that contain it."""
         seen: set[tuple[str, Kind]] = set()
         inside: list[Proposal] = []
-        for one in proposals:
-            if (one.text, one.kind) in seen:
+        for proposal in proposals:
+            if (proposal.text, proposal.kind) in seen:
                 continue
-            seen.add((one.text, one.kind))
-            folded = one.name.casefold()
+            seen.add((proposal.text, proposal.kind))
+            folded = proposal.name.casefold()
             if folded.startswith(self._prefix):
-                yield one
-            elif len(self._prefix) >= LEAST_ANYWHERE and self._prefix in folded and one.kind != "keyword":
-                inside.append(one)
+                yield proposal
+            elif (
+                len(self._prefix) >= LEAST_ANYWHERE and self._prefix in folded and proposal.kind != "keyword"
+            ):
+                inside.append(proposal)
         yield from inside
 
     def _behind_dot(self) -> Iterator[Proposal]:
@@ -445,7 +449,7 @@ class _Search:
         if last.text != ",":
             return False
         items, known = self._statement.here.items, {one.start for one in before}
-        return _ends_in_from([one for one in items if isinstance(one, _Group) or one.start in known])
+        return _ends_in_from([item for item in items if isinstance(item, _Group) or item.start in known])
 
     def _tables(self) -> Iterator[Proposal]:
         for cte in self._statement.ctes:

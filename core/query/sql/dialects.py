@@ -41,7 +41,7 @@ def laid_out(text: str) -> str:
         _laid_out(text[start:stop], part.line)
         for start, stop, part in zip(edges, edges[1:], parts, strict=False)
     ]
-    ends = any(one.text == ";" for one in lexemes(text[parts[-1].stop :])) if parts else False
+    ends = any(lexeme.text == ";" for lexeme in lexemes(text[parts[-1].stop :])) if parts else False
     return ";\n\n".join(formatted) + (";" if ends else "")
 
 
@@ -68,11 +68,14 @@ def translated(text: str, sources: Sources, job: Job) -> Translation | None:
     then its values are at fault. Nothing runs. Blocks for some 100 ms."""
     if len(text) > LONGEST:
         return None
-    parameters = {one.name: None for one in placeholders(text)}
+    parameters = {placeholder.name: None for placeholder in placeholders(text)}
     request = SqlRequest(parameters or None, described=True)
     if _is_accepted(text, sources, request, job):
         return None
-    return next((one for one in _candidates(text) if _is_accepted(one.text, sources, request, job)), None)
+    return next(
+        (candidate for candidate in _candidates(text) if _is_accepted(candidate.text, sources, request, job)),
+        None,
+    )
 
 
 def _is_accepted(text: str, sources: Sources, request: SqlRequest, job: Job) -> bool:

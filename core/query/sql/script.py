@@ -189,7 +189,7 @@ def placeholders(text: str) -> list[Placeholder]:
     open_brackets: list[str] = []
     before: Lexeme | None = None
     name = ""
-    all_of_it = [one for one in lexemes(text) if one.kind != "comment"]
+    all_of_it = [lexeme for lexeme in lexemes(text) if lexeme.kind != "comment"]
     for one, after in zip_longest(all_of_it, all_of_it[1:]):
         if one.kind == "sign":
             if one.text in "([{":
@@ -223,6 +223,6 @@ def with_dollars(text: str) -> str:
     """The statement with `$name` for each `:name`, which DuckDB does not support; its length stays the
     same."""
     signs = list(text)
-    for one in placeholders(text):
-        signs[one.start] = "$"
+    for placeholder in placeholders(text):
+        signs[placeholder.start] = "$"
     return "".join(signs)

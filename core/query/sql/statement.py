@@ -84,7 +84,7 @@ def _of_order(select: Mapping[str, Any], modifiers: Any) -> list[Any]:
     aliases = {item["alias"].casefold() for item in select.get("select_list", ())}
     orders = [order["expression"] for modifier in modifiers for order in modifier.get("orders", ())]
     others = [modifier for modifier in modifiers if "orders" not in modifier]
-    return others + [one for one in orders if not _is_one_of(aliases, one)]
+    return others + [order for order in orders if not _is_one_of(aliases, order)]
 
 
 def _is_one_of(names: set[str], node: Mapping[str, Any]) -> bool:

@@ -154,9 +154,9 @@ def _different(rows: pa.Table, expected: pa.Table) -> Iterator[str]:
     if rows.num_rows != expected.num_rows:
         yield f"{rows.num_rows} rows instead of {expected.num_rows}"
         return
-    for name, one, other in zip(expected.schema.names, rows.columns, expected.columns, strict=True):
-        if not _alike(one, other):
-            yield _first_difference(name, one, other)
+    for name, column, other in zip(expected.schema.names, rows.columns, expected.columns, strict=True):
+        if not _alike(column, other):
+            yield _first_difference(name, column, other)
 
 
 def _first_difference(name: str, one: pa.ChunkedArray, other: pa.ChunkedArray) -> str:

@@ -30,9 +30,14 @@ def test_digits_behind_the_point_of_decimals_count_for_nothing() -> None:
 def test_each_difference_is_told() -> None:
     here = pa.table({"k": ["a", "b"], "n": [1, 2]})
     found = compare_answers(here, pa.table({"k": ["a", "b"], "n": [1, 3]}), in_order=True)
-    assert [(one.row, one.column, one.here, one.there) for one in found.differences] == [(2, "n", 2, 3)]
+    assert [
+        (difference.row, difference.column, difference.here, difference.there)
+        for difference in found.differences
+    ] == [(2, "n", 2, 3)]
     fewer = compare_answers(here, here.slice(0, 1), in_order=False)
-    assert [(one.here, one.there) for one in fewer.differences] == [({"k": "b", "n": 2}, None)]
+    assert [(difference.here, difference.there) for difference in fewer.differences] == [
+        ({"k": "b", "n": 2}, None)
+    ]
     assert "differ: m, n" in compare_answers(here, pa.table({"k": ["a"], "m": [1]}), in_order=True).problem
 
 

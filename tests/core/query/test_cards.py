@@ -171,7 +171,7 @@ def test_a_filter_counts_nothing_that_is_known(monkeypatch: pytest.MonkeyPatch) 
     assert len(statements) == 1
     know_count(snapshot, where, 5)
     card(snapshot, "n", where)
-    assert not any(one.startswith("SELECT count(*) AS n FROM") for one in statements)
+    assert not any(statement.startswith("SELECT count(*) AS n FROM") for statement in statements)
 
 
 def test_values_that_are_too_long_are_counted_and_not_shown() -> None:

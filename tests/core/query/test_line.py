@@ -37,7 +37,7 @@ def answers() -> LineAnswers:
 
 
 def kinds(line: Line) -> list[str]:
-    return [one.kind.__name__ for one in line.steps]
+    return [step.kind.__name__ for step in line.steps]
 
 
 def test_the_view_of_a_line_is_the_answer_of_its_steps(flights: Table, answers: LineAnswers) -> None:

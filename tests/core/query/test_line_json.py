@@ -45,8 +45,8 @@ def test_line_comes_back_with_steps_that_are_off_and_with_drafts():
     before, source = line(), airlines()
     found, problems = line_from_json(through_text(line_to_json(before, lambda _: ADDRESS)), lambda _: source)
     assert found.steps == before.steps and problems == []
-    assert [one.draft for one in found.steps] == [one.draft for one in before.steps]
-    assert [one.on for one in found.steps] == [True, False, True, True, True, True]
+    assert [step.draft for step in found.steps] == [step.draft for step in before.steps]
+    assert [step.on for step in found.steps] == [True, False, True, True, True, True]
     assert found.sources == {"airlines": source}
 
 

@@ -85,8 +85,8 @@ def test_with_a_key_rows_go_on_behind_the_last_one(
 ) -> None:
     table = open_dataset(f"{spark_address}/parquet:{path}", row_key=["id"])
     views = pieces(Line.of(steps), table)
-    assert [len(one.view.snapshot.segments) for one in views] == [1, 2, 3]
-    assert [one.view.num_rows for one in views[:2]] == [LIMIT, 2 * LIMIT]
+    assert [len(view.view.snapshot.segments) for view in views] == [1, 2, 3]
+    assert [view.view.num_rows for view in views[:2]] == [LIMIT, 2 * LIMIT]
     assert views[-1].view.page(0, ROWS).equals(open_dataset(path).query().sort("id").with_steps(
         (Sort((SortKey("id"),)), *steps)
     ).read())  # fmt: skip
@@ -138,7 +138,7 @@ def test_rows_go_on_behind_floats_of_every_sort(
     order = tuple(SortKey(key.removeprefix("-"), key.startswith("-")) for key in keys)
     table = open_dataset(f"{spark_address}/parquet:{floats}", row_key=["f", "id"])
     views = pieces(Line.of((Sort(order),)), table)
-    assert [len(one.view.snapshot.segments) for one in views] == list(range(1, -(-ROWS // limit) + 1))
+    assert [len(view.view.snapshot.segments) for view in views] == list(range(1, -(-ROWS // limit) + 1))
     by_key = Sort((SortKey("f"), SortKey("id")))
     whole = open_dataset(floats).query().with_steps((by_key, Sort(order)))
     assert views[-1].view.page(0, ROWS)["id"].to_pylist() == whole.read()["id"].to_pylist()
@@ -160,8 +160,8 @@ def test_otherwise_they_are_asked_for_again(
 ) -> None:
     table = open_dataset(f"{spark_address}/parquet:{path}", row_key=key)
     views = pieces(Line.of(steps), table)
-    assert [one.view.num_rows for one in views] == [LIMIT, 2 * LIMIT, ROWS]
-    assert all(len(one.view.snapshot.segments) == 1 for one in views)
+    assert [view.view.num_rows for view in views] == [LIMIT, 2 * LIMIT, ROWS]
+    assert all(len(view.view.snapshot.segments) == 1 for view in views)
     whole = open_dataset(path).query().with_steps(steps).read()
     name = whole.column_names[0]
     values = (str(value) for value in views[-1].view.page(0, ROWS)[name].to_pylist())

@@ -31,7 +31,7 @@ PIECES = st.sampled_from(
 )
 def test_statements_are_those_of_the_engine(pieces, between):
     script = between.join(pieces)
-    theirs = [one.query.strip().rstrip(";").strip() for one in duckdb.extract_statements(script)]
+    theirs = [statement.query.strip().rstrip(";").strip() for statement in duckdb.extract_statements(script)]
     ours = texts(script)
     assert len(ours) == len(theirs)
     for own, other in zip(ours, theirs, strict=True):  # the engine keeps comments behind a statement
@@ -41,9 +41,9 @@ def test_statements_are_those_of_the_engine(pieces, between):
 @given(st.text("ab'\"$/*-;: \n\\eE([{,x1", max_size=60))
 def test_any_text_is_covered_by_its_lexemes(text):
     place = 0
-    for one in lexemes(text):
-        assert text[place : one.start].strip() == "" and one.text == text[one.start : one.stop]
-        place = one.stop
+    for lexeme in lexemes(text):
+        assert text[place : lexeme.start].strip() == "" and lexeme.text == text[lexeme.start : lexeme.stop]
+        place = lexeme.stop
     assert text[place:].strip() == ""
     parts = statements_of(text)
     assert all(a.stop <= a.end <= b.start for a, b in pairwise(parts))
@@ -75,13 +75,13 @@ def test_statement_at_a_place():
     ],
 )
 def test_placeholders(text, names):
-    assert [one.name for one in placeholders(text)] == names
+    assert [placeholder.name for placeholder in placeholders(text)] == names
     assert len(with_dollars(text)) == len(text)
-    assert [one.sign for one in placeholders(with_dollars(text))] == ["$"] * len(names)
+    assert [placeholder.sign for placeholder in placeholders(with_dollars(text))] == ["$"] * len(names)
 
 
 def test_placeholders_know_the_name_they_are_compared_with():
     text = "select * from t where t.a > :x and b between :lo and :hi and c in ($c) limit :n"
-    assert {one.name: one.beside for one in placeholders(text)} == {
+    assert {placeholder.name: placeholder.beside for placeholder in placeholders(text)} == {
         "x": "a", "lo": "b", "hi": "b", "c": "c", "n": "limit",
     }  # fmt: skip

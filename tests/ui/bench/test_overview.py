@@ -99,12 +99,12 @@ def test_plots_that_take_long_are_painted_one_after_the_other(
 
 @pytest.mark.slow
 def test_every_operation_has_a_plot_and_times_share_their_axes(multiples: Multiples) -> None:
-    operations = [one.id for one in WORKLOADS["small"].operations]
+    operations = [operation.id for operation in WORKLOADS["small"].operations]
     assert [area.panel.id for area in multiples.areas] == [*operations, "disk_bytes"]
     frames = [multiples.frames.frame(area.panel) for area in multiples.areas[:-1]]
     assert len(set(frames)) == 1
     boxes = [area.box for area in multiples.areas]
-    assert all(not one.intersects(other) for one in boxes for other in boxes if one is not other)
+    assert all(not box.intersects(other) for box in boxes for other in boxes if box is not other)
 
 
 def test_hovering_over_a_point_says_what_it_is(multiples: Multiples) -> None:

@@ -60,7 +60,7 @@ def test_every_workload_shows_what_was_published_of_each_operation(panel: Benchm
         operations = panel.view.display.operation
         for place in range(operations.count()):
             operations.setCurrentIndex(place)
-            lines = [one for one in published_lines(workload.id, operations.itemData(place)) if one.points]
+            lines = [line for line in published_lines(workload.id, operations.itemData(place)) if line.points]
             drawn = {spot.series.label for spot in panel.view.plot.spots}
             assert len(drawn) == len(lines)
 

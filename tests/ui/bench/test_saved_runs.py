@@ -133,7 +133,7 @@ def test_two_runs_are_compared_the_newer_with_the_older(qtbot: QtBot, browser: R
     assert view.summary.text() == "1 slower, 1 faster, 2 the same"
     bars = {(group.title, bar.series.title): bar for group in view.chart.bars.groups for bar in group.bars}
     verdicts = {key: bar.series.verdict for key, bar in bars.items() if isinstance(bar.series, VerdictSeries)}
-    titles = {one.id: one.title for one in workload_named("small").operations}
+    titles = {operation.id: operation.title for operation in workload_named("small").operations}
     place = workload_named("small").title
     read = (f"{place}: {titles['read']}, 100 rows", "Lamella")
     create = (f"{place}: {titles['create']}, 100 rows", "SQLite (synchronous off)")

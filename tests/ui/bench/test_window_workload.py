@@ -40,9 +40,13 @@ def test_acts_in_the_window_are_measured_and_their_answers_right(tmp_path: Path)
     messages: list[Message] = []
     workload = replace(WINDOW, steps=steps)
     records = run_workload(workload, [ROWS], ["lamella"], 1, tmp_path, messages.append)
-    assert not [one for one in messages if isinstance(one, (Failure, Unsupported))]
+    assert not [message for message in messages if isinstance(message, (Failure, Unsupported))]
     measured = {record.operation: record for record in records}
-    wanted = {one.id for one in WINDOW.operations if one.id.split("_")[0] in ("open", "filter", "brush")}
+    wanted = {
+        operation.id
+        for operation in WINDOW.operations
+        if operation.id.split("_")[0] in ("open", "filter", "brush")
+    }
     assert measured.keys() == wanted | {"jump", "jump_hold", "sort_filtered", "sort_filtered_hold"}
     assert len(measured["jump"].latencies) > 1 and measured["filter_hold"].seconds > 0
     assert all(record.peak_rss_bytes > 0 and record.columns == 20 for record in records)

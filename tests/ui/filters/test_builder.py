@@ -166,8 +166,8 @@ def value_of(builder: FilterBuilder, place: int = 0) -> QLineEdit:
 
 def switch(builder: FilterBuilder, place: int = 0) -> None:
     """As a click on the icon in the field does."""
-    actions = {one.toolTip(): one for one in value_of(builder, place).actions()}
-    next(one for tip, one in actions.items() if tip.startswith("Compare with")).trigger()
+    actions = {action.toolTip(): action for action in value_of(builder, place).actions()}
+    next(action for tip, action in actions.items() if tip.startswith("Compare with")).trigger()
 
 
 def test_a_value_field_is_switched_to_a_column_and_back(qtbot, builder) -> None:
@@ -188,8 +188,8 @@ def test_a_value_field_is_switched_to_a_column_and_back(qtbot, builder) -> None:
 def test_a_range_ends_at_a_column(qtbot, builder) -> None:
     builder.set_filter(col("dep_delay").between(1, 9))
     more = next(one for one in builder.findChildren(QToolButton) if one.accessibleName() == ROW[4])
-    entries = [one for one in more.menu().actions() if one.text().startswith(("Compare", "Second"))]
-    assert [one.isVisible() for one in entries] == [True, True]
+    entries = [action for action in more.menu().actions() if action.text().startswith(("Compare", "Second"))]
+    assert [entry.isVisible() for entry in entries] == [True, True]
     entries[1].trigger()
     box = value_of(builder, 1)
     qtbot.keyClicks(box, "arr_delay")
@@ -223,6 +223,6 @@ def test_operators_that_take_no_column_offer_none(builder) -> None:
     builder.set_filter(col("carrier").contains("A"))
     assert not value_of(builder).actions()
     builder.set_filter(col("carrier").is_in(["A"]))
-    assert [one.toolTip() for one in value_of(builder).actions()] == [
+    assert [action.toolTip() for action in value_of(builder).actions()] == [
         "Choose from the values, with counts (Down)"
     ]

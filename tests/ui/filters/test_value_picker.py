@@ -68,7 +68,7 @@ def open_picker(qtbot: QtBot, editor: WhereEditor, number: int = 0) -> ValuePick
 
 
 def shown(picker: ValuePicker) -> list[tuple[str, int]]:
-    return [(one.text, one.count) for one in picker.model.values]
+    return [(value.text, value.count) for value in picker.model.values]
 
 
 def request(column: str, **more: object) -> ValueRequest:
@@ -78,16 +78,21 @@ def request(column: str, **more: object) -> ValueRequest:
 
 def test_values_are_counted_most_frequent_first() -> None:
     counts = read_counts(request("carrier"), "", Job())
-    assert [(one.text, one.count) for one in counts.values] == [("AA", 5), ("UA", 3), ("DL", 2), ("x, y", 1)]
+    assert [(value.text, value.count) for value in counts.values] == [
+        ("AA", 5),
+        ("UA", 3),
+        ("DL", 2),
+        ("x, y", 1),
+    ]
     assert not counts.cut
     with_null = read_counts(request("carrier", with_null=True), "", Job())
-    assert ("NULL", 1) in [(one.text, one.count) for one in with_null.values]
-    assert [(one.text, one.count) for one in read_counts(request("at.city"), "", Job()).values] == [
+    assert ("NULL", 1) in [(value.text, value.count) for value in with_null.values]
+    assert [(value.text, value.count) for value in read_counts(request("at.city"), "", Job()).values] == [
         ("Oslo", 8),
         ("Rome", 4),
     ]
-    assert [one.text for one in read_counts(request("carrier"), "a", Job()).values] == ["AA", "UA"]
-    assert sorted(one.text for one in read_counts(request("far"), "", Job()).values) == [
+    assert [value.text for value in read_counts(request("carrier"), "a", Job()).values] == ["AA", "UA"]
+    assert sorted(value.text for value in read_counts(request("far"), "", Job()).values) == [
         "0.1",
         "1.5",
         "2.0",
@@ -99,7 +104,7 @@ def test_a_column_called_like_the_count_is_counted() -> None:
     rows = pa.table({value_picker.COUNT: [7, 7, 8]})
     source = SnapshotSource(snapshot_of_rows(rows, "rows"))
     asked = ValueRequest(query_of(source), value_picker.COUNT, {value_picker.COUNT: pa.int64()})
-    assert [(one.value, one.count) for one in read_counts(asked, "", Job()).values] == [(7, 2), (8, 1)]
+    assert [(value.value, value.count) for value in read_counts(asked, "", Job()).values] == [(7, 2), (8, 1)]
 
 
 def test_down_opens_space_ticks_and_enter_takes(qtbot: QtBot, editor: WhereEditor) -> None:

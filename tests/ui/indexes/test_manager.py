@@ -70,7 +70,7 @@ def test_indexes_are_built_and_used_and_listed(dialog, table, listed) -> None:
     dialog.form.language.setCurrentText("German")
     weights = dialog.form.weights.findChildren(type(dialog.form.weights))
     assert weights and not dialog.form.column.isVisible()
-    box = next(one for one in dialog.form.weights.children() if one.property("value") is not None)
+    box = next(child for child in dialog.form.weights.children() if child.property("value") is not None)
     box.setValue(2.5)
     click(dialog.form.build)
     assert listed(2)[1][:3] == ["title × 2.5, body", "Full text", "German"]

@@ -44,7 +44,7 @@ def test_snippets_by_name(saved):
     saved.delete("late")
     with pytest.raises(UnknownSnippet, match="Busy"):
         saved.delete("Busi")
-    assert [one.name for one in saved.snippets()] == ["Busy"]
+    assert [snippet.name for snippet in saved.snippets()] == ["Busy"]
 
 
 def test_writers_at_one_moment_lose_nothing(saved):

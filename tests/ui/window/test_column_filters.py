@@ -36,7 +36,7 @@ def picked(qtbot, window):
 
 def ticks(qtbot, picker: ValuePicker, *texts: str) -> None:
     for text in texts:
-        picker.model.tick(next(n for n, one in enumerate(picker.model.values) if one.text == text))
+        picker.model.tick(next(n for n, value in enumerate(picker.model.values) if value.text == text))
     with qtbot.waitSignal(picker.closed):
         qtbot.keyClick(picker.find, Key.Key_Return)
 
@@ -46,10 +46,10 @@ def test_values_chosen_at_the_header_become_a_condition(
 ) -> None:
     go_to(file_tab, 0, "carrier")
     assert "filter_values" in [
-        one.objectName() for one in window.commands.context_menu("column", window).actions()
+        action.objectName() for action in window.commands.context_menu("column", window).actions()
     ]
     picker = picked(file_tab)
-    assert [(one.text, one.count) for one in picker.model.values] == [
+    assert [(value.text, value.count) for value in picker.model.values] == [
         ("(empty text)", 250),
         ("AA", 250),
         ("UA", 250),
@@ -72,7 +72,7 @@ def test_other_conditions_stay_and_are_respected(qtbot, file_tab, settled, go_to
     tab = settled()
     go_to(tab, 0, "carrier")
     picker = picked(tab)
-    total = sum(one.count for one in picker.model.values)
+    total = sum(value.count for value in picker.model.values)
     assert picker.values == ["AA"] and total == tab.dataset.count(col("delay") < 0) - 1
     ticks(qtbot, picker, "UA")
     asked = (col("delay") < 0) & col("carrier").is_in(["AA", "UA"]) & (col("note") != "row 0")
@@ -92,7 +92,7 @@ def test_conditions_that_are_off_stay(qtbot, file_tab, settled, go_to, picked) -
     ticks(qtbot, picked(tab), "UA")
     assert settled().where == (col("delay") < 0) & (col("carrier") == "UA")
     tab.steps.edit_filter()
-    assert [one.on for one in tab.steps.editor.builder.tree.children] == [True, False, True]
+    assert [child.on for child in tab.steps.editor.builder.tree.children] == [True, False, True]
 
 
 @pytest.mark.slow
@@ -103,8 +103,8 @@ def test_values_of_computed_columns_are_counted(qtbot, file_tab, settled, go_to,
     tab = settled()
     go_to(tab, 0, "late")
     picker = picked(tab)
-    assert sorted(one.text for one in picker.model.values) == ["0", "1"]
-    assert sum(one.count for one in picker.model.values) == tab.dataset.count(col("delay") >= 0)
+    assert sorted(value.text for value in picker.model.values) == ["0", "1"]
+    assert sum(value.count for value in picker.model.values) == tab.dataset.count(col("delay") >= 0)
     ticks(qtbot, picker, "1")
     tab = settled()
     assert tab.where == (col("late") == 1) and tab.view.num_rows < tab.dataset.count(col("delay") >= 0)

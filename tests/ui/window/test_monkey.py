@@ -434,7 +434,8 @@ def check_tabs(window: MainWindow) -> None:
     """Each shows its line, and its chips are those of the line and of what is being made."""
     for tab in window.tabs.dataset_tabs:
         made, shown = (
-            [_words(one) for one in line.steps if one.step is not None] for line in (tab.line, tab.steps.line)
+            [_words(step) for step in line.steps if step.step is not None]
+            for line in (tab.line, tab.steps.line)
         )
         assert shown == made, tab.name
         assert len(tab.steps.bar.chips) == len(tab.steps.line.steps)

@@ -145,8 +145,8 @@ def test_a_table_that_cannot_be_counted_is_logged(
     counts = []
     window.library.counted.connect(counts.append)
     window.library.refresh()
-    qtbot.waitUntil(lambda: any("'broken'" in one.getMessage() for one in caplog.records))
-    (said,) = {one.getMessage() for one in caplog.records if one.name == "lamella.ui.window.library"}
+    qtbot.waitUntil(lambda: any("'broken'" in record.getMessage() for record in caplog.records))
+    (said,) = {record.getMessage() for record in caplog.records if record.name == "lamella.ui.window.library"}
     assert "has no footer" in said
     qtbot.waitUntil(lambda: bool(counts) and counts[-1] == {(str(store.path), "flights"): 1000})
 

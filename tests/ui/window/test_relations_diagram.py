@@ -213,14 +213,14 @@ def test_suggestions_are_dashed_with_reasons_and_taken_with_a_click(
     settle(qtbot, diagram)
     qtbot.mouseClick(diagram.bar.suggest, LEFT)
     settle(qtbot, diagram)
-    name = next(one.name for one in diagram.checks.connections if one.is_suggested)
+    name = next(connection.name for connection in diagram.checks.connections if connection.is_suggested)
     assert diagram.canvas.lines[name].connection.text == "fleet.airline → airlines.code"
     diagram.panel.chosen.emit(name)
     assert "different values are there" in diagram.panel.about.text()
     qtbot.mouseClick(diagram.panel.buttons["accept"], LEFT)
     qtbot.waitUntil(lambda: "fleet_airline" in names(diagram))
     settle(qtbot, diagram)
-    assert not any(one.is_suggested for one in diagram.checks.connections)
+    assert not any(connection.is_suggested for connection in diagram.checks.connections)
 
 
 @pytest.mark.slow

@@ -62,7 +62,7 @@ def test_words_are_ranked_with_snippets_and_a_click_goes_to_the_row(
 ) -> None:
     books.indexes.create(["title", "body"], kind="fulltext", weights={"title": 3})
     results = words("foxes")
-    assert [one.row_id for one in results] == [0, 2]
+    assert [result.row_id for result in results] == [0, 2]
     assert f"{BEFORE}Fox{AFTER}" in results[0].snippet and f"{BEFORE}fox{AFTER}" in results[0].snippet
     assert results[0].place == "1. title, body" and "score" in results[0].detail
     assert books_tab.finding.bar.news.text() == "2 rows"
@@ -84,10 +84,10 @@ def test_words_follow_the_filter_and_changes_of_the_table(books, books_tab, word
     books_tab.set_filter(col("n") > 2)
     settled()
     results = books_tab.finding.words.list.results
-    qtbot.waitUntil(lambda: [one.row_id for one in results.results] == [2])
+    qtbot.waitUntil(lambda: [result.row_id for result in results.results] == [2])
     books.insert([{"title": "x", "body": "another fox", "n": 9}])
     books_tab.reload()
-    qtbot.waitUntil(lambda: {one.row_id for one in results.results} == {2, 4})
+    qtbot.waitUntil(lambda: {result.row_id for result in results.results} == {2, 4})
 
 
 @pytest.mark.slow
@@ -123,7 +123,7 @@ def everywhere(window, qtbot):
         search.field.selectAll()
         QTest.keyClicks(search.field, text)
         qtbot.waitUntil(lambda: not search.running, timeout=10_000)
-        return [(one.place, one.text) for one in search.list.results.results]
+        return [(result.place, result.text) for result in search.list.results.results]
 
     return everywhere
 

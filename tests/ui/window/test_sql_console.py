@@ -473,7 +473,7 @@ def test_a_statement_becomes_steps_of_its_table(qtbot, window, console):
     qtbot.waitUntil(lambda: window.tabs.dataset_tab is not None and window.consoles.current is None)
     tab = window.tabs.dataset_tab
     qtbot.waitUntil(lambda: len(tab.line.steps) > 0 and not tab.loader.running)
-    assert [one.kind for one in tab.line.steps][:2] == [Where, Group]
+    assert [step.kind for step in tab.line.steps][:2] == [Where, Group]
 
 
 @pytest.mark.slow

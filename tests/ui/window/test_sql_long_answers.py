@@ -57,7 +57,9 @@ def end(qtbot, console: SqlConsole) -> None:
 def test_rows_are_paged_while_they_come_in_and_stay_when_it_is_stopped(qtbot, console, begin, text):
     tab = begin(text, 300_000)
     assert console.runner.running
-    in_memory = [one for one in tab.dataset.snapshot().segments if not isinstance(one, FileSegment)]
+    in_memory = [
+        segment for segment in tab.dataset.snapshot().segments if not isinstance(segment, FileSegment)
+    ]
     assert sum(one.rows.nbytes for one in in_memory) < 16 << 20  # a batch may be larger than a part
     tab.grid.go_to(200_000, tab.grid.place(0))
     qtbot.waitUntil(lambda: bool(text_at(tab, 200_000)))

@@ -425,8 +425,8 @@ def test_a_chip_is_moved_switched_and_removed_while_another_form_is_unfinished(
         qtbot.keyClick(table_tab.steps.bar.chips[2], key, left.get(key, Qt.KeyboardModifier.NoModifier))
         settled()
         assert table_tab.line.steps == table_tab.steps.line.steps
-        assert [one.on for one in table_tab.line.steps] == expected[1]
-        assert [one.kind for one in table_tab.line.steps] == [
+        assert [step.on for step in table_tab.line.steps] == expected[1]
+        assert [step.kind for step in table_tab.line.steps] == [
             Limit if text.startswith("keep") else Where for text in expected[0]
         ]
 
@@ -438,7 +438,7 @@ def test_a_form_is_begun_in_place_of_another_that_was_never_finished(
     settled()
     table_tab.steps.add(Pivot, 0)
     table_tab.steps.add(Limit, 2)
-    assert [one.kind for one in table_tab.steps.line.steps] == [Where, Limit]
+    assert [step.kind for step in table_tab.steps.line.steps] == [Where, Limit]
 
 
 @pytest.mark.slow(after=1)
@@ -473,7 +473,7 @@ def test_a_condition_that_is_off_stays_when_its_form_is_closed(
     qtbot.keyClick(table_tab.steps, Qt.Key.Key_Escape)
     table_tab.reload()
     settled()
-    assert [one.kind for one in table_tab.line.steps] == [Where] and table_tab.line.active == ()
+    assert [step.kind for step in table_tab.line.steps] == [Where] and table_tab.line.active == ()
     assert texts(table_tab) == ["Filter …"]
 
 
