@@ -110,7 +110,7 @@ Write = Callable[[Path, Rows, Values, Job], None]
 """Writes rows to a new path, and leaves nothing open when it ends or raises."""
 
 KINDS = {
-    "null": "columns of nulls alone",
+    "null": "columns of nothing but nulls",
     "boolean": "true and false",
     "integer": "integers of 8 to 32 bits",
     "int64": "int64",

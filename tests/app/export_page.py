@@ -1,6 +1,6 @@
-"""The part of docs/export.md that the table of formats writes: options and losses of each.
+"""The part of docs/export.md that is generated from the table of formats: options and losses of each.
 
-python -m tests.app.export_page    # write it anew
+python -m tests.app.export_page    # write it again
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def section(known: Format) -> str:
     if known.always:
         parts.append(known.always)
     if known.losses:
-        lines = ["| of | what does not come back |", "|---|---|"]
+        lines = ["| type | what is lost or changed |", "|---|---|"]
         lines += [f"| {(KINDS | FINER_KINDS)[kind]} | {text} |" for kind, text in known.losses.items()]
         parts.append("\n".join(lines))
     else:

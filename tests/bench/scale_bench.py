@@ -334,11 +334,11 @@ def model_of(run: SavedRun, layout: Layout) -> Model:
 def page_part(run: SavedRun, layout: Layout) -> str:
     facts = dict(run.surroundings[0].environment)
     parts = [
-        f"Measured on {run.started:%d %B %Y} on {sentence(facts)}. In brackets are core-seconds."
+        f"Measured on {run.started:%d %B %Y} on {sentence(facts)}. Core-seconds are in brackets."
         f" Figures are the lowest of {ASKED} in one process, above {shown_rows(LARGE_ROWS)} of"
-        f" {ASKED_AT_LARGE}; a query that took more than {MOST_SECONDS} s was asked once. The file of"
+        f" {ASKED_AT_LARGE}; a query that took more than {MOST_SECONDS} s was run once. The file of"
         f" {shown_rows(layout.rows)} takes {shown_bytes(layout.bytes)} in {layout.row_groups:,} row groups,"
-        " and is in the system's memory for files. All systems gave the same answers.",
+        " and is in the system's file cache. All systems gave the same answers.",
         "![Q1 to Q4 by rows](results/scale.svg)",
         _times_table(run),
         "### The model",
@@ -383,12 +383,12 @@ def _model_part(run: SavedRun, layout: Layout) -> str:
     formula = (
         "A query of Lamella over files in memory takes, in core-seconds, rows × ("
         f"{model.column * 1e9:.1f} ns × columns + {model.key * 1e9:.1f} ns × keys + {model.byte * 1e9:.1f} ns"
-        " × bytes a row): columns and bytes are those that it reads, keys what it groups by. On cores that"
-        " have nothing else to do, divide by their number. **Fitted** to"
+        " × bytes per row): it counts the columns and bytes that are read, and the keys of the groups. On"
+        " idle cores, divide by their number. **Fitted** to"
         f" {' and '.join(shown_rows(layout.rows * links) for links in FITTED)} on all cores; **predicted**:"
     )
     head = [
-        "| predicted | query | bytes a row | model | measured | off by |",
+        "| predicted | query | bytes per row | model | measured | error |",
         "|:---|:---|---:|---:|---:|---:|",
     ]
     lines = []

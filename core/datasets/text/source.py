@@ -436,7 +436,8 @@ def members(archive: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
 
 
 MOST_PLAIN_BYTES, MOST_TIMES = 512 << 20, 500
-"""A file that unpacks to more bytes than this, and to more times its own size, is taken for a ZIP bomb."""
+"""A file that unpacks to more bytes than this, and to more times its own size, is taken for a decompression
+bomb."""
 
 
 class _Bounded:
