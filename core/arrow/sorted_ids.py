@@ -22,8 +22,8 @@ def union(*sets: np.ndarray) -> np.ndarray:
 
 
 def distinct(values: np.ndarray) -> np.ndarray:
-    """The distinct values, ascending. `np.unique` would import NumPy's masked arrays, which takes ten
-    milliseconds, and sort values that ascend already, which takes many times as long as checking for that."""
+    """The distinct values, ascending. `np.unique` hashes them, which takes 60 times as long for a million ids
+    and does not let other threads run meanwhile; it also imports NumPy's masked arrays."""
     ordered: np.ndarray = values if bool((values[1:] >= values[:-1]).all()) else np.sort(values)
     return ordered[np.append(True, ordered[1:] != ordered[:-1])] if len(ordered) else ordered
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from lamella.core.arrow.arrays import take, to_numpy
 from lamella.core.arrow.nested import python_values
+from lamella.core.arrow.sorted_ids import distinct
 from lamella.core.jobs import Job
 from lamella.core.relations.following import Keys, key_rows, valid_in_all
 from lamella.core.relations.relation import Relation
@@ -82,7 +83,7 @@ def check(relation: Relation, one: Snapshot, other: Snapshot, job: Job) -> Relat
     columns, others = one.select(relation.from_columns), other.select(relation.to_columns)
     keys = Keys(_all_values(other, others, job), columns)
     set_keys = keys.first[keys.first >= 0]
-    repeated = len(set_keys) - len(np.unique(set_keys))
+    repeated = len(set_keys) - len(distinct(set_keys))
     check = RelationCheck(relation, repeated=repeated)
     pointed_at = np.zeros(len(keys.first), bool)
     for _, rows in key_rows(one, [*columns, ID_COLUMN], job):
@@ -97,7 +98,7 @@ def _with(so_far: RelationCheck, keys: Keys, rows: pa.Table, pointed_at: np.ndar
     valid = valid_in_all(values)
     matching, numbers = keys.match(values)
     valid[matching] = False
-    different = np.unique(numbers)
+    different = distinct(numbers)
     new = int((~pointed_at[different]).sum())
     pointed_at[different] = True
     dangling = np.flatnonzero(valid)

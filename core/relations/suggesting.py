@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from lamella.core.arrow.arrays import take
+from lamella.core.arrow.sorted_ids import distinct
 from lamella.core.arrow.types import ID
 from lamella.core.filters.kinds import Kind, kind_of
 from lamella.core.jobs import Job
@@ -163,7 +164,7 @@ class ScannedTable:
     def sample(self) -> pa.Table:
         """A sample of rows from the whole table."""
         rows = self.snapshot.num_rows
-        live = np.unique(np.linspace(0, rows - 1, min(rows, SAMPLE_ROWS)).astype(np.int64))
+        live = distinct(np.linspace(0, rows - 1, min(rows, SAMPLE_ROWS)).astype(np.int64))
         columns = [c for c in self.pointing if not pa.types.is_nested(c.type)]
         return take_rows(self.snapshot, live_positions(self.snapshot, live), columns)
 
@@ -178,12 +179,12 @@ class ScannedTable:
         read = pa.concat_tables(self.rows(columns))
         first = Keys(read.columns, columns).first
         present = first[first >= 0]
-        return len(np.unique(present)) / len(present) if len(present) else 0.0
+        return len(distinct(present)) / len(present) if len(present) else 0.0
 
     def _all_differ(self, column: Column) -> bool:
         sampled = self.sampled([column])
         first = Keys(sampled, [column]).first
-        if (first >= 0).sum() == 0 or len(np.unique(first[first >= 0])) < (first >= 0).sum():
+        if (first >= 0).sum() == 0 or len(distinct(first[first >= 0])) < (first >= 0).sum():
             return False
         return self.how_unique([column]) == 1.0
 
@@ -250,7 +251,7 @@ def _identifying_columns(table: ScannedTable, columns: list[Column]) -> list[Col
     """Return as few of the columns as identify nearly all rows; none if even all together do not."""
     if table.how_unique(columns) < ALMOST_UNIQUE:
         return []
-    sampled = {c: len(np.unique(Keys(table.sampled([c]), [c]).first)) for c in columns}
+    sampled = {c: len(distinct(Keys(table.sampled([c]), [c]).first)) for c in columns}
     for column in sorted(columns, key=lambda c: sampled[c]):
         fewer = [c for c in columns if c is not column]
         if fewer and table.how_unique(fewer) >= ALMOST_UNIQUE:
@@ -264,14 +265,14 @@ def _overlap(
     """Return the share of the different keys in the sample of `one` that `other` has, and their number."""
     sampled = one.sampled(columns)
     first = Keys(sampled, targets).first
-    distinct = np.unique(first[first >= 0])
-    if not len(distinct):
+    different = distinct(first[first >= 0])
+    if not len(different):
         return 0.0, 0
-    keys = Keys([take(values, distinct) for values in sampled], targets)
-    found_ids = np.zeros(len(distinct), bool)
+    keys = Keys([take(values, different) for values in sampled], targets)
+    found_ids = np.zeros(len(different), bool)
     for rows in other.rows(targets):
         found_ids[keys.match(rows.columns)[1]] = True
-    return float(found_ids.mean()), len(distinct)
+    return float(found_ids.mean()), len(different)
 
 
 def _suggestion(

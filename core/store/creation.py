@@ -12,12 +12,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from lamella.core.arrow.arrays import to_numpy
 from lamella.core.arrow.from_python import blocks
 from lamella.core.arrow.ingest import RowBatch, without_columns
+from lamella.core.arrow.sorted_ids import distinct
 from lamella.core.arrow.types import ID
 from lamella.core.errors import FileProblem, StoreProblem, UnknownTable
 from lamella.core.jobs import Job
@@ -100,7 +100,7 @@ def _are_table_ids(ids: pa.ChunkedArray) -> bool:
         return False
     values = to_numpy(ids)
     possible = (values >= 0) & (values < LARGEST_NUMBER)
-    return bool(possible.all()) and len(np.unique(values)) == len(values)
+    return bool(possible.all()) and len(distinct(values)) == len(values)
 
 
 def _itself(rows: pa.Table) -> pa.Table:

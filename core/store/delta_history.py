@@ -22,6 +22,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import types as is_
 
+from lamella.core.arrow.sorted_ids import distinct
 from lamella.core.arrow.types import holds
 from lamella.core.datasets.delta_log import Log, deltalake
 from lamella.core.datasets.locate import DELTA_LOG, is_delta_table
@@ -311,9 +312,9 @@ class _HistoryWriter:
         inside = np.zeros(len(ids), bool)
         if len(lasts):
             inside = (places < len(lasts)) & (firsts[np.minimum(places, len(lasts) - 1)] <= ids)
-        gone = [self.chunks[place] for place in np.unique(places[inside]).tolist()]
+        gone = [self.chunks[place] for place in distinct(places[inside]).tolist()]
         spans = [(chunk.first, chunk.last) for chunk in gone]
-        for place in np.unique(places[~inside]).tolist():
+        for place in distinct(places[~inside]).tolist():
             loose = ids[~inside & (places == place)]
             spans.append((int(loose[0]), int(loose[-1])))
         written = list[tuple[_Chunk, list[DraftFile]]]()
@@ -442,7 +443,7 @@ def _changed_ids(before: TableVersion, after: TableVersion, job: Job) -> np.ndar
         for _, differing, _, _ in diff.differing_cells(block):
             is_changed |= differing
         parts.append(block.ids[is_changed])
-    return np.unique(np.concatenate(parts))
+    return distinct(np.concatenate(parts))
 
 
 def _operation(

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from lamella.core.arrow.arrays import from_numpy, take, to_numpy
 from lamella.core.arrow.equality import differs
+from lamella.core.arrow.sorted_ids import distinct
 from lamella.core.arrow.types import ID
 from lamella.core.errors import UnknownColumn
 from lamella.core.jobs import Job
@@ -93,9 +94,9 @@ def _touched(before: TableVersion, after: TableVersion) -> tuple[np.ndarray, fro
     """The ids of rows that a pending entry of only one version concerns, and the columns that these entries
     change."""
     cells = [*_only(before.cells, after.cells), *_only(after.cells, before.cells)]
-    deleted = np.setxor1d(_deleted(before), _deleted(after))
+    deleted = np.setxor1d(distinct(_deleted(before)), distinct(_deleted(after)), assume_unique=True)
     ids = [deleted, *(c.ids for c in cells)]
-    return np.unique(np.concatenate(ids)), frozenset(key for c in cells for key in c.values)
+    return distinct(np.concatenate(ids)), frozenset(key for c in cells for key in c.values)
 
 
 def _deleted(state: TableVersion) -> np.ndarray:

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from lamella.core.arrow.arrays import from_values, in_one, put, take, to_numpy
 from lamella.core.arrow.equality import differs
+from lamella.core.arrow.sorted_ids import distinct
 from lamella.core.arrow.types import ID
 from lamella.core.errors import BadData, TypeConflict, UnknownColumn, UnknownRow, shown
 from lamella.core.scan.read import take_rows
@@ -43,7 +44,7 @@ class FileEdits:
     @property
     def touched(self) -> np.ndarray:
         """The rows of the file that are changed or deleted, ascending."""
-        return np.unique(np.concatenate([self.deleted, *(rows for rows, _ in self.cells.values())]))
+        return distinct(np.concatenate([self.deleted, *(rows for rows, _ in self.cells.values())]))
 
     def applied(self, rows: pa.Table, first: int) -> pa.Table:
         """Apply the edits to rows of the file from number `first` on, and drop the deleted ones."""
@@ -83,7 +84,7 @@ def file_edits(
     last one wins."""
     parts = _of_rows(snapshot, cells) if isinstance(cells, Mapping) else _of_tables(snapshot, cells)
     merged = {name: _merged(pieces) for name, pieces in parts.items()}
-    deleted = np.unique(_numbers(snapshot, NONE if delete is None else delete))
+    deleted = distinct(_numbers(snapshot, NONE if delete is None else delete))
     for numbers, _ in merged.values():
         _refuse_unknown(snapshot, numbers)
         both = numbers[np.isin(numbers, deleted)]

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from lamella.core.arrow.arrays import from_numpy, in_one, take
 from lamella.core.arrow.equality import differs
+from lamella.core.arrow.sorted_ids import distinct
 from lamella.core.arrow.types import ID
 from lamella.core.errors import BadData
 from lamella.core.jobs import Job
@@ -98,7 +99,7 @@ def find_replacements(plan: ReplacePlan, job: Job) -> Replacements:
             for place in places[: max(0, PREVIEW_CELLS - len(first))].tolist():
                 first.append(ChangedCell(start + place, name, before[place].as_py(), after[place].as_py()))
         rows.append(start + np.flatnonzero(hits))
-    numbers = np.unique(np.concatenate(rows)) if rows else np.empty(0, np.int64)
+    numbers = distinct(np.concatenate(rows)) if rows else np.empty(0, np.int64)
     first.sort(key=lambda cell: cell.row)
     return Replacements(sum(map(len, cells)), numbers, first, cells, list(changed_columns))
 

@@ -188,7 +188,7 @@ def check(table: Table, changes: Difference, job: Job) -> Check:
         some, others = known.at(met), whole_texts(take(theirs, met))
         texts = zip(some.ids.tolist(), whole_texts(some.before), whole_texts(some.after), others, strict=True)
         conflicts += [CellTexts(*each) for each in ((i, name, b, a, t) for i, b, a, t in texts)]
-    for version in np.unique(changes.seen).tolist():
+    for version in distinct(changes.seen).tolist():
         job.check()
         ids = changes.deleted[(changes.seen == version) & ~np.isin(changes.deleted, gone)]
         if version != now.version and len(ids):

@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from lamella.core.arrow.arrays import to_numpy
+from lamella.core.arrow.sorted_ids import distinct, union
 from lamella.core.filters.expr import Filter
 from lamella.core.jobs import Job
 from lamella.core.query.expressions import col
@@ -54,7 +55,7 @@ class RowReasons(Mapping[int, str]):
 
     @cached_property
     def _rows(self) -> np.ndarray:
-        return np.union1d(self.unmatched, self.unordered)
+        return union(distinct(self.unmatched), distinct(self.unordered))
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from zlib import crc32
 import numpy as np
 import numpy.typing as npt
 
+from lamella.core.arrow.sorted_ids import distinct
 from lamella.core.bench.workloads.model import Answer, Changed, Columns, Operation, Pick, Values, Workload
 
 SEED = 97
@@ -56,7 +57,7 @@ def pick_rows(pick: Pick, workload: Workload, rows: int) -> Numbers:
 def rows_at(workload: Workload, rows: int, version: int, numbers: Numbers) -> list[Row]:
     """Return the rows with these numbers, in the given order, of a table of `rows` rows."""
     by_number: dict[int, Row] = {}
-    for start in np.unique(numbers - numbers % BLOCK_ROWS).tolist():
+    for start in distinct(numbers - numbers % BLOCK_ROWS).tolist():
         here = np.sort(numbers[(numbers >= start) & (numbers < start + BLOCK_ROWS)])
         block = block_at(workload, start, rows, version)
         columns = {name: values[here - start] for name, values in block.items()}

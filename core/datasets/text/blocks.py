@@ -10,6 +10,7 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
+from lamella.core.arrow.sorted_ids import union
 from lamella.core.datasets.base import Problem
 from lamella.core.datasets.blocks import Reading
 from lamella.core.datasets.text.source import TextSource, is_utf8
@@ -59,7 +60,7 @@ class RowEnds:
         if lone_returns and b"\r" in data:
             returns = np.flatnonzero(view == ord("\r"))
             follows = view[np.minimum(returns + 1, len(view) - 1)] == ord("\n")
-            breaks = np.union1d(breaks, returns[~follows])
+            breaks = union(breaks, returns[~follows])
         if self.quote is not None and self.quote in data:
             breaks = breaks[~self._inside_quotes(data, breaks)]
         stops = breaks + 1

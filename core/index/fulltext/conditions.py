@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from lamella.core.arrow.sorted_ids import distinct
 from lamella.core.errors import BadSearch
 from lamella.core.filters.expr import Predicate
 from lamella.core.index.definition import Index
@@ -123,7 +124,7 @@ def expected_cost(snapshot: Snapshot, name: str, job: Job) -> IndexCost:
 
 def _cost_of(snapshot: Snapshot, column: Column, count: int, job: Job) -> IndexCost:
     """The cost for evenly spread rows."""
-    live = np.unique(np.linspace(0, max(0, snapshot.num_rows - 1), count).astype(np.int64))[:count]
+    live = distinct(np.linspace(0, max(0, snapshot.num_rows - 1), count).astype(np.int64))[:count]
     values = take_rows(snapshot, live_positions(snapshot, live), [column]).column(0)
     with tempfile.TemporaryDirectory(prefix="lamella-index-") as folder:
         started = time.perf_counter()
