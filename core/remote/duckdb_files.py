@@ -33,8 +33,8 @@ _problems = deque[LamellaError](maxlen=KEPT_PROBLEMS)
 
 
 def duckdb_name(path: Path) -> str:
-    """Return the name of a file for DuckDB: its path, or for a remote file a name in which nothing looks like
-    a pattern or like the scheme of an extension to DuckDB."""
+    """Return the name of a file for DuckDB: its path, or for a remote file a name that DuckDB does not
+    mistake for a pattern or for the scheme of an extension."""
     if not isinstance(path, RemotePath):
         return str(path)
     name = (

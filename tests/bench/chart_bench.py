@@ -69,7 +69,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition(chr(10))[0])
     parser.add_argument("--rows", type=int, default=20_000_000)
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--file", type=Path, help="made by an earlier run, or like it")
+    parser.add_argument("--file", type=Path, help="a file of an earlier run, or one like it")
     parser.add_argument("--chart", choices=CHARTS, help="(all)")
     options = parser.parse_args()
     if options.chart and options.file:

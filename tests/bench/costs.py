@@ -22,7 +22,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("kept", type=Path, help="of saved runs: races.sqlite in the user's data folder")
+    parser.add_argument(
+        "kept", type=Path, help="the file of saved runs: races.sqlite in the user's data folder"
+    )
     parser.add_argument("--out", type=Path, default=resources.path("bench", "costs.json"))
     arguments = parser.parse_args(argv)
     found = [one for one in SavedRuns(arguments.kept).ended() if not one.workload.startswith("mine:")]

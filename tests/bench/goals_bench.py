@@ -169,7 +169,7 @@ def finished(plans: Sequence[Plan], told: Told, folder: Path | None, out: Path |
     try:
         measure(plans, told, folder, out)
     except KeyboardInterrupt:
-        told.say("Broken off. This was measured so far:")
+        told.say("Interrupted. Measured so far:")
         return False
     return True
 
@@ -229,12 +229,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--only", type=_words, metavar="WORKLOAD,…", help="some of the workloads")
-    parser.add_argument("--systems", type=_words, metavar="NAME,…", help="some of the systems")
-    parser.add_argument("--rows", type=_numbers, metavar="N,…", help="some of the sizes")
+    parser.add_argument("--only", type=_words, metavar="WORKLOAD,…", help="only these workloads")
+    parser.add_argument("--systems", type=_words, metavar="NAME,…", help="only these systems")
+    parser.add_argument("--rows", type=_numbers, metavar="N,…", help="only these sizes")
     parser.add_argument("--repeats", type=int)
-    parser.add_argument("--folder", type=Path, help="where the databases are made, so on which disk")
-    parser.add_argument("--export", type=Path, metavar="OUT", help="a results file of all samples")
+    parser.add_argument("--folder", type=Path, help="the folder, and so the disk, for the databases")
+    parser.add_argument("--export", type=Path, metavar="OUT", help="write all samples to a results file")
     parser.add_argument(
         "--of",
         type=Path,
@@ -246,9 +246,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         "--report",
         type=Path,
         metavar="PAGE.md",
-        help="the page whose measured part it is, with a link to the file",
+        help="replace the measured part of this page, with a link to the file",
     )
-    parser.add_argument("--tiny", action="store_true", help="few rows, one repeat: only to see that it runs")
+    parser.add_argument("--tiny", action="store_true", help="few rows, one repeat: only a test that it runs")
     words = list(sys.argv[1:] if argv is None else argv)
     arguments = parser.parse_args(words)
     told, file = Told(), (arguments.of or [arguments.export])[0]

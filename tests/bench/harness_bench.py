@@ -90,7 +90,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "--repeats", type=int, default=7, help="of each benchmark; work is done 30 times as often"
+        "--repeats", type=int, default=7, help="repeats of each benchmark; the work has 30 times as many"
     )
     parser.add_argument("--folder", type=Path)
     arguments = parser.parse_args(sys.argv[1:] if argv is None else argv)

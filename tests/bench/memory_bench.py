@@ -199,9 +199,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--kind", choices=BYTES_PER_ROW, default="wide", help="100 integers, or 20 mixed columns"
     )
-    parser.add_argument("--folder", type=Path, help="on which disk")
+    parser.add_argument("--folder", type=Path, help="the folder, and so the disk, for the tables")
     parser.add_argument("--json", type=Path, metavar="OUT")
-    parser.add_argument("--report", type=Path, metavar="PAGE.md", help="the page whose part on memory it is")
+    parser.add_argument(
+        "--report", type=Path, metavar="PAGE.md", help="replace the part about memory of this page"
+    )
     parser.add_argument("--step", choices=STEPS, help=argparse.SUPPRESS)
     parser.add_argument("--rows", type=int, help=argparse.SUPPRESS)
     words = list(sys.argv[1:] if argv is None else argv)

@@ -57,7 +57,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=100_000)
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--folder", type=Path, help="where the tables are made, so on which disk")
+    parser.add_argument("--folder", type=Path, help="the folder, and so the disk, for the tables")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=given.folder) as folder:
         _compare(Path(folder), given.rows, given.repeats)

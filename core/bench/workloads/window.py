@@ -45,7 +45,7 @@ def _act(name: str, title: str, sentence: str, about: str, cards: bool = False) 
     hold = Operation(
         name + HOLD,
         f"{title}: longest hold",
-        f"is free again while it {sentence} {{rows}}",
+        f"responds while it {sentence} {{rows}}",
         "The longest task on the window's thread, in processor time.",
     )
     if not cards:
