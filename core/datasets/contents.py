@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import zipfile
 import zlib
 from dataclasses import dataclass
@@ -132,8 +133,14 @@ _SIGNATURES: tuple[tuple[bytes, str], ...] = (
 )
 
 
+WEB_PAGE = "a web page (HTML)"
+_HTML = re.compile(rb"(?is)(?:\xef\xbb\xbf)?\s*(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html)[\s>]")
+
+
 def foreign_format(contents: Contents) -> str | None:
     """The name, with its article, of a format that cannot be opened; None if the file has no such format."""
+    if _HTML.match(contents.head):
+        return WEB_PAGE
     for signature, label in _SIGNATURES:
         if contents.head.startswith(signature):
             return (

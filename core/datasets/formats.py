@@ -12,6 +12,7 @@ from pathlib import Path
 from lamella.core.datasets.base import BadLines, Checksums, Dataset, OpenOptions, Ragged, problems_of
 from lamella.core.datasets.cached import CachedDataset
 from lamella.core.datasets.contents import (
+    WEB_PAGE,
     Contents,
     foreign_format,
     is_arrow_file,
@@ -231,6 +232,13 @@ def recognise(path: Path) -> Format:
             return known
     foreign = foreign_format(contents)
     if foreign:
+        if foreign == WEB_PAGE:
+            raise FileProblem(
+                path,
+                f"is {foreign}",
+                "A server may have sent a page for signing in, or an error, instead of the file",
+                "Open it in a browser to see what it says",
+            )
         archive = "a ZIP archive of" in foreign
         why = "Only archives of one file are opened" if archive else "Files of that kind cannot be opened"
         raise FileProblem(path, f"is {foreign}", why, "Unpack it first" if archive else _openable())

@@ -323,9 +323,11 @@ class ObjectStore:
 
         try:
             yield
-        except (BaseError, OSError) as error:
+        except (BaseError, OSError, ValueError) as error:
             if isinstance(error, OSError) and error.errno is not None:
                 raise  # about a file on this machine
+            if isinstance(error, ValueError) and not _ODD_KEY.search(str(error)):
+                raise
             problem = self._problem(address, error)
             if act == "written" and isinstance(problem, AccessDenied):
                 problem = AccessDenied(address, "may not be written", problem.why, problem.fix)
@@ -352,7 +354,7 @@ class ObjectStore:
             return changed(address)
         if isinstance(error, FileNotFoundError):
             return MissingFile(address, "is not there", fix="Check the address")
-        if isinstance(error, InvalidPathError):
+        if isinstance(error, (InvalidPathError, ValueError)):
             return OddKey(address, text)
         lower = text.casefold()
         why = next((reason for sign, reason in _REASONS if sign in lower), "It does not answer as expected")

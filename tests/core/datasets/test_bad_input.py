@@ -70,6 +70,10 @@ CASES: dict[str, tuple[Make, str]] = {
     "random bytes": (binary, r"not in a known data format.*What can be opened: Parquet"),
     "Excel": (excel_workbook, r"is a damaged workbook.*save it again"),
     "SQLite": (sqlite_database, r"holds no tables"),
+    "web page": (
+        text(b"\n<!-- login -->\n<!DOCTYPE html>\n<title>Sign in, please</title>\n"),
+        r"is a web page.*browser",
+    ),
     "PDF": (text(b"%PDF-1.7\n\xe2\xe3"), r"is a PDF document.*cannot be opened"),
     "PNG": (text(b"\x89PNG\r\n\x1a\n\0\0"), r"is a PNG picture.*cannot be opened"),
     "cut gzip": (cut_gzip, r"could not be decompressed as gzip.*cut off"),

@@ -80,6 +80,9 @@ def test_a_key_that_cannot_be_read_is_named_and_hides_no_other(s3: S3Server, buc
     with pytest.raises(FileProblem, match="contains a file that cannot be listed") as caught:
         locate(RemotePath(f"s3://{bucket}"))
     assert repr(odd) in str(caught.value)
+    with pytest.raises(FileProblem, match="cannot be opened") as caught:
+        open_dataset(f"s3://{bucket}/{odd}")
+    assert repr(odd) in str(caught.value)
 
 
 def test_a_server_that_heeds_no_offset_is_listed_to_its_end(monkeypatch: pytest.MonkeyPatch):
