@@ -104,7 +104,7 @@ def test_what_a_system_cannot_do_is_told_once_with_its_reason(tmp_path: Path) ->
     assert {record.operation for record in records} == {"create", "create_with_preparation", "read"}
     told = [message for message in heard if isinstance(message, Unsupported)]
     assert [message.step for message in told] == ["update", "update_by_row_id"]
-    assert all("written anew" in message.reason for message in told)
+    assert all("rewrit" in message.reason for message in told)
 
 
 @pytest.mark.slow

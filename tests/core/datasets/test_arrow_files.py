@@ -133,7 +133,7 @@ def test_a_mapped_file_that_was_cut_short_is_not_touched(tmp_path: Path) -> None
 
 def test_a_random_beginning_of_a_stream_is_none(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"\xff\xff\xff\xff" + bytes(range(250)))
-    with pytest.raises(FileProblem, match="not a data file"):
+    with pytest.raises(FileProblem, match="not in a known data format"):
         recognise(tmp_path / "a")
 
 

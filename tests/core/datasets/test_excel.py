@@ -361,5 +361,5 @@ def test_columns_of_a_sheet_are_read_as_chosen_types(tmp_path: Path) -> None:
     assert [problem.column for problem in named.problems] == ["due"]
     with pytest.raises(FileProblem, match=r"two columns 'n'.*a different name"):
         opened(path, names={"day": "n"})
-    with pytest.raises(FileProblem, match=r"types of their own.*Leave nulls out"):
+    with pytest.raises(FileProblem, match=r"already have types.*Leave nulls out"):
         opened(path, nulls=["k. A."])
