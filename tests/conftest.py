@@ -11,7 +11,8 @@ import re
 import sqlite3
 import sys
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -44,6 +45,7 @@ def pytest_configure() -> None:
 
 PATIENCE_SECONDS = 30
 """For what comes at once, later on a machine with much else to do, or never: only failures take that long."""
+PATIENCE_MS = 1000 * PATIENCE_SECONDS
 
 gc.disable()  # what is collected stays; looking through it again and again took a third of the time
 
@@ -122,13 +124,38 @@ def no_thread_left() -> Iterator[None]:
     assert not still, f"threads still running: {still}"
 
 
+class Bot(QtBot):
+    """A `QtBot` with more patience that notices sooner that a condition is met: the waits of its base give up
+    after five seconds, and look every 10 ms."""
+
+    PAUSES_MS = (1, 1, 2, 2, 4)
+    """Until a condition is looked at again; later each 8 ms."""
+
+    def waitUntil(self, callback: Callable[[], bool | None], *, timeout: float = PATIENCE_MS) -> None:
+        __tracebackhide__ = True
+        end = time.monotonic() + timeout / 1000
+        for pause in itertools.chain(self.PAUSES_MS, itertools.repeat(8)):
+            failure = None
+            try:
+                answer = callback()
+            except AssertionError as error:
+                answer, failure = False, error
+            if answer is None or answer is True:
+                return
+            if answer is not False:
+                raise ValueError(f"A condition returned {answer!r}, neither True nor False")
+            if time.monotonic() > end:
+                raise self.TimeoutError(f"not met in {timeout:.0f} ms") from failure
+            self.wait(pause)
+
+
+for _name in ("waitSignal", "waitSignals", "waitExposed"):
+    setattr(Bot, _name, functools.partialmethod(getattr(QtBot, _name), timeout=PATIENCE_MS))
+
+
 @pytest.fixture
-def qtbot(qapp: object, request: pytest.FixtureRequest) -> QtBot:
-    """Its waits would give up after five seconds."""
-    bot = QtBot(request)
-    for name in ("waitUntil", "waitSignal", "waitSignals", "waitExposed"):
-        setattr(bot, name, functools.partial(getattr(bot, name), timeout=1000 * PATIENCE_SECONDS))
-    return bot
+def qtbot(qapp: object, request: pytest.FixtureRequest) -> Bot:
+    return Bot(request)
 
 
 @pytest.fixture(scope="session")
