@@ -365,6 +365,10 @@ class RowHeader(QHeaderView):
         self.setFixedWidth(metrics.horizontalAdvance(digits.replace(",", "0")) + 2 * theme.S)
         self.viewport().update()
 
+    def sizeHint(self) -> QSize:
+        """The fixed width. Qt would measure the numbers of the first and last hundred rows."""
+        return QSize(self.minimumWidth(), 0)
+
     def paintEvent(self, event: QPaintEvent) -> None:
         look, painter = theme.current(), QPainter(self.viewport())
         area, height = event.rect(), self.defaultSectionSize()
