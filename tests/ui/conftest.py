@@ -2,13 +2,65 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterator
+from functools import cache
+from types import ModuleType
 
 import pytest
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication
 
 from lamella.ui.tasks import Tasks
+
+PAUSES = {
+    "bench.caption": ("WAIT_MILLISECONDS",),
+    "bench.results_view": ("REDRAW_MILLISECONDS",),
+    "cards.strip": ("WAIT_MS",),
+    "dialogs.export_dialog": ("PAUSE_MS",),
+    "dialogs.file_import": ("PLAN_AFTER_MS",),
+    "dialogs.reading_form": ("PAUSE_MS", "COUNT_AFTER_MS"),
+    "editing.change_dialog": ("PAUSE_MS",),
+    "editing.replace_dialog": ("PAUSE_MS",),
+    "filters.filter_row": ("DEBOUNCE_MS",),
+    "filters.value_picker": ("SEARCH_MS",),
+    "find.everywhere": ("PAUSE_MS",),
+    "find.word_search": ("PAUSE_MS",),
+    "inspector.column_page": ("SEARCH_MS",),
+    "inspector.inspector": ("FOLLOW_MS",),
+    "profiles.view": ("SORT_AFTER_MS",),
+    "relations.checks": ("SHOW_EVERY_MS",),
+    "relations.form": ("TRY_AFTER_MS",),
+    "sql.console": ("FOLLOW_MS",),
+    "sql.problem_messages": ("CHECK_MS",),
+    "steps.filter_texts": ("READ_MS",),
+    "steps.step_line": ("DEBOUNCE_MS",),
+    "window.column_layout": ("AFTER_MS",),
+    "window.file_filling": ("GROW_EVERY_MS",),
+    "window.file_watch": ("LOOK_AFTER_MS",),
+    "window.finding": ("PAUSE_MS",),
+    "window.selection_figures": ("WAIT_MS",),
+    "window.workspace": ("SAVE_AFTER_MS",),
+}
+"""The constants that say how long a window waits until nobody types, drags or writes any more, by the module
+below `ui`."""
+SHORT_PAUSE_MS = 20
+
+
+@cache
+def pauses() -> list[tuple[ModuleType, str]]:
+    return [
+        (importlib.import_module(f"lamella.ui.{module}"), name)
+        for module, names in PAUSES.items()
+        for name in names
+    ]
+
+
+@pytest.fixture(autouse=True)
+def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shorten the pauses of windows, in which tests would spend much of their time."""
+    for module, name in pauses():
+        monkeypatch.setattr(module, name, SHORT_PAUSE_MS)
 
 
 @pytest.fixture
