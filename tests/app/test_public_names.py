@@ -74,7 +74,14 @@ EXCEPTIONS = {
 """By file. A new test does without; one that no longer needs its line loses it."""
 
 
-PRIVATE = re.compile(r"(?<!\w)(?<!self\.)(?<!cls\.)_(?!_)\w")
+PRIVATE = re.compile(
+    r"""^\s*(?:from|import)\b.*\b_(?!_)\w   # an import
+    | ^\s+_\w+(?:\ as\ \w+)?,?$             # a line of a longer one
+    | (?<!\bself)(?<!\bcls)\._(?!_)\w       # looked up, or a part of a path
+    | ["']_(?!_|id\b)\w                      # patched; `_id` is a column""",
+    re.MULTILINE | re.VERBOSE,
+)
+"""In the texts of files that may have a private name; most have none, and walking a tree takes long."""
 
 
 def is_private(name: str) -> bool:
@@ -84,7 +91,7 @@ def is_private(name: str) -> bool:
 def private_names(text: str) -> Iterator[str]:
     """Those that are imported, looked up in something else than the test's own `self`, or patched."""
     if not PRIVATE.search(text):
-        return  # as in most files, and walking a tree takes long
+        return
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("lamella"):
             yield from (f"{alias.name}" for alias in node.names if is_private(f"{node.module}.{alias.name}"))
