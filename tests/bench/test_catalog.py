@@ -20,9 +20,11 @@ from lamella.core.bench.systems.base import CatalogSystem
 from lamella.core.bench.systems.folder import Files
 from lamella.core.bench.systems.object_stores import HDFS_VARIABLE
 from lamella.core.bench.systems.sqlite_entities import SQLiteCatalog
-from lamella.core.bench.workloads.catalog import CALLS, CATALOG, FEWER_CALLS, OPENINGS, CatalogCycle, expected
+from lamella.core.bench.workloads import catalog
+from lamella.core.bench.workloads.catalog import CALLS, CATALOG, FEWER_CALLS, CatalogCycle, expected
 from tests.bench import objects_page
 from tests.hdfs_server import hdfs_server
+from tests.slow_tests import Tier
 
 ROWS = 60
 ASKED_OF_SERVERS = (
@@ -39,6 +41,8 @@ ASKED_OF_SERVERS = (
 """Other sizes make no difference to a server, and take longer than on a disk."""
 QUICK = ("lamella", "sqlite")
 """The systems that the suite runs; `--all` runs every one."""
+QUICK_OPENINGS, QUICK_CALLS = 10, {"10kb": 20, "100kb": 4, "1mb": 2, "10mb": 1}
+"""How often the suite opens a database, and puts and gets large objects."""
 Ran = tuple[str, dict[str, Sample]]
 
 
@@ -51,10 +55,13 @@ def params() -> list[object]:
 def ran(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ran]:
     """Run each step on a separate instance, as separate processes do. Each collects garbage before it is
     timed, which can skip the objects of other tests."""
-    with ExitStack() as servers:
+    with ExitStack() as servers, pytest.MonkeyPatch.context() as patch:
+        if not Tier.slow:
+            patch.setattr(catalog, "OPENINGS", QUICK_OPENINGS)
+            for size, calls in QUICK_CALLS.items():
+                patch.setitem(FEWER_CALLS, size, calls)
         if request.param == "hdfs" and os.environ.get("LAMELLA_LONG_RUNS"):
             namenode = servers.enter_context(hdfs_server()).web.removeprefix("http://")
-            patch = servers.enter_context(pytest.MonkeyPatch.context())
             patch.setenv(HDFS_VARIABLE, f"webhdfs://ann@{namenode}/tmp")
         yield _ran(request.param, tmp_path_factory.mktemp("catalog") / "db")
 
@@ -100,7 +107,7 @@ def test_every_step_is_done_or_has_a_reason(ran: Ran) -> None:
 
 def test_every_call_has_a_latency(ran: Ran) -> None:
     _, found = ran
-    few = {"open_cold": OPENINGS, "warm_get": ROWS // 2, "warm_update": ROWS // 2}
+    few = {"open_cold": catalog.OPENINGS, "warm_get": ROWS // 2, "warm_update": ROWS // 2}
     few |= {"one_by_one_100": 3, "batched_100": 3}
     few |= {f"{verb}_{prefix}": count for verb in ("put", "get") for prefix, count in FEWER_CALLS.items()}
     for name, sample in found.items():

@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+from tests.slow_tests import examples
+
 AT_ONCE = """
 from threading import Barrier, Thread
 from lamella.core.libraries import duckdb, exp, qualifying, scopes, sqlglot
@@ -29,7 +31,7 @@ print(len(made))
 
 
 def test_threads_that_want_different_parts_at_once_all_get_them() -> None:
-    for _ in range(3):
+    for _ in range(examples(3)):
         run = subprocess.run(
             [sys.executable, "-c", AT_ONCE], check=False, capture_output=True, text=True, timeout=60
         )

@@ -17,6 +17,7 @@ from lamella.core.jobs import Job
 from lamella.core.store.table import Table
 from tests.mounts import seen_read_only
 from tests.property.damage import flip_bit
+from tests.slow_tests import Tier
 
 
 @pytest.fixture
@@ -164,7 +165,7 @@ def numbers():
         return copy["t"].read(["n"])["n"].to_pylist()
 
 def crashing(before, after):
-    for stop in itertools.count():
+    for stop in itertools.count(0, int(sys.argv[2])):
         shutil.rmtree(target, ignore_errors=True)
         if before is not None:
             shutil.copytree(source.with_name("earlier"), target)
@@ -196,7 +197,7 @@ assert crashing(list(range(2_000)), [-1, *range(1, 2_000), *range(2_000)]) > 10
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows does not fork")
 def test_a_crash_at_any_step_leaves_the_last_backup_whole_and_the_next_one_possible(tmp_path: Path) -> None:
-    program = [sys.executable, "-c", CRASHES, str(tmp_path / "store")]
+    program = [sys.executable, "-c", CRASHES, str(tmp_path / "store"), "1" if Tier.slow else "2"]
     done = subprocess.run(program, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 

@@ -12,12 +12,16 @@ import pytest
 
 from lamella import Store
 from lamella.core.store import Table
+from tests.slow_tests import examples
+
+CHANGES = examples(60)
+"""How often each of two writers does each of three things."""
 
 WRITER = """
 import sys
 from lamella import Store
 table = Store.open(sys.argv[1])["t"]
-for n in range(60):
+for n in range(int(sys.argv[3])):
     table.update([{"_id": 1, "seen": n}])
     table.insert([{"who": sys.argv[2], "n": n}])
     table.update([{"_id": 0, sys.argv[2]: n}])
@@ -63,7 +67,7 @@ def test_readers_see_each_version_whole_while_one_process_writes(tmp_path: Path)
             )
             for how in ("read only", "for writing")
         ]
-        for n in range(6):
+        for n in range(examples(6)):
             for rows in (2, 4_000, 12_000, 30_000):
                 give_and_take(table, rows, n + rows % 7)
             table.maintenance.flush() if n % 2 else table.maintenance.compact()
@@ -115,16 +119,16 @@ def test_two_writers_lose_nothing_of_each_other(tmp_path: Path) -> None:
     with Store.open(tmp_path / "s") as store:
         store.create_table("t", [{"who": "nobody", "n": -1}, {"who": "nobody", "n": -1}])
         writers = [
-            subprocess.Popen([sys.executable, "-c", WRITER, str(tmp_path / "s"), who])
+            subprocess.Popen([sys.executable, "-c", WRITER, str(tmp_path / "s"), who, str(CHANGES)])
             for who in ("one", "two")
         ]
         assert [writer.wait() for writer in writers] == [0, 0]
         table = store["t"]
         rows = table.read().to_pylist()
-        assert len(rows) == 122
-        assert [r["_id"] for r in rows] == list(range(122))
+        assert len(rows) == 2 + 2 * CHANGES
+        assert [r["_id"] for r in rows] == list(range(2 + 2 * CHANGES))
         for who in ("one", "two"):
-            assert [r["n"] for r in rows if r["who"] == who] == list(range(60))
-            assert rows[0][who] == 59
+            assert [r["n"] for r in rows if r["who"] == who] == list(range(CHANGES))
+            assert rows[0][who] == CHANGES - 1
         assert sorted(table.schema.names) == ["_id", "n", "one", "seen", "two", "who"]
-        assert table.version == 1 + 6 * 60
+        assert table.version == 1 + 6 * CHANGES

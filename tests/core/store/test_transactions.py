@@ -22,6 +22,9 @@ from lamella.core.errors import (
     UnknownRow,
 )
 from lamella.core.store import Table
+from tests.slow_tests import examples
+
+MOVES = examples(16)
 
 
 @pytest.fixture
@@ -423,17 +426,17 @@ import sys
 from lamella import Store
 store = Store.open(sys.argv[1])
 a, b = store["a"], store["b"]
-for n in range(16):
+for n in range(int(sys.argv[2])):
     with store.transaction():
         a.update([{"_id": 0, "x": 100 - n}])
         b.update([{"_id": 0, "x": n}])
 """
     a, b = (store.create_table(name, [{"x": x}]) for name, x in (("a", 100), ("b", 0)))
-    process = subprocess.Popen([sys.executable, "-c", mover, str(store.path)])
+    process = subprocess.Popen([sys.executable, "-c", mover, str(store.path), str(MOVES)])
     seen = set()
     while process.poll() is None:
         with store.transaction():
             seen.add(a.get(0)["x"] + b.get(0)["x"])  # type: ignore[index]
     assert process.returncode == 0
     assert seen == {100}
-    assert b.read()["x"].to_pylist() == [15]
+    assert b.read()["x"].to_pylist() == [MOVES - 1]

@@ -19,6 +19,10 @@ from lamella import Store, col
 from lamella.core.errors import BadData, StoreProblem, TypeConflict, UnknownRow
 from lamella.core.store import Table
 from lamella.core.store.catalog.queries import Catalog
+from tests.slow_tests import examples
+
+INSERTS = examples(40)
+"""Of another process, while stores are opened."""
 
 
 @pytest.fixture
@@ -194,17 +198,17 @@ def test_opening_a_store_never_sweeps_what_another_process_just_wrote(tmp_path: 
 import sys, numpy
 from lamella import Store
 table = Store.open(sys.argv[1])["t"]
-for n in range(40):
+for n in range(int(sys.argv[2])):
     table.insert({"x": numpy.full(1500, n)})
 """
     path = tmp_path / "s"
     with Store.open(path) as store:
         store.create_table("t", {"x": np.arange(1_500)})
-        child = subprocess.Popen([sys.executable, "-c", writer, str(path)])
+        child = subprocess.Popen([sys.executable, "-c", writer, str(path), str(INSERTS)])
         while child.poll() is None:
             Store.open(path).close()
         assert child.returncode == 0
-        assert store["t"].read().num_rows == 41 * 1_500
+        assert store["t"].read().num_rows == (1 + INSERTS) * 1_500
 
 
 @pytest.mark.slow
