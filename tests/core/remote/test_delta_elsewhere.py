@@ -75,6 +75,7 @@ def test_each_version_has_its_rows_and_no_removed_ones(s3: S3Server, bucket: str
     assert before.as_of(0).num_rows == 3
 
 
+@pytest.mark.slow
 def test_the_command_lists_versions_there(
     s3: S3Server, bucket: str, trips: Path, capsys: pytest.CaptureFixture[str]
 ):

@@ -98,6 +98,7 @@ def test_a_part_that_the_server_refuses_is_sent_again_and_no_other(google: Googl
     assert google.objects[PLACE] == draft.read_bytes()
 
 
+@pytest.mark.slow
 def test_an_upload_that_the_server_goes_on_to_refuse_begins_anew(
     google: GoogleServer, draft: Path, monkeypatch: pytest.MonkeyPatch
 ):

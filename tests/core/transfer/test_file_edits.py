@@ -479,6 +479,7 @@ def test_an_edit_after_which_dates_would_be_read_otherwise_is_refused(
     assert path.read_text() == before
 
 
+@pytest.mark.slow
 def test_a_decimal_comma_that_comes_late_is_written_in_the_first_rows(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     rows = [f"{n};row number {n}\n" for n in range(100_000)]

@@ -332,6 +332,7 @@ def test_a_cast_lists_what_would_be_lost(qtbot: QtBot, flights: Table, opened: O
     assert flights.schema.field("price").type == pa.float64()
 
 
+@pytest.mark.slow
 def test_split_merge_and_rename(qtbot: QtBot, flights: Table, opened: Opened) -> None:
     flights.update_where(None, {"$set": {"route": "JFK-LAX-SFO"}})
     dialog = opened(flights, "split", column="route")

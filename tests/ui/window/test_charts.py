@@ -66,6 +66,7 @@ def drag(view, start: QPoint, end: QPoint) -> None:
     QTest.mouseRelease(viewport, Qt.MouseButton.LeftButton, pos=end)
 
 
+@pytest.mark.slow
 def test_a_chart_of_very_many_rows_is_drawn_of_a_sample_first(qtbot, chart, monkeypatch):
     """It says so, and cannot be taken out before it is exact."""
     view, seen = chart(BY_CARRIER), list[tuple[bool, bool, str]]()
@@ -334,6 +335,7 @@ def test_figures_that_a_log_axis_lacks_are_said(qtbot, chart):
     assert len(view.canvas.panels[0].made.marks) == view.data.table.num_rows - lost
 
 
+@pytest.mark.slow
 def test_the_mouse_finds_a_point_among_many(qtbot, chart, monkeypatch):
     said: list[str] = []
     monkeypatch.setattr("lamella.ui.charts.canvas.QToolTip.showText", lambda _at, text, *_: said.append(text))
@@ -525,6 +527,7 @@ def test_many_panels_are_scrolled_to(qtbot, chart):
     assert min(heights) > 80
 
 
+@pytest.mark.slow
 def test_charts_are_made_of_files_too(qtbot, window, settled, file: Path):
     window.open_paths([file])
     tab = settled()
@@ -549,6 +552,7 @@ def test_a_scale_of_sizes_is_short_and_its_tooltip_whole(qtbot):
     assert scale_text(50_000_000) == "50M" and scale_text(7_500) == "7,500"
 
 
+@pytest.mark.slow
 def test_points_at_the_ends_are_drawn_whole_and_their_ticks_named(qtbot, window, settled, tmp_path):
     path = tmp_path / "engines.parquet"
     pq.write_table(pa.table({"engines": [1, 2, 4], "seats": [2, 100, 400]}), path)

@@ -129,6 +129,7 @@ def test_columns_that_are_computed_leave_the_others_their_cards_of_all_rows(file
     assert counted().grid.cards.loader.face("hours").card.met.max == 44.9
 
 
+@pytest.mark.slow
 def test_a_computed_column_in_the_place_of_one_that_is_filtered_has_a_card(file_tab, counted) -> None:
     file_tab.set_filter(col("delay") >= 400)
     counted().add_step(Compute((("delay", col("delay") * 2),)))
@@ -247,6 +248,7 @@ def test_a_tip_has_exact_counts(file_tab, counted) -> None:
     assert cards.tip(1, cards.mark_at(row_point(tab, "carrier", 1))).startswith("AA: 250 rows, 25%\n")
 
 
+@pytest.mark.slow
 def test_a_sample_comes_first_where_there_are_many_rows(
     window, file: Path, counted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -376,6 +378,7 @@ def test_no_rows_or_no_columns_have_no_figures(window, tmp_path: Path, counted, 
     assert [cards.loader.face(name).texts.captions for name in columns] == [("no rows",)] * len(columns)
 
 
+@pytest.mark.slow
 def test_cards_grow_with_the_text(file_tab, counted) -> None:
     tab = counted()
     before = tab.grid.cards.height()

@@ -173,6 +173,7 @@ def test_a_file_is_compared_by_a_key_and_its_differences_applied(
     qtbot.waitUntil(lambda: view.comparison.num_rows == 3)
 
 
+@pytest.mark.slow
 def test_the_other_way_round_and_by_order(qtbot, window, table, table_tab, store, rows):
     store.create_table("shorter", rows.slice(0, 990))
     window.library.refresh()

@@ -340,6 +340,7 @@ def test_a_delta_table_gets_a_version_and_is_never_replaced(
     assert [version.number for version in open_dataset(path).versions()] == [1, 0]
 
 
+@pytest.mark.slow
 def test_the_history_of_a_table_is_published(
     qtbot: QtBot, opened: Open, table_tab: DatasetTab, tmp_path: Path
 ) -> None:

@@ -310,6 +310,7 @@ def test_closing_asks(window, tab, trips, go_to, counted, qtbot, monkeypatch, an
     assert trips.read_bytes().startswith(b"id;note;fare\r\n77;" if answer == "Save" else TRIPS)
 
 
+@pytest.mark.slow
 def test_parquet_and_json_lines_are_edited_as_well(
     window, file, tmp_path, settled, go_to, counted, saved
 ) -> None:

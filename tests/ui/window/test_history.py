@@ -49,6 +49,7 @@ def test_commits_are_listed_with_their_counts(window, history):
     history.grab()
 
 
+@pytest.mark.slow
 def test_what_a_commit_changed_and_two_versions_are_compared(qtbot, window, history):
     history.select(3)
     history.list.setFocus()

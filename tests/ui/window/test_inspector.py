@@ -201,6 +201,7 @@ def test_f4_opens_and_closes_it_and_nothing_is_read_while_it_is_closed(
     qtbot.waitUntil(lambda: ["note", "row 7"] in lines(table_tab.inspector.row_page.tree))
 
 
+@pytest.mark.slow
 def test_texts_have_lengths(qtbot: QtBot, window: MainWindow, table_tab: DatasetTab, go_to) -> None:
     go_to(table_tab, 0, "carrier")
     opened(qtbot, window, table_tab, "column")

@@ -48,6 +48,7 @@ def test_enter_under_a_filter_leads_to_the_next_record(filtered_tab, table, go_t
     assert delays(filtered_tab) == [0, 1, 5002, 5003, 5004, 5, 6, 7, 8, 9]
 
 
+@pytest.mark.slow
 def test_enter_under_a_sort_leads_to_the_next_record(table_tab, table, go_to, settled) -> None:
     table_tab.set_sort([SortKey("delay", descending=True)])
     tab = settled()

@@ -60,6 +60,7 @@ def test_what_is_copied_is_pasted_back(
     assert settled().view.num_rows == 4
 
 
+@pytest.mark.slow
 def test_copied_python_gives_the_rows_that_are_shown(qtbot: QtBot, grouped_tab: DatasetTab) -> None:
     program = copied(qtbot, grouped_tab, "python") + "\nprint(rows.read().to_pydict())"
     environment = {**os.environ, "PYTHONWARNINGS": "ignore"}

@@ -74,6 +74,7 @@ def test_odd_numbers_are_left_out_and_said(qtbot, window, settled, tmp_path):
     assert ("nothing is null", "100") in shown_counts(view)
 
 
+@pytest.mark.slow
 def test_a_million_categories_are_the_most_frequent_and_others(qtbot, window, settled, tmp_path):
     pq.write_table(
         pa.table({"v": [*(f"v{n}" for n in range(20_000)), "often", "often"]}), tmp_path / "many.parquet"

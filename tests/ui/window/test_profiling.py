@@ -125,6 +125,7 @@ def test_figures_are_a_table_to_export(view):
     assert table.column("most_frequent_rows").to_pylist()[1] == 250
 
 
+@pytest.mark.slow
 def test_of_very_many_columns_those_on_screen_come_first(qtbot, window, settled, tmp_path: Path):
     path = tmp_path / "wide.parquet"
     pq.write_table(pa.table({f"c{n:05}": [n, n + 1] for n in range(2_000)}), path)

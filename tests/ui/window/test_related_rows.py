@@ -421,6 +421,7 @@ def circle(store: Store, airlines: None) -> None:
     store.relations.declare("planes.owner", "pilots.pilot")
 
 
+@pytest.mark.slow
 def test_a_circle_of_tables_is_opened_to_its_end_with_repeats_marked(
     qtbot: QtBot, circle: None, shown_table, related
 ) -> None:
@@ -464,6 +465,7 @@ def test_a_circle_is_followed_round_and_back(
     qtbot.waitUntil(lambda: window.tabs.dataset_tab is pilots and current(settled(), "pilot") == "Ben")
 
 
+@pytest.mark.slow
 def test_a_table_is_joined_with_itself_again_and_again(
     qtbot: QtBot, window: MainWindow, shown_table, settled: Settled
 ) -> None:

@@ -172,6 +172,7 @@ def test_a_row_of_a_sorted_table_is_found_where_it_stands(
     assert books_tab.where is not None
 
 
+@pytest.mark.slow
 def test_words_are_found_by_an_index_where_there_is_one(
     window, books, table, everywhere, settled, qtbot
 ) -> None:

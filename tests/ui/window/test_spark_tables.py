@@ -270,6 +270,7 @@ def test_figures_are_of_all_rows_not_of_those_that_were_fetched(
     assert page.values.topLevelItem(0).text(1) == "1", "each id once"
 
 
+@pytest.mark.slow
 def test_a_filter_leaves_the_figures_of_all_rows_behind_its_own(
     qtbot: QtBot, window: MainWindow, spark_address: str, path: Path, settled: Callable[[], DatasetTab],
     few_rows: None,

@@ -153,6 +153,7 @@ def test_columns_of_other_figures_are_fitted_anew_and_chosen_widths_stay(
     assert pivot(agg.count()) == [counts[0], 150]
 
 
+@pytest.mark.slow
 def test_a_computed_column_is_typed(qtbot: QtBot, table_tab: DatasetTab, settled: Settled, shown) -> None:
     add_step(qtbot, table_tab, "comp")
     name, text = (
@@ -171,6 +172,7 @@ def test_a_computed_column_is_typed(qtbot: QtBot, table_tab: DatasetTab, settled
     assert texts(tab) == ["hours = delay / 60"], "the last one that was whole stays"
 
 
+@pytest.mark.slow
 def test_the_form_of_an_unpivot_is_seen_whole(qtbot: QtBot, table_tab: DatasetTab) -> None:
     add_step(qtbot, table_tab, "unpivot")
     editor = table_tab.steps.editor
@@ -180,6 +182,7 @@ def test_the_form_of_an_unpivot_is_seen_whole(qtbot: QtBot, table_tab: DatasetTa
     assert not area.verticalScrollBar().isVisible()
 
 
+@pytest.mark.slow
 def test_columns_are_chosen(qtbot: QtBot, table_tab: DatasetTab, settled: Settled) -> None:
     add_step(qtbot, table_tab, "columns")
     choice = table_tab.steps.editor.list
@@ -409,6 +412,7 @@ def test_a_computed_column_of_a_large_table_is_shown_sorted_and_exported(
     assert shown(settled(), 0, "delay") == "449"
 
 
+@pytest.mark.slow
 def test_a_chip_is_moved_switched_and_removed_while_another_form_is_unfinished(
     qtbot: QtBot, table_tab: DatasetTab, settled: Settled
 ) -> None:
@@ -431,6 +435,7 @@ def test_a_chip_is_moved_switched_and_removed_while_another_form_is_unfinished(
         ]
 
 
+@pytest.mark.slow
 def test_a_form_is_begun_in_place_of_another_that_was_never_finished(
     table_tab: DatasetTab, settled: Settled
 ) -> None:
@@ -477,6 +482,7 @@ def test_a_condition_that_is_off_stays_when_its_form_is_closed(
     assert texts(table_tab) == ["Filter …"]
 
 
+@pytest.mark.slow
 def test_a_filter_without_a_value_leaves_no_chip(
     qtbot: QtBot, table_tab: DatasetTab, settled: Settled
 ) -> None:
@@ -556,6 +562,7 @@ def test_a_column_that_is_called_as_the_count_is_grouped_by(
     qtbot.waitUntil(lambda: columns(tab) == [name, "count"])
 
 
+@pytest.mark.slow
 def test_the_text_of_a_chip_ends_before_its_buttons(
     qtbot: QtBot, table_tab: DatasetTab, settled: Settled
 ) -> None:

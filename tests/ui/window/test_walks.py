@@ -61,6 +61,7 @@ def test_a_cell_is_edited(walk: Walk, table_tab, go_to, settled) -> None:
     check("A cell is edited", walk)
 
 
+@pytest.mark.slow
 def test_a_condition_is_built(walk: Walk, table_tab, settled) -> None:
     walk.begin()
     table_tab.steps.edit_filter()

@@ -187,6 +187,7 @@ def test_file_that_is_gone_says_so_and_opens_once_it_is_back(qtbot, window, file
     assert opened(again).key == (str(file),)
 
 
+@pytest.mark.slow
 def test_tab_of_a_file_that_is_gone_is_closed_by_its_button(qtbot, window, file_tab, file, restart):
     window.close()
     file.unlink()
