@@ -28,6 +28,8 @@ from lamella.core.scan.snapshot import Column, MemorySegment, Segment, Snapshot
 IN_MEMORY = 128 << 20
 """An answer of up to this many bytes stays in memory; a larger one is written to files entirely."""
 PART_BYTES = 64 << 20
+MOST_REMARKS = 3
+"""The number of renamed columns that are named; the others are counted."""
 _WAIT_SECONDS = 0.05
 _numbers = count()
 
@@ -61,8 +63,11 @@ class SqlResult(Dataset):
     @property
     def remarks(self) -> tuple[str, ...]:
         renamed = [
-            f"Another column is already called '{a}': this one is shown as '{b}'" for a, b in self._renamed
+            f"Another column is already called '{a}': this one is shown as '{b}'"
+            for a, b in self._renamed[:MOST_REMARKS]
         ]
+        more = len(self._renamed) - len(renamed)
+        renamed += [f"{quantity(more, 'more column')} got a number in the same way"] if more else []
         return (*renamed, *([self._ended_early] if self._ended_early else []))
 
     @property

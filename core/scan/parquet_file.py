@@ -483,6 +483,9 @@ def _is_footer_of(segment: FileSegment, footer: Footer) -> bool:
 
 def unreadable(path: Path, error: Exception) -> FileProblem:
     if isinstance(error, FileNotFoundError):
+        if not isinstance(path, RemotePath) and not path.parent.exists():
+            why = "Its folder is gone as well: the disk was removed, or the folder was moved"
+            return FileProblem(path, "is not there any more", why, "Put it back where it was, and try again")
         why = "It was moved or removed, or the transaction that wrote it was rolled back"
         return FileProblem(path, "is not there any more", why, "Start again from the current state")
     if isinstance(error, pa.ArrowNotImplementedError):

@@ -42,6 +42,9 @@ def change_statement(text: str) -> ChangeStatement | None:
             return None  # the engine reports where it cannot be parsed
         if word not in _REFUSED:
             raise BadSql(f"no statement begins with {word.upper()}", fix=instead_of(word, BEGINNINGS))
+        instead = _INSTEAD.get(word)
+        if instead is not None:
+            raise BadSql(f"{word.upper()} is not supported in SQL here", fix=instead)
         raise _refused(word.upper(), "")
     tree = _tree_of(text, word)
     if tree is None or isinstance(tree, exp.Query):
@@ -163,6 +166,23 @@ _REFUSED = frozenset(
     }
 )  # fmt: skip
 """The first words of other statements that databases have."""
+_NO_TRANSACTIONS = "Leave it out: each change is one commit, which undo reverts"
+_NO_PREPARATION = "Run the statement itself, with $name for its parameters"
+_INSTEAD = {
+    "alter": "Change columns in the menu of their header, or with table.columns in Python",
+    "attach": "Open the file instead: statements can name everything that is open",
+    "copy": "Run a SELECT instead, and export its rows",
+    "export": "Run a SELECT instead, and export its rows",
+    "import": "Open the files instead: statements can name everything that is open",
+    "drop": "Drop tables in the sidebar, or with store.drop_table in Python",
+    "truncate": "Write DELETE FROM t",
+    "merge": "Use table.upsert(rows, on=…) in Python",
+    "use": "Leave it out, and name tables of other stores as store.table",
+    "pragma": "DESCRIBE t lists the columns of a table",
+    **dict.fromkeys(("begin", "start", "commit", "rollback", "end"), _NO_TRANSACTIONS),
+    **dict.fromkeys(("prepare", "execute", "deallocate"), _NO_PREPARATION),
+}
+"""What to do instead of some of these statements."""
 _CLAUSES: dict[type[exp.Expr], set[str]] = {
     exp.Insert: {"this", "expression", "by_name", "with_"},
     exp.Update: {"this", "expressions", "from_", "where", "with_"},

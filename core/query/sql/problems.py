@@ -18,6 +18,7 @@ _NO_TABLE = re.compile(r'Referenced table "(.+?)" not found!?')
 _MISSING = re.compile(r"(.+?) with name (\S+) does not exist!?")
 _CANDIDATES = re.compile(r"\n*Candidate (?:bindings|tables|functions)?:? *(.*)", re.DOTALL)
 _MEANT = re.compile(r'\n*Did you mean "(.+?)"(?: or "(.+?)")?\??')
+_NO_VALUE = re.compile(r"Values were not provided for the following parameters?: \d")
 _NEAR = re.compile(r'syntax error at or near "(.*)"', re.DOTALL)
 _NAMES = re.compile(r'"((?:[^"]|"")+)"')
 _MOST_CANDIDATES = 3
@@ -122,6 +123,8 @@ def in_words(error: LamellaError) -> tuple[str, str]:
         kind = missing[1].lower()
         called = f"{missing[2]}()" if "function" in kind else f"'{missing[2]}'"
         return f"There is no {'function' if 'function' in kind else kind} {called}", meant
+    if _NO_VALUE.match(message):
+        return "A parameter without a name has no value", "Write $name instead of ?: each name gets a field"
     if near is not None:
         return f"The statement cannot be read at '{near[1]}'", error.fix
     return _begun(message.partition("\n")[0].rstrip(".!:")), meant or error.fix

@@ -190,9 +190,10 @@ def _create_view(
     decodings: Decodings | None, job: Job,
 ) -> str:  # fmt: skip
     rows = relation(snapshot, columns, own, huge_as_text=True, job=job, decodings=decodings)
-    values = [exp.alias_(without_statistics(snapshot, c), c.name, quoted=True) for c in columns]
+    values = [exp.alias_(without_statistics(snapshot, c), c.name, quoted=True, copy=False) for c in columns]
+    query = exp.select(*values, copy=False).from_(rows, copy=False)
     create = exp.Create(
-        this=exp.to_identifier(view, quoted=True), kind="VIEW", expression=exp.select(*values).from_(rows),
+        this=exp.to_identifier(view, quoted=True), kind="VIEW", expression=query,
         replace=True, properties=exp.Properties(expressions=[exp.TemporaryProperty()]),
     )  # fmt: skip
     return create.sql("duckdb")

@@ -62,6 +62,13 @@ def test_error_has_its_place_and_a_suggestion(text, place, words):
         assert ". ".join(part.rstrip(".") for part in in_words(error) if part).startswith(words.rstrip("."))
 
 
+def test_parameter_without_a_name_says_how_to_name_it():
+    assert in_words(failure("select * from flights where delay > ?")) == (
+        "A parameter without a name has no value",
+        "Write $name instead of ?: each name gets a field",
+    )
+
+
 def test_table_with_its_store_in_front():
     joined = "select count(*) as n from flights f, sample.flights where flights.delay < f.delay"
     assert run_sql(joined, SOURCES).to_pylist() == [{"n": 2}]

@@ -15,7 +15,9 @@ from pathlib import Path
 import pytest
 
 from lamella import Store, col
-from lamella.core.errors import ReadOnlyStore, StoreBusy, StoreProblem
+from lamella.core.errors import FileProblem, ReadOnlyStore, StoreBusy, StoreProblem
+from lamella.core.jobs import Job
+from lamella.core.scan.read import read_all
 from lamella.core.store import folder as medium
 from lamella.core.store.catalog import connection
 from lamella.core.store.paths import CATALOG
@@ -238,3 +240,11 @@ def test_where_sqlite_has_no_log_a_rollback_journal_is_used(tmp_path: Path) -> N
     assert own.execute("PRAGMA journal_mode").fetchone()[0] == "truncate"
     assert own.execute("PRAGMA synchronous").fetchone()[0] == 2
     own.close()
+
+
+def test_rows_on_a_medium_that_vanishes_say_to_put_it_back(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "disk" / "shop") as store:
+        snapshot = store.create_table("sales", {"n": [1] * 2_000}).snapshot()
+        (tmp_path / "disk").rename(tmp_path / "drawer")
+        with pytest.raises(FileProblem, match=r"the disk was removed.*Put it back where it was"):
+            read_all(snapshot, snapshot.columns, Job())
