@@ -24,6 +24,7 @@ from lamella.core.errors import LamellaError, visible
 from lamella.core.jobs import Job
 from lamella.core.phrases import quantity
 from lamella.core.query.builder import Query
+from lamella.core.remote.spark_connect import is_server_address
 from lamella.core.store.importing import BAD_LINES, import_all, import_into
 from lamella.core.store.store import Store
 from lamella.core.store.table import Table
@@ -105,7 +106,7 @@ def _opened(
 
 def _tables(arguments: argparse.Namespace, file: Path | str, target: str | None) -> list[str | None]:
     """The tables of a file to import: the one named, or all of a file that has several."""
-    if arguments.table is not None:
+    if arguments.table is not None or is_server_address(file):
         return [arguments.table]
     tables = [table.name for table in tables_of(file) if table.is_offered]
     if len(tables) > 1 and target is not None:

@@ -24,7 +24,7 @@ from lamella.core.jobs import Job, Unreported
 from lamella.core.query.builder import Query
 from lamella.core.query.find import find_rows
 from lamella.core.query.scan_query import scan_query_of
-from lamella.core.query.source import whole_snapshot
+from lamella.core.query.source import Remote, whole_snapshot
 from lamella.core.query.view import View
 from lamella.core.remote.addresses import is_file_address
 from lamella.core.remote.listing import pages
@@ -227,6 +227,8 @@ def export(
     exists there, unless `overwrite`.
     """
     options, work = options_of(named) if named else options or ExportOptions(), job or Job()
+    if isinstance(rows, Dataset) and isinstance(rows, Remote):
+        rows = rows.query()  # its rows are not here
     if isinstance(rows, Query):
         return _export_query(_narrowed(rows, options), path, options, work)
     if not isinstance(rows, Dataset):

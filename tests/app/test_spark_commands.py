@@ -29,6 +29,15 @@ def test_rows_are_in_the_order_of_their_key(address: str, capsys: pytest.Capture
     assert capsys.readouterr().out.splitlines() == ["id", "1", "2", "3"]
 
 
+def test_rows_are_imported_and_exported(
+    address: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["import", address, f"{tmp_path / 'store'}:trips"]) == 0
+    assert "3 rows are in table trips" in capsys.readouterr().out
+    assert main(["export", address, str(tmp_path / "out.csv"), "--where", "fare > 50"]) == 0
+    assert "2 rows are in" in capsys.readouterr().out
+
+
 def test_what_cannot_be_is_refused(address: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["query", address, "--limit", "1", "--decimal", ","]) != 0
     assert "--decimal is for files only" in capsys.readouterr().err

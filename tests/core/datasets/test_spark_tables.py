@@ -207,3 +207,13 @@ def test_a_table_that_was_made_anew_never_shows_a_column_under_the_name_of_anoth
         for ask in (table.read, lambda: table.count(col("a") > 0)):
             with pytest.raises(FileProblem, match=f"has other columns .* {why}"):
                 ask()
+
+
+def test_a_table_is_exported_as_one_of_this_machine_is(table: SparkTable, tmp_path: Path) -> None:
+    where = lamella.export(table, tmp_path / "some.parquet", where="N > 7", sort=["-N"], columns=["N", "id"])
+    assert where.rows == 3
+    assert pq.read_table(where.path).to_pydict() == {"N": [10, 9, 8], "id": [4, 2, 1]}
+    whole = lamella.export(table, tmp_path / "all.delta")
+    assert open_dataset(whole.path).read()["id"].to_pylist() == [1, 2, 3, 4]
+    with pytest.raises(BadData, match="include_ids"):
+        lamella.export(table, tmp_path / "ids.parquet", include_ids=True)
