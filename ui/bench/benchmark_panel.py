@@ -18,7 +18,6 @@ from PySide6.QtWidgets import (
     QLabel,
     QProgressBar,
     QPushButton,
-    QSizePolicy,
     QVBoxLayout,
     QWidget,
 )
@@ -39,7 +38,7 @@ from lamella.ui.bench.quantities import about
 from lamella.ui.bench.results_view import ResultsView
 from lamella.ui.bench.tab_state import choices_of, choose_again, look_again, look_of
 from lamella.ui.tasks import Tasks
-from lamella.ui.widgets.controls import ICON_GAP
+from lamella.ui.widgets.controls import ICON_GAP, ElidedLabel
 from lamella.ui.widgets.message_bar import MessageBar
 
 
@@ -90,7 +89,7 @@ class BenchmarkBar(QFrame):
         self.more, self.results = QPushButton(), QPushButton()
         for button, name in self._names.items():
             button.setAccessibleName(name)
-        self.status = QLabel("Press Start to measure on this machine.")
+        self.status = ElidedLabel("Press Start to measure on this machine.")
         self.progress = QProgressBar(minimum=0, maximum=1000, textVisible=False)
         self._watch, self._tick = Stopwatch(), QTimer(self, interval=TICK_MILLISECONDS)
         self._doing, self._estimate, self._share = "", 0.0, 0.0
@@ -194,8 +193,7 @@ class BenchmarkBar(QFrame):
         self.say(f"{how} after {about(self._watch.seconds)}.")
 
     def say(self, text: str) -> None:
-        self.status.setText(text)
-        self.status.setToolTip(text)
+        self.status.say(text)
         self.status_changed.emit()
 
     def _take_pause(self, paused: bool) -> None:
@@ -228,7 +226,6 @@ class BenchmarkBar(QFrame):
         self.stop.setToolTip("Stop at once; what was measured is kept")
         self.results.setToolTip("Every finished benchmark: compare two, or see how results changed over time")
         self.progress.setFixedWidth(140)
-        self.status.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         layout = QHBoxLayout(self)
         layout.setContentsMargins(theme.M, theme.XS, theme.M, theme.XS)
         layout.setSpacing(theme.S)
@@ -309,7 +306,7 @@ class BenchmarkPanel(QWidget):
     @property
     def status(self) -> str:
         """What the panel is doing, or how the last benchmark ended."""
-        return self.bar.status.text()
+        return self.bar.status.whole
 
     @property
     def running(self) -> bool:

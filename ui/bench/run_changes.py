@@ -198,7 +198,8 @@ def _title(one: Comparison) -> str:
 
 
 def _named(run: SavedRun) -> str:
-    return f"{run.title} ({run.started.astimezone():%Y-%m-%d %H:%M})"
+    number = f"Run {run.id}, " if run.id > 0 else ""
+    return f"{number}{run.title} ({run.started.astimezone():%Y-%m-%d %H:%M})"
 
 
 REACH = 14

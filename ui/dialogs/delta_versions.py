@@ -25,6 +25,7 @@ from lamella.ui.tasks import Tasks
 
 NUMBER, TIME, OPERATION, ROWS, MESSAGE, ENGINE = range(6)
 SIZE, ROW_HEIGHT = QSize(760, 420), 28
+RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 
 
 class VersionChoice(QDialog):
@@ -45,6 +46,7 @@ class VersionChoice(QDialog):
         theme.variant(self.status, "caption")
         self.list = QTreeWidget(rootIsDecorated=False, accessibleName="Versions", uniformRowHeights=True)
         self.list.setHeaderLabels(["Version", "Time", "Operation", "Rows added", "Message", "Written by"])
+        self.list.headerItem().setTextAlignment(ROWS, RIGHT)
         header = self.list.header()
         header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
         header.setStretchLastSection(True)
@@ -107,7 +109,7 @@ class VersionChoice(QDialog):
         item.setData(NUMBER, Qt.ItemDataRole.UserRole, version.number)
         wide = self.fontMetrics().horizontalAdvance(item.text(NUMBER)) + theme.XL
         item.setSizeHint(NUMBER, QSize(wide, max(ROW_HEIGHT, self.fontMetrics().height() + theme.S)))
-        item.setTextAlignment(ROWS, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        item.setTextAlignment(ROWS, RIGHT)
         return item
 
     def _fail(self, error: Exception) -> None:

@@ -26,6 +26,7 @@ MOST_CHECKED = 10
 """If a file has more tables, only the first is checked, since each opens a tab."""
 NAME, ROWS, COLUMNS = range(3)
 MINIMUM_WIDTH, ROW_HEIGHT = 460, 28
+RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 
 
 class TableChoice(QDialog):
@@ -42,6 +43,8 @@ class TableChoice(QDialog):
         theme.variant(self.title, "title")
         self.list = QTreeWidget(rootIsDecorated=False, accessibleName="Tables in the file")
         self.list.setHeaderLabels([self._noun.capitalize(), "Rows", "Columns"])
+        for column in (ROWS, COLUMNS):
+            self.list.headerItem().setTextAlignment(column, RIGHT)
         self.list.header().setStretchLastSection(False)
         self.list.header().setSectionResizeMode(NAME, QHeaderView.ResizeMode.Stretch)
         for table in tables:
@@ -113,5 +116,5 @@ def _item(table: TableEntry) -> QTreeWidgetItem:
     item.setCheckState(NAME, state)
     item.setSizeHint(NAME, QSize(0, ROW_HEIGHT))
     for column in (ROWS, COLUMNS):
-        item.setTextAlignment(column, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        item.setTextAlignment(column, RIGHT)
     return item

@@ -25,7 +25,7 @@ from lamella.ui.editing.pasted_block import Paste
 
 MOST_LISTED = 1_000
 LONGEST_TEXT = 200
-LINES, LEAST_LINES = 30, 8
+LINES, LEAST_LINES = 40, 8
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class PasteDialog(QDialog):
         layout.addWidget(buttons)
         self.accepted.connect(lambda: self.chosen.emit(self.rows is not None and self.rows.isChecked()))
         if questions.unread:
-            self.resize(LINES * theme.current().line_height(), LINES * theme.current().line_height() * 2 // 3)
+            self.resize(LINES * theme.current().line_height(), LINES * theme.current().line_height() // 2)
         first = [*self._required, self.rows, self.paste][0]
         if first is not None:
             first.setFocus()

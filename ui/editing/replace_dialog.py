@@ -148,6 +148,7 @@ class ReplaceDialog(QDialog):
         self._preview.horizontalHeader().setDefaultAlignment(left)
         self._preview.horizontalHeaderItem(0).setTextAlignment(RIGHT)
         self._preview.setColumnWidth(0, theme.current().px(72))
+        self._preview.setColumnWidth(1, theme.current().px(120))
         for column in (2, 3):
             stretch = QHeaderView.ResizeMode.Stretch
             self._preview.horizontalHeader().setSectionResizeMode(column, stretch)

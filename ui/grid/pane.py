@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QObject, Qt, QTimer
+from PySide6.QtCore import QEvent, QObject, QPoint, Qt, QTimer
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QProgressBar, QScrollBar, QVBoxLayout, QWidget
 
 from lamella.ui import theme
@@ -100,7 +100,9 @@ class GridPane(QWidget):
             if over.isHidden():
                 continue
             over.adjustSize()
-            over.move((self.width() - over.width()) // 2, (self.height() - over.height()) // 2)
+            top = self.grid.viewport().mapTo(self, QPoint()).y()  # below the header
+            left = (self.width() - over.width()) // 2
+            over.move(left, top + max(0, self.height() - top - over.height()) // 2)
             over.raise_()
 
 

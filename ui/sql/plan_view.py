@@ -69,7 +69,6 @@ class PlanView(QWidget):
         self.tree.setAlternatingRowColors(False)
         self.tree.setUniformRowHeights(True)
         self.tree.setHeaderLabels(NAMES if self.is_measured else ESTIMATES)
-        theme.variant(self.tree, "table")
         self._add(plan.root, self.tree.invisibleRootItem())
         for column in self._numbers:
             self.tree.headerItem().setTextAlignment(column, RIGHT)

@@ -60,7 +60,6 @@ class SizesTree(QTreeWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        theme.variant(self, "table")
         self.setAccessibleName("Sizes of the tables")
         self.setColumnCount(len(HEADS))
         self.setHeaderLabels(HEADS)

@@ -201,7 +201,8 @@ class BackupDialog(StoreDialog):
         super().__init__(f"Back up {store.name}", "Back up", tasks, parent)
         self._store, self._bytes = store, 0
         self.folder = FolderField("Folder of the backup", str(Path.home() / f"{store.name} backup"))
-        self.link = QCheckBox("Hard links instead of copies: takes no space, but stays on the same disk")
+        self.link = QCheckBox("Hard links instead of copies, on the same disk only")
+        self.link.setToolTip("Takes no space; does not help if the disk fails")
         self.form.addRow("Folder", self.folder)
         self.form.addRow("", self.link)
         self.folder.changed.connect(self._follow)
@@ -258,6 +259,8 @@ class RestoreDialog(StoreDialog):
         for field in (self.backup, self.folder):
             field.changed.connect(self._follow)
         self._follow()
+        if backup is None:
+            self.backup.setFocus()
 
     def _follow(self) -> None:
         backup, folder = self.backup.path, self.folder.path

@@ -307,7 +307,7 @@ QMenuBar { background: $window; padding: 2px 8px; }
 QMenuBar::item { background: transparent; padding: 4px 8px; border-radius: 4px; }
 QMenuBar::item:selected { background: $hover; }
 QMenu { background: $raised; border: 1px solid $border_strong; padding: 4px; }
-QMenu::item { padding: 5px 28px 5px 12px; border-radius: 4px; }
+QMenu::item { padding: 5px 28px 5px 12px; border-radius: 4px; min-height: $px16; }
 QMenu::item:selected { background: $accent_soft; color: $text; }
 QMenu::item:disabled { color: $faint; }
 QMenu::icon { padding-left: 8px; }
@@ -326,6 +326,7 @@ QToolBar::separator { width: 1px; background: $border; margin: 6px 8px; }
 QStatusBar { background: $window; border-top: 1px solid $border; }
 QStatusBar::item { border: none; }
 
+QDialogButtonBox { button-layout: 3; }  /* the button that accepts is the last one, on every desktop */
 QTabWidget::pane { border: none; }
 QTabBar { background: $window; }
 QTabBar::tab {
@@ -358,10 +359,10 @@ QPlainTextEdit:focus, QTextEdit:focus { border-color: $accent; }
 QTextBrowser { border: none; border-radius: 0; padding: 0; }
 QTreeView, QListView { selection-background-color: $accent_soft; selection-color: $text; }
 QTreeView { show-decoration-selected: 0; }
-QTreeView::item, QListView::item { padding: 4px 6px; border-radius: 4px; }
+QTreeView::item, QListView::item { padding: 4px 6px; }
+QListView::item { border-radius: 4px; }
 QTreeView::item:hover, QListView::item:hover { background: $hover; }
 QTreeView::item:selected, QListView::item:selected { background: $accent_soft; color: $text; }
-QTreeView#sidebar::item, QTreeView[variant="table"]::item { border-radius: 0; }
 QListView:disabled, QTreeView:disabled { color: $faint; }
 QListView[variant="plain"] { background: transparent; border: none; }
 QScrollArea, QListView#offers { background: transparent; }

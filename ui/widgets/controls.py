@@ -76,6 +76,11 @@ class ElidedLabel(QLabel):
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self.say(text)
 
+    @property
+    def whole(self) -> str:
+        """The text before it was cut off."""
+        return self._whole
+
     def say(self, text: str) -> None:
         self._whole = text
         self.setAccessibleName(text)

@@ -23,6 +23,7 @@ class StatusBar(QStatusBar):
         self._tasks = tasks
         self.standing = QLabel(self)
         self.standing.setAccessibleName("File or table")
+        self.standing.setContentsMargins(0, 0, theme.S, 0)
         theme.variant(self.standing, "muted")
         self.text = ElidedLabel()
         theme.variant(self.text, "muted")
