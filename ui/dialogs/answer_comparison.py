@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import (
     QDialog,
     QHeaderView,
@@ -58,8 +59,9 @@ class AnswerComparison(QDialog):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(theme.XL, theme.XL, theme.XL, theme.L)
         layout.setSpacing(theme.M)
-        for part in (self.title, self.about, self.list, hint, close):
+        for part in (self.title, self.about, self.list, hint):
             layout.addWidget(part)
+        layout.addWidget(close, alignment=Qt.AlignmentFlag.AlignRight)
         self.list.setVisible(bool(comparison.differences))
         hint.setVisible(not comparison.is_same)
         if comparison.differences:

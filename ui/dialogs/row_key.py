@@ -26,8 +26,8 @@ from lamella.ui.tasks import Handle, Tasks
 
 MINIMUM_WIDTH, MINIMUM_HEIGHT = 440, 440
 ABOUT = (
-    "A table of a Spark server has no order of its own. A key, columns whose values identify its rows, gives"
-    " it one: then there is a first row, and further rows are fetched from where the last one ends."
+    "The rows of a Spark table have no order. Choose a key, columns whose values identify each row: the rows"
+    " are sorted by it, and more can be fetched after the last one."
 )
 UNIQUE = "Every row has a different key."
 NAME = Qt.ItemDataRole.UserRole

@@ -326,7 +326,6 @@ QToolBar::separator { width: 1px; background: $border; margin: 6px 8px; }
 QStatusBar { background: $window; border-top: 1px solid $border; }
 QStatusBar::item { border: none; }
 
-QDialogButtonBox { button-layout: 3; }  /* the button that accepts is the last one, on every desktop */
 QTabWidget::pane { border: none; }
 QTabBar { background: $window; }
 QTabBar::tab {

@@ -111,6 +111,20 @@ class FieldForm(QFormLayout):
             parts = label, parts[1]
         super().addRow(*parts)
 
+    def setGeometry(self, rect: QRect) -> None:
+        super().setGeometry(rect)
+        for row in range(self.rowCount()):  # Qt stretches labels beside tall fields
+            label, field = (
+                self.itemAt(row, role) for role in (self.ItemRole.LabelRole, self.ItemRole.FieldRole)
+            )
+            if (
+                label is not None
+                and field is not None
+                and field.geometry().height() > label.sizeHint().height()
+            ):
+                place = label.geometry()
+                label.setGeometry(QRect(place.topLeft(), QSize(place.width(), label.sizeHint().height())))
+
 
 class EmptyNote(QLabel):
     """A hint in the middle of a view that has no rows."""

@@ -74,7 +74,7 @@ def test_a_benchmark_draws_live_points_ends_in_sentences_and_is_kept(
     assert overview.sizes_slider.rows == 10 and len(overview.matrix.cell_texts()[0]) == 7
     panel.view.display.show_view("sentences")
     assert "Lamella reads 10 rows" in "\n".join(panel.view.table.sentences())
-    assert panel.bar.status.text().startswith("Done: 48 samples after")
+    assert panel.bar.status.whole.startswith("Done: 48 samples after")
     assert panel.controls.isEnabled() and panel.controls.isVisible()
     assert list(folder.iterdir()) == []
     (run,) = kept.runs()
@@ -124,7 +124,7 @@ def test_a_paused_benchmark_goes_no_further_until_it_is_resumed(
     choose({1}, {"sqlite"}, repeats=2)
     panel.start()
     panel.bar.pause.click()
-    assert panel.bar.pause.text() == "Resume" and panel.bar.status.text().startswith("Paused")
+    assert panel.bar.pause.text() == "Resume" and panel.bar.status.whole.startswith("Paused")
     assert panel._benchmark is not None and panel._benchmark.pause.paused
     panel.bar.pause.click()
     assert panel.bar.pause.text() == "Pause" and not panel._benchmark.pause.paused
@@ -147,7 +147,7 @@ def test_stop_ends_a_paused_benchmark_and_keeps_what_was_measured(
     panel.bar.stop.click()
     assert not panel.bar.stop.isEnabled()
     finished()
-    assert panel.bar.status.text().startswith("Stopped with ")
+    assert panel.bar.status.whole.startswith("Stopped with ")
     assert panel.bar.start.isVisible() and panel.bar.more.isHidden()
     assert kept.runs()[0].samples == len(panel.results.records) > 3
     assert workers() == []
