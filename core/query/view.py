@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from lamella.core.arrow.arrays import from_numpy, to_numpy
+from lamella.core.arrow.sorted_ids import among
 from lamella.core.arrow.types import ID
 from lamella.core.filters.condition import condition_of
 from lamella.core.jobs import Job
@@ -140,9 +141,7 @@ class View:
             positions = np.concatenate([self._positions, behind])
         else:  # files were rewritten without their deleted rows
             positions = self._found_again(snapshot)
-        gone = (
-            np.isin(positions, snapshot.deleted) if len(snapshot.deleted) else np.zeros(len(positions), bool)
-        )
+        gone = among(positions, snapshot.deleted)
         same_rows._positions = positions[~gone] if gone.any() else positions
         return same_rows
 

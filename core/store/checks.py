@@ -14,6 +14,7 @@ import pyarrow as pa
 from lamella.core.arrow.arrays import in_one, take, to_numpy
 from lamella.core.arrow.ingest import RowBatch
 from lamella.core.arrow.nested import python_value
+from lamella.core.arrow.sorted_ids import among, distinct
 from lamella.core.arrow.types import ID, exact_cast, wider_type
 from lamella.core.errors import BadData, BrokenCheck, shown
 from lamella.core.jobs import Job
@@ -226,7 +227,7 @@ def _refuse_doubles(state: TableVersion, change: Change, column: Column, parts: 
         return
     lookup = matches(state, pa.table([values], names=[own.name]))
     leaving = [change.deleted, *(part.ids for part in parts if part.ids is not None)]
-    others = np.flatnonzero(~np.isin(lookup.ids, np.concatenate(leaving)))
+    others = np.flatnonzero(~among(lookup.ids, distinct(np.concatenate(leaving))))
     if len(others):
         place = int(others[np.argmin(lookup.keys[others])])
         raise refusal(int(lookup.keys[place]), _by_id(lookup.ids[place]))

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from lamella.core.arrow.arrays import in_one, take, to_numpy
-from lamella.core.arrow.sorted_ids import distinct
+from lamella.core.arrow.sorted_ids import among, distinct
 from lamella.core.arrow.types import ID
 from lamella.core.errors import BadData, TypeConflict, UnknownColumn, shown
 from lamella.core.scan.row_ids import refuse_unknown
@@ -43,7 +43,7 @@ def edit_change(
     change = delete_change(state, deleted, message)
     if len(ids):
         refuse_unknown(state, ids)
-        gone = ids[np.isin(ids, deleted)]
+        gone = ids[among(ids, deleted)]
         if len(gone):
             raise BadData(
                 f"{state.snapshot.name}: the row with {ID} {gone[0]} is both changed and deleted",

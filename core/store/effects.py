@@ -14,6 +14,7 @@ from lamella.core.arrow.equality import differs
 from lamella.core.arrow.from_python import concat_batches
 from lamella.core.arrow.ingest import as_block
 from lamella.core.arrow.nested import project, type_at
+from lamella.core.arrow.sorted_ids import among, distinct
 from lamella.core.arrow.types import ID
 from lamella.core.filters.expr import Filter
 from lamella.core.filters.expr import columns_read as filter_columns
@@ -365,7 +366,7 @@ def _conflicts(rows: PartialRows, on: Sequence[str], name: str) -> np.ndarray:
         unlike |= differs(take(values, firsts[again]), take(values, again))
     for lacks in rows.left_out.values():  # leaving a value out differs from giving null
         unlike |= lacks[firsts[again]] != lacks[again]
-    return np.flatnonzero(np.isin(firsts, firsts[again][unlike]))
+    return np.flatnonzero(among(firsts, distinct(firsts[again][unlike])))
 
 
 def _whole(

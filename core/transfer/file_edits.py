@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from lamella.core.arrow.arrays import from_values, in_one, put, take, to_numpy
 from lamella.core.arrow.equality import differs
-from lamella.core.arrow.sorted_ids import distinct
+from lamella.core.arrow.sorted_ids import among, distinct
 from lamella.core.arrow.types import ID
 from lamella.core.errors import BadData, TypeConflict, UnknownColumn, UnknownRow, shown
 from lamella.core.scan.read import take_rows
@@ -87,7 +87,7 @@ def file_edits(
     deleted = distinct(_numbers(snapshot, NONE if delete is None else delete))
     for numbers, _ in merged.values():
         _refuse_unknown(snapshot, numbers)
-        both = numbers[np.isin(numbers, deleted)]
+        both = numbers[among(numbers, deleted)]
         if len(both):
             what = f"{snapshot.name}: row {both[0]} is both changed and deleted"
             raise BadData(what, fix="Do only one of the two")

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from lamella.core.arrow.arrays import in_one, put, take
 from lamella.core.arrow.equality import differs
+from lamella.core.arrow.sorted_ids import among
 from lamella.core.datasets.blocks import read_block
 from lamella.core.datasets.cached import read_first
 from lamella.core.datasets.formats import recognise
@@ -212,7 +213,7 @@ class Rewrite:
         for name in shown_rows.column_names:
             columns.append(shown_rows.column(name))
             rows, becomes = edited.get(name, (numbers[:0], None))
-            places = np.flatnonzero(np.isin(numbers, rows))
+            places = np.flatnonzero(among(numbers, rows))
             if becomes is not None and len(places):
                 new_values = take(becomes, np.searchsorted(rows, numbers[places]))
                 columns[-1] = put(columns[-1], places, new_values)

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from lamella.core.arrow.arrays import from_numpy, in_one, put, take, to_numpy
 from lamella.core.arrow.equality import differs
-from lamella.core.arrow.sorted_ids import distinct
+from lamella.core.arrow.sorted_ids import among, distinct
 from lamella.core.arrow.types import ID
 from lamella.core.jobs import Job
 from lamella.core.query.expressions import col
@@ -111,7 +111,7 @@ class Difference:
         for name in rows.column_names:
             columns.append(rows.column(name))
             changed = self.columns.get(name)
-            places = np.flatnonzero(np.isin(ids, changed.ids)) if changed is not None else ()
+            places = np.flatnonzero(among(ids, changed.ids)) if changed is not None else ()
             if changed is not None and len(places):
                 new = take(changed.after, np.searchsorted(changed.ids, ids[places]))
                 columns[-1] = put(columns[-1], places, new)
@@ -130,7 +130,7 @@ def difference(name: str, edits: Sequence[StagedEdit]) -> Difference:
     for place, column in enumerate(after.table.column_names):
         new, old = in_one(after.table.column(place)), in_one(before.table.column(column))
         lacks = after.left_out.get(column, np.zeros(len(ids), bool))
-        changed = differs(old, new) & ~lacks & ~np.isin(ids, gone)
+        changed = differs(old, new) & ~lacks & ~among(ids, gone)
         if changed.any():
             columns[column] = ChangedColumn(ids, old, new).at(np.flatnonzero(changed))
     return Difference(columns, gone, seen, [edit.rows for edit in edits if edit.rows is not None])
@@ -174,13 +174,13 @@ def check(table: Table, changes: Difference, job: Job) -> Check:
     now = table.as_of(table.version)
     ids = distinct(np.concatenate([NO_IDS, changes.deleted, *(c.ids for c in changes.columns.values())]))
     there = to_numpy(now.read([ID], where=col(ID).is_in(ids.tolist())).column(0)) if len(ids) else NO_IDS
-    gone = ids[~np.isin(ids, there)]
+    gone = ids[~among(ids, distinct(there))]
     conflicts: list[CellTexts] = []
     for name, column in changes.columns.items():
-        lost = column.at(np.flatnonzero(np.isin(column.ids, gone)))
+        lost = column.at(np.flatnonzero(among(column.ids, gone)))
         mine = zip(lost.ids.tolist(), whole_texts(lost.before), whole_texts(lost.after), strict=True)
         conflicts += [CellTexts(row_id, name, before, after, DELETED) for row_id, before, after in mine]
-        known = column.at(np.flatnonzero(~np.isin(column.ids, gone)))
+        known = column.at(np.flatnonzero(~among(column.ids, gone)))
         if not len(known.ids):
             continue
         theirs = in_one(now.read([name], ids=known.ids.tolist()).column(0))
@@ -190,7 +190,7 @@ def check(table: Table, changes: Difference, job: Job) -> Check:
         conflicts += [CellTexts(*each) for each in ((i, name, b, a, t) for i, b, a, t in texts)]
     for version in distinct(changes.seen).tolist():
         job.check()
-        ids = changes.deleted[(changes.seen == version) & ~np.isin(changes.deleted, gone)]
+        ids = changes.deleted[(changes.seen == version) & ~among(changes.deleted, gone)]
         if version != now.version and len(ids):
             conflicts += _changed_rows(table.as_of(version), now, ids.tolist())
     return Check(now.version, sorted(conflicts, key=lambda cell: cell.row_id), gone)

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from lamella.core.arrow.arrays import to_numpy
-from lamella.core.arrow.sorted_ids import distinct, union
+from lamella.core.arrow.sorted_ids import among, distinct, union
 from lamella.core.filters.expr import Filter
 from lamella.core.jobs import Job
 from lamella.core.query.expressions import col
@@ -122,7 +122,7 @@ class KeptRows:
         still = View(
             self.view.snapshot, ScanQuery(where=self.where if few is None else self.where & few), job
         )
-        matching = np.isin(positions, still.positions(0, still.num_rows))
+        matching = among(positions, distinct(still.positions(0, still.num_rows)))
         return RowReasons(rows[~matching], unordered)
 
 
