@@ -104,7 +104,7 @@ def set_a_value_on_the_matching_rows(tour: Tour) -> None:
     tour.wait("the change is previewed", apply.isEnabled)
     tour.camera.take(dialog, "set-values")
     apply.click()
-    tour.wait("the change is committed", lambda: bool(tab.shown.undo) and not tour.program.tasks.running)
+    tour.wait("the change is committed", lambda: bool(tab.content.undo) and not tour.program.tasks.running)
     settled(tour)
     tour.check("Rows with the new value", _with_new_value(tab.table), LATE_ROWS)
     tour.camera.take(tour.window, "changed")
@@ -113,7 +113,7 @@ def set_a_value_on_the_matching_rows(tour: Tour) -> None:
 def undo_it(tour: Tour) -> None:
     tab = settled(tour)
     tour.window.commands["undo"].trigger()
-    tour.wait("the change is undone", lambda: bool(tab.shown.redo) and not tour.program.tasks.running)
+    tour.wait("the change is undone", lambda: bool(tab.content.redo) and not tour.program.tasks.running)
     settled(tour)
     if _with_new_value(tab.table) == LATE_ROWS:
         tour.check("Rows with the new value after the undo", LATE_ROWS, "fewer")
@@ -178,7 +178,7 @@ def settled(tour: Tour) -> DatasetTab:
 
     tour.wait("everything is shown", settled)
     tab = tour.window.tabs.dataset_tab
-    tour.check(f"The steps shown ({tab.messages.label.text() or 'no message'})", tab.shown.line, tab.line)
+    tour.check(f"The steps shown ({tab.messages.label.text() or 'no message'})", tab.content.line, tab.line)
     return tab
 
 

@@ -303,7 +303,7 @@ class MainWindow(QMainWindow):
             if shiboken6.isValid(tab):
                 tab.messages.say(text, (f"Import into {home} and edit", go_on), stays=True)
 
-        problem = None if tab.shown is None else tab.shown.edit_problem
+        problem = None if tab.content is None else tab.content.edit_problem
         if problem is None:
             why = f"{name} is a file: this changes tables. A copy in {home} can be changed, with undo."
         else:
@@ -352,8 +352,8 @@ class MainWindow(QMainWindow):
         self.commands["sidebar"].setChecked(self.sidebar.isVisibleTo(self))
         group = tab.groups.step if tab else None
         self.commands["review_edits"].setChecked(tab is not None and tab.review.on)
-        self.commands["chart"].setChecked(tab is not None and tab.charting.shown)
-        self.commands["all_columns"].setChecked(tab is not None and tab.profiling.shown)
+        self.commands["chart"].setChecked(tab is not None and tab.charting.is_shown)
+        self.commands["all_columns"].setChecked(tab is not None and tab.profiling.is_shown)
         self.commands["totals_row"].setChecked(group is not None and group.totals)
         self.commands["subtotals"].setChecked(group is not None and group.subtotals)
         console = self.consoles.current

@@ -17,7 +17,7 @@ import pyarrow as pa
 from lamella.app.command_options import reading_of
 from lamella.app.commands import OK, terminal
 from lamella.app.commands.sources import Parameters, Source, open_source, table_of
-from lamella.core.arrow.nested import no_text, python_value
+from lamella.core.arrow.nested_values import no_text, python_value
 from lamella.core.datasets.base import Dataset
 from lamella.core.errors import BadQuery, FileProblem, LamellaError, visible
 from lamella.core.jobs import Job

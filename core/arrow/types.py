@@ -525,6 +525,11 @@ Test = Callable[[pa.DataType], bool]
 """A test of a type, such as `pa.types.is_decimal`."""
 
 
+def is_nested(kind: pa.DataType) -> bool:
+    """Whether values of a type consist of others; of an extension type, whether those that it stores do."""
+    return bool(is_.is_nested(kind.storage_type if isinstance(kind, pa.BaseExtensionType) else kind))
+
+
 def holds(kind: pa.DataType, test: Test) -> bool:
     """Whether the type, or one nested in it at any depth, passes the test."""
     return test(kind) or any(holds(part, test) for part in parts_of(kind))

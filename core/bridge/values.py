@@ -19,7 +19,7 @@ from pyarrow import types as is_
 
 from lamella.core.arrow.arrays import take, to_numpy
 from lamella.core.arrow.documents import whole
-from lamella.core.arrow.nested import json_text, python_values
+from lamella.core.arrow.nested_values import json_text, python_values
 
 EXACT_DIGITS = 15
 """A double holds this many digits exactly, so a single division rounds only once."""

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from lamella.core.datasets.base import Dataset, OpenOptions
 from lamella.core.datasets.blocks import ArrowColumns, ArrowFile
-from lamella.core.datasets.cached import open_blocks
+from lamella.core.datasets.cached_dataset import open_blocks
 from lamella.core.datasets.locate import Location, Stamp, cannot_read, refuse_changed, stamp_of
 from lamella.core.errors import FileProblem
 from lamella.core.jobs import Job

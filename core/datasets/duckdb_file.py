@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from lamella.core.datasets.base import Dataset, OpenOptions
 from lamella.core.datasets.blocks import MOST_ROWS, ArrowColumns, ArrowFile
-from lamella.core.datasets.cached import open_blocks
+from lamella.core.datasets.cached_dataset import open_blocks
 from lamella.core.datasets.locate import Location, Stamp, refuse_changed, stamp_of
 from lamella.core.datasets.tables import ForeignKey, TableEntry, chosen_table, known_problem, quoted
 from lamella.core.errors import FileProblem

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
 from lamella.core.datasets.base import Dataset, OpenOptions
-from lamella.core.datasets.cached import open_blocks
+from lamella.core.datasets.cached_dataset import open_blocks
 from lamella.core.datasets.locate import Location, Stamp, cannot_read, refuse_changed, stamp_of
 from lamella.core.datasets.tables import SeveralTables, TableEntry, chosen_table
 from lamella.core.datasets.text.dialect import YEARS, distinct_names

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lamella.core.datasets.base import BadLines, Checksums, Dataset, OpenOptions, Ragged, problems_of
-from lamella.core.datasets.cached import CachedDataset
+from lamella.core.datasets.cached_dataset import CachedDataset
 from lamella.core.datasets.contents import (
     WEB_PAGE,
     Contents,

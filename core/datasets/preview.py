@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lamella.core.datasets.base import Checksums, Dataset, Problem, Ragged, problems_of
-from lamella.core.datasets.cached import CachedDataset
+from lamella.core.datasets.cached_dataset import CachedDataset
 from lamella.core.datasets.formats import open_dataset
 from lamella.core.datasets.text.dataset import TextFile
 from lamella.core.datasets.text.delimited import DelimitedText, word_for

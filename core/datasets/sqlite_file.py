@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 
 from lamella.core.arrow.arrays import MOST_TEXT, from_numpy, from_values, joined_texts, text_array
 from lamella.core.datasets.base import Dataset, OpenOptions
-from lamella.core.datasets.cached import open_blocks
+from lamella.core.datasets.cached_dataset import open_blocks
 from lamella.core.datasets.locate import Location, Stamp, refuse_changed, stamp_of
 from lamella.core.datasets.tables import (
     ForeignKey,

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from lamella.core.arrow.nested import Place, is_list, refuse_twins
+from lamella.core.arrow.nested_values import Place, is_list, refuse_twins
 from lamella.core.arrow.types import REST
 from lamella.core.errors import BadFilter, UnknownColumn, nearest
 from lamella.core.filters.expr import (

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from pyarrow import types
 
 from lamella.core.arrow.arrays import from_numpy, from_values, in_one, put, to_numpy
-from lamella.core.arrow.nested import python_value, python_values
+from lamella.core.arrow.nested_values import python_value, python_values
 from lamella.core.errors import BadData
 from lamella.core.filters.kinds import Kind, kind_of, value_type
 from lamella.core.filters.temporal import UNIT_NS, iso_texts, span_ns, span_text

@@ -7,7 +7,7 @@ from typing import Any, Protocol, cast
 
 import pyarrow as pa
 
-from lamella.core.arrow.nested import python_value
+from lamella.core.arrow.nested_values import python_value
 from lamella.core.errors import BadData, BadFilter, shown
 from lamella.core.filters.expr import Filter, Predicate, any_of
 from lamella.core.filters.kinds import Kind, kind_of

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
-from lamella.core.arrow.nested import Place
+from lamella.core.arrow.nested_values import Place
 from lamella.core.errors import BadFilter, NoTruthValue, shown
 from lamella.core.filters.operators import WORDS
 from lamella.core.filters.temporal import moment_text

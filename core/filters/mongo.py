@@ -25,7 +25,7 @@ from lamella.core.filters.expr import (
 from lamella.core.filters.kinds import NULL, WORDS
 from lamella.core.filters.operators import OPERATORS, Takes
 from lamella.core.filters.predicate_values import as_regex, literal
-from lamella.core.filters.values import number_text
+from lamella.core.filters.values import exact_number_text
 
 _WORDS: dict[str, tuple[str, ...]] = {
     "double": ("float",),
@@ -391,7 +391,7 @@ def _write_equal(predicate: Predicate, values: Sequence[Any]) -> Query:
 def _write_one_of(predicate: Predicate, values: Sequence[Any]) -> Query:
     if not predicate.ignore_case or not values:
         return {"$in": list(values)}
-    texts = (number_text(value) or value for value in values)
+    texts = (exact_number_text(value) or value for value in values)
     return {"$regex": rf"\A(?:{'|'.join(map(literal, texts))})\z", "$options": "i"}
 
 

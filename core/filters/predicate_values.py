@@ -11,12 +11,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lamella.core.arrow.arrays import from_values
-from lamella.core.arrow.nested import Place, names_within, place_of
+from lamella.core.arrow.nested_values import Place, names_within, place_of
 from lamella.core.errors import BadFilter, UnknownColumn, shown
 from lamella.core.filters.expr import Filter, Predicate, Reference, item_types
 from lamella.core.filters.kinds import NESTED, Kind, kind_of, refusal, type_test
 from lamella.core.filters.operators import EQUALITIES, OPERATORS, Takes
-from lamella.core.filters.values import Value, are_exact, convert, number_text, value_text
+from lamella.core.filters.values import Value, are_exact, convert, exact_number_text, value_text
 
 ESCAPE = "\\"
 
@@ -124,7 +124,7 @@ def _value(typed: TypedPredicate, value: Any, type_: pa.DataType) -> Value:
     if isinstance(value, Reference | Filter):
         raise _misplaced(typed, value)
     if kind_of(type_) is Kind.TEXT and typed.predicate.operator in EQUALITIES:
-        text = number_text(value)
+        text = exact_number_text(value)
         if text is not None:
             return Value(value, text)
     try:

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from pyarrow import types
 
 from lamella.core.arrow.arrays import from_numpy, to_numpy
-from lamella.core.arrow.nested import Place, is_list, project
+from lamella.core.arrow.nested_values import Place, is_list, project
 from lamella.core.filters.binding import Bound
 from lamella.core.filters.expr import And, Branch, Filter, Not, Predicate, fold, path_in_item
 from lamella.core.filters.kinds import (

@@ -15,7 +15,7 @@ from uuid import UUID
 import pyarrow as pa
 from pyarrow import types
 
-from lamella.core.arrow.nested import Place, is_list
+from lamella.core.arrow.nested_values import Place, is_list
 from lamella.core.filters.binding import Bound
 from lamella.core.filters.expr import ITEM, And, Branch, Filter, Not, Predicate, fold, path_in_item
 from lamella.core.filters.kinds import (

@@ -87,7 +87,7 @@ def natural(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def number_text(value: Any) -> str | None:
+def exact_number_text(value: Any) -> str | None:
     """The shortest text of a number, which equals it: "42" for 42 and 42.0. None if it is not a number."""
     number = natural(value)
     if isinstance(number, bool) or not isinstance(number, int | float | Decimal):

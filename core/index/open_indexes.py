@@ -15,11 +15,11 @@ from weakref import WeakKeyDictionary
 import pyarrow as pa
 
 from lamella.core.errors import FileProblem, LamellaError
-from lamella.core.index import sorted as sorted_file
+from lamella.core.index import sorted_index
 from lamella.core.index.definition import Index, IndexFolder
 from lamella.core.index.registry import kind_of
 from lamella.core.index.runs import NotServed
-from lamella.core.index.sorted import Sorted, SortedChanges
+from lamella.core.index.sorted_index import Sorted, SortedChanges
 from lamella.core.index.usage import IndexUsage
 from lamella.core.jobs import Job
 from lamella.core.processes import call_after_fork
@@ -68,7 +68,7 @@ class IndexPlacement:
     def _placing(self, start: int, segment: FileSegment, column: Column) -> IndexFile:
         there = column.key in segment.names
         return IndexFile(
-            start, segment, sorted_file.sorted_path(self._place, segment, column) if there else None
+            start, segment, sorted_index.sorted_path(self._place, segment, column) if there else None
         )
 
 
@@ -149,7 +149,7 @@ class OpenIndexes:
             placement = self._placed[snapshot] = IndexPlacement(self.place, snapshot)
         return placement
 
-    def sorted_file(self, placing: IndexFile, column: Column) -> Sorted | None:
+    def sorted_index(self, placing: IndexFile, column: Column) -> Sorted | None:
         """The column's index of a data file, built if it is missing or damaged; None if that fails."""
         segment, path = placing.segment, placing.path
         if path is None:
@@ -197,7 +197,7 @@ class OpenIndexes:
     def _read(self, path: Path, segment: FileSegment, column: Column) -> Sorted | None:
         try:
             if path.exists():
-                return sorted_file.read_file(path, segment, column)
+                return sorted_index.read_file(path, segment, column)
             log.info("%s: the index of column '%s' is missing, and is rebuilt", path, column.name)
         except FileProblem as problem:
             log.warning("%s It is rebuilt", problem)
@@ -208,8 +208,8 @@ class OpenIndexes:
             return None
         try:
             path.unlink(missing_ok=True)
-            sorted_file.write_file(path, sorted_file.build_sorted(segment, column, Job()), segment, column)
-            return sorted_file.read_file(path, segment, column)
+            sorted_index.write_file(path, sorted_index.build_sorted(segment, column, Job()), segment, column)
+            return sorted_index.read_file(path, segment, column)
         except (LamellaError, OSError, pa.ArrowException) as error:
             log.warning("%s: the index of column '%s' is not used: %s", path, column.name, error)
             return None
@@ -234,7 +234,7 @@ class FileIndex:
     def file(self) -> Sorted:
         """Raises `NotServed` if the index is not available."""
         if self._sorted is None:
-            self._sorted = self._indexes.sorted_file(self._placing, self._column)
+            self._sorted = self._indexes.sorted_index(self._placing, self._column)
             if self._sorted is None:
                 raise NotServed("no index file")
         return self._sorted

@@ -22,7 +22,7 @@ from lamella.core.index.open_indexes import (
     indexes_of,
 )
 from lamella.core.index.runs import IndexCondition, NotServed, Runs
-from lamella.core.index.sorted import Sorted, Span, can_be_ordered, ranks
+from lamella.core.index.sorted_index import Sorted, Span, can_be_ordered, ranks
 from lamella.core.scan.read import changed_cells, in_memory, take_rows
 from lamella.core.scan.snapshot import Column, MemorySegment, Snapshot, SortKey, project
 

@@ -12,7 +12,7 @@ from lamella.core.validation import text_of
 
 
 def _sorted() -> Kind:
-    from lamella.core.index.sorted import SortedKind
+    from lamella.core.index.sorted_index import SortedKind
 
     return SortedKind()
 

@@ -20,7 +20,7 @@ from lamella.core.filters.operators import OPERATORS, Operand
 from lamella.core.filters.predicate_values import ESCAPE
 from lamella.core.filters.to_arrow import ordered_bytes
 from lamella.core.filters.values import Narrowed, float_width, narrow, narrow_each, narrow_float, value_range
-from lamella.core.index.sorted import Sorted, Span, Value, Values, is_bytes, is_long_decimal
+from lamella.core.index.sorted_index import Sorted, Span, Value, Values, is_bytes, is_long_decimal
 
 FEW_LISTED = 16
 """Up to this many values of a list are looked up one by one, more of them together."""

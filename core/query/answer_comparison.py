@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from lamella.core.arrow.nested import python_values
+from lamella.core.arrow.nested_values import python_values
 from lamella.core.jobs import Job
 from lamella.core.query.source import Engine
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 from pyarrow import types as is_
 
 from lamella.core.arrow.arrays import from_numpy
-from lamella.core.arrow.nested import python_values
+from lamella.core.arrow.nested_values import python_values
 from lamella.core.filters.expr import Filter, Predicate, all_of
 from lamella.core.filters.kinds import Kind, kind_of, value_type
 from lamella.core.libraries import exp

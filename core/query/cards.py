@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import types as is_
 
-from lamella.core.arrow.nested import python_values
+from lamella.core.arrow.nested_values import python_values
 from lamella.core.filters.binding import bind
 from lamella.core.filters.expr import Filter, Predicate, all_of, asks_words, columns_read
 from lamella.core.filters.expr_json import value_from_json

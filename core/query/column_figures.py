@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import types as is_
 
-from lamella.core.arrow.nested import python_values
+from lamella.core.arrow.nested_values import python_values
 from lamella.core.filters.kinds import COMPARABLE, NUMBERS, Kind, kind_of, value_type
 from lamella.core.libraries import exp, sqlglot
 from lamella.core.query.axis import Axis, Number, axis_of

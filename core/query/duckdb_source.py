@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from lamella.core.arrow.arrays import from_numpy
-from lamella.core.arrow.nested import type_at
+from lamella.core.arrow.nested_values import type_at
 from lamella.core.arrow.sorted_ids import EMPTY, union, without
 from lamella.core.arrow.types import holds
 from lamella.core.filters.to_sql import field_in

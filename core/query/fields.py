@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
-from lamella.core.arrow.nested import Place, names_within, place_of
+from lamella.core.arrow.nested_values import Place, names_within, place_of
 from lamella.core.errors import BadQuery, UnknownColumn, shown
 from lamella.core.filters.to_sql import field_in, in_sql_units, literal
 from lamella.core.filters.values import convert, natural

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from lamella.core.arrow.arrays import to_numpy
 from lamella.core.arrow.sorted_ids import EMPTY, comparable, in_key_order, stable_order
-from lamella.core.index.sorted import as_numbers, can_be_ordered, is_bytes
+from lamella.core.index.sorted_index import as_numbers, can_be_ordered, is_bytes
 from lamella.core.jobs import Job
 from lamella.core.query.engine import no_room
 from lamella.core.scan.snapshot import Snapshot, SortKey

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import types as is_
 
-from lamella.core.arrow.nested import type_at
+from lamella.core.arrow.nested_values import type_at
 from lamella.core.filters.binding import Bound
 from lamella.core.filters.expr import And, Branch, Filter, Not, Predicate, columns_read, fold
 from lamella.core.filters.operators import OPERATORS, Operand

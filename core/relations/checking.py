@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from lamella.core.arrow.arrays import take, to_numpy
-from lamella.core.arrow.nested import python_values
+from lamella.core.arrow.nested_values import python_values
 from lamella.core.arrow.sorted_ids import distinct
 from lamella.core.jobs import Job
 from lamella.core.relations.following import Keys, key_rows, valid_in_all

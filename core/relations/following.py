@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lamella.core.arrow.arrays import from_numpy, take, to_numpy
-from lamella.core.arrow.nested import python_value
+from lamella.core.arrow.nested_values import python_value
 from lamella.core.arrow.sorted_ids import EMPTY, distinct, without
 from lamella.core.arrow.types import ID
 from lamella.core.errors import BadData, StoreProblem, UnknownTable

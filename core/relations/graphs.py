@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from lamella.core.arrow.arrays import take
 from lamella.core.arrow.documents import whole
-from lamella.core.arrow.nested import python_rows, python_values
+from lamella.core.arrow.nested_values import python_rows, python_values
 from lamella.core.arrow.sorted_ids import union
 from lamella.core.arrow.types import ID
 from lamella.core.errors import BadData, LamellaError, StoreProblem, UnknownRelation, shown

@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyarrow import types as is_
 
 from lamella.core.arrow.arrays import take
-from lamella.core.arrow.nested import project, type_at
+from lamella.core.arrow.nested_values import project, type_at
 from lamella.core.errors import FileProblem, StoreProblem
 from lamella.core.jobs import Job
 from lamella.core.scan.cache import ChunkCache, ChunkKey, Leaf, cache, coded

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from lamella.core.arrow.arrays import take
-from lamella.core.arrow.nested import project, python_value, type_at
+from lamella.core.arrow.nested_values import project, python_value, type_at
 from lamella.core.jobs import Job
 from lamella.core.scan.cache import ChunkCache, browsed, cache
 from lamella.core.scan.chunks import column_chunks, leaf_of, run_chunks

@@ -20,7 +20,7 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
-from lamella.core.arrow.nested import names_within, place_of, refuse_twins
+from lamella.core.arrow.nested_values import names_within, place_of, refuse_twins
 from lamella.core.errors import BadData, UnknownColumn
 from lamella.core.scan.overlay import Overlay
 

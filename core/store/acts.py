@@ -17,7 +17,7 @@ from typing import Any, Literal, Protocol
 import pyarrow as pa
 
 from lamella.core.arrow.from_python import repeatable
-from lamella.core.arrow.nested import is_list
+from lamella.core.arrow.nested_values import is_list
 from lamella.core.arrow.types import TypeName, type_named
 from lamella.core.errors import BadData
 from lamella.core.filters.condition import Condition, rows_chosen

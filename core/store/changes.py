@@ -18,7 +18,7 @@ from lamella.core.arrow.types import ID
 from lamella.core.errors import BadData, shown
 from lamella.core.filters.expr import And, Filter, Predicate, Reference, thawed
 from lamella.core.filters.kinds import NESTED, Kind, kind_of
-from lamella.core.filters.values import convert, number_text
+from lamella.core.filters.values import convert, exact_number_text
 from lamella.core.jobs import Job, Unreported
 from lamella.core.scan.chunks import BatchValues
 from lamella.core.scan.read import arrays_at, tables, take_rows
@@ -439,7 +439,7 @@ def _equalities(where: Filter | None) -> Iterator[tuple[str, Any]]:
 def _cell(value: Any, kind: pa.DataType) -> pa.Array:
     """A value that the condition requires, converted to the column's type as the condition converts it."""
     if kind_of(kind) is Kind.TEXT:
-        value = number_text(value) or value
+        value = exact_number_text(value) or value
     elif kind_of(kind) not in NESTED:
         value = convert(value, kind).shown
     return as_stored(array_of([value]), kind)

@@ -13,9 +13,9 @@ import pyarrow as pa
 
 from lamella.core.arrow.arrays import in_one, take, to_numpy
 from lamella.core.arrow.ingest import RowBatch
-from lamella.core.arrow.nested import python_value
+from lamella.core.arrow.nested_values import python_value
 from lamella.core.arrow.sorted_ids import among, distinct
-from lamella.core.arrow.types import ID, exact_cast, wider_type
+from lamella.core.arrow.types import ID, exact_cast, is_nested, wider_type
 from lamella.core.errors import BadData, BrokenCheck, shown
 from lamella.core.jobs import Job
 from lamella.core.scan.chunks import column_chunks
@@ -265,7 +265,7 @@ def checks_change(
         checks = replace(checks, unique=unique)
     if one_of is not None:
         checks = replace(checks, allowed=_allowed(name, column, one_of))
-    if (checks.unique or checks.allowed is not None) and _is_nested(column.type):
+    if (checks.unique or checks.allowed is not None) and is_nested(column.type):
         raise BadData(
             f"{name}: column '{column.name}' holds nested values ({column.type}), which cannot be compared",
             fix="Such a column can only be required",
@@ -400,7 +400,3 @@ def _by_id(row_id: int) -> str:
 
 def _numbered_from(first: int) -> Rows:
     return lambda place: f"row {first + place} of those given"
-
-
-def _is_nested(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_nested(kind.storage_type if isinstance(kind, pa.BaseExtensionType) else kind))

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from lamella.core.arrow.arrays import from_values, take, to_numpy
-from lamella.core.arrow.nested import python_value
+from lamella.core.arrow.nested_values import python_value
 from lamella.core.arrow.types import exact_cast
 from lamella.core.errors import BadData, DamagedStore
 from lamella.core.scan.snapshot import Column

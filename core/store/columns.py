@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import types as is_
 
-from lamella.core.arrow.nested import python_value
+from lamella.core.arrow.nested_values import python_value
 from lamella.core.arrow.types import (
     TypeName,
     always_fits,

@@ -13,7 +13,7 @@ from lamella.core.arrow.arrays import from_numpy, from_values, in_one, take, to_
 from lamella.core.arrow.equality import differs
 from lamella.core.arrow.from_python import concat_batches
 from lamella.core.arrow.ingest import as_block
-from lamella.core.arrow.nested import project, type_at
+from lamella.core.arrow.nested_values import project, type_at
 from lamella.core.arrow.sorted_ids import among, distinct
 from lamella.core.arrow.types import ID
 from lamella.core.filters.expr import Filter

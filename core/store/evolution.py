@@ -15,7 +15,7 @@ from pyarrow import types
 from lamella.core.arrow.arrays import from_values, in_one, take, to_numpy
 from lamella.core.arrow.documents import folded
 from lamella.core.arrow.ingest import RowBatch, as_block
-from lamella.core.arrow.nested import python_value
+from lamella.core.arrow.nested_values import python_value
 from lamella.core.arrow.types import ID, common_type, exact_cast, inexact, stored_type, wider_type
 from lamella.core.errors import BadData, TypeConflict, shown
 from lamella.core.filters.cells import parse_cell

@@ -18,7 +18,7 @@ from lamella.core.arrow.types import ID, wider_type
 from lamella.core.datasets import open_dataset
 from lamella.core.datasets.base import Checksums, Dataset, Problem, Ragged, problems_of
 from lamella.core.datasets.blocks import TypesWidened
-from lamella.core.datasets.cached import CachedDataset
+from lamella.core.datasets.cached_dataset import CachedDataset
 from lamella.core.datasets.formats import foreign_keys_of, tables_of
 from lamella.core.datasets.tables import ForeignKey
 from lamella.core.datasets.text.conversions import as_texts

@@ -19,7 +19,7 @@ from lamella.core.arrow.documents import whole
 from lamella.core.arrow.equality import is_list
 from lamella.core.arrow.from_python import Row, blocks, concat_batches, is_given_by_key, repeatable
 from lamella.core.arrow.ingest import RowBatch
-from lamella.core.arrow.nested import python_value
+from lamella.core.arrow.nested_values import python_value
 from lamella.core.arrow.types import REST, REST_FIELD, wider_type
 from lamella.core.errors import BadData, UnknownColumn
 from lamella.core.store.operators.inside import changed_at

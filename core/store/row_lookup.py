@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 
 from lamella.core.arrow.arrays import to_numpy
-from lamella.core.arrow.nested import python_value
+from lamella.core.arrow.nested_values import python_value
 from lamella.core.arrow.sorted_ids import without
-from lamella.core.arrow.types import ID, exact_cast
+from lamella.core.arrow.types import ID, exact_cast, is_nested
 from lamella.core.errors import BadData, UnknownRow
 from lamella.core.filters.condition import in_condition
 from lamella.core.filters.expr import Filter, Predicate, all_of, any_of
@@ -158,7 +158,7 @@ def firsts_of_keys(table: str, keys: pa.Table) -> np.ndarray:
 
 def _refuse_nested(table: str, keys: pa.Table) -> None:
     for name in keys.column_names:
-        if _is_nested(keys.schema.field(name).type):
+        if is_nested(keys.schema.field(name).type):
             raise BadData(f"{table}: column '{name}' holds nested values", "rows cannot be found by these")
 
 
@@ -171,10 +171,6 @@ def _codes(table: str, keys: pa.Table) -> KeyCodes:
             f"{table}: two of the rows given have {_key_text(keys, int(again[0]))}", fix="Give each row once"
         )
     return codes
-
-
-def _is_nested(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_nested(kind.storage_type if isinstance(kind, pa.BaseExtensionType) else kind))
 
 
 def _key_text(keys: pa.Table, row: int) -> str:

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from lamella.core.arrow.arrays import take, to_numpy
-from lamella.core.arrow.nested import no_text
+from lamella.core.arrow.nested_values import no_text
 from lamella.core.datasets.partitions import folder_name, types_note
 from lamella.core.errors import BadData, TypeConflict
 from lamella.core.jobs import Job

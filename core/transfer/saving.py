@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from lamella.core.datasets.base import Dataset
-from lamella.core.datasets.cached import CachedDataset
+from lamella.core.datasets.cached_dataset import CachedDataset
 from lamella.core.datasets.formats import COPY, edit_problem
 from lamella.core.datasets.locate import refuse_changed
 from lamella.core.datasets.text.dataset import TextFile

@@ -18,7 +18,7 @@ from pyarrow import types as is_
 
 from lamella.core.arrow.arrays import from_values
 from lamella.core.arrow.documents import whole
-from lamella.core.arrow.nested import no_text, python_values
+from lamella.core.arrow.nested_values import no_text, python_values
 from lamella.core.errors import BadData, TypeConflict, visible
 from lamella.core.filters.temporal import far_texts, iso_texts
 from lamella.core.transfer.writer import kind_of

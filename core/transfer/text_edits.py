@@ -16,7 +16,7 @@ from lamella.core.arrow.arrays import in_one, put, take
 from lamella.core.arrow.equality import differs
 from lamella.core.arrow.sorted_ids import among
 from lamella.core.datasets.blocks import read_block
-from lamella.core.datasets.cached import read_first
+from lamella.core.datasets.cached_dataset import read_first
 from lamella.core.datasets.formats import recognise
 from lamella.core.datasets.text.blocks import TextBlock, after_lines
 from lamella.core.datasets.text.dataset import FIRST_BYTES, TextFile, delimited_file, json_lines_file

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types as is_
 
-from lamella.core.arrow.nested import python_values
+from lamella.core.arrow.nested_values import python_values
 from lamella.core.datasets.text.blocks import TextBlock
 from lamella.core.datasets.text.delimited import DelimitedText
 from lamella.core.datasets.text.json_lines import JsonLines

@@ -25,7 +25,7 @@ from lamella.core.bench.results.records import write_json
 from lamella.core.bench.results.store import SavedRuns
 from lamella.core.bench.systems import mongodb
 from lamella.core.jobs import Progress
-from tests.bench.made_records import record
+from tests.bench.example_records import record
 
 ROOT = Path(__file__).resolve().parents[2]
 (RESULTS,) = (Path(__file__).resolve().parents[2] / "docs" / "results").glob("2*.results")

@@ -127,7 +127,7 @@ class Session:
     def settle(self) -> None:
         def is_settled() -> bool:
             tab = self.window.tabs.dataset_tab
-            if tab is None or tab.shown is None or tab.loader.running:
+            if tab is None or tab.content is None or tab.loader.running:
                 return False
             return tab.grid.grid_model.pages.settled and not self.tasks.running
 
@@ -181,7 +181,7 @@ class Session:
 
     def draw(self, spec: ChartSpec) -> None:
         charting = self.tab.charting
-        if not charting.shown:
+        if not charting.is_shown:
             charting.show()
         assert charting.view is not None
         charting.view.show_spec(spec)
@@ -223,7 +223,7 @@ class Session:
         return not self.console.runner.running and not self.tasks.running and bool(self.console.results.pages)
 
     def is_profiled(self) -> bool:
-        return self.tab.profiling.shown and not self.tasks.running
+        return self.tab.profiling.is_shown and not self.tasks.running
 
     def close(self) -> None:
         self.tasks.shutdown()

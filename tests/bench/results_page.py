@@ -32,7 +32,7 @@ from lamella.core.bench.results.matrix import (
     matrix_of,
     usual_samples,
 )
-from lamella.core.bench.results.published import (
+from lamella.core.bench.results.published_results import (
     CANNOT,
     NOT_MEASURED,
     NOT_REPRODUCED,

@@ -34,7 +34,7 @@ from lamella.core.bench.engine.measure import measure
 from lamella.core.bench.engine.protocol import Surroundings
 from lamella.core.bench.registry import entry_named, plain_name, variant_name
 from lamella.core.bench.results.figures import shown_bytes, shown_rows, shown_seconds
-from lamella.core.bench.results.published import published_lines
+from lamella.core.bench.results.published_results import published_lines
 from lamella.core.bench.results.records import Record
 from lamella.core.bench.results.results_file import read_results_file, write_results_file
 from lamella.core.bench.results.run import SavedRun

@@ -19,7 +19,7 @@ from lamella.core.bench.results.run import Recording, SavedRun
 from lamella.core.bench.workloads.model import Check
 from lamella.core.bench.workloads.user_script import load_file
 from lamella.core.bench.workloads.user_table import USER_TABLE
-from tests.bench.made_records import BEGAN, USER_SCRIPT, record
+from tests.bench.example_records import BEGAN, USER_SCRIPT, record
 
 ODD = "tests.bench.odd_systems:"
 ROWS = 20

@@ -14,7 +14,7 @@ from lamella.core.bench import registry
 from lamella.core.bench.engine.measure import Sample
 from lamella.core.bench.engine.place import benchmark_folder
 from lamella.core.bench.registry import FAMILIES
-from lamella.core.bench.results.published import published, published_lines
+from lamella.core.bench.results.published_results import published, published_lines
 from lamella.core.bench.results.results_file import read_results_file
 from lamella.core.bench.systems.base import CatalogSystem
 from lamella.core.bench.systems.folder import Files

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from lamella.core.bench.registry import ENTRIES, entry_named, workload_named
-from lamella.core.bench.results.published import (
+from lamella.core.bench.results.published_results import (
     CANNOT,
     NOT_MEASURED,
     NOT_REPRODUCED,

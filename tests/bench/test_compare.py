@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from lamella.core.bench.results.compare import FASTER, SAME, SLOWER, TOO_FEW, compare, comparison_table
 from lamella.core.bench.results.records import Record
-from tests.bench.made_records import record
+from tests.bench.example_records import record
 
 
 def samples(*seconds: float, system: str = "sqlite", rows: int = 1000) -> list[Record]:

@@ -14,7 +14,7 @@ from lamella.core.bench import registry
 from lamella.core.bench.engine.protocol import Message, Unsupported
 from lamella.core.bench.engine.runner import run_workload
 from lamella.core.bench.registry import ENTRIES, WORKLOADS, family_of
-from lamella.core.bench.results.published import published_lines
+from lamella.core.bench.results.published_results import published_lines
 from lamella.core.bench.systems.base import QuestionSystem
 from lamella.core.bench.systems.lamella_indexes import LamellaIndexes, LamellaText
 from lamella.core.bench.systems.sqlite_parquet import BridgeOverParquet

@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 
 from lamella.core.bench.registry import WORKLOADS, UnknownWorkload
-from lamella.core.bench.results.published import PublishedLine, published, published_lines
+from lamella.core.bench.results.published_results import PublishedLine, published, published_lines
 from lamella.core.bench.workloads.tables import ALL_SIZES
 
 SYSTEMS = {"small": {"parquetdb", "pyarrow", "sqlite"}, "update": {"parquetdb", "mongodb", "sqlite"}}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lamella.core.bench.results.published import PublishedPoint, published, published_lines
+from lamella.core.bench.results.published_results import PublishedPoint, published, published_lines
 
 
 def figure(

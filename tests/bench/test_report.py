@@ -25,7 +25,7 @@ from lamella.core.bench.results.run import Recording, SavedRun
 from lamella.core.bench.workloads.entity_memory import ENTITY_MEMORY
 from lamella.core.bench.workloads.tables import NEEDLE, SMALL
 from lamella.core.bench.workloads.taxi import TAXI
-from tests.bench.made_records import record
+from tests.bench.example_records import record
 
 MACHINE = {
     "processor": "A processor", "cores": 2, "memory_bytes": 24e9, "disk": {"type": "ext4"},

@@ -26,7 +26,7 @@ from lamella.core.bench.results.records import (
     write_json,
 )
 from lamella.core.errors import BadData, FileProblem
-from tests.bench.made_records import record
+from tests.bench.example_records import record
 
 FIELDS = [
     "workload",

@@ -16,7 +16,7 @@ from lamella.core.bench.registry import WORKLOADS, workloads_named
 from lamella.core.bench.results.results_file import read_results_file, write_results_file
 from lamella.core.bench.results.run import SavedRun
 from lamella.ui import theme
-from tests.bench.made_records import BEGAN, record
+from tests.bench.example_records import BEGAN, record
 from tests.bench.results_page import MOST_LINES, PAGE, PICTURES, PLAN, main, measure, page_text
 
 SVG = "{http://www.w3.org/2000/svg}"

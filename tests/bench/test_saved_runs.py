@@ -49,7 +49,7 @@ from lamella.core.bench.results.store import (
 from lamella.core.bench.workloads.tables import NEEDLE, PARTIAL, SMALL
 from lamella.core.errors import BadData, FileProblem
 from tests.bench import costs
-from tests.bench.made_records import record
+from tests.bench.example_records import record
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 CHOICE = Choice(

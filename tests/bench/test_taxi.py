@@ -23,7 +23,7 @@ from lamella.core.bench.engine.measure import Sample
 from lamella.core.bench.engine.protocol import Failure, Message
 from lamella.core.bench.engine.runner import run_workload
 from lamella.core.bench.registry import ENTRIES, FAMILIES
-from lamella.core.bench.results.published import published_lines
+from lamella.core.bench.results.published_results import published_lines
 from lamella.core.bench.systems.duckdb import DuckDBTaxi
 from lamella.core.bench.systems.pyarrow import trip_options
 from lamella.core.bench.workloads.questions import digest

@@ -14,7 +14,7 @@ from uuid import UUID
 import numpy as np
 import pyarrow as pa
 
-from lamella.core.arrow.nested import Place, place_of
+from lamella.core.arrow.nested_values import Place, place_of
 from lamella.core.filters import And, Filter, Not, Predicate
 from lamella.core.filters.expr import ITEM, Reference
 from lamella.core.filters.kinds import NULL, WORDS, Kind, kind_of

@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlglot import exp
 
-from lamella.core.arrow.nested import place_of
+from lamella.core.arrow.nested_values import place_of
 from lamella.core.filters import Filter, Not, Predicate, bind, mask, to_sql
 from lamella.core.filters.expr import Reference, columns_read
 from lamella.core.filters.kinds import refusal

@@ -24,8 +24,8 @@ from lamella import Store
 from lamella.core.errors import StoreProblem
 from lamella.core.filters import And, Filter, Or, Predicate
 from lamella.core.index import runs
-from lamella.core.index import sorted as changed
-from lamella.core.index import sorted as sorted_values
+from lamella.core.index import sorted_index as changed
+from lamella.core.index import sorted_index as sorted_values
 from lamella.core.query.find import Method, RowSearch, find_rows, forget
 from lamella.core.scan.snapshot import Snapshot, SortKey
 from lamella.core.store import Table

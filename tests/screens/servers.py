@@ -124,7 +124,7 @@ def empty_browser(tour: Tour) -> None:
 
 def bucket_browser(tour: Tour) -> None:
     shown = browser(tour, f"s3://lab@{bucket()}/")
-    shown.list.setCurrentIndex(shown.list.shown.index(0, 0))
+    shown.list.setCurrentIndex(shown.list.sorted_entries.index(0, 0))
 
 
 def missing_bucket(tour: Tour) -> None:

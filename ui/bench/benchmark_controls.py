@@ -31,7 +31,7 @@ from lamella.core.bench.engine.interpreters import Interpreter, examine, objecti
 from lamella.core.bench.registry import WORKLOADS, entry_named
 from lamella.core.bench.results.compare import REFERENCE
 from lamella.core.bench.results.figures import short_titles, shown_rows
-from lamella.core.bench.results.published import published
+from lamella.core.bench.results.published_results import published
 from lamella.core.bench.workloads.model import Workload
 from lamella.core.bench.workloads.tables import FLOATS
 from lamella.core.phrases import quantity

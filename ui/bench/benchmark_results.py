@@ -12,7 +12,7 @@ from lamella.core.bench.registry import WORKLOADS, entry_named, workload_named
 from lamella.core.bench.results.compare import Multiple, Ratio, multiples, ratios_between, reference_of
 from lamella.core.bench.results.figures import in_order, shown_rows
 from lamella.core.bench.results.matrix import Matrices, asks_questions
-from lamella.core.bench.results.published import published_lines
+from lamella.core.bench.results.published_results import published_lines
 from lamella.core.bench.results.records import (
     AGAIN,
     COLD,

@@ -26,7 +26,7 @@ from PySide6.QtWidgets import (
 
 from lamella.core.bench.results.compare import reference_of
 from lamella.core.bench.results.figures import shown_rows
-from lamella.core.bench.results.published import PublishedLine, published
+from lamella.core.bench.results.published_results import PublishedLine, published
 from lamella.core.bench.results.records import STATISTICS
 from lamella.core.bench.results.report import shown_check
 from lamella.core.bench.workloads.model import Operation, Workload
@@ -353,7 +353,7 @@ class DisplayBar(QWidget):
         self.back = QPushButton("All plots")
         self.options = QToolButton(popupMode=QToolButton.ToolButtonPopupMode.InstantPopup)
         self.about = Caption()
-        self.shown = _choice("Workload shown")
+        self.workload = _choice("Workload shown")
         self.operation = _choice("Operation")
         self.shape = _choice("Lines or bars", SHAPES)
         self.rows = _choice("Rows")
@@ -422,8 +422,8 @@ class DisplayBar(QWidget):
 
     def set_shown(self, workloads: Sequence[Workload], current: Workload) -> None:
         """Set the workloads that have results; if there is only one, there is nothing to choose."""
-        _fill(self.shown, {workload.id: workload.title for workload in workloads}, current.id)
-        self.shown.setVisible(len(workloads) > 1)
+        _fill(self.workload, {workload.id: workload.title for workload in workloads}, current.id)
+        self.workload.setVisible(len(workloads) > 1)
 
     def set_results(self, results: BenchmarkResults) -> None:
         """Set the sizes that can be chosen for bars; by default, the largest so far is shown."""
@@ -509,7 +509,15 @@ class DisplayBar(QWidget):
             menu.addAction(title.partition(" (")[0] + "…", lambda s=suffix: self.export_requested.emit(s))
         self.export.setMenu(menu)
         choices = self._choices = FlowLayout(theme.S)
-        boxes = (self.shown, self.operation, self.shape, self.rows, self.scale, self.statistic, self.samples)
+        boxes = (
+            self.workload,
+            self.operation,
+            self.shape,
+            self.rows,
+            self.scale,
+            self.statistic,
+            self.samples,
+        )
         for widget in (self.back, *boxes, self.options, self.views, self.export):
             choices.addWidget(widget)
         layout = QVBoxLayout(self)
@@ -523,10 +531,10 @@ class DisplayBar(QWidget):
         self.operation.currentIndexChanged.connect(lambda _: self._show_choices())
         for box in (self.operation, self.rows, self.scale, self.statistic, self.samples):
             box.currentIndexChanged.connect(self.changed)
-        self.shown.currentIndexChanged.connect(
-            lambda _: self.workload_requested.emit(self.shown.currentData())
+        self.workload.currentIndexChanged.connect(
+            lambda _: self.workload_requested.emit(self.workload.currentData())
         )
-        self.shown.hide()
+        self.workload.hide()
         theme.current().changed.connect(self._show_choices)
 
 

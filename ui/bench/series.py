@@ -15,7 +15,7 @@ from PySide6.QtGui import QBrush, QColor, QPainter, QPainterPath, QPen, QPolygon
 from lamella.core.bench.engine.protocol import Failure
 from lamella.core.bench.registry import ENTRIES, entry_named
 from lamella.core.bench.results.figures import in_order, shown_rows
-from lamella.core.bench.results.published import PublishedLine
+from lamella.core.bench.results.published_results import PublishedLine
 from lamella.core.bench.results.records import STATISTICS, Summary, Tally, spread
 from lamella.ui import theme
 from lamella.ui.bench.quantities import Frame, Quantity, Units, even_span, whole_decades

@@ -134,7 +134,7 @@ class LamellaWindow(WindowSystem):
 
     def _shows_its_line(self) -> bool:
         tab = self.window.tabs.dataset_tab
-        return tab is not None and tab.shown is not None and tab.shown.line.active == tab.line.active
+        return tab is not None and tab.content is not None and tab.content.line.active == tab.line.active
 
     def _line(self, filtered: bool = False, is_sorted: bool = False) -> Line:
         from lamella.core.query.steps import Where

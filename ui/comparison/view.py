@@ -26,7 +26,7 @@ from lamella.core.query.comparison import ComparedRows, Comparison, RowChange
 from lamella.core.query.comparison.rows import DIFFERENT
 from lamella.ui import theme
 from lamella.ui.comparison.summary import ComparisonSummary
-from lamella.ui.grid.compared import INKS, SIGNS, WORDS, ComparedModel, ComparisonGrid
+from lamella.ui.grid.comparison_grid import INKS, SIGNS, WORDS, ComparedModel, ComparisonGrid
 from lamella.ui.grid.pane import GridPane
 from lamella.ui.tasks import Handle, Tasks
 from lamella.ui.widgets.controls import FlowLayout, IconButton

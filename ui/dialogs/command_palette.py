@@ -239,7 +239,7 @@ class CommandPalette(QDialog):
         self._choose(begin_at)
 
     @property
-    def shown(self) -> list[Offer]:
+    def offers(self) -> list[Offer]:
         return [row for row in self.model.rows if isinstance(row, Offer)]
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
@@ -261,7 +261,7 @@ class CommandPalette(QDialog):
 
     def _step(self, step: int) -> None:
         """Move the choice; single steps wrap around at the ends, pages stop there."""
-        count = len(self.shown)
+        count = len(self.offers)
         if count:
             places = [n for n, row in enumerate(self.model.rows) if isinstance(row, Offer)]
             at = places.index(self.list.currentIndex().row()) + step

@@ -103,7 +103,7 @@ class Standing:
             return None
         if tab.table is not None:
             return TableTarget(tab.table)
-        if tab.shown is None or tab.shown.edit_problem is not None or not tab.shown.complete:
+        if tab.content is None or tab.content.edit_problem is not None or not tab.content.complete:
             return None
         return FileTarget(tab.dataset)
 
@@ -118,7 +118,7 @@ class Standing:
         tab = self._tab
         if self._version is not None:
             return f"Version {self._version} is read-only: go back to the newest to edit, or restore this one"
-        filling = tab.shown is not None and not tab.shown.complete
+        filling = tab.content is not None and not tab.content.complete
         return STILL_READING if tab.table is None and filling else COMPUTED
 
     @property
@@ -155,4 +155,4 @@ class Standing:
     @property
     def _problem(self) -> FileProblem | None:
         tab = self._tab
-        return None if tab.table is not None or tab.shown is None else tab.shown.edit_problem
+        return None if tab.table is not None or tab.content is None else tab.content.edit_problem

@@ -11,7 +11,7 @@ from PySide6.QtCore import QStringListModel, Qt, Signal
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QCompleter, QLineEdit, QWidget
 
-from lamella.core.arrow.nested import names_within
+from lamella.core.arrow.nested_values import names_within
 from lamella.core.errors import LamellaError
 from lamella.core.filters.text.printer import name as column_text
 from lamella.ui import theme

@@ -22,7 +22,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from lamella.core.arrow.nested import names_within
+from lamella.core.arrow.nested_values import names_within
 from lamella.core.filters import Filter, all_of
 from lamella.core.query.builder import Query
 from lamella.core.query.steps import Where

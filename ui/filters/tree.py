@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from lamella.core.arrow.nested import place_of
+from lamella.core.arrow.nested_values import place_of
 from lamella.core.errors import BadData, BadFilter, BadSearch, UnknownColumn
 from lamella.core.filters import OPERATORS, And, Filter, Not, Or, Predicate, Reference
 from lamella.core.filters.binding import Bound, bind_predicate, is_whole

@@ -24,7 +24,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from lamella.core.arrow.nested import python_values
+from lamella.core.arrow.nested_values import python_values
 from lamella.core.errors import LamellaError, visible
 from lamella.core.filters.binding import bind_predicate
 from lamella.core.filters.expr import Predicate

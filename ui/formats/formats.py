@@ -124,7 +124,7 @@ LONGEST_AFFIX = 60
 # ------------------------------------------------------------------------- numbers
 
 
-def number_text(value: Decimal, form: Format) -> str:
+def formatted_number(value: Decimal, form: Format) -> str:
     """A number with separators, rounded as the format says. A value that would look like 0 but is not gets a
     mark."""
     is_tiny = bool(value) and form.digits is None and value.adjusted() < -MOST_ZEROS
@@ -162,7 +162,7 @@ def rounded_text(value: Decimal, form: Format) -> str:
         return scientific_text(value, Format(digits=ROUNDED_DIGITS))
     digits = max(ROUNDED_DIGITS, ROUNDED_DIGITS - 1 - size)
     is_longer = -value.as_tuple().exponent > digits  # type: ignore[operator]
-    return number_text(value, _separated_digits(digits) if is_longer else SEPARATED)
+    return formatted_number(value, _separated_digits(digits) if is_longer else SEPARATED)
 
 
 @lru_cache(maxsize=MOST_DIGITS)
@@ -171,7 +171,7 @@ def _separated_digits(digits: int) -> Format:
 
 
 def _number(value: Decimal, form: Format) -> str:
-    return with_affixes(number_text(value, form), form)
+    return with_affixes(formatted_number(value, form), form)
 
 
 def with_affixes(text: str, form: Format) -> str:
@@ -181,7 +181,7 @@ def with_affixes(text: str, form: Format) -> str:
 
 
 def _percent(value: Decimal, form: Format) -> str:
-    return number_text(value.scaleb(2, context=EXACT), form) + " %"
+    return formatted_number(value.scaleb(2, context=EXACT), form) + " %"
 
 
 def scientific_text(value: Decimal, form: Format) -> str:
@@ -212,7 +212,7 @@ def bytes_text(value: Decimal, form: Format) -> str:
         place, scaled = place + 1, EXACT.divide(scaled, Decimal(step))
     if place == 0 and value == value.to_integral_value():
         form = replace(form, digits=0)
-    return f"{number_text(scaled, form)} {names[place]}"
+    return f"{formatted_number(scaled, form)} {names[place]}"
 
 
 # ------------------------------------------------------------------------- durations

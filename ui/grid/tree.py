@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from lamella.core.arrow.nested import python_value, python_values
+from lamella.core.arrow.nested_values import python_value, python_values
 from lamella.core.arrow.types import ID
 from lamella.core.errors import BadQuery
 from lamella.core.jobs import Job

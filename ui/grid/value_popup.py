@@ -19,7 +19,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from lamella.core.arrow.nested import Place, is_list
+from lamella.core.arrow.nested_values import Place, is_list
 from lamella.core.errors import visible
 from lamella.core.phrases import quantity
 from lamella.ui import theme
@@ -38,7 +38,7 @@ FIELD, VALUE = 0, 1
 ROLE = int(Qt.ItemDataRole.UserRole)
 
 
-def is_nested(type_: pa.DataType) -> bool:
+def is_expandable(type_: pa.DataType) -> bool:
     """Whether values of the type can be opened."""
     return pa.types.is_struct(type_) or is_list(type_) or pa.types.is_map(type_)
 
@@ -58,7 +58,7 @@ class Node:
 
     @property
     def is_nested(self) -> bool:
-        return is_nested(self.value.type)
+        return is_expandable(self.value.type)
 
     @property
     def num_children(self) -> int:

@@ -32,7 +32,7 @@ from lamella.ui.grid.scrolling import WindowScrolling
 from lamella.ui.grid.selection import CellRange, Selection
 from lamella.ui.grid.texts import ROUNDED
 from lamella.ui.grid.totals_row import TotalsRow
-from lamella.ui.grid.value_popup import is_nested
+from lamella.ui.grid.value_popup import is_expandable
 from lamella.ui.tasks import Tasks
 
 MOST_LAYOUTS = 16
@@ -505,7 +505,7 @@ class GridView(WindowScrolling):
         """Whether the current cell has a nested value, which can be opened."""
         current = self.selection.current
         column = -1 if current is None else self.column_at(current[1])
-        return column >= 0 and is_nested(self.grid_model.schema.field(column).type)
+        return column >= 0 and is_expandable(self.grid_model.schema.field(column).type)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         alt = event.modifiers() == Qt.KeyboardModifier.AltModifier

@@ -177,14 +177,14 @@ class HelpViewer(QWidget):
         self._list_pages()
 
     @property
-    def shown(self) -> str:
+    def address(self) -> str:
         return self._visits[self._place] if self._visits else ""
 
     def show_page(self, address: str) -> None:
         """Show a page and drop the pages ahead in the history. An unknown address shows the first page."""
         if address.partition("#")[0] not in self.pages:
             address = FIRST if FIRST in self.pages else next(iter(self.pages))
-        if address != self.shown:
+        if address != self.address:
             self._visits[self._place + 1 :] = [address]
             self._place = len(self._visits) - 1
         self._draw()
@@ -194,7 +194,7 @@ class HelpViewer(QWidget):
         if target.startswith(("http://", "https://")):
             QDesktopServices.openUrl(QUrl(target))
         elif target.startswith("#"):
-            self.show_page(self.shown.partition("#")[0] + target)
+            self.show_page(self.address.partition("#")[0] + target)
         else:
             self.show_page(target)
 
@@ -210,7 +210,7 @@ class HelpViewer(QWidget):
             self._draw()
 
     def _draw(self) -> None:
-        name, _, anchor = self.shown.partition("#")
+        name, _, anchor = self.address.partition("#")
         page = self.pages[name]
         self.view.show_page(page)
         self.title.setText(page.title)
@@ -227,7 +227,7 @@ class HelpViewer(QWidget):
         rows = [] if self.search.text() else range(self.list.count())
         self.list.blockSignals(True)
         for row in rows:
-            if self.list.item(row).data(ADDRESS) == self.shown.partition("#")[0]:
+            if self.list.item(row).data(ADDRESS) == self.address.partition("#")[0]:
                 self.list.setCurrentRow(row)
         self.list.blockSignals(False)
 

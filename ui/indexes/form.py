@@ -21,7 +21,7 @@ from lamella.core.arrow.types import ID
 from lamella.core.errors import visible
 from lamella.core.index.fulltext.open_parts import is_text
 from lamella.core.index.fulltext.part import ENGLISH, LANGUAGES
-from lamella.core.index.sorted import can_be_ordered
+from lamella.core.index.sorted_index import can_be_ordered
 from lamella.core.jobs import Job
 from lamella.core.store.indexes import TableIndex
 from lamella.core.store.table import Table

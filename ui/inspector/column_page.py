@@ -26,7 +26,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from lamella.core.arrow.nested import python_values
+from lamella.core.arrow.nested_values import python_values
 from lamella.core.errors import visible
 from lamella.core.filters.expr import And, Filter, Predicate
 from lamella.core.filters.kinds import Kind, kind_of

@@ -22,7 +22,7 @@ from PySide6.QtWidgets import (
 
 from lamella.core.arrow.types import ID
 from lamella.core.datasets.base import Dataset
-from lamella.core.datasets.cached import CachedDataset
+from lamella.core.datasets.cached_dataset import CachedDataset
 from lamella.core.errors import visible
 from lamella.core.filters.expr import Filter
 from lamella.core.jobs import Job

@@ -130,9 +130,9 @@ class EntryList(QTreeView):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.entries = EntryModel(self)
-        self.shown = FoldersFirst(self)
-        self.shown.setSourceModel(self.entries)
-        self.setModel(self.shown)
+        self.sorted_entries = FoldersFirst(self)
+        self.sorted_entries.setSourceModel(self.entries)
+        self.setModel(self.sorted_entries)
         self.setAccessibleName("Files and folders")
         self.setRootIsDecorated(False)
         self.setUniformRowHeights(True)
@@ -148,7 +148,7 @@ class EntryList(QTreeView):
     def selected(self) -> list[AnyEntry]:
         """The selected entries, in their displayed order."""
         rows = sorted(self.selectionModel().selectedRows(NAME), key=QModelIndex.row)
-        return [self.shown.entry(index) for index in rows]
+        return [self.sorted_entries.entry(index) for index in rows]
 
     def show_status(self, shown: bool) -> None:
         """Show or hide sizes and times, which files have and tables do not."""

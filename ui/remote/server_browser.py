@@ -107,7 +107,7 @@ class ServerBrowser(WorkDialog):
         self.narrow.setClearButtonEnabled(True)
         self.list = EntryList()
         self.hint = EmptyNote(self.list, "Choose a connection, or type an address and press Enter")
-        self.narrow.textChanged.connect(self.list.shown.setFilterFixedString)
+        self.narrow.textChanged.connect(self.list.sorted_entries.setFilterFixedString)
         self.list.doubleClicked.connect(self._enter)
         self.list.selectionModel().selectionChanged.connect(self._follow)
         self.path = ServerPath()
@@ -229,7 +229,7 @@ class ServerBrowser(WorkDialog):
         return None if self.folder is None else self.folder.parent
 
     def _enter(self, index: QModelIndex) -> None:
-        entry = self.list.shown.entry(index)
+        entry = self.list.sorted_entries.entry(index)
         if not entry.is_folder:
             self._choose(self.open_requested)
             return

@@ -49,7 +49,7 @@ class ResultTab(DatasetTab):
     def status(self) -> str:
         """The status, with the time that the statement took and what it read."""
         status = super().status
-        if not self.result.snapshot().complete or self.line.active or self.charting.shown:
+        if not self.result.snapshot().complete or self.line.active or self.charting.is_shown:
             return status
         rows = status.partition(" · ")[0]
         return " · ".join([rows, duration_text(self.seconds), *reads_text(self.result)])

@@ -147,7 +147,7 @@ class SavedList(QWidget):
         return QSize(theme.current().px(WIDTH), super().minimumSizeHint().height())
 
     @property
-    def shown(self) -> list[SavedText]:
+    def texts(self) -> list[SavedText]:
         return [self.list.item(row).data(Qt.ItemDataRole.UserRole) for row in range(self.list.count())]
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:

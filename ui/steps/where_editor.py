@@ -10,7 +10,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QLabel, QSizePolicy, QWidget
 
-from lamella.core.arrow.nested import place_of
+from lamella.core.arrow.nested_values import place_of
 from lamella.core.filters import Filter, bind, sentence
 from lamella.core.filters.expr import columns_read
 from lamella.core.query.steps import Where

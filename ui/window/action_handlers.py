@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from lamella.core.arrow.nested import python_values
+from lamella.core.arrow.nested_values import python_values
 from lamella.core.arrow.types import ID
 from lamella.core.filters import fits
 from lamella.core.filters.expr import Filter, Predicate

@@ -47,8 +47,8 @@ def situation(
     )
     if tab is None:
         return around
-    shown = tab.shown
-    rows_shown = not (tab.charting.shown or tab.profiling.shown or tab.comparing.shown)
+    content = tab.content
+    rows_shown = not (tab.charting.is_shown or tab.profiling.is_shown or tab.comparing.is_shown)
     return Situation(
         dataset=True,
         console=around.console,
@@ -58,7 +58,7 @@ def situation(
         remote=isinstance(tab.dataset, Remote),
         cell=tab.grid.selection.current is not None and rows_shown,
         selection=_has_selection(tab),
-        compared=tab.comparing.shown,
+        compared=tab.comparing.is_shown,
         several_rows=sum(block.num_rows for block in tab.grid.selection.blocks) > 1,
         filtered=any(isinstance(step, Where) for step in tab.line.active),
         editable=tab.editable is not None,
@@ -76,9 +76,9 @@ def situation(
         nested=tab.grid.is_nested,
         struct=_is_struct(tab),
         pinned_columns=tab.grid.pinning.count > 0,
-        undo="the last unsaved edit" if tab.review.undoable else shown.undo if shown else "",
+        undo="the last unsaved edit" if tab.review.undoable else content.undo if content else "",
         staged=tab.review.unsaved,
-        redo="the last edit that was undone" if tab.review.can_redo else shown.redo if shown else "",
+        redo="the last edit that was undone" if tab.review.can_redo else content.redo if content else "",
         closed_tabs=around.closed_tabs,
         tab=True,
         busy=busy,
@@ -87,9 +87,9 @@ def situation(
 
 
 def _has_selection(tab: DatasetTab) -> bool:
-    if tab.comparing.shown and tab.comparing.view is not None:
+    if tab.comparing.is_shown and tab.comparing.view is not None:
         return bool(tab.comparing.view.grid.selection.blocks)
-    return bool(tab.grid.selection.blocks) and not (tab.charting.shown or tab.profiling.shown)
+    return bool(tab.grid.selection.blocks) and not (tab.charting.is_shown or tab.profiling.is_shown)
 
 
 def current_column(tab: DatasetTab) -> str | None:

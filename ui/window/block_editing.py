@@ -328,11 +328,11 @@ class BlockEditing(QObject):
 
     def _replaced(self, table: Table, commit: Commit, plan: ReplacePlan, replacements: Replacements) -> None:
         """Keep rows in place where the replaced rows are known; those outside the filter are not."""
-        shown = self._tab.shown
-        if shown is not None and shown.view.snapshot is plan.view.snapshot:
-            same = shown.view is plan.view
-            rows = runs_of(replacements.rows) if same else [range(shown.view.num_rows)]
-            self._tab.loader.keep(shown, commit, [(span, tuple(replacements.columns)) for span in rows])
+        content = self._tab.content
+        if content is not None and content.view.snapshot is plan.view.snapshot:
+            same = content.view is plan.view
+            rows = runs_of(replacements.rows) if same else [range(content.view.num_rows)]
+            self._tab.loader.keep(content, commit, [(span, tuple(replacements.columns)) for span in rows])
         self._tab.commits.committed.emit(table, commit)
 
     # ------------------------------------------------------------------- rows
@@ -433,9 +433,9 @@ class BlockEditing(QObject):
             return
 
         def stored(commit: Commit) -> None:
-            shown = self._tab.shown
-            if shown is not None and shown.view is edit.view:
-                self._tab.loader.keep(shown, commit, edit.changed, edit.deleted)
+            content = self._tab.content
+            if content is not None and content.view is edit.view:
+                self._tab.loader.keep(content, commit, edit.changed, edit.deleted)
                 select_rows = partial(self._select, select, select_new)
                 QTimer.singleShot(0, self, partial(self._tab.when_shown, select_rows))
 

@@ -121,9 +121,9 @@ class Edits(QObject):
 
     def _note_stored(self, edit: Edit, commit: Commit) -> None:
         edit.stored = True
-        shown, row = self._tab.shown, edit.cell.row
-        if shown is not None and shown.numbering is edit.cell.numbering and row is not None:
-            self._tab.loader.keep(shown, commit, [(range(row, row + 1), (edit.cell.name,))])
+        content, row = self._tab.content, edit.cell.row
+        if content is not None and content.numbering is edit.cell.numbering and row is not None:
+            self._tab.loader.keep(content, commit, [(range(row, row + 1), (edit.cell.name,))])
 
     def _failed(self, edit: Edit, error: Exception) -> None:
         edit.error = message(error)

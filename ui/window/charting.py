@@ -17,7 +17,7 @@ from lamella.core.query.source import Computed
 from lamella.ui.grid.pane import GridPane
 from lamella.ui.steps.step_line import StepLine
 from lamella.ui.window.file_watch import folder_of
-from lamella.ui.window.loader import Loaded, Tab
+from lamella.ui.window.loader import Tab, TabContent
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -57,7 +57,7 @@ class Charting(QObject):
         tab.steps.bar.chart.clicked.connect(self.hide)
 
     @property
-    def shown(self) -> bool:
+    def is_shown(self) -> bool:
         return self.view is not None and not self.view.isHidden()
 
     @property
@@ -69,7 +69,7 @@ class Charting(QObject):
         count = data.table.num_rows
         figures = quantity(count, "figure")
         text = f"{figures} of {quantity(data.used, 'row')} · {duration_text(data.seconds)}"
-        fetched = None if self._tab.shown is None else self._tab.shown.lines.fetched
+        fetched = None if self._tab.content is None else self._tab.content.lines.fetched
         return text if fetched is None or fetched.is_whole else f"{text} · {fetched.engine}"
 
     def is_drawn(self, spec: ChartSpec) -> bool:
@@ -78,7 +78,7 @@ class Charting(QObject):
         return view is not None and not view.running and view.data is not None and view.data.spec == spec
 
     def toggle(self) -> None:
-        if self.shown:
+        if self.is_shown:
             self.hide()
         else:
             self.show()
@@ -89,8 +89,8 @@ class Charting(QObject):
         self._tab.pane.hide()
         view.show()
         self._tab.messages.float_over(view)
-        if self._tab.shown is not None:
-            self._follow(self._tab.shown)
+        if self._tab.content is not None:
+            self._follow(self._tab.content)
         view.setFocus()
         self._changed()
 
@@ -110,10 +110,10 @@ class Charting(QObject):
 
     # ------------------------------------------------------------------- following
 
-    def _follow(self, loaded: Loaded) -> None:
-        if self.view is not None and self.shown:
-            schema = _without_ids(loaded.view.schema)
-            self.view.show_rows(loaded.lines.rows, schema, loaded.total_rows, self._columns(schema))
+    def _follow(self, content: TabContent) -> None:
+        if self.view is not None and self.is_shown:
+            schema = _without_ids(content.view.schema)
+            self.view.show_rows(content.lines.rows, schema, content.total_rows, self._columns(schema))
 
     def _columns(self, schema: pa.Schema) -> list[str]:
         """The selected columns, or the current one. With the cursor still in the first column, all columns of
@@ -143,7 +143,7 @@ class Charting(QObject):
 
     def _changed(self) -> None:
         chip = self._tab.steps.bar.chart
-        chip.setVisible(self.shown)
+        chip.setVisible(self.is_shown)
         if self.view is not None:
             from lamella.core.query.charts.spec import TITLES
             from lamella.ui.charts.form import ICONS
@@ -157,7 +157,7 @@ class Charting(QObject):
     @property
     def layout(self) -> dict[str, Any]:
         """The chart as JSON for a saved view; empty while the table is shown."""
-        if self.view is None or not self.shown:
+        if self.view is None or not self.is_shown:
             return {}
         display = vars(self.view.form.display)
         return {CHART: {SPEC: self.view.spec.to_json(), DISPLAY: dict(display)}}

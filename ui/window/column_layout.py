@@ -12,7 +12,7 @@ from PySide6.QtCore import QObject, QTimer
 from lamella.core.arrow.types import ID
 from lamella.ui.formats.formats import Format
 from lamella.ui.grid.view import GridView
-from lamella.ui.window.loader import Loaded, Loader
+from lamella.ui.window.loader import Loader, TabContent
 from lamella.ui.window.memory import Memory
 
 log = logging.getLogger(__name__)
@@ -94,7 +94,7 @@ OF_COLUMNS = (ORDER, PINNED, HIDDEN, SHOWN)
 
 class LaidOutTab(Protocol):
     key: tuple[str, ...]
-    shown: Loaded | None
+    content: TabContent | None
     grid: GridView
     loader: Loader
 
@@ -152,8 +152,8 @@ class ColumnLayout(QObject):
 
     @property
     def _shows_own(self) -> bool:
-        shown = self._tab.shown
-        return shown is not None and shown.lines.source.schema.names == self._tab.grid.grid_model.names
+        content = self._tab.content
+        return content is not None and content.lines.source.schema.names == self._tab.grid.grid_model.names
 
     def reset(self) -> None:
         reset_layout(self._tab.grid)

@@ -88,7 +88,7 @@ class Comparing(QObject):
         self._restyle()
 
     @property
-    def shown(self) -> bool:
+    def is_shown(self) -> bool:
         return self.view is not None and not self.view.isHidden()
 
     @property
@@ -98,10 +98,10 @@ class Comparing(QObject):
     @property
     def front_copying(self) -> Copying:
         """Copying for the rows on screen: the compared rows, or the tab's own."""
-        return self.copying if self.shown and self.copying is not None else self._tab.copying
+        return self.copying if self.is_shown and self.copying is not None else self._tab.copying
 
     def export_front(self) -> None:
-        self.export() if self.shown else self._tab.line_actions.ask_export()
+        self.export() if self.is_shown else self._tab.line_actions.ask_export()
 
     def toggle_chart(self) -> None:
         self.hide()
@@ -193,7 +193,7 @@ class Comparing(QObject):
 
     def go_on(self, backwards: bool = False) -> None:
         """Go to the next row that differs, or to the previous one."""
-        if self.view is not None and self.shown:
+        if self.view is not None and self.is_shown:
             self.view.go_on(backwards)
 
     def _show(self, compared: Compared) -> None:
@@ -214,7 +214,7 @@ class Comparing(QObject):
     def _follow_commit(self, table: Table, commit: Commit) -> None:
         """Compare again if one side is the newest version."""
         now = self.compared
-        if table is self._tab.table and now is not None and now.follows and self.shown and commit.time:
+        if table is self._tab.table and now is not None and now.follows and self.is_shown and commit.time:
             assert self.view is not None
             self.view.compare(now.make)
 
@@ -224,7 +224,7 @@ class Comparing(QObject):
         self._tab.failures.show(error)
 
     def _changed(self) -> None:
-        self.chip.setVisible(self.shown)
+        self.chip.setVisible(self.is_shown)
         self._tab.changed.emit()
 
     # ----------------------------------------------------------------------- export and apply

@@ -37,7 +37,7 @@ class Conversions(QObject):
         of_file = tab.table is None and takes_types(tab.dataset)
         if name is None or not (tab.table is not None or of_file) or split_steps(tab.line.active)[0]:
             return
-        schema = tab.shown.lines.source.schema if tab.shown is not None else pa.schema([])
+        schema = tab.content.lines.source.schema if tab.content is not None else pa.schema([])
         if name not in schema.names or not pa.types.is_string(schema.field(name).type):
             return
         action = menu.addAction("")

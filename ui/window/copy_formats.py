@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from lamella.core.arrow.nested import python_values
+from lamella.core.arrow.nested_values import python_values
 from lamella.core.filters.kinds import NUMBERS, Kind, kind_of
 from lamella.ui.formats.formats import Format, form_of, formatted
 from lamella.ui.grid.texts import Texts, whole_texts

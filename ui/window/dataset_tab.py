@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from PySide6.QtCore import QTimer, Signal
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
-from lamella.core.arrow.nested import python_value
+from lamella.core.arrow.nested_values import python_value
 from lamella.core.datasets.base import Dataset, problems_of
 from lamella.core.datasets.preview import unit_of
 from lamella.core.datasets.text.bad_lines import is_ragged
@@ -56,7 +56,7 @@ from lamella.ui.window.file_watch import FileWatch, icon_of, is_file, table_of_f
 from lamella.ui.window.finding import Finding
 from lamella.ui.window.group_rows import OF_A_SUBTOTAL, OF_ROWS_INSIDE, GroupRows, without_totals_row
 from lamella.ui.window.line_actions import LineActions
-from lamella.ui.window.loader import Loaded, Loader, TableCells, status_text
+from lamella.ui.window.loader import Loader, TabContent, TableCells, status_text
 from lamella.ui.window.nested_values import NestedValues
 from lamella.ui.window.profiling import Profiling
 from lamella.ui.window.remote_rows import RemoteRows
@@ -96,7 +96,7 @@ class DatasetTab(QWidget):
     ) -> None:  # fmt: skip
         super().__init__(parent)
         self.dataset, self.key, self.tasks, self.commits = dataset, key, tasks, commits
-        self.shown: Loaded | None = None
+        self.content: TabContent | None = None
         self.line, self.standing = line or Line(), Standing(self)
         self.pane = GridPane(tasks, self)
         self.grid = self.pane.grid
@@ -149,11 +149,11 @@ class DatasetTab(QWidget):
 
     @property
     def status(self) -> str:
-        if self.comparing.shown:
+        if self.comparing.is_shown:
             return self.comparing.status
-        if self.charting.shown and not self.loader.running:
+        if self.charting.is_shown and not self.loader.running:
             return self.charting.status
-        return status_text(self.shown, self.loader.running) + self.groups.hint
+        return status_text(self.content, self.loader.running) + self.groups.hint
 
     # --------------------------------------------------------- state and actions
 
@@ -170,7 +170,7 @@ class DatasetTab(QWidget):
     def editable(self) -> Table | None:
         """The table if its own rows are shown, filtered and sorted or not. Computed rows count until those of
         the new line are on screen."""
-        lines = (self.line, self.line if self.shown is None else self.shown.line)
+        lines = (self.line, self.line if self.content is None else self.content.line)
         return None if any(split_steps(line.active)[0] for line in lines) else self.table
 
     def reload(self, from_top: bool = False) -> None:
@@ -202,7 +202,7 @@ class DatasetTab(QWidget):
         """What the inspector shows of the table or file."""
         from lamella.ui.inspector.table_page import subject_of
 
-        return None if self.shown is None else subject_of(self.name, self.dataset, self.shown.lines)
+        return None if self.content is None else subject_of(self.name, self.dataset, self.content.lines)
 
     def _go_to_named(self, name: str) -> None:
         if name in self.grid.grid_model.names:
@@ -358,7 +358,7 @@ class DatasetTab(QWidget):
             self.messages.say(news, kind="message-success")
             return
         self.messages.clear()
-        if self.shown is not None and self.shown.complete:
+        if self.content is not None and self.content.complete:
             self._remarks = ()
             self._say_remarks()
 
@@ -380,34 +380,34 @@ class DatasetTab(QWidget):
 
     # ------------------------------------------------------------------ messages
 
-    def _loaded(self, loaded: Loaded) -> None:
-        before, self.shown = [self.shown], loaded
-        rows = without_totals_row(loaded.line.active)
+    def _loaded(self, content: TabContent) -> None:
+        before, self.content = [self.content], content
+        rows = without_totals_row(content.line.active)
         from_top, self._steps_shown = before[0] is not None and rows != self._steps_shown, rows
-        self.steps.show_line(self.line, loaded.lines.checked)
-        self._count_conditions(loaded)
-        self.grid.grid_model.pages.usual_formats = loaded.usual_formats
-        self.grid.show_rows(loaded.rows, loaded.ready, HIDDEN_FIRST, loaded.columns)
-        self.grid.grid_model.descriptions = loaded.descriptions
-        self.groups.follow(loaded)
+        self.steps.show_line(self.line, content.lines.checked)
+        self._count_conditions(content)
+        self.grid.grid_model.pages.usual_formats = content.usual_formats
+        self.grid.show_rows(content.rows, content.ready, HIDDEN_FIRST, content.columns)
+        self.grid.grid_model.descriptions = content.descriptions
+        self.groups.follow(content)
         self._mark_rows()
-        self.grid.column_header.set_sort(loaded.sort)
-        query = loaded.view.query
-        if query.where is not None and query.limit is None and not query.offset and loaded.kept is None:
-            know_count(loaded.view.snapshot, query.where, loaded.view.num_rows)
-        computed = loaded.view if isinstance(loaded.view, ComputedView) else None
-        all_of_them, where = all_rows(loaded.view)
+        self.grid.column_header.set_sort(content.sort)
+        query = content.view.query
+        if query.where is not None and query.limit is None and not query.offset and content.kept is None:
+            know_count(content.view.snapshot, query.where, content.view.num_rows)
+        computed = content.view if isinstance(content.view, ComputedView) else None
+        all_of_them, where = all_rows(content.view)
         self.grid.cards.set_rows(all_of_them, where, computed)
         columns = () if where is None else columns_read(where)
         self.grid.column_header.set_filtered(frozenset(columns))
         if from_top:
             self.grid.scroll_to_row(0)
         self.pane.set_busy("")
-        self.pane.set_nothing(self.why_empty(loaded))
+        self.pane.set_nothing(self.why_empty(content))
         self.failures.over()
-        if loaded.complete:
+        if content.complete:
             self._say_remarks()
-        self.filling.begin(loaded)
+        self.filling.begin(content)
         self.changed.emit()
         if before[0] is not None and before[0].view.num_rows > LATER_FREED_ROWS:
             QTimer.singleShot(FREE_AFTER_MS, self, lambda: self._free(before))
@@ -415,7 +415,7 @@ class DatasetTab(QWidget):
         for then in waiting:
             then()
 
-    def _free(self, views: list[Loaded | None]) -> None:
+    def _free(self, views: list[TabContent | None]) -> None:
         self.tasks.read(lambda job: views.clear(), quiet=True, text="Freeing rows")
 
     def _say_remarks(self) -> None:
@@ -442,33 +442,33 @@ class DatasetTab(QWidget):
 
     def _mark_rows(self) -> None:
         """Mark rows that no longer belong where they are, and rows that unsaved edits delete."""
-        if self.shown is None:
+        if self.content is None:
             return
-        go, out_of_place = self.review.deleted_rows, self.shown.out_of_place
+        go, out_of_place = self.review.deleted_rows, self.content.out_of_place
         self.grid.mark_rows(ChainMap(go, out_of_place) if go else out_of_place or {})
 
     def reads(self, path: Path) -> bool:
         """Whether the rows that are shown come from this file."""
-        segments = () if self.shown is None else self.shown.view.snapshot.segments
+        segments = () if self.content is None else self.content.view.snapshot.segments
         return any(isinstance(segment, FileSegment) and segment.path == path for segment in segments)
 
-    def _count_conditions(self, loaded: Loaded) -> None:
+    def _count_conditions(self, content: TabContent) -> None:
         """Count conditions before a computed step on the dataset's rows, and conditions after it on its
         result."""
         place = self.steps.place
         behind = place is not None and place >= self.line.tail
-        if not loaded.lines.is_computed or behind:
-            self.counts.set_rows(loaded.view.snapshot, loaded.where, loaded.view.num_rows)
+        if not content.lines.is_computed or behind:
+            self.counts.set_rows(content.view.snapshot, content.where, content.view.num_rows)
         else:
             first = next((n for n, step in enumerate(self.line.steps) if step.kind is not Where), 0)
-            self.counts.set_rows(loaded.lines.source if place is not None and place <= first else None)
+            self.counts.set_rows(content.lines.source if place is not None and place <= first else None)
 
     def _take_editor(self, editor: object) -> None:
         """Count the conditions of a filter while it is edited."""
         if isinstance(editor, WhereEditor):
             editor.wants_counts.connect(self.counts.restart)
-            if self.shown is not None:
-                self._count_conditions(self.shown)
+            if self.content is not None:
+                self._count_conditions(self.content)
             self.counts.edit(editor)
         else:
             self.counts.edit(None)
@@ -476,20 +476,20 @@ class DatasetTab(QWidget):
 
     def _failed(self, error: Exception) -> None:
         """Show the error. The rows stay, unless they may be wrong."""
-        if isinstance(error, DamagedFile) and self.shown is not None:
-            self.grid.show_rows(NoRows(self.shown.view.schema), {}, HIDDEN_FIRST)
+        if isinstance(error, DamagedFile) and self.content is not None:
+            self.grid.show_rows(NoRows(self.content.view.schema), {}, HIDDEN_FIRST)
             self.counts.set_rows(None)
             self.grid.cards.set_rows(None, None)
             self.grid.totals.set_hidden()
-            self.shown = None
+            self.content = None
         self.failures.show(error)
 
-    def why_empty(self, loaded: Loaded) -> str:
-        if loaded.view.num_rows:
+    def why_empty(self, content: TabContent) -> str:
+        if content.view.num_rows:
             return ""
-        if loaded.where is not None and loaded.total_rows:
-            return f"None of {loaded.total_rows:,} rows meets the filter"
-        return "No rows" if loaded.complete else "Reading the first rows…"
+        if content.where is not None and content.total_rows:
+            return f"None of {content.total_rows:,} rows meets the filter"
+        return "No rows" if content.complete else "Reading the first rows…"
 
     def _started(self) -> None:
         self.pane.set_busy("Sorting…" if self.sort else "Reading…")
@@ -499,9 +499,9 @@ class DatasetTab(QWidget):
     def _stopped(self) -> None:
         self.pane.set_busy("")
         line = self.line
-        if self.shown is not None:
-            self.line = self.shown.line
-            self.steps.show_line(self.line, self.shown.lines.checked)
+        if self.content is not None:
+            self.line = self.content.line
+            self.steps.show_line(self.line, self.content.lines.checked)
         choice = ("Try again", lambda: self._show_line(line))
         self.messages.say("Stopped. The rows are those from before.", choice)
         self.changed.emit()
@@ -555,9 +555,9 @@ class DatasetTab(QWidget):
 
     @property
     def view(self) -> View | None:
-        return None if self.shown is None else self.shown.view
+        return None if self.content is None else self.content.view
 
     @property
     def rows(self) -> Rows | None:
         """What the grid shows, by the numbers that rows have there: the view, or its groups as a tree."""
-        return None if self.shown is None else self.shown.rows
+        return None if self.content is None else self.content.rows

@@ -43,10 +43,10 @@ def compare_with_local(window: Window) -> None:
 
 def compare(tab: DatasetTab, name: str, find: Callable[[], Source]) -> None:
     """Run the line on both and show in a dialog where the answers differ."""
-    dataset, shown = tab.dataset, tab.shown
-    if shown is None or not isinstance(dataset, Remote):
+    dataset, content = tab.dataset, tab.content
+    if content is None or not isinstance(dataset, Remote):
         return
-    steps, engine, in_order = shown.lines.checked.steps, dataset.engine, bool(tab.sort)
+    steps, engine, in_order = content.lines.checked.steps, dataset.engine, bool(tab.sort)
 
     def work(job: Job) -> Comparison:
         here = query_of_line(tab.line, find(), steps)

@@ -6,13 +6,13 @@ from typing import Protocol
 
 from PySide6.QtCore import QObject, QTimer
 
-from lamella.core.datasets.cached import CachedDataset
+from lamella.core.datasets.cached_dataset import CachedDataset
 from lamella.core.jobs import Job, Progress
 from lamella.core.query.line import Line
 from lamella.ui.grid.pane import GridPane
 from lamella.ui.tasks import Handle
 from lamella.ui.window.failures import Failures
-from lamella.ui.window.loader import Loaded, Tab, load
+from lamella.ui.window.loader import Tab, TabContent, load
 
 GROW_EVERY_MS = 200
 
@@ -22,13 +22,13 @@ class FilledTab(Tab, Protocol):
 
     name: str
     dataset: CachedDataset
-    shown: Loaded | None
+    content: TabContent | None
     failures: Failures
     pane: GridPane
 
     def reload(self, from_top: bool = False) -> None: ...
 
-    def why_empty(self, loaded: Loaded) -> str: ...
+    def why_empty(self, content: TabContent) -> str: ...
 
 
 class FileFilling(QObject):
@@ -42,11 +42,11 @@ class FileFilling(QObject):
         self._growth: Handle | None = None
         self._pause = QTimer(self, singleShot=True, interval=GROW_EVERY_MS)
 
-    def begin(self, loaded: Loaded) -> None:
+    def begin(self, content: TabContent) -> None:
         """Start reading on if rows are missing; at most once per content of the file."""
         if self._is_due:
             self._is_due = False
-            if not loaded.complete:
+            if not content.complete:
                 self._read_on()
 
     def begin_anew(self) -> None:
@@ -88,19 +88,19 @@ class FileFilling(QObject):
         if not tab.line.active and not waits:
             self._growth = tab.tasks.read(self._longer, self._grown, self._not_longer, owner=tab, quiet=True)
 
-    def _longer(self, job: Job) -> Loaded:
+    def _longer(self, job: Job) -> TabContent:
         return load(self._tab.dataset, Line(), (0, -1, ()), job, self._tab.loader.answers)
 
-    def _grown(self, loaded: Loaded) -> None:
+    def _grown(self, content: TabContent) -> None:
         tab = self._tab
         self._growth = None
         self._pause.start()
-        same = tab.shown is not None and loaded.view.schema.equals(tab.shown.view.schema)
+        same = tab.content is not None and content.view.schema.equals(tab.content.view.schema)
         if same and not tab.line.active and not tab.loader.running:
-            tab.shown = loaded
+            tab.content = content
             tab.failures.over()
-            tab.grid.grow(loaded.view)
-            tab.pane.set_nothing(tab.why_empty(loaded))
+            tab.grid.grow(content.view)
+            tab.pane.set_nothing(tab.why_empty(content))
             tab.changed.emit()
 
     def _not_longer(self, error: Exception) -> None:

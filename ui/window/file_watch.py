@@ -12,7 +12,7 @@ from PySide6.QtCore import QFileSystemWatcher, QObject, QTimer
 from PySide6.QtWidgets import QApplication
 
 from lamella.core.datasets.base import Dataset
-from lamella.core.datasets.cached import CachedDataset
+from lamella.core.datasets.cached_dataset import CachedDataset
 from lamella.core.errors import BadQuery, LamellaError, StoreProblem
 from lamella.core.jobs import Job
 from lamella.core.query.source import Source

@@ -108,7 +108,7 @@ class Finding(QObject):
 
     def open(self) -> None:
         """Show the bar with the keyboard in it."""
-        if self._tab.charting.shown:
+        if self._tab.charting.is_shown:
             self._tab.charting.hide()
         if not self.is_open:
             self.bar.show()

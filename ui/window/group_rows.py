@@ -9,7 +9,7 @@ import pyarrow as pa
 from PySide6.QtCore import QObject, Signal, SignalInstance
 from PySide6.QtGui import QGuiApplication
 
-from lamella.core.arrow.nested import python_value
+from lamella.core.arrow.nested_values import python_value
 from lamella.core.errors import LamellaError
 from lamella.core.jobs import Job
 from lamella.core.query.line import Line
@@ -20,7 +20,7 @@ from lamella.ui.grid.tree import OpenGroups, TreeRows, all_open, none_open
 from lamella.ui.steps.step_line import StepLine
 from lamella.ui.tasks import Handle
 from lamella.ui.window.copy_formats import BY_ID, Cells
-from lamella.ui.window.loader import Loaded, Tab
+from lamella.ui.window.loader import Tab, TabContent
 
 
 def without_totals_row(steps: tuple[Step, ...]) -> tuple[Step, ...]:
@@ -82,13 +82,15 @@ class GroupRows(QObject):
     @property
     def hint(self) -> str:
         """What the status bar says about groups."""
-        shown = self._tab.shown
-        if self.step is None or shown is None:
+        content = self._tab.content
+        if self.step is None or content is None:
             last = next((one for one in reversed(self._tab.line.active) if isinstance(one, Group)), None)
             return f" · {NOT_OF_GROUPS}" if last is not None and (last.totals or last.subtotals) else ""
-        problem = shown.lines.tree_problem
-        behind = shown.where is not None or shown.view.query.limit is not None or self.step.having is not None
-        of_all = shown.tree is not None and behind
+        problem = content.lines.tree_problem
+        behind = (
+            content.where is not None or content.view.query.limit is not None or self.step.having is not None
+        )
+        of_all = content.tree is not None and behind
         parts = [problem or "", "subtotals cover all rows" if of_all else "", OPEN_HINT]
         return "".join(f" · {part}" for part in parts if part)
 
@@ -180,9 +182,9 @@ class GroupRows(QObject):
     def _show(self, answer: tuple[TreeRows, PageTexts, int]) -> None:
         tree, ready, row = answer
         tab, grid = self._tab, self._tab.grid
-        if tab.shown is None or tab.shown.tree is None or tab.shown.lines.levels is not tree.levels:
+        if tab.content is None or tab.content.tree is None or tab.content.lines.levels is not tree.levels:
             return
-        tab.shown = replace(tab.shown, tree=tree, ready=ready)
+        tab.content = replace(tab.content, tree=tree, ready=ready)
         current = grid.selection.current
         grid.show_rows(tree, ready)
         if current is not None and current[0] != row:
@@ -219,26 +221,26 @@ class GroupRows(QObject):
         QGuiApplication.clipboard().setText("\n".join(text))
         self._tab.messages.say("Copied the totals")
 
-    def follow(self, loaded: Loaded) -> None:
+    def follow(self, content: TabContent) -> None:
         """Read the totals of the groups that the grid now shows."""
         self.stop()
         tab, grid = self._tab, self._tab.grid
         grid.has_groups = self.step is not None
         opened = tab.loader.opened
-        if loaded.tree is None:
+        if content.tree is None:
             tab.loader.opened = None
-        elif opened is None or opened[0] is not loaded.tree.levels:
-            tab.loader.opened = (loaded.tree.levels, loaded.tree.opened)
-        elif opened[1] is not loaded.tree.opened:
-            self._open(loaded.tree, opened[1])  # others were expanded while these rows were read
-        if not loaded.lines.shows_totals:
+        elif opened is None or opened[0] is not content.tree.levels:
+            tab.loader.opened = (content.tree.levels, content.tree.opened)
+        elif opened[1] is not content.tree.opened:
+            self._open(content.tree, opened[1])  # others were expanded while these rows were read
+        if not content.lines.shows_totals:
             grid.totals.set_hidden()
             return
         grid.totals.set_waiting()
-        steps = loaded.lines.checked.steps
+        steps = content.lines.checked.steps
 
         def read(job: Job) -> tuple[pa.Table, dict[str, str | None]]:
-            totals = tab.loader.answers.totals(loaded.line, tab.dataset, steps, job)
+            totals = tab.loader.answers.totals(content.line, tab.dataset, steps, job)
             return totals, {name: screen_texts(totals.column(name))[0] for name in totals.column_names}
 
         def show(answer: tuple[pa.Table, dict[str, str | None]]) -> None:
@@ -257,8 +259,8 @@ class GroupRows(QObject):
 
     def _stopped(self, steps: tuple[Step, ...]) -> None:
         """The Stop button was pressed, or other rows replaced these."""
-        shown = self._tab.shown
-        if shown is not None and shown.lines.checked.steps is steps and self._handle is not None:
+        content = self._tab.content
+        if content is not None and content.lines.checked.steps is steps and self._handle is not None:
             self._tab.grid.totals.set_problem("stopped")
 
     def _fail(self, error: Exception) -> None:

@@ -249,8 +249,8 @@ class LineActions(QObject):
         from lamella.ui.dialogs.export_dialog import ExportRows
 
         tab, columns = self._tab, self.shown_columns()
-        assert tab.shown is not None
-        dataset, snapshot = tab.dataset, tab.shown.lines.source
+        assert tab.content is not None
+        dataset, snapshot = tab.dataset, tab.content.lines.source
         names = [name for name in snapshot.schema.names if name != ID]
         if not tab.line.active and columns == names:
             return []
@@ -277,10 +277,10 @@ class LineActions(QObject):
         """Every version of a store's table."""
         from lamella.ui.dialogs.export_dialog import ExportRows
 
-        table, shown = self._tab.table, self._tab.shown
-        if table is None or shown is None:
+        table, content = self._tab.table, self._tab.content
+        if table is None or content is None:
             return []
-        names = [name for name in shown.lines.source.schema.names if name != ID]
+        names = [name for name in content.lines.source.schema.names if name != ID]
 
         def write(path: Path, format: str, values: Mapping[str, Any], overwrite: bool, job: Job) -> Export:
             from lamella.core.transfer.exporting import ExportOptions, export
@@ -290,7 +290,7 @@ class LineActions(QObject):
         return [
             ExportRows(
                 "The history: each version as a version of a Delta table",
-                shown.lines.source.num_rows,
+                content.lines.source.num_rows,
                 lambda count, job: table.read(names, limit=count, job=job),
                 write,
                 "delta",

@@ -46,7 +46,7 @@ DESCRIPTION = b"description"
 
 
 @dataclass(frozen=True)
-class Loaded:
+class TabContent:
     """A view ready to be shown; `ready` has the cells on screen."""
 
     lines: LineView
@@ -109,7 +109,7 @@ class Loader(QObject):
     """Loads the rows of a tab. `loaded` carries new or changed rows; after `failed`, the shown rows stay."""
 
     started = Signal()
-    loaded = Signal(Loaded)
+    loaded = Signal(TabContent)
     failed = Signal(Exception)
     stopped = Signal()
 
@@ -140,7 +140,7 @@ class Loader(QObject):
 
         kept, opened, formats = self.kept, self.opened, dict(self.formats)
 
-        def work(job: Job) -> Loaded:
+        def work(job: Job) -> TabContent:
             place = (first, last, names)
             return load(self.dataset, line, place, job, self.answers, kept, opened, formats)
 
@@ -156,21 +156,21 @@ class Loader(QObject):
 
     def keep(
         self,
-        shown: Loaded,
+        content: TabContent,
         commit: Commit,
         edited: Iterable[EditedCells] = (),
         deleted: Iterable[range] = (),
     ) -> None:
         """Keep the shown rows where they are after a commit that edited or deleted some and added new ones,
         which come last."""
-        if self.kept is None or self.kept.view is not shown.view:
-            self.kept = KeptRows(shown.view, shown.where, shown.sort, numbering=shown.numbering)
+        if self.kept is None or self.kept.view is not content.view:
+            self.kept = KeptRows(content.view, content.where, content.sort, numbering=content.numbering)
         self.kept = self.kept.with_commit(commit, edited, deleted)
 
-    def _finish(self, loaded: Loaded) -> None:
+    def _finish(self, content: TabContent) -> None:
         self._handle = None
-        self.kept = loaded.kept
-        self.loaded.emit(loaded)
+        self.kept = content.kept
+        self.loaded.emit(content)
 
     def _fail(self, error: Exception) -> None:
         self._handle = None
@@ -192,7 +192,7 @@ def load(
     kept: KeptRows | None = None,
     opened: tuple[GroupLevels, OpenGroups] | None = None,
     formats: Mapping[str, Format] | None = None,
-) -> Loaded:
+) -> TabContent:
     """Run the line, unless the rows of `kept` stay, and read the cells on screen. `opened` are the groups
     that were expanded before. Blocks."""
     same_rows = _kept_view(dataset, line, kept, job) if kept else None
@@ -206,7 +206,7 @@ def load(
     ready, columns = _first_pages(rows, place, job, {**usual, **(formats or {})}), GridColumns.of(rows.schema)
     numbering, noted = object() if stay is None else stay.numbering, descriptions_of(dataset)
     problem = None if isinstance(dataset, Table) else edit_problem(dataset)
-    return Loaded(
+    return TabContent(
         lines, ready, columns, line, undo, redo, reasons, stay, tree, numbering, noted, problem, usual
     )
 
@@ -338,7 +338,7 @@ class Tab(Protocol):
     table: Table | None
     editable: Table | None
     standing: Standing
-    shown: Loaded | None
+    content: TabContent | None
     view: View | None
     rows: Rows | None
     grid: GridView
@@ -368,13 +368,13 @@ class TableCells(QObject):
 
     def cell(self, row: int, name: str) -> TableCell:
         """A cell of the view that is shown."""
-        assert self._tab.shown is not None
-        cell = TableCell(self._tab.shown.view, row, name, self._tab.shown.numbering)
+        assert self._tab.content is not None
+        cell = TableCell(self._tab.content.view, row, name, self._tab.content.numbering)
         self._cells.add(cell)
         return cell
 
-    def _loaded(self, loaded: Loaded) -> None:
-        cells, view = list(self._cells), loaded.view
+    def _loaded(self, content: TabContent) -> None:
+        cells, view = list(self._cells), content.view
         if not cells:
             return
 
@@ -384,22 +384,22 @@ class TableCells(QObject):
         def found(rows: Sequence[int | None]) -> None:
             if view is self._tab.view:
                 for cell, row in zip(cells, rows, strict=True):
-                    cell.numbering, cell.row = loaded.numbering, row
+                    cell.numbering, cell.row = content.numbering, row
                 self.moved.emit()
 
         self._tab.tasks.read(look, found, owner=self, quiet=True, text="Finding the edited rows")
 
 
-def status_text(shown: Loaded | None, counting: bool) -> str:
+def status_text(content: TabContent | None, counting: bool) -> str:
     """`26,581 of 336,776 rows · 12 ms · 2 of 4 row groups read`; "counting…" until the count is known."""
-    if shown is None:
+    if content is None:
         return "counting…" if counting else ""
     if counting:
-        return f"counting… of {shown.total_rows:,} rows"
-    parts = [_rows(shown)]
-    explain, fetched = shown.view.explain, shown.lines.fetched
-    if shown.line.active or fetched is not None:
-        parts.append(duration_text(shown.lines.seconds))
+        return f"counting… of {content.total_rows:,} rows"
+    parts = [_rows(content)]
+    explain, fetched = content.view.explain, content.lines.fetched
+    if content.line.active or fetched is not None:
+        parts.append(duration_text(content.lines.seconds))
     if fetched is not None:
         return " · ".join([*parts, fetched.engine])
     if explain.row_groups_total:
@@ -407,30 +407,30 @@ def status_text(shown: Loaded | None, counting: bool) -> str:
     return " · ".join(parts)
 
 
-def _rows(shown: Loaded) -> str:
-    so_far = "" if shown.complete else " so far"
-    count, fetched = shown.num_matching, shown.lines.fetched
+def _rows(content: TabContent) -> str:
+    so_far = "" if content.complete else " so far"
+    count, fetched = content.num_matching, content.lines.fetched
     if fetched is not None:
-        noun = "groups" if shown.line.grouping is not None else "rows"
+        noun = "groups" if content.line.grouping is not None else "rows"
         return f"{count:,} {noun}" if fetched.is_whole else f"the first {count:,} of {fetched.total:,} {noun}"
-    if shown.where is not None:
-        return f"{count:,} of {shown.total_rows:,} {'rows' if shown.tree is None else 'groups'}{so_far}"
-    if shown.tree is not None:
-        return _groups(shown)
-    if shown.lines.is_computed:
-        source = shown.lines.source.num_rows
-        if shown.line.grouping is not None:
-            return _groups(shown)
+    if content.where is not None:
+        return f"{count:,} of {content.total_rows:,} {'rows' if content.tree is None else 'groups'}{so_far}"
+    if content.tree is not None:
+        return _groups(content)
+    if content.lines.is_computed:
+        source = content.lines.source.num_rows
+        if content.line.grouping is not None:
+            return _groups(content)
         if count <= source:
             return f"{count:,} of {source:,} rows"
-        return f"{quantity(count, 'row')} of {shown.lines.source.num_rows:,}"
+        return f"{quantity(count, 'row')} of {content.lines.source.num_rows:,}"
     return f"{quantity(count, 'row')}{so_far}"
 
 
-def _groups(shown: Loaded) -> str:
+def _groups(content: TabContent) -> str:
     """Describe groups. How many rows meet a filter before the group step is not counted just for this."""
-    count, source = shown.num_matching, shown.lines.source.num_rows
-    before = shown.line.steps[: shown.line.grouping]
+    count, source = content.num_matching, content.lines.source.num_rows
+    before = content.line.steps[: content.line.grouping]
     filtered = any(one.is_active and isinstance(one.step, Where) for one in before)
     rows = "the rows that meet the filter" if filtered else quantity(source, "row")
     return f"{quantity(count, 'group')} of {rows}"

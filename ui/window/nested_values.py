@@ -10,7 +10,7 @@ from PySide6.QtCore import QObject, QRect, Qt, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QLabel, QListWidget, QListWidgetItem, QPushButton, QVBoxLayout, QWidget
 
-from lamella.core.arrow.nested import Place, names_within, place_of, python_value
+from lamella.core.arrow.nested_values import Place, names_within, place_of, python_value
 from lamella.core.errors import BadFilter, LamellaError, visible
 from lamella.core.filters.binding import bind_predicate
 from lamella.core.filters.expr import Filter, Predicate

@@ -18,7 +18,7 @@ from lamella.core.query.engine_figures import shown_rows
 from lamella.ui.grid.pane import GridPane
 from lamella.ui.window.charting import Charting
 from lamella.ui.window.comparing import Comparing
-from lamella.ui.window.loader import Loaded, Tab
+from lamella.ui.window.loader import Tab, TabContent
 
 if TYPE_CHECKING:
     from lamella.core.transfer.exporting import Export
@@ -47,11 +47,11 @@ class Profiling(QObject):
         tab.changed.connect(self._give_way)
 
     @property
-    def shown(self) -> bool:
+    def is_shown(self) -> bool:
         return self.view is not None and not self.view.isHidden()
 
     def toggle(self) -> None:
-        if self.shown:
+        if self.is_shown:
             self.hide()
         else:
             self.show()
@@ -64,13 +64,13 @@ class Profiling(QObject):
         self._tab.pane.hide()
         view.show()
         self._tab.messages.float_over(view)
-        if self._tab.shown is not None:
-            self._follow(self._tab.shown)
+        if self._tab.content is not None:
+            self._follow(self._tab.content)
         view.setFocus()
         self._tab.changed.emit()
 
     def hide(self) -> None:
-        if self.view is None or not self.shown:
+        if self.view is None or not self.is_shown:
             return
         self.view.loader.stop()
         self.view.hide()
@@ -83,16 +83,20 @@ class Profiling(QObject):
         if self.view is not None:
             self.view.loader.stop()
 
-    def _follow(self, loaded: Loaded) -> None:
-        if self.view is not None and self.shown:
-            schema, place = loaded.view.schema, loaded.view.schema.get_field_index(ID)
+    def _follow(self, content: TabContent) -> None:
+        if self.view is not None and self.is_shown:
+            schema, place = content.view.schema, content.view.schema.get_field_index(ID)
             columns = schema if place < 0 else schema.remove(place)
-            computed = loaded.view if isinstance(loaded.view, ComputedView) else None
-            self.view.show_rows(*shown_rows(loaded.view), computed, columns)
+            computed = content.view if isinstance(content.view, ComputedView) else None
+            self.view.show_rows(*shown_rows(content.view), computed, columns)
 
     def _give_way(self) -> None:
         """Hide for a chart or a comparison."""
-        if self.view is not None and self.shown and (self._tab.charting.shown or self._tab.comparing.shown):
+        if (
+            self.view is not None
+            and self.is_shown
+            and (self._tab.charting.is_shown or self._tab.comparing.is_shown)
+        ):
             self.view.loader.stop()
             self.view.hide()
 

@@ -14,7 +14,7 @@ from lamella.core.query.spark.spill import most_rows
 from lamella.ui import theme
 from lamella.ui.tasks import Handle
 from lamella.ui.window.file_readings import FileReading, with_options
-from lamella.ui.window.loader import Loaded, Tab
+from lamella.ui.window.loader import Tab, TabContent
 
 if TYPE_CHECKING:
     from lamella.core.datasets.spark import SparkTable
@@ -84,10 +84,10 @@ class RemoteRows(QObject):
 
     def fetch_more(self) -> None:
         """Fetch further rows of the answer; the position in the grid stays."""
-        tab, shown = self._tab, self._tab.shown
-        if self._handle is not None or shown is None or shown.lines.fetched is None:
+        tab, content = self._tab, self._tab.content
+        if self._handle is not None or content is None or content.lines.fetched is None:
             return
-        lines, answers = shown.lines, tab.loader.answers
+        lines, answers = content.lines, tab.loader.answers
 
         def ended() -> None:
             self._handle = None
@@ -126,16 +126,16 @@ class RemoteRows(QObject):
         chosen = {**others, "row_key": tuple(key)} if key else others
         self._tab.reopening.reopen(with_options(reading, chosen))
 
-    def _follow(self, loaded: Loaded) -> None:
-        fetched = loaded.lines.fetched
+    def _follow(self, content: TabContent) -> None:
+        fetched = content.lines.fetched
         self.bar.setVisible(fetched is not None and not fetched.is_whole)
         if fetched is None or fetched.is_whole:
             return
         here, more = fetched.snapshot.num_rows, min(most_rows(), fetched.total - fetched.snapshot.num_rows)
-        noun = "groups" if loaded.line.grouping is not None else "rows"
-        by = f", by {', '.join(map(visible, self._key))}" if self._key and not loaded.line.sort else ""
-        which = "The first " if by or loaded.line.sort else ""
-        order = "" if by or loaded.line.sort or noun == "groups" else ", unsorted"
+        noun = "groups" if content.line.grouping is not None else "rows"
+        by = f", by {', '.join(map(visible, self._key))}" if self._key and not content.line.sort else ""
+        which = "The first " if by or content.line.sort else ""
+        order = "" if by or content.line.sort or noun == "groups" else ", unsorted"
         self.bar.show_text(
             f"{which}{here:,} of {fetched.total:,} {noun}{by}{order}. Charts and figures cover all of them."
         )

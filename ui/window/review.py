@@ -43,7 +43,7 @@ from lamella.ui.grid.painter import Mark
 from lamella.ui.grid.texts import whole_texts
 from lamella.ui.widgets.message_bar import Choice
 from lamella.ui.window.kept_rows import EditedCells, runs_of
-from lamella.ui.window.loader import Loaded, Tab
+from lamella.ui.window.loader import Tab, TabContent
 
 if TYPE_CHECKING:
     from lamella.core.transfer.exporting import Export
@@ -463,10 +463,10 @@ class Review(QObject):
         )
 
     def _saved(self, commit: Commit) -> None:
-        shown, placed, saved = self._tab.shown, self._placed, self._saving or []
-        if shown is not None and shown.view is placed.view:
+        content, placed, saved = self._tab.content, self._placed, self._saving or []
+        if content is not None and content.view is placed.view:
             gone = [range(row, row + 1) for row in self.deleted_rows]
-            self._tab.loader.keep(shown, commit, placed.edited, gone)
+            self._tab.loader.keep(content, commit, placed.edited, gone)
         self._saving = None
         self._edits = [edit for edit in self._edits if edit not in saved]
         self._undone = []
@@ -498,10 +498,10 @@ class Review(QObject):
         dialog.finished.connect(lambda _: setattr(self, "dialog", None) if self.dialog is dialog else None)
         dialog.open()
 
-    def _loaded(self, loaded: Loaded) -> None:
+    def _loaded(self, content: TabContent) -> None:
         self.stop_waiting()
         if self._edits:
-            self._place(loaded.view)
+            self._place(content.view)
 
     def _place(self, view: View | None = None) -> None:
         """Locate the edits in a view, by default the one that is shown."""

@@ -90,7 +90,7 @@ class Figures:
             with decimal.localcontext(prec=PRECISION):
                 mean = self.total / self.numbers
             named = (("Σ", self.total), ("mean", mean), ("min", self.least), ("max", self.greatest))
-            parts += [f"{name} {number_text(value)}" for name, value in named]
+            parts += [f"{name} {figure_text(value)}" for name, value in named]
         elif self.first:
             parts += [f"first {self.first}", f"last {self.last}"]
         parts.append(f"n {self.values:,}")
@@ -109,7 +109,7 @@ def _sum(column: pa.ChunkedArray, plain: pa.DataType, largest: Any) -> Any:
     return pc.sum(column).as_py()
 
 
-def number_text(value: Any) -> str:
+def figure_text(value: Any) -> str:
     """A number with separators, and at most four decimal places."""
     if isinstance(value, float) and not math.isfinite(value):
         return "∞" if value > 0 else f"{MINUS}∞"

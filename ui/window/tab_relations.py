@@ -61,10 +61,10 @@ class TabRelations(QObject):
     @property
     def table(self) -> Table | None:
         """The store's table while its own rows are shown, with or without computed columns."""
-        shown = self._tab.shown
-        if shown is None or ID not in shown.view.snapshot.types:
+        content = self._tab.content
+        if content is None or ID not in content.view.snapshot.types:
             return None
-        return self._tab.table if all(isinstance(step, OWN_ROWS) for step in shown.line.active) else None
+        return self._tab.table if all(isinstance(step, OWN_ROWS) for step in content.line.active) else None
 
     @property
     def any_table(self) -> Table | None:

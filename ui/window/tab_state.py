@@ -89,7 +89,7 @@ class TabState(QObject):
             TOP: grid.top_row(),
             LEFT: grid.horizontalScrollBar().value(),
             INSPECTOR: tab.inspector.page if tab.is_inspector_open else "",
-            PROFILES: tab.profiling.shown,
+            PROFILES: tab.profiling.is_shown,
             FILTER_ROW: grid.filter_row.is_shown,
         }
         if self._wanted:  # rows not read yet: still to be scrolled to
@@ -124,7 +124,7 @@ class TabState(QObject):
         tab, grid, wanted = self._tab, self._tab.grid, self._wanted
         top, cell = _count(wanted.get(TOP)), wanted.get(CELL)
         row = _count(cell[0]) if isinstance(cell, list) and len(cell) == 2 else 0
-        complete = tab.shown is not None and tab.shown.complete
+        complete = tab.content is not None and tab.content.complete
         if max(top, row) >= grid.grid_model.num_rows and not complete:
             return
         self._wanted = {}

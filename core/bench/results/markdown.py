@@ -14,7 +14,7 @@ from lamella.core.bench.engine.protocol import Failure, Unsupported
 from lamella.core.bench.registry import entry_named
 from lamella.core.bench.results.figures import in_order, workload_about, workload_or_none, workload_title
 from lamella.core.bench.results.matrix import matrix_of, usual_samples
-from lamella.core.bench.results.published import claims_table
+from lamella.core.bench.results.published_results import claims_table
 from lamella.core.bench.results.records import Sample, Tally, by_workload
 from lamella.core.bench.results.report import overview_table, points_of, report_tables, shown_check
 from lamella.core.bench.results.run import SavedRun, by_system

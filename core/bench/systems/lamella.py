@@ -308,7 +308,7 @@ def _insert(file: Path, table: Table) -> None:
     """Insert all rows of a text file, read directly from it."""
     from lamella.core.datasets import open_dataset
     from lamella.core.datasets.blocks import TypesWidened
-    from lamella.core.datasets.cached import CachedDataset
+    from lamella.core.datasets.cached_dataset import CachedDataset
 
     dataset = open_dataset(file)
     assert isinstance(dataset, CachedDataset)

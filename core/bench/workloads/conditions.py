@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lamella.core.arrow.nested import Place
+from lamella.core.arrow.nested_values import Place
 from lamella.core.bench.workloads.user_table import CannotAsk
 from lamella.core.filters import OPERATORS, And, Bound, Filter, Not
 from lamella.core.filters.expr import Branch, Predicate, fold

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import types as is_
 
-from lamella.core.arrow.nested import place_of
+from lamella.core.arrow.nested_values import place_of
 from lamella.core.arrow.types import ID
 from lamella.core.bench.registry import FAMILIES, workload_with_options
 from lamella.core.bench.workloads.model import Workload

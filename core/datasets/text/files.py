@@ -16,7 +16,12 @@ from lamella.core.arrow.arrays import take
 from lamella.core.datasets.base import Dataset, OpenOptions, Problem
 from lamella.core.datasets.blocks import Reading
 from lamella.core.datasets.cache import CacheEntry, default_folder
-from lamella.core.datasets.cached import CachedDataset, open_blocks, read_first, refuse_without_columns
+from lamella.core.datasets.cached_dataset import (
+    CachedDataset,
+    open_blocks,
+    read_first,
+    refuse_without_columns,
+)
 from lamella.core.datasets.locate import Location, Stamp
 from lamella.core.datasets.partitions import FROM_FOLDER, folder_columns
 from lamella.core.datasets.text.bad_lines import sentences

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lamella.core.arrow.arrays import from_numpy, in_one
-from lamella.core.arrow.nested import python_values
+from lamella.core.arrow.nested_values import python_values
 from lamella.core.errors import BadQuery, visible
 from lamella.core.filters.expr import Filter, Predicate, any_of
 from lamella.core.filters.kinds import COMPARABLE, Kind, kind_of

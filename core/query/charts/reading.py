@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lamella.core.arrow.arrays import from_numpy, from_values
-from lamella.core.arrow.nested import python_values
+from lamella.core.arrow.nested_values import python_values
 from lamella.core.filters.kinds import Kind, kind_of, value_type
 from lamella.core.jobs import Job
 from lamella.core.libraries import exp

@@ -8,7 +8,7 @@ from typing import Any, TypeVar, cast
 
 from pyarrow import types as is_
 
-from lamella.core.arrow.nested import names_within, place_of
+from lamella.core.arrow.nested_values import names_within, place_of
 from lamella.core.arrow.types import ID
 from lamella.core.errors import BadQuery, UnknownColumn, shown
 from lamella.core.filters.expr import Predicate, columns_read

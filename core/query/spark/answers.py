@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
-from lamella.core.arrow.nested import python_values
+from lamella.core.arrow.nested_values import python_values
 from lamella.core.errors import BadQuery
 from lamella.core.jobs import Job
 from lamella.core.libraries import exp

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from lamella.core.arrow.nested import python_value
+from lamella.core.arrow.nested_values import python_value
 from lamella.core.filters.kinds import Kind, kind_of, value_type
 from lamella.core.filters.to_sql import literal
 from lamella.core.filters.values import convert

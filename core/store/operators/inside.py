@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from lamella.core.arrow.arrays import from_numpy, quick_array, take, to_numpy
 from lamella.core.arrow.documents import ReservedKey, json_of, whole
 from lamella.core.arrow.equality import Lists, as_array, is_list, lists_of, ranges
-from lamella.core.arrow.nested import python_value
+from lamella.core.arrow.nested_values import python_value
 from lamella.core.arrow.types import MOST_FIELDS, REST, REST_FIELD, exact_cast, wider_type
 from lamella.core.store.operators.values import Refusal, array_of, as_stored, met, nulls, refuse_other_kind
 

@@ -15,7 +15,7 @@ from pyarrow import types as is_
 
 import lamella
 from lamella import Store
-from lamella.core.arrow.nested import python_value, python_values
+from lamella.core.arrow.nested_values import python_value, python_values
 from lamella.core.datasets.base import Dataset
 from lamella.core.errors import LamellaError
 from lamella.core.filters.expr import Filter, Predicate

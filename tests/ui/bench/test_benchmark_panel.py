@@ -195,7 +195,7 @@ def test_several_workloads_run_one_after_the_other_and_each_can_be_looked_at(
     panel.start()
     finished()
     assert {record.workload for record in panel.benchmarks.last.records} == {"small", "needle"}
-    shown = panel.view.display.shown
+    shown = panel.view.display.workload
     assert shown.isVisible() and shown.count() == 2
     shown.setCurrentIndex(shown.findData("needle"))
     assert panel.results.workload.id == "needle" and panel.results.records

@@ -23,7 +23,7 @@ from lamella.ui.bench.user_benchmark_dialogs import UserScriptDialog, UserTableD
 from lamella.ui.main_window import MainWindow
 from lamella.ui.tasks import Tasks
 from lamella.ui.window.benchmarking import benchmark_file, benchmark_table
-from tests.bench.made_records import USER_SCRIPT
+from tests.bench.example_records import USER_SCRIPT
 from tests.bench.processes import workers
 from tests.ui.fake_memory import FakeMemory
 
@@ -130,7 +130,7 @@ def window(qtbot: QtBot, tmp_path: Path) -> Iterator[MainWindow]:
 
 def test_the_table_on_screen_is_measured_kept_and_shown(qtbot: QtBot, window: MainWindow, path: Path) -> None:
     window.open_paths([path])
-    qtbot.waitUntil(lambda: bool(window.tabs.dataset_tab and window.tabs.dataset_tab.shown), timeout=WAIT)
+    qtbot.waitUntil(lambda: bool(window.tabs.dataset_tab and window.tabs.dataset_tab.content), timeout=WAIT)
     tab = window.tabs.dataset_tab
     assert tab is not None and window.commands["benchmark_table"].isEnabled()
     tab.set_filter(col("delay") > 60)
@@ -167,7 +167,7 @@ def test_the_panel_offers_the_table_that_is_open(qtbot: QtBot, window: MainWindo
     panel.controls.presets[TABLE].click()
     assert "No table is open" in panel.news.label.text()
     window.open_paths([path])
-    qtbot.waitUntil(lambda: bool(window.tabs.dataset_tab and window.tabs.dataset_tab.shown), timeout=WAIT)
+    qtbot.waitUntil(lambda: bool(window.tabs.dataset_tab and window.tabs.dataset_tab.content), timeout=WAIT)
     panel.controls.presets[TABLE].click()
     (dialog,) = window.findChildren(UserTableDialog)
     qtbot.waitUntil(lambda: dialog.choice is not None, timeout=WAIT)

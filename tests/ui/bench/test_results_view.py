@@ -14,7 +14,7 @@ from pytestqt.qtbot import QtBot
 from lamella.core.bench.engine.protocol import LIMIT, WRONG, Failure, Unsupported
 from lamella.core.bench.registry import ENTRIES, WORKLOADS
 from lamella.core.bench.results.figures import unbroken
-from lamella.core.bench.results.published import published_lines
+from lamella.core.bench.results.published_results import published_lines
 from lamella.ui import theme
 from lamella.ui.bench.benchmark_panel import BenchmarkPanel
 from lamella.ui.bench.benchmark_plot import LineCanvas

@@ -29,7 +29,7 @@ from lamella.ui.bench.run_changes import ComparisonView, VerdictSeries
 from lamella.ui.bench.saved_runs import ResultsBrowser
 from lamella.ui.bench.series import Series, live_series
 from lamella.ui.tasks import Tasks
-from tests.bench.made_records import USER_SCRIPT
+from tests.bench.example_records import USER_SCRIPT
 
 WAIT = 10_000
 BEGAN = datetime(2026, 5, 1, 9, tzinfo=UTC)

@@ -10,8 +10,8 @@ from PySide6.QtCore import QRect, Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QWidget
 
-from lamella.core.arrow.nested import Place
-from lamella.ui.grid.value_popup import AT_ONCE, Node, ValuePopup, ValueTree, is_nested, short_text
+from lamella.core.arrow.nested_values import Place
+from lamella.ui.grid.value_popup import AT_ONCE, Node, ValuePopup, ValueTree, is_expandable, short_text
 
 STOP = {"name": "JFK", "gates": [{"no": 1, "open": True}, {"no": 2, "open": None}], "geo": {"lat": 1.5}}
 CONTROL, SHIFT = Qt.KeyboardModifier.ControlModifier, Qt.KeyboardModifier.ShiftModifier
@@ -35,7 +35,7 @@ def node(value, name: str = "stop", type_: pa.DataType | None = None) -> Node:
 def test_every_nested_type_is_opened(type_) -> None:
     value = {"a": 1} if pa.types.is_struct(type_) else [("k", 7)] if pa.types.is_map(type_) else [1, 2]
     opened = node(value, type_=type_)
-    assert is_nested(type_) and opened.num_children == len(value)
+    assert is_expandable(type_) and opened.num_children == len(value)
     assert all(child.num_children == 0 and not child.is_nested for child in opened.children(0, 10))
     assert node(None, type_=type_).num_children == 0
     sliced = pa.array([None, value, value], type_).slice(1, 1)

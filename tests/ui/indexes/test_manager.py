@@ -15,7 +15,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QMessageBox
 
 from lamella import Store, col
-from lamella.core.index.sorted import SortedKind
+from lamella.core.index.sorted_index import SortedKind
 from lamella.core.store.table import Table
 from lamella.ui.indexes.manager import IndexesDialog, ago_text
 

@@ -82,7 +82,7 @@ def settled(qtbot, window: MainWindow) -> Callable[[], DatasetTab]:
             tab = window.tabs.dataset_tab
             return (
                 tab is not None
-                and tab.shown is not None
+                and tab.content is not None
                 and not tab.loader.running
                 and not window.tasks.running
                 and tab.grid.grid_model.pages.settled

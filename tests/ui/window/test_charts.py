@@ -35,7 +35,7 @@ def chart(qtbot, table_tab, settled):
 
     def draw(spec: ChartSpec | None = None, display: Display | None = None):
         tab = settled()
-        if not tab.charting.shown:
+        if not tab.charting.is_shown:
             tab.charting.show()
         view = tab.charting.view
         if spec is not None:
@@ -473,10 +473,10 @@ def test_a_saved_view_has_its_chart(qtbot, chart, settled, monkeypatch):
     view.show_spec(BY_CARRIER, Display())
     tab.charting.hide()
     tab.line_actions.show_view("by delay")
-    qtbot.waitUntil(lambda: tab.charting.shown and not view.running)
+    qtbot.waitUntil(lambda: tab.charting.is_shown and not view.running)
     assert view.spec == spec and not view.form.display.markers
     tab.charting.show_layout({})
-    assert not tab.charting.shown
+    assert not tab.charting.is_shown
     tab.charting.show_layout({"chart": {"spec": {"kind": "pie"}}})
     assert "cannot be drawn" in tab.messages.label.text()
 

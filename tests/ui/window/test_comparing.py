@@ -17,7 +17,7 @@ from lamella.core.query.comparison import RowChange
 from lamella.ui.comparison.apply_dialog import ApplyDialog
 from lamella.ui.comparison.dialog import A_FILE, CompareDialog
 from lamella.ui.dialogs.export_dialog import ExportDialog
-from lamella.ui.grid.compared import ComparedModel
+from lamella.ui.grid.comparison_grid import ComparedModel
 from lamella.ui.widgets.sidebar import Entry
 
 
@@ -217,7 +217,7 @@ def test_what_cannot_be_compared_says_why_and_leaves_the_rows(qtbot, window, tab
     dialog.reject()
     table_tab.comparing.compare_versions(7)
     qtbot.waitUntil(lambda: "no version 7" in table_tab.messages.label.text())
-    assert table_tab.pane.isVisible() and not table_tab.comparing.shown
+    assert table_tab.pane.isVisible() and not table_tab.comparing.is_shown
 
 
 def test_the_sidebar_leads_to_a_comparison(qtbot, window, table_tab, table):

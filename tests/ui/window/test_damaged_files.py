@@ -60,7 +60,7 @@ def test_a_damaged_file_is_opened_only_when_somebody_says_so(window, damaged, se
     next(button for button in box.buttons() if button.text() == OPEN_ANYWAY).click()
     assert settled().status == "6,000 rows"
     window.commands["refresh"].trigger()
-    assert settled().shown is not None
+    assert settled().content is not None
 
 
 def test_what_was_shown_of_a_damaged_file_is_withdrawn(
@@ -71,14 +71,14 @@ def test_what_was_shown_of_a_damaged_file_is_withdrawn(
     tab = settled()
     tab.set_filter(col("n") >= 0)
     tab.set_filter(col("n") >= 0)
-    assert settled().shown.view.num_rows > ROWS - 10
+    assert settled().content.view.num_rows > ROWS - 10
     checks.settle()
     qtbot.waitUntil(lambda: tab.grid.grid_model.num_rows == 0, timeout=15_000)
     qtbot.waitUntil(lambda: OPEN_ANYWAY in labels(tab), timeout=15_000)
     assert tab.status == ""
     assert "damaged.parquet is damaged" in tab.messages.label.text()
     tab.messages.buttons[labels(tab).index(OPEN_ANYWAY)].click()
-    assert settled().shown.view.num_rows > ROWS - 10
+    assert settled().content.view.num_rows > ROWS - 10
     assert not tab.messages.isVisible()
 
 

@@ -38,7 +38,7 @@ def choose(qtbot, palette: CommandPalette, text: str) -> None:
 @pytest.mark.slow
 def test_a_column_of_ten_thousand_is_found_by_its_name(window, wide_tab, qtbot) -> None:
     finder = open_finder(window, qtbot)
-    assert len(finder.shown) == 10_000
+    assert len(finder.offers) == 10_000
     choose(qtbot, finder, "C9876")
     assert current_column(wide_tab) == "c9876" and wide_tab.grid.hasFocus()
     assert 9876 in wide_tab.grid.visible_columns()
@@ -49,7 +49,7 @@ def test_a_hidden_column_is_found_and_shown_again(window, file_tab, qtbot, go_to
     window.commands["hide_column"].trigger()
     assert file_tab.grid.isColumnHidden(2)
     finder = open_finder(window, qtbot)
-    assert [offer.detail for offer in finder.shown] == ["int32", "string", "string · hidden"]
+    assert [offer.detail for offer in finder.offers] == ["int32", "string", "string · hidden"]
     choose(qtbot, finder, "note")
     assert not file_tab.grid.isColumnHidden(2) and not window.commands["show_columns"].isEnabled()
     assert file_tab.grid.selection.current == (5, 2)
@@ -92,7 +92,7 @@ def test_names_of_columns_may_be_alike_empty_or_long(window, tmp_path, settled, 
     window.open_paths([path])
     tab = settled()
     finder = open_finder(window, qtbot)
-    assert len(finder.shown) == 4
+    assert len(finder.offers) == 4
     choose(qtbot, finder, "xxx")
     assert current_column(tab) == "x" * 1000
 
@@ -112,7 +112,7 @@ def test_the_palette_finds_a_table(window, table, file_tab, settled, qtbot) -> N
     qtbot.waitUntil(lambda: bool(window.sidebar.entries("table")))
     palette = palette_of(window)
     qtbot.keyClicks(palette.field, "flights")
-    tables = [(o.name, o.detail) for o in palette.shown if o.group == "Tables"]
+    tables = [(o.name, o.detail) for o in palette.offers if o.group == "Tables"]
     assert tables == [("flights", "My tables")]
     qtbot.keyClick(palette.field, Qt.Key.Key_Return)
     qtbot.waitUntil(lambda: len(window.tabs.dataset_tabs) == 2)
@@ -139,6 +139,6 @@ def test_the_palette_finds_open_tabs_and_recent_files(window, file, file_tab, se
     window.tabs.close_at(0)
     palette = palette_of(window)
     qtbot.keyClicks(palette.field, "flights.par")
-    assert [(o.group, o.detail) for o in palette.shown] == [("Recent files", str(file.parent))]
+    assert [(o.group, o.detail) for o in palette.offers] == [("Recent files", str(file.parent))]
     qtbot.keyClick(palette.field, Qt.Key.Key_Return)
     assert settled().key == (str(file),)

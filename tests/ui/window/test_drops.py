@@ -59,7 +59,7 @@ def dropped(window, drag: Drag, part: str, half: float) -> None:
 def test_a_file_opens_wherever_it_is_dragged_in(qtbot, window, file_tab, sales: Path, part: str) -> None:
     dropped(window, of_file_manager(window, sales), part, 0.25)
     qtbot.waitUntil(
-        lambda: window.tabs.dataset_tab is not file_tab and window.tabs.dataset_tab.shown is not None
+        lambda: window.tabs.dataset_tab is not file_tab and window.tabs.dataset_tab.content is not None
     )
     kinds = [str(kind) for kind in window.tabs.dataset_tab.view.schema.types]
     assert kinds == ["date32[day]", "double"]

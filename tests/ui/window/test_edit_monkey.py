@@ -212,7 +212,7 @@ class EditMonkey(Monkey):
 def check_rows(tab: DatasetTab, table: Table) -> None:
     """What a tab shows is what the table holds."""
     view = tab.view
-    if view is None or tab.shown is None or int(view.snapshot.token[1]) != table.version:
+    if view is None or tab.content is None or int(view.snapshot.token[1]) != table.version:
         return
     names = [name for name in view.schema.names if name != "_id"]
     page = view.page(0, view.num_rows, ["_id", *names])
@@ -242,7 +242,7 @@ def edit_monkey(qtbot, confined: None, window: MainWindow, store: Store, monkeyp
     window.library.refresh()
     made = EditMonkey(window, store, table, SEED)
     made.open()
-    qtbot.waitUntil(lambda: made.tab is not None and made.tab.shown is not None)
+    qtbot.waitUntil(lambda: made.tab is not None and made.tab.content is not None)
     yield made
     for tab in window.tabs.dataset_tabs:
         tab.review.discard()

@@ -39,7 +39,7 @@ def test_a_file_of_several_tables_asks_which(qtbot, window, shop: Path) -> None:
     assert dialog.open_button.text() == "Open 2 tables"
     dialog.open_button.click()
     qtbot.waitUntil(lambda: len(window.tabs.dataset_tabs) == 2)
-    qtbot.waitUntil(lambda: all(tab.shown for tab in window.tabs.dataset_tabs))
+    qtbot.waitUntil(lambda: all(tab.content for tab in window.tabs.dataset_tabs))
     assert [(tab.name, tab.status) for tab in window.tabs.dataset_tabs] == [
         ("shop.db · customers", "2 rows"),
         ("shop.db · orders", "3 rows"),
@@ -60,7 +60,7 @@ def test_only_what_is_checked_is_opened(qtbot, window, shop: Path) -> None:
     dialog.open_button.click()
     qtbot.waitUntil(lambda: len(window.tabs.dataset_tabs) == 1)
     tab = window.tabs.dataset_tab
-    qtbot.waitUntil(lambda: tab.shown is not None)
+    qtbot.waitUntil(lambda: tab.content is not None)
     assert tab.key == (str(shop), "", "orders")
     tab.line_actions.copy("python")
     qtbot.waitUntil(lambda: f"open_dataset({str(shop)!r}, table='orders')" in QApplication.clipboard().text())
@@ -88,7 +88,9 @@ def test_a_table_follows_its_database(qtbot, window, shop: Path) -> None:
 
 def test_remarks_about_a_sheet_are_shown(qtbot, window, tmp_path: Path) -> None:
     window.open_paths([workbook(tmp_path / "a.xlsx", {"a": [["Title"], ["n", "m"], [1, 2]]})])
-    qtbot.waitUntil(lambda: window.tabs.dataset_tab is not None and window.tabs.dataset_tab.shown is not None)
+    qtbot.waitUntil(
+        lambda: window.tabs.dataset_tab is not None and window.tabs.dataset_tab.content is not None
+    )
     messages = window.tabs.dataset_tab.messages
     assert messages.isVisible() and "left out: Title." in messages.label.text()
 

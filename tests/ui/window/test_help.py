@@ -24,12 +24,12 @@ def listed(viewer: HelpViewer) -> list[str]:
 
 
 def test_help_opens_at_the_guide_and_at_the_page_on_what_has_the_keyboard(qtbot, window, file_tab, viewer):
-    assert viewer.isVisible() and viewer.shown == "guide.md"
+    assert viewer.isVisible() and viewer.address == "guide.md"
     window.commands["filter"].trigger()
     qtbot.waitUntil(lambda: file_tab.steps.editor is not None)
     assert page_of(file_tab.steps.editor.builder) == "filters.md"
     window.help.show(page_of(file_tab.steps.editor.builder))
-    assert viewer.shown == "filters.md" and window.help.viewer is viewer
+    assert viewer.address == "filters.md" and window.help.viewer is viewer
 
 
 def test_dialog_has_the_key_too(qtbot, window, file_tab):
@@ -40,7 +40,7 @@ def test_dialog_has_the_key_too(qtbot, window, file_tab):
         lambda: QApplication.focusWidget() is not None and QApplication.focusWidget().window() is dialog
     )
     qtbot.keyClick(QApplication.focusWidget(), Qt.Key.Key_F1)
-    qtbot.waitUntil(lambda: window.help.viewer is not None and window.help.viewer.shown == "export.md")
+    qtbot.waitUntil(lambda: window.help.viewer is not None and window.help.viewer.address == "export.md")
     dialog.close()
 
 
@@ -54,7 +54,7 @@ def test_search_lists_sections_and_opens_one_at_its_heading(qtbot, viewer):
         Qt.MouseButton.LeftButton,
         pos=viewer.list.visualItemRect(viewer.list.item(row)).center(),
     )
-    assert viewer.shown == "command-line.md#settings"
+    assert viewer.address == "command-line.md#settings"
     assert viewer.view.verticalScrollBar().value() > 0
     viewer.search.clear()
     assert viewer.list.count() == pages and viewer.list.currentItem() is not None
@@ -62,7 +62,7 @@ def test_search_lists_sections_and_opens_one_at_its_heading(qtbot, viewer):
 
 def test_search_that_finds_nothing_says_so(qtbot, viewer):
     qtbot.keyClicks(viewer.search, "zzzz qqqq")
-    assert listed(viewer) == ["No page matches all these words."] and viewer.shown == "guide.md"
+    assert listed(viewer) == ["No page matches all these words."] and viewer.address == "guide.md"
 
 
 def test_links_lead_to_pages_and_back_and_to_the_browser(qtbot, viewer, monkeypatch):
@@ -70,11 +70,11 @@ def test_links_lead_to_pages_and_back_and_to_the_browser(qtbot, viewer, monkeypa
     monkeypatch.setattr(QDesktopServices, "openUrl", lambda url: opened.append(url.toString()))
     viewer.view.followed.emit("filters.md")
     viewer.view.followed.emit("https://example.com/x")
-    assert viewer.shown == "filters.md" and opened == ["https://example.com/x"]
+    assert viewer.address == "filters.md" and opened == ["https://example.com/x"]
     qtbot.mouseClick(viewer.back, Qt.MouseButton.LeftButton)
-    assert viewer.shown == "guide.md" and not viewer.back.isEnabled()
+    assert viewer.address == "guide.md" and not viewer.back.isEnabled()
     qtbot.mouseClick(viewer.forward, Qt.MouseButton.LeftButton)
-    assert viewer.shown == "filters.md"
+    assert viewer.address == "filters.md"
 
 
 @pytest.mark.slow

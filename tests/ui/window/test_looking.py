@@ -271,7 +271,7 @@ def test_commands_are_found_by_a_part_of_their_name(window, file_tab, settled) -
     window.commands["palette"].trigger()
     palette = window.findChild(CommandPalette)
     QTest.keyClicks(palette.field, "sort desc")
-    assert [offer.name for offer in palette.shown] == ["Sort descending"]
+    assert [offer.name for offer in palette.offers] == ["Sort descending"]
     QTest.keyClick(palette.field, Qt.Key.Key_Return)
     assert settled().sort == (SortKey("delay", True),)
 

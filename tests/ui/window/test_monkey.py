@@ -439,10 +439,10 @@ def check_tabs(window: MainWindow) -> None:
         )
         assert shown == made, tab.name
         assert len(tab.steps.bar.chips) == len(tab.steps.line.steps)
-        if tab.shown is not None and not tab.property(BEHIND):
-            assert tab.shown.line.active == tab.line.active, tab.name
-            assert (tab.grid.grid_model.tree is None) == (tab.shown.tree is None), tab.name
-            assert tab.grid.totals.isHidden() == (not tab.shown.lines.shows_totals), tab.name
+        if tab.content is not None and not tab.property(BEHIND):
+            assert tab.content.line.active == tab.line.active, tab.name
+            assert (tab.grid.grid_model.tree is None) == (tab.content.tree is None), tab.name
+            assert tab.grid.totals.isHidden() == (not tab.content.lines.shows_totals), tab.name
 
 
 def _words(one: LineStep) -> str:

@@ -276,7 +276,7 @@ def test_a_step_that_is_stopped_leaves_what_was_shown(
         QApplication.processEvents()
     window.commands["stop"].trigger()
     settled()
-    assert table_tab.shown is not None and table_tab.shown.line == table_tab.line
+    assert table_tab.content is not None and table_tab.content.line == table_tab.line
     before = table_tab.line
     table_tab.apply(Line())
     settled()

@@ -97,7 +97,9 @@ def test_search_leaves_columns_by_name_and_type(qtbot, view):
 def test_enter_and_a_double_click_go_to_the_column(qtbot, window, view, file_tab):
     view.table.setCurrentIndex(view.model.index(2, 0))
     qtbot.keyClick(view.table, Qt.Key.Key_Return)
-    assert not file_tab.profiling.shown and file_tab.grid.current_name == "note" and file_tab.grid.isVisible()
+    assert (
+        not file_tab.profiling.is_shown and file_tab.grid.current_name == "note" and file_tab.grid.isVisible()
+    )
     window.commands["all_columns"].trigger()
     place = view.table.visualRect(view.model.index(1, 0)).center()
     qtbot.mouseClick(view.table.viewport(), Qt.MouseButton.LeftButton, pos=place)
@@ -111,9 +113,9 @@ def test_escape_goes_back_to_the_rows_and_a_chart_takes_the_place(qtbot, window,
     assert file_tab.pane.isVisible() and not view.isVisible()
     window.commands["all_columns"].trigger()
     window.commands["chart"].trigger()
-    assert file_tab.charting.shown and not file_tab.profiling.shown
+    assert file_tab.charting.is_shown and not file_tab.profiling.is_shown
     window.commands["all_columns"].trigger()
-    assert file_tab.profiling.shown and not file_tab.charting.shown
+    assert file_tab.profiling.is_shown and not file_tab.charting.is_shown
     assert not window.commands["edit_cell"].isEnabled()
 
 

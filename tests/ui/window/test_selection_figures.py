@@ -17,7 +17,7 @@ from lamella.core.jobs import Job
 from lamella.core.query.view import View
 from lamella.core.scan.snapshot import SortKey
 from lamella.ui.grid.selection import CellRange
-from lamella.ui.window.selection_figures import Figures, disjoint_parts, number_text, read_figures
+from lamella.ui.window.selection_figures import Figures, disjoint_parts, figure_text, read_figures
 from tests.ui.grid.fake_rows import TableRows
 
 
@@ -70,7 +70,7 @@ def test_dictionary_values_count_like_what_they_stand_for() -> None:
     [(1234567, "1,234,567"), (-0.5, "−0.5"), (1234.56789, "1,234.5679"), (1e-9, "1e−09"), (0.0, "0")],
 )
 def test_numbers_are_written_to_be_read(value, text) -> None:
-    assert number_text(value) == text
+    assert figure_text(value) == text
 
 
 @pytest.mark.slow

@@ -66,7 +66,7 @@ def browse(qtbot: QtBot, window: MainWindow) -> Callable[[], ServerBrowser]:
 
 
 def names(browser: ServerBrowser) -> list[str]:
-    shown = browser.list.shown
+    shown = browser.list.sorted_entries
     return [shown.index(row, 0).data() for row in range(shown.rowCount())]
 
 
@@ -83,13 +83,15 @@ def test_a_connection_leads_to_folders_and_to_an_open_file(
     place = browser.places.visualItemRect(browser.places.item(0)).center()
     QTest.mouseClick(browser.places.viewport(), Qt.MouseButton.LeftButton, pos=place)
     qtbot.waitUntil(lambda: names(browser) == ["trips", "cities.parquet"])
-    browser.list.setCurrentIndex(browser.list.shown.index(0, 0))
+    browser.list.setCurrentIndex(browser.list.sorted_entries.index(0, 0))
     QTest.keyClick(browser.list, Qt.Key.Key_Return)
     qtbot.waitUntil(lambda: names(browser) == ["01.parquet", "02.parquet"])
     assert browser.count.text() == "2 files"
-    browser.list.setCurrentIndex(browser.list.shown.index(1, 0))
+    browser.list.setCurrentIndex(browser.list.sorted_entries.index(1, 0))
     QTest.keyClick(browser.list, Qt.Key.Key_Return)
-    qtbot.waitUntil(lambda: window.tabs.dataset_tab is not None and window.tabs.dataset_tab.shown is not None)
+    qtbot.waitUntil(
+        lambda: window.tabs.dataset_tab is not None and window.tabs.dataset_tab.content is not None
+    )
     tab = window.tabs.dataset_tab
     assert tab is not None and tab.view is not None
     assert tab.view.num_rows == 20 and tab.name == "02.parquet"
@@ -101,7 +103,7 @@ def test_a_folder_is_opened_as_one_table(
 ) -> None:
     browser = browse()
     go_to(qtbot, browser, f"s3://{bucket}/", 2)
-    browser.list.setCurrentIndex(browser.list.shown.index(0, 0))
+    browser.list.setCurrentIndex(browser.list.sorted_entries.index(0, 0))
     assert browser.open_button.text() == "Open folder as one table"
     browser.open_button.click()
     qtbot.waitUntil(lambda: window.tabs.dataset_tab is not None and window.tabs.dataset_tab.view is not None)

@@ -60,7 +60,7 @@ def browse(qtbot: QtBot, window: MainWindow) -> Callable[..., ServerBrowser]:
 
 
 def names(browser: ServerBrowser) -> list[str]:
-    shown = browser.list.shown
+    shown = browser.list.sorted_entries
     return [shown.index(row, 0).data() for row in range(shown.rowCount())]
 
 
@@ -95,12 +95,12 @@ def test_a_saved_server_leads_to_its_tables(
     while "rides" not in names(browser):  # past catalogs and databases, where there are several
         row = next(row for row, name in enumerate(names(browser)) if name in ("default", "sail"))
         before = names(browser)
-        browser.list.doubleClicked.emit(browser.list.shown.index(row, 0))
+        browser.list.doubleClicked.emit(browser.list.sorted_entries.index(row, 0))
         qtbot.waitUntil(lambda before=before: names(browser) not in ([], before))
     assert browser.count.text().endswith("tables")
     QTest.keyClicks(browser.narrow, "2024")
     assert names(browser) == ["rides_2024"]
-    browser.list.setCurrentIndex(browser.list.shown.index(0, 0))
+    browser.list.setCurrentIndex(browser.list.sorted_entries.index(0, 0))
     browser.open_button.click()
     shown = settled()
     assert shown.view.num_rows == ROWS and shown.name == "rides_2024"
@@ -158,7 +158,7 @@ def test_a_step_that_cannot_run_there_says_so_and_the_others_run(
     tab.add_step(Compute((("text", (col("n") / 2).cast("string")),)))
     shown = settled()
     assert shown.view.num_rows == ROWS // 10
-    assert "cannot run on Spark Connect" in shown.shown.lines.checked.problems[1]
+    assert "cannot run on Spark Connect" in shown.content.lines.checked.problems[1]
 
 
 @pytest.fixture
@@ -182,7 +182,7 @@ def test_more_rows_than_the_limit_lie_in_a_file_and_are_counted_there(
     assert f"the first 1,200 of {ROWS:,} rows" in shown.status
     (segment,) = shown.view.snapshot.segments
     assert isinstance(segment, FileSegment) and segment.path.is_file()
-    assert shown.shown.lines.rows.count() == ROWS, "what goes on with the rows has all of them"
+    assert shown.content.lines.rows.count() == ROWS, "what goes on with the rows has all of them"
     assert shown.view.page(1_100, 5).num_rows == 5
 
 

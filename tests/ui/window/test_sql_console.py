@@ -44,7 +44,7 @@ def run(qtbot, console: SqlConsole):
 def done(qtbot, console: SqlConsole) -> None:
     def ready() -> bool:
         tabs = [page for page in console.results.pages if isinstance(page, ResultTab)]
-        shown = all(tab.shown is not None and not tab.loader.running for tab in tabs)
+        shown = all(tab.content is not None and not tab.loader.running for tab in tabs)
         return not console.runner.running and not console.tasks.running and shown
 
     qtbot.waitUntil(ready, timeout=15_000)
@@ -217,7 +217,7 @@ def test_a_change_is_counted_shown_made_and_undone(qtbot, window, run, table, ta
     assert table.version == 2 and rows(console) == [{"n": count}]
     assert message(console) == f"flights: {count} rows changed"
     qtbot.waitUntil(
-        lambda: not table_tab.loader.running and table_tab.shown.undo.startswith("update flights")
+        lambda: not table_tab.loader.running and table_tab.content.undo.startswith("update flights")
     )
     press(console, "Undo")
     qtbot.waitUntil(lambda: table.count("note = 'late'") == 0)
@@ -268,7 +268,7 @@ def test_a_long_answer_is_looked_at_while_it_comes_in(qtbot, console):
     console.editor.setPlainText("select range as n from range(100000000000)")
     console.run()
     qtbot.waitUntil(
-        lambda: console.front_tab is not None and console.front_tab.shown is not None, timeout=15_000
+        lambda: console.front_tab is not None and console.front_tab.content is not None, timeout=15_000
     )
     tab = console.front_tab
     assert console.runner.running and tab.view.page(0, 2).to_pylist() == [{"n": 0}, {"n": 1}]
@@ -427,10 +427,10 @@ def test_history_is_searched_and_put_back(qtbot, console, run):
     console.editor.clear()
     console.bar.history.click()
     found = console.bar.list
-    qtbot.waitUntil(lambda: found.isVisible() and len(found.shown) == 2)
-    assert "failed" in found.shown[0].about and "1 row " in found.shown[1].about
+    qtbot.waitUntil(lambda: found.isVisible() and len(found.texts) == 2)
+    assert "failed" in found.texts[0].about and "1 row " in found.texts[1].about
     QTest.keyClicks(found.field, "answer")
-    assert [one.text for one in found.shown] == ["select 41 + 1 as answer"]
+    assert [one.text for one in found.texts] == ["select 41 + 1 as answer"]
     QTest.keyClick(found.field, ENTER)
     assert console.text == "select 41 + 1 as answer" and not found.isVisible()
 
@@ -445,9 +445,9 @@ def test_snippets_are_saved_by_name_and_name_the_tab(qtbot, window, console):
     qtbot.waitUntil(lambda: window.tabs.title == "One")
     console.editor.clear()
     console.bar.show_snippets()
-    qtbot.waitUntil(lambda: [one.title for one in console.bar.list.shown] == ["One"])
+    qtbot.waitUntil(lambda: [one.title for one in console.bar.list.texts] == ["One"])
     console.bar.list.remove.click()
-    qtbot.waitUntil(lambda: console.bar.list.shown == [])
+    qtbot.waitUntil(lambda: console.bar.list.texts == [])
     assert console.saved.snippets() == []
 
 

@@ -35,7 +35,7 @@ def begin(qtbot, console: SqlConsole):
         console.editor.setPlainText(text)
         QTest.keyClick(console.editor, Qt.Key.Key_Return, CONTROL)
         qtbot.waitUntil(lambda: console.front_tab is not None and console.front_tab.dataset.num_rows > rows)
-        qtbot.waitUntil(lambda: console.front_tab.shown is not None)
+        qtbot.waitUntil(lambda: console.front_tab.content is not None)
         return console.front_tab
 
     return go

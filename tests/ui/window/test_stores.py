@@ -273,7 +273,7 @@ def test_tabs_follow_a_store_that_gets_another_name(
     assert window.library.home.path == old.with_name("Shop") and not old.exists()
     assert memory.default_store == str(old.with_name("Shop"))
     assert settled() is tab and tab.key == (str(old.with_name("Shop")), "orders")
-    qtbot.waitUntil(lambda: tab.shown is not None and tab.view.num_rows == rows)  # type: ignore[union-attr]
+    qtbot.waitUntil(lambda: tab.content is not None and tab.view.num_rows == rows)  # type: ignore[union-attr]
     assert [type(step).__name__ for step in tab.line.active] == ["Where", "Join"]
     assert tab.grid.selection.current == (42, 1)
     table = tab.table

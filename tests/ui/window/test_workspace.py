@@ -63,7 +63,7 @@ def opened(qtbot) -> Callable[[MainWindow], DatasetTab]:
     def wait(window: MainWindow) -> DatasetTab:
         def ready() -> bool:
             tab = window.tabs.dataset_tab
-            return tab is not None and tab.shown is not None and not window.tasks.running
+            return tab is not None and tab.content is not None and not window.tasks.running
 
         qtbot.waitUntil(ready, timeout=15_000)
         return window.tabs.dataset_tab
@@ -122,7 +122,7 @@ def test_chart_comes_back(qtbot, window, settled, file_tab, go_to, restart, open
     qtbot.waitUntil(lambda: file_tab.charting.view.data is not None)
     spec = file_tab.charting.view.spec
     again = opened(restart(window))
-    qtbot.waitUntil(lambda: again.charting.shown and again.charting.view.data is not None)
+    qtbot.waitUntil(lambda: again.charting.is_shown and again.charting.view.data is not None)
     assert again.charting.view.spec == spec
 
 
@@ -236,7 +236,7 @@ def test_slow_file_holds_no_other_tab(qtbot, file, other, monkeypatch, restart):
     waiting = again.tabs.current
     qtbot.waitUntil(lambda: waiting.body is not None and "Opening other.parquet" in said(waiting))
     again.tabs.show_tab(again.tabs.widgets[1])
-    qtbot.waitUntil(lambda: again.tabs.dataset_tab is not None and again.tabs.dataset_tab.shown is not None)
+    qtbot.waitUntil(lambda: again.tabs.dataset_tab is not None and again.tabs.dataset_tab.content is not None)
     assert again.tabs.dataset_tab.name == "flights.parquet"
     goes_on.set()
     qtbot.waitUntil(lambda: not again.tabs.pending_tabs)
@@ -436,7 +436,7 @@ def test_tab_is_shown_as_far_as_its_state_can_be_read(qtbot, file, restart, stat
 
     def settled() -> bool:
         shown = again.tabs.dataset_tab
-        return tab.problem is not None if shown is None else shown.shown is not None
+        return tab.problem is not None if shown is None else shown.content is not None
 
     qtbot.waitUntil(settled)
     assert (again.tabs.dataset_tab is not None) == (state.get("key") == [str(file)])
