@@ -19,6 +19,7 @@ from lamella.core.jobs import Job, Progress, on_behalf_of
 
 T = TypeVar("T")
 READERS = 6  # enough that pages of the grid do not wait for long queries
+ENDLESS_READERS = 64
 
 
 @dataclass(frozen=True)
@@ -92,6 +93,7 @@ class Tasks(QObject):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="read")
+        self._endless = ThreadPoolExecutor(ENDLESS_READERS, thread_name_prefix="endless read")
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="write")
         self._running: list[Handle] = []
         self._closed = False
@@ -110,16 +112,19 @@ class Tasks(QObject):
         owner: QObject | None = None,
         text: str = "",
         quiet: bool = False,
+        may_be_endless: bool = False,
     ) -> Handle:
         """Run `work` beside other reads. Exactly one of `done`, `failed` or, when cancelled, `stopped` is
         called.
 
         None of them is called if `owner` has been destroyed in the meantime, or after `shutdown`; `discard`
         gets every result that `done` does not get, such as an open store. A `quiet` read does not count as
-        busy. Without `failed`, an exception goes to the `failed` signal.
+        busy. Work that `may_be_endless` keeps no other read waiting. Without `failed`, an exception goes to
+        the `failed` signal.
         """
         callbacks = Callbacks(done, failed, stopped, progress, discard)
-        return self._start(self._readers, Handle(text, False, quiet, owner, callbacks), work)
+        pool = self._endless if may_be_endless else self._readers
+        return self._start(pool, Handle(text, False, quiet, owner, callbacks), work)
 
     def write(  # noqa: PLR0913 -- as for `read`
         self,
@@ -160,6 +165,7 @@ class Tasks(QObject):
             handle.cancel()
             handle.over = True
         self._readers.shutdown(wait=True, cancel_futures=True)
+        self._endless.shutdown(wait=True, cancel_futures=True)
         self._writer.shutdown(wait=True, cancel_futures=True)
         for handle in self._running:
             handle.discard()

@@ -156,8 +156,9 @@ class Runner(QObject):
                 self._stop(statement)
 
         self._handle = self._tasks.read(
-            work, done, fail, progress=self.progressed.emit, stopped=stop, owner=self, text="Running SQL"
-        )
+            work, done, fail, progress=self.progressed.emit, stopped=stop, owner=self, text="Running SQL",
+            may_be_endless=True,
+        )  # fmt: skip
         self._handle.shown_by = self._console
         self.begun.emit(statement)
 

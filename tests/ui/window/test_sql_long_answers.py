@@ -11,6 +11,7 @@ from PySide6.QtTest import QTest
 
 from lamella.core.datasets import sql_result
 from lamella.core.scan.snapshot import FileSegment
+from lamella.ui import tasks
 from lamella.ui.dialogs.export_dialog import ExportDialog
 from lamella.ui.sql.console import SqlConsole
 from lamella.ui.sql.result_tab import ResultTab
@@ -25,6 +26,11 @@ ENDLESS = "with recursive n(x) as (select 1::hugeint union all select x + 1 from
 def parts_of_one_megabyte(monkeypatch):
     monkeypatch.setattr(sql_result, "IN_MEMORY", 1 << 20)
     monkeypatch.setattr(sql_result, "PART_BYTES", 1 << 20)
+
+
+@pytest.fixture
+def one_reader(monkeypatch):
+    monkeypatch.setattr(tasks, "READERS", 1)
 
 
 @pytest.fixture
@@ -110,3 +116,14 @@ def test_a_statement_without_end_is_stopped(qtbot, window, console):
         qtbot.waitUntil(console.bar.stop.isVisible)
         end(qtbot, console)
         assert console.results.messages.label.text() == "Stopped." and not console.results.pages
+
+
+def test_other_tabs_are_read_while_a_statement_runs_without_end(one_reader, qtbot, window, console, table):
+    console.editor.setPlainText(ENDLESS)
+    QTest.keyClick(console.editor, Qt.Key.Key_Return, CONTROL)
+    qtbot.waitUntil(console.bar.stop.isVisible)
+    window.opening.open_key((str(table.store.path), table.name))
+    qtbot.waitUntil(lambda: window.tabs.dataset_tab is not None and window.tabs.dataset_tab.shown is not None)
+    assert console.runner.running
+    window.tabs.show_tab(console)
+    end(qtbot, console)
