@@ -95,9 +95,11 @@ class SparkScan(Node):
         if len({name.casefold() for name in names}) < len(names):
             names = [f"c{place}" for place in range(len(names))]
             places = [quoted(name) for name in names]
-        table = exp.Table(this=quoted(self.table), alias=exp.TableAlias(this=quoted("t"), columns=places))
+        table = exp.Table(
+            this=quoted(self.table), alias=exp.TableAlias(this=quoted(self.table), columns=places)
+        )
         values = [
-            alias(self._value(column(name, "t"), stored.type, one.type), one.identifier)
+            alias(self._value(column(name, self.table), stored.type, one.type), one.identifier)
             for name, stored, one in zip(names, self._stored, self.fields.all, strict=True)
             if one.identifier in identifiers
         ]

@@ -23,7 +23,8 @@ from lamella.core.phrases import quantity
 from lamella.core.scan.snapshot import Column, FileSegment, Snapshot, snapshot_of_rows
 
 FOLDER = "lamella-spark-"
-"""The prefix of a process's folder in the temporary folder; the process id follows."""
+"""The prefix of a process's folder in the temporary folder; the process id and a random text follow, so that
+no other user can have made it."""
 IN_MEMORY_BYTES = 32 << 20
 """Smaller answers are not written to disk."""
 GROUP_ROWS = 1 << 17
@@ -33,6 +34,8 @@ DEFAULT_ROWS = 1_000_000
 _numbers = count()
 _lock = threading.Lock()
 _most_rows = DEFAULT_ROWS
+_folders: dict[tuple[str, int], Path] = {}
+"""The folders of processes, by the temporary folder and the process id."""
 
 
 def limit_rows(rows: int) -> None:
@@ -85,10 +88,10 @@ class _File:
     def __init__(self, schema: pa.Schema) -> None:
         self._schema = schema
         stored = pa.schema([field.with_name(str(key)) for key, field in enumerate(schema)])
-        self.path = _folder() / f"{next(_numbers)}.parquet"
         self._stored = stored
         self._group: list[pa.Table] = []
         try:
+            self.path = _folder() / f"{next(_numbers)}.parquet"
             self._writer = pq.ParquetWriter(self.path, stored, compression="lz4")
         except OSError as error:
             raise _no_room(error) from error
@@ -147,11 +150,12 @@ def _no_room(error: OSError) -> NoRoom:
 
 def _folder() -> Path:
     """The folder of this process. Folders of processes that have ended are removed."""
-    folder = Path(tempfile.gettempdir(), f"{FOLDER}{os.getpid()}")
+    place = tempfile.gettempdir(), os.getpid()
     with _lock:
-        if not folder.is_dir():
+        folder = _folders.get(place)
+        if folder is None or not folder.is_dir():
             remove_leftovers()
-            folder.mkdir(0o700, exist_ok=True)
+            folder = _folders[place] = Path(tempfile.mkdtemp(prefix=f"{FOLDER}{os.getpid()}-"))
             weakref.finalize(_Keeps, shutil.rmtree, folder, ignore_errors=True)
     return folder
 
@@ -159,6 +163,6 @@ def _folder() -> Path:
 def remove_leftovers() -> None:
     """Remove the files of processes that ended without removing them."""
     for folder in Path(tempfile.gettempdir()).glob(f"{FOLDER}*"):
-        number = folder.name.removeprefix(FOLDER)
+        number = folder.name.removeprefix(FOLDER).partition("-")[0]
         if number.isdecimal() and int(number) != os.getpid() and not psutil.pid_exists(int(number)):
             shutil.rmtree(folder, ignore_errors=True)

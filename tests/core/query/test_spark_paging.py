@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import errno
 import math
+import os
 import random
 import struct
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -200,3 +202,19 @@ def test_a_disk_that_fills_up_at_the_end_keeps_no_file(monkeypatch: pytest.Monke
     with pytest.raises(NoRoom, match="there is no disk space"):
         spill.spill(batches(80), next(batches(1)).schema, "t", 400_000, Job())
     assert paths and not paths[0].exists()
+
+
+def test_the_folder_of_fetched_rows_is_this_users_alone(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Others can make folders beside it, also by the name that it used to have."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    (tmp_path / f"{spill.FOLDER}{os.getpid()}").mkdir()
+    leftover = tmp_path / f"{spill.FOLDER}999999999-abc"
+    leftover.mkdir()
+    rows, _ = spill.spill(batches(80), next(batches(1)).schema, "t", 400_000, Job())
+    (segment,) = rows.segments
+    folder = segment.path.parent
+    assert folder.parent == tmp_path and folder.name != f"{spill.FOLDER}{os.getpid()}"
+    assert folder.stat().st_mode & 0o077 == 0
+    assert not leftover.exists()
