@@ -34,7 +34,8 @@ class Walk:
     @property
     def functions(self) -> list[str]:
         """`core.store.table.Table.update`, each once, in the order of the first calls."""
-        return [f"{module}.{code.co_qualname}" for code, module in self._known.items() if module is not None]
+        known = list(self._known.items())  # another thread may still note its last call
+        return [f"{module}.{code.co_qualname}" for code, module in known if module is not None]
 
     def _note(self, frame: FrameType, event: str, _argument: object) -> None:
         if self._recording and event == "call":
