@@ -161,7 +161,7 @@ def test_every_system_that_can_hold_a_table_answers_rightly(
         assert all(sample.cost.seconds > 0 and sample.disk_bytes > 0 for sample in samples)
 
 
-@pytest.mark.slow(after=3)
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize("where", [PLAIN_CONDITIONS[at] for at in (0, 2, 5, 6, 7, 9, 10, 11)])
 def test_pandas_changes_the_rows_that_it_finds(where: str, tmp_path: Path) -> None:
     workload = prepared(table_in(tmp_path, PLAIN), tmp_path / "benchmark", where)

@@ -199,6 +199,7 @@ def test_an_index_of_pandas_is_a_column_where_it_has_a_name() -> None:
     assert to_table(frame.rename_axis("was")).to_pydict() == {"n": [1, 2, 3], "was": [1, 2, 0]}
 
 
+@pytest.mark.slow(except_every=3)
 @pytest.mark.parametrize("keys", [1, 2, 7, 8, 9, 20])
 @pytest.mark.parametrize("rows", [1, 999, 2_500])
 def test_dicts_of_few_and_of_many_keys_come_in_alike(keys: int, rows: int) -> None:

@@ -303,6 +303,7 @@ def test_libraries_are_loaded_off_the_gui_thread(qtbot, program, monkeypatch):
     assert threads[0].startswith("read")
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize("is_used", [False, True], ids=["new home", "used home"])
 def test_a_home_that_is_read_only_is_said_once_and_files_are_shown(qtbot, tmp_path, monkeypatch, is_used):
     (tmp_path / "notes.csv").write_text("a,b\n1,2\n3,4\n")

@@ -57,6 +57,7 @@ def test_a_file_is_mapped_where_it_lies(tmp_path: Path) -> None:
     assert not (tmp_path / "cache").exists()
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize("make", [lambda p: as_file(p, table(), "lz4"), lambda p: as_stream(p, table())])
 def test_what_cannot_be_mapped_is_read_through_the_cache(
     tmp_path: Path, make: Any, monkeypatch: pytest.MonkeyPatch

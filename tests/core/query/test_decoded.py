@@ -106,7 +106,7 @@ def test_every_type_is_answered_from_memory_as_from_its_files(store: Store, name
     alike(lambda: table.where(col(name).is_null()).agg(n=agg.count(name), rows=agg.count()).read())
 
 
-@pytest.mark.slow(after=2)
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize(
     "condition", ["real > 0", "real = 'nan'::double", "real < 1", "not real <= 1", "real != 0"]
 )

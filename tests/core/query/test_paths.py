@@ -117,6 +117,7 @@ def in_order(rows: list[Row], path: str, descending: bool) -> list[int]:
     return [r["_id"] for r in [*held, *(r for r in rows if at(r, path) is None)]]
 
 
+@pytest.mark.slow(except_every=2)
 @pytest.mark.parametrize("path", ["place.city", "place.at.lat", "place.zip"])
 @pytest.mark.parametrize("sign", ["", "-"])
 def test_rows_are_sorted_and_paged_by_a_field(worn: tuple[Table, list[Row]], path: str, sign: str) -> None:
@@ -230,6 +231,7 @@ def test_lists_are_asked_alike_in_files_of_others(tmp_path: Path) -> None:
         assert dataset.count(where) == count_rows(dataset.snapshot(), where, method=Method.DUCKDB) == count
 
 
+@pytest.mark.slow(except_every=2)
 @pytest.mark.parametrize(
     ("tree", "reason"),
     [

@@ -94,6 +94,7 @@ def test_with_a_key_rows_go_on_behind_the_last_one(
     ).read())  # fmt: skip
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize("how", ["left", "right", "full"])
 def test_rows_of_a_join_go_on_behind_keys_of_both_sides(spark_address: str, path: Path, how: str) -> None:
     """Of which the result shows neither, and one is null where a side has no row."""
@@ -146,6 +147,7 @@ def test_rows_go_on_behind_floats_of_every_sort(
     assert views[-1].view.page(0, ROWS)["id"].to_pylist() == whole.read()["id"].to_pylist()
 
 
+@pytest.mark.slow(except_every=2)
 @pytest.mark.parametrize(
     ("key", "steps"),
     [

@@ -42,6 +42,7 @@ PAIRS = [
 ]
 
 
+@pytest.mark.slow(except_every=2)
 @pytest.mark.parametrize(("kind", "keys", "other", "others"), PAIRS, ids=lambda v: str(v)[:16])
 def test_values_match_where_they_mean_the_same_whatever_their_types(
     tmp_path: Path, kind: pa.DataType, keys: list[Any], other: pa.DataType, others: list[Any]

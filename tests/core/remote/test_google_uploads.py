@@ -176,6 +176,7 @@ def test_an_upload_that_the_server_forgot_does_not_say_that_the_file_is_missing(
     assert google.objects == {}
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize("moment", ["part", "end"])
 def test_a_server_that_falls_silent_in_an_upload_is_given_up(
     google: GoogleServer, draft: Path, moment: str, short_patience: None

@@ -185,6 +185,7 @@ class CancelledAt(Job):
             canceller.join()
 
 
+@pytest.mark.slow(except_every=2)
 @pytest.mark.parametrize("megabytes", [0, 9, 20, 24], ids=["begin", "first part", "between", "end"])
 def test_an_upload_that_is_canceled_leaves_nothing(s3: S3Server, bucket: str, tmp_path: Path, megabytes: int):
     """It leaves neither an object nor parts of one, which would be charged for but never visible."""

@@ -137,6 +137,7 @@ def test_an_address_can_name_its_connection(s3: S3Server, address: str):
     assert open_dataset(f"s3://other@{bucket}/data/trips.parquet").num_rows == ROWS
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize(
     ("fault", "why"),
     [

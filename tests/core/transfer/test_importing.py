@@ -80,6 +80,7 @@ def test_a_name_that_was_asked_for_and_is_taken_is_refused(store: Store, tmp_pat
         import_file(path, store, "mine")
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize(("last", "kind"), [("0.5,x\n", pa.float64()), ("007,x\n", pa.string())])
 def test_a_value_far_in_the_file_widens_the_column(
     store: Store, tmp_path: Path, last: str, kind: pa.DataType
@@ -91,6 +92,7 @@ def test_a_value_far_in_the_file_widens_the_column(
     assert sum(pq.read_metadata(p).num_rows for p in files_below(store.path)) == ROWS + 1
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize(("first", "last"), [("9007199254740993", "0.5"), ("0.5", "9007199254740993")])
 def test_an_integer_that_is_no_double_far_from_a_fraction(
     store: Store, tmp_path: Path, first: str, last: str

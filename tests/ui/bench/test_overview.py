@@ -53,7 +53,7 @@ def text_scale() -> Iterator[Callable[[float], None]]:
     theme.current().set_text_scale(1.0)
 
 
-@pytest.mark.slow(after=2)
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize("scale", [1.0, 1.5])
 @pytest.mark.parametrize("size", SIZES)
 def test_the_plots_take_most_of_the_tab_at_every_size(

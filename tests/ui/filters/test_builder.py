@@ -54,6 +54,7 @@ def press(qtbot, box: ColumnBox, key: Qt.Key) -> None:
     qtbot.keyClick(popup if popup.isVisible() else box, key)
 
 
+@pytest.mark.slow(except_every=3)
 @pytest.mark.parametrize(
     ("typed", "column"),
     [("carr", "carrier"), ("CARRIER", "carrier"), ("dep", "dep_delay"), ("street", "address.street")],

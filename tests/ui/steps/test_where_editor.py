@@ -533,6 +533,7 @@ def notes_of_nan(editor: WhereEditor) -> list[str]:
     return [label.text().partition(" · ")[0] for label in labels if "NaN" in label.text()]
 
 
+@pytest.mark.slow(except_every=3)
 @pytest.mark.parametrize(
     ("asked", "note"),
     [
@@ -556,6 +557,7 @@ def test_nan_that_meets_a_condition_is_said(
     qtbot.waitUntil(lambda: not tasks.running and notes_of_nan(editor) == note)
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize("every", [True, False])
 def test_excluding_nan_adds_a_condition(
     qtbot: QtBot, measured: tuple[WhereEditor, Table], every: bool

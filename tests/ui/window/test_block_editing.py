@@ -374,6 +374,7 @@ def test_many_rows_are_deleted_after_a_question(window, store, settled, go_to, p
     assert many.count() == 0
 
 
+@pytest.mark.slow
 def test_many_rows_are_duplicated_after_a_question(window, store, settled, go_to, press) -> None:
     many = store.create_table("many", {"n": pa.array(range(2_000))})
     window.opening.open_key((str(store.path), many.name))

@@ -80,6 +80,7 @@ def test_a_truth_is_set_to_null_in_its_check_box(table, edit, settled) -> None:
     assert table.get(0)["late"] is None
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize(
     ("name", "value"), [("day", dt.date(2013, 2, 1)), ("at", dt.datetime(2013, 2, 1, 17, 30))]
 )
@@ -132,6 +133,7 @@ def test_many_values_are_not_offered(window, store, settled, go_to, qtbot) -> No
     QTest.keyClick(tab.editing.editor, Key.Key_Escape)
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize("row", [0, 2])
 def test_long_text_is_edited_in_an_area(table_tab, table, edit, settled, row) -> None:
     area = edit(row, "note")

@@ -232,6 +232,7 @@ def test_alignment_moves_the_text_to_the_other_side(file_tab, settled) -> None:
     assert is_drawn(after, middle, before.width() - 4) and not is_drawn(after, 4, middle)
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize("kind", ["scale", "center", "bars"])
 def test_colours_follow_the_values(file_tab, settled, kind) -> None:
     file_tab.grid.set_format("size", Format(shading=Shading(kind, 0, 3 * 1024**2, 1024.0)))

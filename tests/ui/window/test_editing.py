@@ -62,6 +62,7 @@ def test_undo_and_redo_go_by_message_and_actions(window, table_tab, go_to, settl
     assert not window.commands["undo"].isEnabled()
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize(
     ("change", "undone"),
     [

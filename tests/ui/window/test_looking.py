@@ -158,6 +158,7 @@ def test_between_selected_values_finds_them_all_nan_among_them(window, tmp_path,
     assert settled().view.num_rows == 3
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize("action", ["filter_any", "filter_between"])
 def test_selected_lists_make_no_condition(window, tmp_path, settled, go_to, action: str) -> None:
     import pyarrow as pa
@@ -424,6 +425,7 @@ def test_rows_that_change_are_counted_with_the_grid(table_tab, table, settled, e
     assert tab.status.startswith(f"{tab.view.num_rows:,} of 1,000 rows")
 
 
+@pytest.mark.slow
 def test_a_stopped_sort_leaves_the_marks_of_the_rows_that_are_shown(window, file_tab, settled, qtbot) -> None:
     click_header(file_tab, "carrier")
     tab = settled()
@@ -479,6 +481,7 @@ def test_the_window_fits_a_small_screen_at_large_text(window, file_tab, settled)
     window.commands["text_normal"].trigger()
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize("key", [Qt.Key.Key_Down, Qt.Key.Key_Return, Qt.Key.Key_Tab])
 def test_keys_do_not_hang_while_every_column_is_hidden(qtbot, table_tab, settled, go_to, key) -> None:
     tab = settled()

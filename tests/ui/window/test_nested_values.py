@@ -56,6 +56,7 @@ def open_value(tab, go_to, qtbot):
     return opened
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize(("key", "modifier"), [
     (Qt.Key.Key_Return, Qt.KeyboardModifier.NoModifier), (Qt.Key.Key_Down, ALT),
 ])  # fmt: skip
@@ -103,7 +104,7 @@ def test_a_value_inside_is_copied_in_full(open_value, qtbot) -> None:
     popup.close()
 
 
-@pytest.mark.slow(after=2)
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize(
     ("name", "path", "matching"),
     [
@@ -187,6 +188,7 @@ def test_names_of_new_columns_are_free(paths, taken, names) -> None:
     assert column_names(paths, taken) == names
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize("by", ["click", "key"])
 def test_a_nested_value_of_a_table_is_edited_from_what_is_open(table_tab, go_to, qtbot, by) -> None:
     go_to(table_tab, 2, "tags")
