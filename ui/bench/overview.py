@@ -287,6 +287,8 @@ def cell_colors(cell: Cell, palette: Palette) -> tuple[str, str]:
 
 NAMES_SHARE = 0.16
 """The names' share of the width."""
+LONGEST_UPRIGHT = 190
+"""The maximum length of an upright title, in pixels."""
 
 
 def matrix_height(shown: Matrix, width: float) -> int:
@@ -296,12 +298,42 @@ def matrix_height(shown: Matrix, width: float) -> int:
 
 
 def _header_height(shown: Matrix, width: float) -> int:
-    """The height of the operations' titles, which are wrapped."""
+    """The height of the titles, which are wrapped, or upright if a word is wider than its column."""
     metrics = QFontMetrics(theme.current().font(theme.TextSize.CAPTION))
-    box = QRect(0, 0, int((1 - NAMES_SHARE) * width / max(1, len(shown.columns))) - 4, 1000)
+    if _has_upright_titles(shown, width):
+        longest = max(metrics.horizontalAdvance(column.title) for column in shown.columns)
+        return min(longest, theme.current().px(LONGEST_UPRIGHT)) + theme.S
+    box = QRect(0, 0, _title_width(shown, width), 1000)
     wrap = int(Qt.TextFlag.TextWordWrap)
     heights = (metrics.boundingRect(box, wrap, column.title).height() for column in shown.columns)
     return max(heights, default=0) + theme.S
+
+
+def _title_width(shown: Matrix, width: float) -> int:
+    return int((1 - NAMES_SHARE) * width / max(1, len(shown.columns))) - 4
+
+
+def _has_upright_titles(shown: Matrix, width: float) -> bool:
+    metrics = QFontMetrics(theme.current().font(theme.TextSize.CAPTION))
+    words = (word for column in shown.columns for word in column.title.split())
+    return any(metrics.horizontalAdvance(word) > _title_width(shown, width) for word in words)
+
+
+def _paint_title(painter: QPainter, title: str, box: QRectF, upright: bool) -> None:
+    painter.setFont(theme.current().font(theme.TextSize.CAPTION))
+    painter.setPen(theme.current().color("muted"))
+    if not upright:
+        wrapped = int(Qt.AlignmentFlag.AlignCenter) | int(Qt.TextFlag.TextWordWrap)
+        painter.drawText(box, wrapped, title)
+        return
+    length = box.height() - theme.S
+    text = painter.fontMetrics().elidedText(title, Qt.TextElideMode.ElideRight, round(length))
+    painter.save()
+    painter.translate(box.center().x(), box.bottom() - theme.XS)
+    painter.rotate(-90)
+    line = QRectF(0, -box.width() / 2, length, box.width())
+    painter.drawText(line, int(Qt.AlignmentFlag.AlignVCenter), text)
+    painter.restore()
 
 
 def paint_matrix(painter: QPainter, shown: Matrix, width: float) -> None:
@@ -311,11 +343,9 @@ def paint_matrix(painter: QPainter, shown: Matrix, width: float) -> None:
     across = (width - names) / max(1, len(shown.columns))
     middle = int(Qt.AlignmentFlag.AlignCenter)
     _paint_name(painter, shown.subject, shown.title, QRectF(0, 0, names, head), bold=True)
+    upright = _has_upright_titles(shown, width)
     for place, column in enumerate(shown.columns):
-        painter.setFont(look.font(theme.TextSize.CAPTION))
-        painter.setPen(look.color("muted"))
-        box = QRectF(names + place * across + 2, 0, across - 4, head)
-        painter.drawText(box, middle | int(Qt.TextFlag.TextWordWrap), column.title)
+        _paint_title(painter, column.title, QRectF(names + place * across + 2, 0, across - 4, head), upright)
     for row, rival in enumerate(shown.rivals):
         top = head + line * row
         _paint_name(painter, rival, shown.short_title(rival), QRectF(0, top, names, line))
