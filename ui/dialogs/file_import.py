@@ -145,7 +145,7 @@ class FileImportDialog(WorkDialog):
         layout.addWidget(self.message)
         layout.addWidget(self.progress)
         layout.addLayout(buttons)
-        fit_into_window(self, SIZE)
+        fit_into_window(self, SIZE * theme.current().text_scale)
 
     # ---------------------------------------------------------------- reading
 
@@ -381,7 +381,7 @@ class ReadingDialog(QDialog):
         layout.addWidget(self.form, 1)
         layout.addWidget(self.message)
         layout.addLayout(buttons)
-        fit_into_window(self, SIZE)
+        fit_into_window(self, SIZE * theme.current().text_scale)
         self.form.look()
 
     def _describe(self, preview: FilePreview) -> None:

@@ -284,15 +284,15 @@ QAbstractSpinBox::up-arrow { image: url($chevron_up_muted); width: $px12; height
 QAbstractSpinBox::down-arrow { image: url($chevron_down_muted); width: $px12; height: $px12; }
 
 QCheckBox, QRadioButton { spacing: 8px; background: transparent; }
-QCheckBox::indicator, QRadioButton::indicator, QTreeView::indicator, QListView::indicator {
+QCheckBox::indicator, QRadioButton::indicator, QAbstractItemView::indicator {
     width: $px14; height: $px14; border: 1px solid $input_border; background: $surface;
 }
-QCheckBox::indicator, QTreeView::indicator, QListView::indicator { border-radius: 4px; }
+QCheckBox::indicator, QAbstractItemView::indicator { border-radius: 4px; }
 QRadioButton::indicator { border-radius: $radio; }
 QCheckBox::indicator:hover, QRadioButton::indicator:hover { border-color: $accent; }
 QCheckBox:focus, QRadioButton:focus { color: $accent; }
 QCheckBox:focus::indicator, QRadioButton:focus::indicator { border-color: $accent; }
-QCheckBox::indicator:checked, QTreeView::indicator:checked, QListView::indicator:checked {
+QCheckBox::indicator:checked, QAbstractItemView::indicator:checked {
     background: $accent; border-color: $accent; image: url($check_on_accent);
 }
 QCheckBox::indicator:indeterminate {
