@@ -40,13 +40,14 @@ class Trial:
 
 def try_connection(connection: Connection, address: str = "", job: Job | None = None) -> Trial:
     """List an address, by default the first bucket of the connection or the root of its file system. For
-    Spark, only check whether a server is listening. Blocks for a few seconds at most. Raises `FileProblem`,
-    `MissingSecret`, and `BadConnection` if there is no address to list."""
+    Spark, list the catalogs. Blocks for a few seconds, or as long as a Spark server needs. Raises
+    `FileProblem`, `ServerProblem`, `ServerRefusal`, `MissingSecret`, and `BadConnection` if there is no
+    address to list."""
     begun = time.monotonic()
     text = address or _address_of(connection)
     if connection.kind == "spark":
-        _knock(connection)
-        return Trial(text, (), time.monotonic() - begun)
+        catalogs = _catalogs(connection, job or Job())
+        return Trial(text, catalogs, time.monotonic() - begun)
     place = Address.parse(text)
     if kind_of_scheme(place.scheme).name != connection.kind:
         raise BadConnection(
@@ -86,6 +87,17 @@ def _address_of(connection: Connection) -> str:
         )
     scheme = "https" if kind.name == "http" else kind.schemes[0]
     return f"{scheme}://{connection.places[0]}/"
+
+
+def _catalogs(connection: Connection, job: Job) -> tuple[str, ...]:
+    from lamella.core.remote.spark_connect import SparkServer, parse_address
+
+    _knock(connection)  # fails sooner than the library
+    server = SparkServer(parse_address(connection.endpoint)[0], connection)
+    try:
+        return tuple(server.catalogs(job))
+    finally:
+        server.close()
 
 
 def _knock(connection: Connection) -> None:

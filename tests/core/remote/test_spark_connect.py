@@ -31,8 +31,10 @@ from lamella.core.remote.spark_connect import (
     parse_address,
     server_at,
 )
+from lamella.core.remote.trial import try_connection
 from tests import spark_servers
 from tests.conftest import PATIENCE_SECONDS
+from tests.remote_servers import web_server
 from tests.tls_servers import Authority, tls_server
 
 ENDLESS = "SELECT sum(a.id * b.id) AS n FROM range(10000000) AS a, range(10000000) AS b"
@@ -362,6 +364,14 @@ def test_listing(server: SparkServer, tmp_path: Path) -> None:
     assert server.tables((catalog, "sales")) == [ServerTable((catalog, "sales", "a.b"))]
     assert server.tables(("sales",)) == [ServerTable(("sales", "a.b"))]
     server.read("DROP TABLE sales.`a.b`")
+
+
+def test_a_connection_is_tried_by_a_query(spark_address: str) -> None:
+    """That something listens there does not make it a Spark server."""
+    trial = try_connection(Connection("ours", "spark", endpoint=spark_address))
+    assert trial.names and trial.names[0] in trial.sentence
+    with web_server() as web, pytest.raises(ServerProblem, match="does not answer"):
+        try_connection(Connection("other", "spark", endpoint=f"sc://{web.url[7:]}"))
 
 
 def test_server_at_takes_the_account_and_token_of_a_saved_connection(
