@@ -187,8 +187,8 @@ class MomentTicks:
     """Seconds since 1970, with ticks at whole minutes, hours, days, months or years."""
 
     def values(self, low: float, high: float, size: float, orientation: str) -> Ticks:
-        low, high = max(low, _ENDS[0]), min(high, _ENDS[1])
         least = (high - low) * MOMENT_PIXELS / max(1.0, size)
+        low, high = max(low, _ENDS[0]), min(high, _ENDS[1])
         if high <= low:
             return [(1.0, [])]
         for step in (*CLOCK_STEPS, *(days * DAY for days in DAY_STEPS)):

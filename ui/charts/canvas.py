@@ -210,7 +210,7 @@ class ChartCanvas(pg.GraphicsLayoutWidget):
         assert self.data is not None
         if self.data.y is not None:
             return ticks_of(self.data.y)
-        return LogTicks() if self.data.spec.log_y else NumberTicks()
+        return LogTicks() if self.data.spec.log_y else NumberTicks(self.data.spec.counts)
 
     def _set_ranges(self) -> None:
         data = self.data

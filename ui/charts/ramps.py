@@ -58,7 +58,8 @@ class Ramp:
         low, high, at = self.low, self.high, values
         if self.log:
             low, high, at = math.log1p(low), math.log1p(high), np.log1p(np.maximum(values, 0))
-        shares = (at - low) / (high - low) if high > low else np.ones(len(values))
+        differ = high > low and not math.isclose(low, high)  # means of equal values differ in the last digit
+        shares = (at - low) / (high - low) if differ else np.ones(len(values))
         return LEAST_SHARE + (1 - LEAST_SHARE) * np.clip(np.nan_to_num(shares), 0.0, 1.0)
 
     @property

@@ -63,7 +63,10 @@ class ChartData:
 
     @property
     def farthest(self) -> float:
-        """The greatest distance from zero that is drawn; on a log scale, that of the exponent."""
+        """The greatest distance from zero that is drawn; on a log scale, that of the exponent. Infinite if a
+        figure is, such as a sum that overflows."""
+        if "value" in self.table.column_names and not pc.all(pc.is_finite(self.table["value"])).as_py():
+            return math.inf
         ends = (end for one in (self.x, self.y) if one for p in one.places for end in (p.left, p.right))
         return float(np.max(np.abs(self._heights), initial=max(map(abs, ends), default=0.0)))
 

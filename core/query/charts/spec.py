@@ -96,6 +96,11 @@ class ChartSpec:
         return self.kind in AGGREGATED
 
     @property
+    def counts(self) -> bool:
+        """Whether the figures are whole numbers: of rows, or of different values."""
+        return self.kind == HISTOGRAM or (self.has_measure and self.aggregate in OF_ANY)
+
+    @property
     def has_color(self) -> bool:
         """Whether colours distinguish rows; the cells of a heat map are coloured by their figures."""
         return self.kind not in (HEAT_MAP, BOX)

@@ -9,16 +9,20 @@ import pyarrow.parquet as pq
 import pytest
 
 from lamella.core.query.charts import ChartSpec
+from lamella.ui.charts.ramps import Ramp
 from tests.ui.window.test_charts import shown_counts
 
+SUM_OF_V = ChartSpec("bar", "k", measure="v", aggregate="sum")
 BOX_OF_V, MOST_OF_V = ChartSpec("box", "k", y="v"), ChartSpec("bar", "k", measure="v", aggregate="max")
 
 
 @pytest.mark.slow(after=1)
-@pytest.mark.parametrize("spec", [ChartSpec("bar", "v", measure="n", aggregate="sum"), BOX_OF_V, MOST_OF_V])
+@pytest.mark.parametrize(
+    "spec", [SUM_OF_V, ChartSpec("bar", "v", measure="n", aggregate="sum"), BOX_OF_V, MOST_OF_V]
+)
 def test_values_too_far_away_to_be_drawn_are_said(qtbot, window, tmp_path, settled, spec):
     """Qt ends the program where their squares are infinite."""
-    rows = pa.table({"v": [1.7e308, -1.7e308, 1.0], "n": [1, 2, 3], "k": ["a", "b", "a"]})
+    rows = pa.table({"v": [1.7e308, -1.7e308, 1.7e308], "n": [1, 2, 3], "k": ["a", "b", "a"]})
     pq.write_table(rows, tmp_path / "far.parquet")
     window.open_paths([tmp_path / "far.parquet"])
     tab = settled()
@@ -119,6 +123,33 @@ def test_one_whole_number_is_named_below_its_bar(qtbot, window, settled, tmp_pat
         axis = view.canvas.panels[0].plot.getAxis("bottom")
         (ticks,) = axis.tickValues(*axis.range, axis.width())
         assert set(axis.tickStrings(ticks[1], 1.0, ticks[0])) == names
+
+
+def test_counts_have_whole_ticks_and_equal_means_one_colour(qtbot, window, settled, tmp_path):
+    rows = {
+        "k": ["a", "b", "a"],
+        "v": [1.5, 1.5 + 2e-16, 1.5],
+        "far": pa.array([-(2**62), 2**62, 0], "timestamp[us]"),
+    }
+    pq.write_table(pa.table(rows), tmp_path / "few.parquet")
+    window.open_paths([tmp_path / "few.parquet"])
+    tab = settled()
+    tab.charting.show()
+    view = tab.charting.view
+
+    def ticks(name: str) -> list[str]:
+        axis = view.canvas.panels[0].plot.getAxis(name)
+        levels = axis.tickValues(*axis.range, 500)
+        return [text for spacing, at in levels for text in axis.tickStrings(at, 1.0, spacing)]
+
+    view.show_spec(ChartSpec("bar", "k", measure="v", aggregate="distinct"))
+    qtbot.waitUntil(lambda: not view.running)
+    assert set(ticks("left")) <= {"0", "1", "2"}
+    view.show_spec(ChartSpec("line", "far"))
+    qtbot.waitUntil(lambda: not view.running)
+    assert ticks("bottom") == [], "nothing is named in years that no calendar has"
+    colors = Ramp(1.5, 1.5 + 2e-16, log=False).colors([1.5, 1.5 + 2e-16])
+    assert colors[0] == colors[1]
 
 
 def test_latitudes_that_there_are_not_make_no_map(qtbot, window, settled, tmp_path):
