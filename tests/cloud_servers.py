@@ -289,8 +289,8 @@ class GoogleServer(http.server.ThreadingHTTPServer):
             return _refusal(412, "PreconditionFailed")
         if command == "HEAD":
             return 200, known | {"Content-Length": str(len(data))}, b""
-        if wanted := headers.get("Range"):
-            start, last = map(int, wanted.removeprefix("bytes=").split("-"))
+        if expected := headers.get("Range"):
+            start, last = map(int, expected.removeprefix("bytes=").split("-"))
             stop = min(last + 1, len(data))
             known["Content-Range"] = f"bytes {start}-{stop - 1}/{len(data)}"
             return 206, known, data[start:stop]
@@ -362,8 +362,8 @@ class _Front(GoogleServer):
         connection.close()
         if is_put and status == 200:
             known["Etag"] = f'"{json.loads(data)["etag"]}"'
-        wanted = headers.get("If-Match")
-        if wanted and status in (200, 206) and known["Etag"] != wanted:
+        expected = headers.get("If-Match")
+        if expected and status in (200, 206) and known["Etag"] != expected:
             return _refusal(412, "PreconditionFailed")
         return status, known, data
 

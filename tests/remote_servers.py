@@ -352,9 +352,9 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             self._refuse(404)
             return
         start, stop = 0, len(data)
-        wanted = self.headers.get("Range", "")
-        if wanted and server.has_ranges:
-            first, _, last = wanted.removeprefix("bytes=").partition("-")
+        expected = self.headers.get("Range", "")
+        if expected and server.has_ranges:
+            first, _, last = expected.removeprefix("bytes=").partition("-")
             start, stop = int(first) + server.ranges_begin_late, min(int(last) + 1, len(data))
             if start >= len(data):
                 self._refuse(416)

@@ -107,7 +107,7 @@ def test_history_indexes_metadata_and_relations_are_as_before(
     assert set(unchanged.tables) == set(facts["tables"])
     for name, wanted in facts["tables"].items():
         table = unchanged[name]
-        found = {
+        actual = {
             "version": table.version,
             "rows": table.num_rows,
             "indexes": [str(index) for index in table.indexes],
@@ -117,7 +117,7 @@ def test_history_indexes_metadata_and_relations_are_as_before(
             "metadata": table.metadata,
             "column_metadata": {c: table.columns.metadata(c) for c in table.schema.names if c != "_id"},
         }
-        assert found == wanted
+        assert actual == wanted
     assert [str(relation) for relation in unchanged.relations] == facts["relations"]
 
 
@@ -213,8 +213,8 @@ def test_saved_runs_and_results_are_as_before(
 ) -> None:
     saved = SavedRuns(paths.saved_runs())
     names = ("id", "title", "note", "samples", "seconds", "command")
-    found = [{name: getattr(one, name) for name in names} for one in saved.runs()]
-    assert found == [{name: one[name] for name in names} for one in facts["runs"]]
+    actual = [{name: getattr(one, name) for name in names} for one in saved.runs()]
+    assert actual == [{name: one[name] for name in names} for one in facts["runs"]]
     assert [one.started.isoformat() for one in saved.runs()] == [one["started"] for one in facts["runs"]]
     second, first = (saved.run(one["id"]) for one in facts["runs"])
     results = read_json(before / "results.json")

@@ -123,8 +123,8 @@ def test_a_condition_can_be_typed_instead_of_sql(lamella, store):
 
 
 def test_a_condition_that_does_not_fit_is_shown_with_its_place(lamella, store):
-    told = refused(lamella("query", store, "--table", "airlines", "--where", "carier = 'AA'"))
-    assert told.endswith("Did you mean 'carrier'?\n  carier = 'AA'\n  ^^^^^^\n")
+    message = refused(lamella("query", store, "--table", "airlines", "--where", "carier = 'AA'"))
+    assert message.endswith("Did you mean 'carrier'?\n  carier = 'AA'\n  ^^^^^^\n")
 
 
 @pytest.mark.parametrize(
@@ -193,8 +193,8 @@ def test_a_file_that_cannot_be_imported_is_named_and_nothing_is_left(lamella, tm
 
 def test_a_failed_import_leaves_the_tables_of_a_store_alone(lamella, tmp_path, store):
     (tmp_path / "ragged.csv").write_text(RAGGED)
-    told = refused(lamella("import", tmp_path / "ragged.csv", store))
-    assert "ragged.csv" in told and "--ragged pad" in told
+    message = refused(lamella("import", tmp_path / "ragged.csv", store))
+    assert "ragged.csv" in message and "--ragged pad" in message
     left = lamella("query", store, "select count(*) as n from airlines", "--format", "csv")
     assert left.stdout == "n\n16\n"
     done = lamella("import", tmp_path / "ragged.csv", store, "--ragged", "pad")
@@ -202,8 +202,8 @@ def test_a_failed_import_leaves_the_tables_of_a_store_alone(lamella, tmp_path, s
 
 
 def test_a_colon_without_a_table_is_no_store(lamella, tmp_path):
-    told = refused(lamella("import", resources.sample("airlines"), f"{tmp_path / 'cl'}:"))
-    assert "names no table" in told and not list(tmp_path.iterdir())
+    message = refused(lamella("import", resources.sample("airlines"), f"{tmp_path / 'cl'}:"))
+    assert "names no table" in message and not list(tmp_path.iterdir())
 
 
 def test_commands_for_a_store_say_where_there_is_none(lamella, tmp_path):
@@ -240,8 +240,8 @@ def test_a_bug_is_logged_and_ends_with_1(lamella_home, monkeypatch, capsys):
     monkeypatch.setitem(cli.COMMANDS, "query", (about, add_options, broken))
     assert cli.main(["query", "store", "select 1"]) == 1
     log = lamella_home / "log" / "lamella.log"
-    told = capsys.readouterr().err
-    assert "a bug" in told and str(log) in told and "Traceback" not in told
+    output = capsys.readouterr().err
+    assert "a bug" in output and str(log) in output and "Traceback" not in output
     assert "Traceback" in log.read_text()
 
 
@@ -267,8 +267,8 @@ def test_a_target_is_a_store_and_perhaps_a_table(target, store, table):
 
 @pytest.mark.parametrize("rows", ["-5", "many", "1.5", "1e99999999", "nan", ""])
 def test_only_whole_numbers_of_rows_are_made(lamella, tmp_path, rows):
-    told = refused(lamella("make-data", "mixed", "--rows", rows, tmp_path / "made.parquet"))
-    assert f"'{rows}' is not a whole number" in told and "whole_number" not in told
+    message = refused(lamella("make-data", "mixed", "--rows", rows, tmp_path / "made.parquet"))
+    assert f"'{rows}' is not a whole number" in message and "whole_number" not in message
     assert list(tmp_path.iterdir()) == []
 
 
@@ -283,8 +283,10 @@ def test_columns_that_are_named_stay_as_they_are_written(lamella, tmp_path):
     assert done.returncode == 0, done.stderr
     with Store.open(tmp_path / "s", read_only=True) as store:
         assert store["tools"].read()["version"].to_pylist() == ["1.10", "1.100"]
-    told = refused(lamella("import", tmp_path / "tools.csv", tmp_path / "s:x", "--text-columns", "versions"))
-    assert "version" in told
+    message = refused(
+        lamella("import", tmp_path / "tools.csv", tmp_path / "s:x", "--text-columns", "versions")
+    )
+    assert "version" in message
 
 
 def test_one_row_is_one_row(lamella, tmp_path):
@@ -296,8 +298,8 @@ def test_one_row_is_one_row(lamella, tmp_path):
 
 @pytest.mark.parametrize(("word", "hint"), [("improt", "Did you mean 'import'?"), ("zzz", "make-data")])
 def test_a_word_that_is_no_file_and_no_command_starts_no_window(lamella, tmp_path, word, hint):
-    told = refused(lamella(word, "a", "b"))
-    assert told.startswith(f"lamella: no file or command '{word}'. ") and hint in told
+    message = refused(lamella(word, "a", "b"))
+    assert message.startswith(f"lamella: no file or command '{word}'. ") and hint in message
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="Elsewhere there is always a display")
@@ -322,8 +324,13 @@ def test_a_store_without_a_name_is_refused(lamella, tmp_path, target):
 def test_without_a_display_the_window_is_refused(tmp_path, monkeypatch, name, display):
     without_display(monkeypatch)
     monkeypatch.setenv(name, display)
-    told = refused(process(resources.sample("airlines")))
-    assert "no display" in told and display in told and "xvfb-run" in told and "QT_QPA_PLATFORM" in told
+    message = refused(process(resources.sample("airlines")))
+    assert (
+        "no display" in message
+        and display in message
+        and "xvfb-run" in message
+        and "QT_QPA_PLATFORM" in message
+    )
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="Elsewhere there is always a display")

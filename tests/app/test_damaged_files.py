@@ -41,9 +41,9 @@ def damaged(tmp_path: Path) -> Path:
 
 def test_query_offers_to_look_anyway(damaged: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["query", str(damaged), "select count(*) as c from t"]) == cli.REFUSED
-    told = capsys.readouterr().err
-    assert "the checksum of a page differs" in told
-    assert "--checksums ignore" in told
+    output = capsys.readouterr().err
+    assert "the checksum of a page differs" in output
+    assert "--checksums ignore" in output
     words = ["query", str(damaged), "select count(*) as c from t", "--checksums", "ignore", "--format", "csv"]
     assert cli.main(words) == 0
     assert str(ROWS) in capsys.readouterr().out
@@ -71,7 +71,7 @@ def test_an_answer_from_a_damaged_file_is_withdrawn(
     monkeypatch.setattr(file_checks, "AT_ONCE_BYTES", -1)
     words = ["query", str(tmp_path / "store"), "select sum(n + 1) as c from t"]
     assert cli.main(words) == cli.DAMAGED
-    told = capsys.readouterr().err
-    assert f"{path}: is damaged" in told
-    assert "Do not rely on the output" in told
+    output = capsys.readouterr().err
+    assert f"{path}: is damaged" in output
+    assert "Do not rely on the output" in output
     assert cli.main(words) == cli.REFUSED

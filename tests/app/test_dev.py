@@ -291,9 +291,9 @@ def constraints() -> list[Requirement]:
 def test_constraints_pin_every_direct_dependency_to_one_version():
     project = pyproject()["project"]
     extras = project["optional-dependencies"].values()
-    wanted = [Requirement(line) for lines in (project["dependencies"], *extras) for line in lines]
+    expected = [Requirement(line) for lines in (project["dependencies"], *extras) for line in lines]
     pinned = {canonicalize_name(pin.name) for pin in constraints()}
-    assert {canonicalize_name(requirement.name) for requirement in wanted} <= pinned
+    assert {canonicalize_name(requirement.name) for requirement in expected} <= pinned
     for pin in constraints():
         assert [each.operator for each in pin.specifier] == ["=="], pin
         assert not pin.url and not pin.extras, pin

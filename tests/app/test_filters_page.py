@@ -75,9 +75,9 @@ def test_all_three_ways_in_ask_for_the_same(shop, operator, typed, built, asked,
     assert eval(built, dict(NAMES)) == tree
     query = eval(asked)
     assert isinstance(from_mongo(query), Filter)
-    found = [shop.read(["_id"], where=where).column(0).to_pylist() for where in (typed, query)]
-    assert found[0] == found[1]
-    assert 0 < len(found[0]) < shop.num_rows
+    actual = [shop.read(["_id"], where=where).column(0).to_pylist() for where in (typed, query)]
+    assert actual[0] == actual[1]
+    assert 0 < len(actual[0]) < shop.num_rows
     assert TYPES_OF_COLUMNS[OPERATORS[operator].kinds] == kinds
 
 

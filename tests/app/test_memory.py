@@ -39,8 +39,8 @@ def test_the_next_start_finds_what_was_left():
 
 
 def test_the_first_start_has_defaults():
-    found = memory()
-    assert (found.theme, found.text_scale, found.geometry, found.recent) == ("system", 1.0, b"", [])
+    actual = memory()
+    assert (actual.theme, actual.text_scale, actual.geometry, actual.recent) == ("system", 1.0, b"", [])
 
 
 def test_recent_files_are_newest_first_without_repeats():

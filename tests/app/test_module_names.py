@@ -177,17 +177,17 @@ def wrong(found: Iterable[Mention]) -> list[str]:
 
 
 def test_modules_named_in_strings_and_on_pages_exist():
-    found = list(mentions())
-    names = {mention.name for mention in found}
-    assert not wrong(found)
+    actual = list(mentions())
+    names = {mention.name for mention in actual}
+    assert not wrong(actual)
     assert len(names) > 150, "the search itself finds too few"
     assert NO_MODULES.keys() - names == set(), "exceptions that nothing needs"
 
 
 def test_short_names_in_docstrings_and_on_pages_exist():
-    found = list(short_names())
-    assert not wrong_short(found)
-    assert len(found) > 60, "the search itself finds too few"
+    actual = list(short_names())
+    assert not wrong_short(actual)
+    assert len(actual) > 60, "the search itself finds too few"
 
 
 @pytest.mark.parametrize(
@@ -220,8 +220,8 @@ def test_names_of_what_is_there_are_not_wrong():
     text = (
         "`core/errors`, `core/errors.py`, `core.errors.BadData`, `lamella.app.__main__:main`, `lamella.col`"
     )
-    found = [*on_page(text, "page.md"), *in_code('"core.scan.snapshot.Column.name"', "code.py")]
-    assert len(found) == 6 and not wrong(found)
+    actual = [*on_page(text, "page.md"), *in_code('"core.scan.snapshot.Column.name"', "code.py")]
+    assert len(actual) == 6 and not wrong(actual)
 
 
 def test_what_the_tables_of_the_benchmark_name_exists():

@@ -277,9 +277,9 @@ def test_locks_have_the_versions_that_are_tested_and_a_hash_of_each():
     direct = {Requirement(line).name for line in project["dependencies"]}
     for system in ("linux", "windows", "macos", "numpy-source"):
         lines = (ROOT / "packaging" / "locks" / f"{system}.txt").read_text("utf8").splitlines()[1:]
-        found = [re.fullmatch(r"([\w.-]+)==([\w.]+) --hash=sha256:[0-9a-f]{64}", line) for line in lines]
-        assert all(found), system
-        locked = {match[1]: match[2] for match in found if match}
+        actual = [re.fullmatch(r"([\w.-]+)==([\w.]+) --hash=sha256:[0-9a-f]{64}", line) for line in lines]
+        assert all(actual), system
+        locked = {match[1]: match[2] for match in actual if match}
         assert {name: pins.get(name, version) for name, version in locked.items()} == locked, system
         names = {canonicalize_name(name) for name in locked}
         assert system == "numpy-source" or {canonicalize_name(name) for name in direct} <= names, system

@@ -15,9 +15,9 @@ FOLDERS = (paths.data_folder, paths.config_folder, paths.log_folder)
 
 
 def test_everything_is_below_lamella_home_and_exists(lamella_home):
-    found = [folder() for folder in FOLDERS]
-    assert all(folder.is_dir() and folder.parent == lamella_home for folder in found)
-    assert len(set(found)) == len(found)
+    actual = [folder() for folder in FOLDERS]
+    assert all(folder.is_dir() and folder.parent == lamella_home for folder in actual)
+    assert len(set(actual)) == len(actual)
     assert paths.default_store().parent == paths.sample_store().parent == paths.data_folder()
 
 

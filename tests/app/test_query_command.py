@@ -41,9 +41,9 @@ def asked(capsys: pytest.CaptureFixture[str]) -> Asked:
 
     def ask(*words: str) -> list[dict[str, Any]]:
         code = cli.main(["query", *words, "--format", "json"])
-        told = capsys.readouterr()
-        assert code == cli.OK, told.err
-        rows: list[dict[str, Any]] = json.loads(told.out)
+        output = capsys.readouterr()
+        assert code == cli.OK, output.err
+        rows: list[dict[str, Any]] = json.loads(output.out)
         return rows
 
     return ask
@@ -91,8 +91,8 @@ def test_options_may_stand_before_the_statement(shop: str, capsys: pytest.Captur
 
 def test_stages_and_saved_queries_are_asked(shop: str, asked: Asked, tmp_path: Path) -> None:
     stages = [{"$group": {"_id": "$city", "n": {"$sum": 1}}}, {"$sort": {"n": -1}}]
-    wanted = [{"_id": "Oslo", "n": 2}, {"_id": "Rome", "n": 1}]
-    assert asked(shop, "--aggregate", json.dumps(stages)) == wanted
+    expected = [{"_id": "Oslo", "n": 2}, {"_id": "Rome", "n": 1}]
+    assert asked(shop, "--aggregate", json.dumps(stages)) == expected
     saved = tmp_path / "q.json"
     with Store.open(shop) as store:
         asking = store["sales"].group_by("city").agg(n=agg.count()).sort("city")

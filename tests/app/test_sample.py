@@ -49,6 +49,6 @@ def test_what_a_query_of_the_sample_skips_is_told(tmp_path: Path, capsys: pytest
     grouped = ["--group-by", "carrier", "--agg", "late=mean(dep_delay)"]
     for more, columns in (["--columns", "carrier"], 2), (grouped, 3):
         assert cli.main([*words, *more]) == 0
-        told = " ".join(capsys.readouterr().out.split())
-        assert "row groups 1 of 4 read, 3 skipped" in told
-        assert f"columns {columns} of 20 read" in told
+        output = " ".join(capsys.readouterr().out.split())
+        assert "row groups 1 of 4 read, 3 skipped" in output
+        assert f"columns {columns} of 20 read" in output

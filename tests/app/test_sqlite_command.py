@@ -47,9 +47,9 @@ def test_what_fails_is_told_once_and_ends_it(
 
 def test_a_command_that_is_no_text_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["sqlite", AIRLINES, "--command", "select '\udcff'"]) == cli.REFUSED
-    told = capsys.readouterr()
-    assert "half a character" in told.err
-    assert "codec" not in told.err + told.out
+    output = capsys.readouterr()
+    assert "half a character" in output.err
+    assert "codec" not in output.err + output.out
 
 
 @pytest.mark.slow

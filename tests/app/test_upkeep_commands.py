@@ -55,9 +55,9 @@ def test_backup_and_summary(store: Path, tmp_path: Path, capsys: pytest.CaptureF
     assert cli.main(["backup", str(store), str(tmp_path / "copy")]) == 0
     assert "1 file" in capsys.readouterr().out
     assert cli.main(["summary", str(tmp_path / "copy"), "trips"]) == 0
-    told = capsys.readouterr().out
-    assert told.startswith("trips: 1,501 rows, 2 columns")
-    assert "zones" not in told
+    output = capsys.readouterr().out
+    assert output.startswith("trips: 1,501 rows, 2 columns")
+    assert "zones" not in output
     assert cli.main(["summary", str(tmp_path / "nowhere")]) == cli.REFUSED
     assert not (tmp_path / "nowhere").exists()
 
@@ -80,9 +80,9 @@ def test_verify_only_reports(store: Path, capsys: pytest.CaptureFixture[str]) ->
     staged.mkdir()
     before = _content(store)
     assert cli.main(["verify", str(store)]) == cli.DAMAGED
-    told = capsys.readouterr().out
-    assert f"{stray}: no table names this file" in told
-    assert f"{staged}: no table names this file" in told
+    output = capsys.readouterr().out
+    assert f"{stray}: no table names this file" in output
+    assert f"{staged}: no table names this file" in output
     assert _content(store) == before
 
 

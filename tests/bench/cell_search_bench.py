@@ -72,10 +72,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=20_000_000)
     parser.add_argument("--repeats", type=int, default=3)
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="lamella-search-") as folder:
         path = Path(folder) / "rows.parquet"
-        make(path, given.rows)
+        make(path, arguments.rows)
         snapshot = open_dataset(path).snapshot()
         views = {
             "": View(snapshot),
@@ -85,7 +85,7 @@ def main() -> None:
         print(f"{'':36}{'first ms':>10}{'all ms':>10}{'hits':>12}")
         for about, name, pattern in SEARCHES:
             for how, view in views.items():
-                runs = [timed(view, pattern, name) for _ in range(given.repeats)]
+                runs = [timed(view, pattern, name) for _ in range(arguments.repeats)]
                 first, every = (statistics.median(run[place] for run in runs) for place in (0, 1))
                 print(f"{about + how:36}{first:>10.0f}{every:>10.0f}{runs[0][2]:>12,}", flush=True)
 

@@ -72,10 +72,10 @@ def sample(system: str, count: int) -> float:
 def sampled(system: str, count: int) -> float:
     root = str(Path(__file__).parents[2] / "packaging")
     asked = [sys.executable, __file__, "--sample", system, str(count)]
-    told = subprocess.run(
+    process = subprocess.run(
         asked, capture_output=True, text=True, check=True, env=os.environ | {"PYTHONPATH": root}
     )
-    return float(told.stdout)
+    return float(process.stdout)
 
 
 def main(sizes: list[int]) -> None:

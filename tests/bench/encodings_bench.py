@@ -148,10 +148,10 @@ def milliseconds(work: Callable[[], object]) -> float:
 
 
 def sampled(candidate: tuple[str, str, str]) -> Numbers:
-    told = subprocess.run(
+    process = subprocess.run(
         [sys.executable, __file__, "--sample", *candidate], capture_output=True, text=True, check=True
     )
-    numbers: Numbers = json.loads(told.stdout)
+    numbers: Numbers = json.loads(process.stdout)
     return numbers
 
 

@@ -111,14 +111,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--repeats", type=int, default=5)
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder) / "store"
         with Store.open(place) as store:
-            store.create_table("t", rows_of(given.rows))
-        print(" | ".join([f"{given.rows:,} rows", *NAMES]))
-        for name, where in conditions(given.rows).items():
-            print(" | ".join([name, *measured(place, where, given.repeats)]), flush=True)
+            store.create_table("t", rows_of(arguments.rows))
+        print(" | ".join([f"{arguments.rows:,} rows", *NAMES]))
+        for name, where in conditions(arguments.rows).items():
+            print(" | ".join([name, *measured(place, where, arguments.repeats)]), flush=True)
 
 
 if __name__ == "__main__":

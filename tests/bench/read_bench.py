@@ -49,12 +49,12 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=100_000)
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--folder", type=Path, help="the folder, and so the disk, for the tables")
-    given = parser.parse_args()
-    with tempfile.TemporaryDirectory(dir=given.folder) as folder:
-        _make(Path(folder), given.rows)
-        _first_queries(Path(folder), given.repeats)
-        _everything(Path(folder), given.repeats)
-        _single(Path(folder), given.rows)
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory(dir=arguments.folder) as folder:
+        _make(Path(folder), arguments.rows)
+        _first_queries(Path(folder), arguments.repeats)
+        _everything(Path(folder), arguments.repeats)
+        _single(Path(folder), arguments.rows)
 
 
 def first_query(folder: str) -> None:
@@ -95,7 +95,7 @@ def _first_queries(folder: Path, repeats: int) -> None:
         for name, code in FIRST.items():
             command = [sys.executable, "-c", code]
             found = os.environ | {"PYTHONPATH": str(ROOT / "packaging")}
-            told = subprocess.run(
+            process = subprocess.run(
                 command,
                 cwd=folder,
                 env=found,
@@ -103,7 +103,7 @@ def _first_queries(folder: Path, repeats: int) -> None:
                 capture_output=True,
                 text=True,
             )
-            seconds.setdefault(name, []).append(float(told.stdout))
+            seconds.setdefault(name, []).append(float(process.stdout))
     _report(seconds, "first query, SQLite")
 
 

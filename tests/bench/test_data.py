@@ -139,9 +139,9 @@ def test_the_right_answer_after_single_changes_is_the_plain_python_one() -> None
 def test_there_is_one_needle_and_its_place_depends_on_the_size() -> None:
     places = set()
     for size in (10, 100, 1000, 20_000):
-        found = [n for n, row in enumerate(python_rows(NEEDLE, size)) if row["col0"] == -1]
-        assert len(found) == 1
-        places.add(found[0] / size)
+        actual = [n for n, row in enumerate(python_rows(NEEDLE, size)) if row["col0"] == -1]
+        assert len(actual) == 1
+        places.add(actual[0] / size)
         assert expected(NEEDLE, NEEDLE.operation("find"), size) == digest([(-1,)])
     assert len(places) > 1
 

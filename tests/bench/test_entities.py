@@ -81,10 +81,10 @@ def right(workload: Workload, operation: str, rows: int) -> str:
 def test_every_system_answers_rightly(workload: str, name: str, tmp_path: Path) -> None:
     asked = WORKLOADS[workload]
     samples = list(samples_of(asked, name, tmp_path))
-    found = {sample.operation: sample.checksum for sample in samples}
-    assert found == {operation: right(asked, operation, ROWS) for operation in found}
+    actual = {sample.operation: sample.checksum for sample in samples}
+    assert actual == {operation: right(asked, operation, ROWS) for operation in actual}
     cannot = registry.load(name, asked.family).cannot
-    assert {operation.id for operation in asked.operations} - set(found) <= set(cannot)
+    assert {operation.id for operation in asked.operations} - set(actual) <= set(cannot)
     assert all(sample.cost.seconds > 0 and sample.disk_bytes > 0 for sample in samples)
 
 
@@ -99,8 +99,8 @@ def test_a_single_entity_is_enough(workload: str, tmp_path: Path) -> None:
 @pytest.mark.usefixtures("quick")
 def test_each_change_leaves_other_entities_behind_than_the_one_before() -> None:
     """So a system that loses a change is detected."""
-    found = [right(ENTITY_CHANGES, step, ROWS) for step in ENTITY_CHANGES.steps[2:]]
-    assert len(set(found)) == len(found)
+    actual = [right(ENTITY_CHANGES, step, ROWS) for step in ENTITY_CHANGES.steps[2:]]
+    assert len(set(actual)) == len(actual)
 
 
 @pytest.mark.usefixtures("quick")
@@ -121,9 +121,9 @@ class Backwards(SQLiteEntityQueries):
 def test_a_page_in_the_wrong_order_is_a_wrong_answer(tmp_path: Path) -> None:
     cycle = QuestionCycle(Backwards(tmp_path / "db", ENTITY_QUERIES), ENTITY_QUERIES, ROWS)
     asked = [sample for step in ("fill", "sort_two", "equality") for sample in cycle.step(step)]
-    found = {sample.operation: sample.checksum for sample in asked}
-    assert found["sort_two"] != right(ENTITY_QUERIES, "sort_two", ROWS)
-    assert found["equality"] == right(ENTITY_QUERIES, "equality", ROWS)
+    actual = {sample.operation: sample.checksum for sample in asked}
+    assert actual["sort_two"] != right(ENTITY_QUERIES, "sort_two", ROWS)
+    assert actual["equality"] == right(ENTITY_QUERIES, "equality", ROWS)
 
 
 @given(rows=st.integers(1, 300), depth=st.integers(1, 20))
@@ -173,9 +173,11 @@ def test_codecs_make_files_smaller(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux forgets the last peak of a process")
 def test_memory_is_what_the_rows_take_and_not_what_the_process_has(tmp_path: Path) -> None:
-    found = {sample.operation: sample.cost for sample in samples_of(ENTITY_MEMORY, "sqlite", tmp_path, 1_000)}
-    assert 8_000_000 < found["hold_10k"].peak_rss_bytes < 40_000_000
-    assert found["hold_100"].peak_rss_bytes < 4_000_000
+    actual = {
+        sample.operation: sample.cost for sample in samples_of(ENTITY_MEMORY, "sqlite", tmp_path, 1_000)
+    }
+    assert 8_000_000 < actual["hold_10k"].peak_rss_bytes < 40_000_000
+    assert actual["hold_100"].peak_rss_bytes < 4_000_000
 
 
 def test_a_page_is_a_group_of_workloads() -> None:

@@ -77,9 +77,9 @@ def test_repeats_and_fresh_processes_are_counted() -> None:
 
 def test_the_rows_of_the_table_count_where_the_sizes_are_changed_rows() -> None:
     small, large = replace(PARTIAL, table_rows=1000), replace(PARTIAL, table_rows=1_000_000)
-    found = [estimate(Choice((part_of(one, ["sqlite"], [10], 1),)), Costs([])) for one in (small, large)]
-    assert found[1].seconds > 10 * found[0].seconds
-    assert found[1].memory_bytes > found[0].memory_bytes
+    actual = [estimate(Choice((part_of(one, ["sqlite"], [10], 1),)), Costs([])) for one in (small, large)]
+    assert actual[1].seconds > 10 * actual[0].seconds
+    assert actual[1].memory_bytes > actual[0].memory_bytes
 
 
 def test_kept_runs_teach_what_this_computer_takes(tmp_path: Path) -> None:
@@ -91,8 +91,8 @@ def test_kept_runs_teach_what_this_computer_takes(tmp_path: Path) -> None:
 
 
 def test_every_workload_has_an_estimate_without_any_kept_run() -> None:
-    found = estimate(Choice((part_of(SMALL, ["lamella"], [10], 1), part_of(TAXI, ["duckdb"], [1000], 1))))
-    assert found.seconds > 2 * START_SECONDS and found.memory_bytes > 0 and found.problems == ()
+    actual = estimate(Choice((part_of(SMALL, ["lamella"], [10], 1), part_of(TAXI, ["duckdb"], [1000], 1))))
+    assert actual.seconds > 2 * START_SECONDS and actual.memory_bytes > 0 and actual.problems == ()
 
 
 def test_costs_are_written_as_they_are_read() -> None:

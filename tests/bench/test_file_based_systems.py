@@ -44,9 +44,9 @@ def test_a_key_of_integers_goes_with_columns_of_floats(name: str, tmp_path: Path
     right = TableCycle(registry.load("sqlite")(tmp_path / "sqlite", MIXED), MIXED, ROWS)  # type: ignore[arg-type]
     expected = {s.operation: s.checksum for step in MIXED.steps for s in right.step(step)}
     expected |= {sample.operation: sample.checksum for sample in right.settle()}
-    found = {sample.operation: sample.checksum for sample in samples_of(system, MIXED, ROWS)}
-    assert found == {operation: expected[operation] for operation in found}
-    assert {"create", "read", "update"} <= set(found)
+    actual = {sample.operation: sample.checksum for sample in samples_of(system, MIXED, ROWS)}
+    assert actual == {operation: expected[operation] for operation in actual}
+    assert {"create", "read", "update"} <= set(actual)
 
 
 def test_pytables_is_told_how_many_rows_will_come(tmp_path: Path) -> None:

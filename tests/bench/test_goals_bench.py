@@ -31,8 +31,8 @@ def told(records: list[Record]) -> dict[tuple[str, str | None], bool]:
 
 @pytest.mark.parametrize(("seconds", "met"), [(0.55, True), (0.56, False)])
 def test_a_ratio_is_judged_against_the_rival_of_the_same_run(seconds: float, met: bool) -> None:
-    found = told([record("lamella", "create", seconds), record("sqlite", "create", 1.0)])
-    assert found == {("create", "sqlite"): met}
+    actual = told([record("lamella", "create", seconds), record("sqlite", "create", 1.0)])
+    assert actual == {("create", "sqlite"): met}
 
 
 def test_a_percentile_is_judged_where_the_goal_is_one() -> None:
@@ -52,9 +52,9 @@ def test_a_goal_of_a_question_is_met_by_the_time_it_takes_to_ask_again() -> None
 
 
 def test_a_size_that_no_goal_was_set_for_is_shown_and_not_judged() -> None:
-    found = verdicts([record("lamella", "create", 9.0, rows=20), record("sqlite", "create", 1.0, rows=20)])
-    assert found and not any(verdict.counts for verdict in found)
-    assert "set for another size" in goal_table(found).as_text()
+    actual = verdicts([record("lamella", "create", 9.0, rows=20), record("sqlite", "create", 1.0, rows=20)])
+    assert actual and not any(verdict.counts for verdict in actual)
+    assert "set for another size" in goal_table(actual).as_text()
 
 
 def test_what_is_missed_stands_alone_and_what_is_met_together() -> None:

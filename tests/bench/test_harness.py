@@ -40,8 +40,13 @@ def test_doing_nothing_gives_the_right_answers(workload: Workload, kind: type[No
 def test_what_the_harness_adds_is_told_for_each_operation(tmp_path: Path, monkeypatch, capsys) -> None:
     monkeypatch.setattr(harness_bench, "MEASURED", [NEEDLE])
     harness_bench.main(["--repeats", "1", "--folder", str(tmp_path)])
-    told = [line.split()[:2] for line in capsys.readouterr().out.splitlines()]
-    assert told[2:] == [["find", "noop"], ["find_indexed", "noop"], ["read", "busy"], ["read_again", "busy"]]
+    output = [line.split()[:2] for line in capsys.readouterr().out.splitlines()]
+    assert output[2:] == [
+        ["find", "noop"],
+        ["find_indexed", "noop"],
+        ["read", "busy"],
+        ["read_again", "busy"],
+    ]
     assert list(tmp_path.iterdir()) == []
 
 

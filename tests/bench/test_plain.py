@@ -59,8 +59,8 @@ def measured(
 
 def assert_complete(records: list[Record], names: list[str], interpreter: str = OWN) -> None:
     names = [variant_name(name, interpreter) for name in names]
-    found = sorted((record.system, record.operation) for record in records)
-    assert found == sorted((name, operation.id) for name in names for operation in FLOATS.operations)
+    actual = sorted((record.system, record.operation) for record in records)
+    assert actual == sorted((name, operation.id) for name in names for operation in FLOATS.operations)
     assert all(record.seconds > 0 and record.disk_bytes > 8 * 5 * ROWS for record in records)
     assert all(record.peak_rss_bytes > 1_000_000 for record in records)
 
@@ -90,10 +90,10 @@ def test_the_standard_library_is_all_that_the_worker_needs(tmp_path: Path) -> No
     other = examine(pypy)
     assert other is not None and other.name.startswith("PyPy 7.")
     assert_complete(records, STANDARD, other.name)
-    found = [message for message in heard if isinstance(message, Surroundings)]
-    assert {message.system for message in found} == {variant_name(name, other.name) for name in STANDARD}
-    assert all("PyPy" in message.version and "durable" in message.description for message in found)
-    assert all("PyPy" in message.environment["python"] for message in found)
+    actual = [message for message in heard if isinstance(message, Surroundings)]
+    assert {message.system for message in actual} == {variant_name(name, other.name) for name in STANDARD}
+    assert all("PyPy" in message.version and "durable" in message.description for message in actual)
+    assert all("PyPy" in message.environment["python"] for message in actual)
     (told,) = (message for message in heard if isinstance(message, Unsupported))
     assert told.system == "csv-numpy" and "which PyPy" in told.reason
     assert list(tmp_path.iterdir()) == []

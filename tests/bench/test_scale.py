@@ -52,10 +52,10 @@ def test_the_model_finds_what_times_are_made_of(wanted: Model) -> None:
         for rows in (1e6, 1e8)
         for factors in ((1, 1, 0.1), (2, 1, 1.7), (2, 2, 1.6), (3, 3, 3.0))
     ]
-    found = Model.fitted(points)
-    assert vars(found) == pytest.approx(vars(wanted), abs=1e-12, rel=1e-6)
+    actual = Model.fitted(points)
+    assert vars(actual) == pytest.approx(vars(wanted), abs=1e-12, rel=1e-6)
 
 
 def test_no_term_of_the_model_is_below_zero() -> None:
-    found = Model.fitted([(1.0, 1e6, 1, 1, 1.0), (1.1, 2e6, 1, 1, 0.5), (1.0, 1e6, 2, 1, 2.0)])
-    assert min(vars(found).values()) >= 0
+    actual = Model.fitted([(1.0, 1e6, 1, 1, 1.0), (1.1, 2e6, 1, 1, 0.5), (1.0, 1e6, 2, 1, 2.0)])
+    assert min(vars(actual).values()) >= 0

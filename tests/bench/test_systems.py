@@ -73,10 +73,10 @@ def test_every_operation_answers_rightly(
     work, rows = asked(workload), rows_of(workload)
     system = registry.load(name)(tmp_path / "db", work)
     samples = samples_of(system, work, rows)
-    found = {sample.operation: sample.checksum for sample in samples}
-    assert found == {known: right_answer(workload, known, rows) for known in found}
-    assert len(samples) == len(found)
-    missing = {operation.id for operation in work.operations} - set(found)
+    actual = {sample.operation: sample.checksum for sample in samples}
+    assert actual == {known: right_answer(workload, known, rows) for known in actual}
+    assert len(samples) == len(actual)
+    missing = {operation.id for operation in work.operations} - set(actual)
     assert missing <= COMPLETE.get(name, NEEDLESS | {m for m in missing if step_of(m) in system.cannot})
     assert all(sample.cost.seconds > 0 and sample.disk_bytes > 0 for sample in samples)
 

@@ -72,10 +72,10 @@ def test_multiples_are_of_sizes_that_the_reference_has_too() -> None:
         [record("sqlite", 1, 0.1), record("sqlite", 10, 0.2), record("lamella", 10, 0.1), record("csv", 5, 9)]
     ).summaries()
     assert reference_of(points) == "sqlite"
-    found = {one.system: one for one in multiples(points, "read", "sqlite")}
-    assert set(found) == {"lamella", "sqlite"}
-    assert (found["lamella"].mean, found["lamella"].sizes) == (0.5, (10,))
-    assert (found["sqlite"].mean, found["sqlite"].sizes) == (1.0, (1, 10))
+    actual = {one.system: one for one in multiples(points, "read", "sqlite")}
+    assert set(actual) == {"lamella", "sqlite"}
+    assert (actual["lamella"].mean, actual["lamella"].sizes) == (0.5, (10,))
+    assert (actual["sqlite"].mean, actual["sqlite"].sizes) == (1.0, (1, 10))
 
 
 def test_without_sqlite_the_first_system_is_the_reference() -> None:

@@ -58,9 +58,9 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=100_000)
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--folder", type=Path, help="the folder, and so the disk, for the tables")
-    given = parser.parse_args()
-    with tempfile.TemporaryDirectory(dir=given.folder) as folder:
-        _compare(Path(folder), given.rows, given.repeats)
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory(dir=arguments.folder) as folder:
+        _compare(Path(folder), arguments.rows, arguments.repeats)
 
 
 def _compare(folder: Path, rows: int, repeats: int) -> None:

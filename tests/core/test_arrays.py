@@ -73,9 +73,9 @@ def test_a_value_that_fits_is_kept(value: object, kind: pa.DataType) -> None:
 
 def test_a_struct_may_leave_fields_out() -> None:
     kind = pa.struct([("a", pa.float32()), ("b", pa.list_(pa.int8()))])
-    found = from_values([{"a": math.nan}, {"b": (1, 2)}, {}, {"a": 1.0, "c": None}], kind).to_pylist()
-    assert math.isnan(found[0]["a"])
-    assert found[1:] == [{"a": None, "b": [1, 2]}, {"a": None, "b": None}, {"a": 1.0, "b": None}]
+    actual = from_values([{"a": math.nan}, {"b": (1, 2)}, {}, {"a": 1.0, "c": None}], kind).to_pylist()
+    assert math.isnan(actual[0]["a"])
+    assert actual[1:] == [{"a": None, "b": [1, 2]}, {"a": None, "b": None}, {"a": 1.0, "b": None}]
 
 
 def test_maps_may_be_dicts_or_pairs() -> None:

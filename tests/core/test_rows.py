@@ -39,9 +39,9 @@ def test_blocks_join_without_a_seam(count: int) -> None:
 
 def test_a_float_after_a_thousand_integers_widens_the_column_exactly() -> None:
     rows = [{"a": i, "b": 1} for i in range(1_500)] + [{"a": 0.5, "b": 2}]
-    found = table(rows)
-    assert found.schema.field("a").type == pa.float64()
-    assert found.to_pylist() == rows
+    actual = table(rows)
+    assert actual.schema.field("a").type == pa.float64()
+    assert actual.to_pylist() == rows
 
 
 def test_an_integer_that_no_double_holds_is_not_rounded() -> None:
@@ -89,8 +89,8 @@ def test_columns_have_to_be_of_one_length() -> None:
 
 
 def test_numpy_and_arrow_columns_are_taken_as_they_are() -> None:
-    found = table({"a": np.arange(3), "b": pa.array(["x", None, "z"])})
-    assert found.to_pydict() == {"a": [0, 1, 2], "b": ["x", None, "z"]}
+    actual = table({"a": np.arange(3), "b": pa.array(["x", None, "z"])})
+    assert actual.to_pydict() == {"a": [0, 1, 2], "b": ["x", None, "z"]}
 
 
 ZONED = dt.datetime(2020, 1, 1, tzinfo=dt.UTC)
@@ -177,10 +177,10 @@ def test_keys_that_are_numbers_become_names() -> None:
 @pytest.mark.parametrize("before", [0, 1, 1_000, 2_500])
 @pytest.mark.parametrize("without", [1, 1_000, 1_001])
 def test_rows_without_keys_are_rows_too(before: int, without: int) -> None:
-    found = table([{"a": i} for i in range(before)] + [{}] * without)
-    assert found.num_rows == before + without
+    actual = table([{"a": i} for i in range(before)] + [{}] * without)
+    assert actual.num_rows == before + without
     if before:
-        assert found.to_pylist() == [{"a": i} for i in range(before)] + [{"a": None}] * without
+        assert actual.to_pylist() == [{"a": i} for i in range(before)] + [{"a": None}] * without
 
 
 @pytest.mark.parametrize("nothing", [{}, [], pa.table({})], ids=["dict", "rows", "Arrow"])

@@ -66,8 +66,8 @@ def test_ids_come_in_the_order_of_their_keys(keys: list[int], first: int, gaps: 
     """Also where key and id do not fit into one number, and where ids count on."""
     ids = first + gaps * np.arange(len(keys), dtype=np.int64)
     expected = sorted(range(len(keys)), key=lambda place: (keys[place], place))
-    found = in_key_order(ids, np.array(keys, np.uint64))
-    assert found.dtype == np.int64 and found.tolist() == ids[expected].tolist()
+    actual = in_key_order(ids, np.array(keys, np.uint64))
+    assert actual.dtype == np.int64 and actual.tolist() == ids[expected].tolist()
 
 
 @pytest.mark.usefixtures("small_pieces")

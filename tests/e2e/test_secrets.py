@@ -162,9 +162,9 @@ def test_no_secret_is_seen_or_found(
     output = capsys.readouterr()
     shown += [output.out, output.err]
     assert any("signed.parquet" in json.dumps(text) for text in shown)
-    found = {path: path.read_bytes() for path in lamella_home.rglob("*") if path.is_file()}
-    assert {"connections.json", "state.json", "lamella.log"} <= {path.name for path in found}
-    everything = {"what is shown": "\n".join(shown).encode(errors="replace"), **found}
+    actual = {path: path.read_bytes() for path in lamella_home.rglob("*") if path.is_file()}
+    assert {"connections.json", "state.json", "lamella.log"} <= {path.name for path in actual}
+    everything = {"what is shown": "\n".join(shown).encode(errors="replace"), **actual}
     for secret in (*SECRETS.values(), SIGNATURE, PASSWORD, IN_SPARK_ADDRESS):
         for form in forms_of(secret):
             assert [str(place) for place, content in everything.items() if form in content] == [], secret

@@ -61,10 +61,10 @@ def test_pictures_that_cannot_be_written_are_refused_at_once(tmp_path, take, cap
 
 @pytest.mark.parametrize("comes_true", [True, False])
 def test_waiting_ends_with_what_became_of_it(qapp, comes_true):
-    asked = []
+    requests = []
 
     def condition() -> bool:
-        asked.append(True)
-        return comes_true and len(asked) > 2
+        requests.append(True)
+        return comes_true and len(requests) > 2
 
     assert wait_until(condition, 0.2) is comes_true

@@ -120,10 +120,10 @@ class Base(RuleBasedStateMachine):
     @invariant()
     def reads_as_the_model_says(self) -> None:
         if hasattr(self, "table"):
-            found = self.table.read()
-            assert found.column_names == ["_id", *self.now.kinds]
-            assert [TYPES[kind] for kind in self.now.kinds.values()] == found.schema.types[1:]
-            assert found.to_pylist() == self.now.read()
+            actual = self.table.read()
+            assert actual.column_names == ["_id", *self.now.kinds]
+            assert [TYPES[kind] for kind in self.now.kinds.values()] == actual.schema.types[1:]
+            assert actual.to_pylist() == self.now.read()
             assert self.table.num_rows == len(self.now.rows)
             assert self.table.version == self.history.version
 
@@ -184,17 +184,17 @@ class Rows(Base):
         key, name = self.column(data, "text"), self.column(data, "int", "float")
         if key is None or name is None:
             return
-        found = {w: self.now.ids_where(lambda row, w=w: row[key] == w) for w in words}
-        content = self.now.with_rows({i: {name: value} for hits in found.values() for i in hits})
+        actual = {w: self.now.ids_where(lambda row, w=w: row[key] == w) for w in words}
+        content = self.now.with_rows({i: {name: value} for hits in actual.values() for i in hits})
         rows = [{key: word, name: value} for word in words]
-        if all(found.values()):
+        if all(actual.values()):
             self.committed(self.table.update(rows, on=key), content)
             return
         with pytest.raises(LamellaError, match="no row"):
             self.table.update(rows, on=key)
         commit = self.table.upsert(rows, on=key)
-        assert commit.updated == sum(map(len, found.values()))
-        lacking = [row for row in rows if not found[row[key]]]
+        assert commit.updated == sum(map(len, actual.values()))
+        lacking = [row for row in rows if not actual[row[key]]]
         added = dict(zip(self.added_ids(commit, len(lacking)), lacking, strict=True))
         self.committed(commit, content.with_rows(added))
 

@@ -235,8 +235,8 @@ class CheckedTable(RuleBasedStateMachine):
         if not hasattr(self, "table"):
             return
         assert self.now.holds
-        found = {row.pop("_id"): row for row in self.table.read().to_pylist()}
-        assert found == self.now.rows
+        actual = {row.pop("_id"): row for row in self.table.read().to_pylist()}
+        assert actual == self.now.rows
         for name in VALUES:
             assert self.table.columns.checks(name) == self.now.checks.get(name, Checks())
             assert self.table.columns.default(name) == self.now.defaults.get(name)

@@ -190,8 +190,8 @@ def check_texts(texts: list[Any], values: pa.ChunkedArray, where: str) -> None:
         values, kind = values.cast(kind.value_type), kind.value_type
         name = kind_of(kind)
     if name in ("list", "struct", "map"):
-        found = [cell if cell is None or not isinstance(cell, str) else json.loads(cell) for cell in texts]
-        assert found == [in_json(value) for value in values.to_pylist()], where
+        actual = [cell if cell is None or not isinstance(cell, str) else json.loads(cell) for cell in texts]
+        assert actual == [in_json(value) for value in values.to_pylist()], where
     elif name == "binary":
         assert [None if c is None else bytes.fromhex(c) for c in texts] == values.to_pylist(), where
     elif name == "duration":
@@ -200,8 +200,8 @@ def check_texts(texts: list[Any], values: pa.ChunkedArray, where: str) -> None:
             pa.int64()
         ).to_pylist(), where
     elif name == "float":
-        found = [None if cell is None else float(cell) for cell in texts]
-        same_floats(pa.array(found, pa.float64()).cast(kind), values, where)
+        actual = [None if cell is None else float(cell) for cell in texts]
+        same_floats(pa.array(actual, pa.float64()).cast(kind), values, where)
     elif name == "decimal":
         assert [None if c is None else Decimal(c) for c in texts] == values.to_pylist(), where
     elif name == "null":
@@ -211,8 +211,8 @@ def check_texts(texts: list[Any], values: pa.ChunkedArray, where: str) -> None:
         stored = values.cast(pa.int32() if unit < 10**6 else pa.int64()).to_pylist()
         assert [None if c is None else clock(c, unit) for c in texts] == stored, where
     else:
-        found = pa.array([None if cell is None else str(cell) for cell in texts], pa.string())
-        read = found.cast(pa.date32()).cast(kind) if name == "date" else found.cast(kind)
+        actual = pa.array([None if cell is None else str(cell) for cell in texts], pa.string())
+        read = actual.cast(pa.date32()).cast(kind) if name == "date" else actual.cast(kind)
         assert pa.chunked_array([read]).equals(values), where
 
 
@@ -374,9 +374,9 @@ def test_sqlite(folder: Path, seed: int) -> None:
         elif name == "price":
             assert pa.array(cells, pa.float64()).cast(values.type).equals(values.combine_chunks())
         elif kind == "float":
-            found = [np.nan if c is None else c for c in cells]
+            actual = [np.nan if c is None else c for c in cells]
             expected = [np.nan if v is None else v for v in values.cast(pa.float64()).to_pylist()]
-            assert np.array_equal(found, expected, equal_nan=True)
+            assert np.array_equal(actual, expected, equal_nan=True)
         elif name != "span":
             check_texts(list(cells), values, name)
 
@@ -394,12 +394,12 @@ def test_duckdb(folder: Path, seed: int) -> None:
     })  # fmt: skip
     check_losses("duckdb", table, plain)
     for name in ("category", "fixed", "day64", "time_s", "price", "f16"):
-        found = (
+        actual = (
             read[name].cast(table.schema.field(name).type)
             if name != "category"
             else read[name].cast(pa.string())
         )
-        assert is_same(found, table[name].cast(found.type)), name
+        assert is_same(actual, table[name].cast(actual.type)), name
 
 
 def test_excel_in_pieces(folder: Path) -> None:
@@ -517,21 +517,21 @@ def test_documents(folder: Path, format_id: str, seed: int) -> None:
 
 def test_listed_losses_are_losses(folder: Path) -> None:
     """Nothing is listed that is kept by formats that keep types."""
-    found: dict[str, set[str]] = {"parquet": set(), "arrow": set(), "duckdb": set()}
+    actual: dict[str, set[str]] = {"parquet": set(), "arrow": set(), "duckdb": set()}
     for seed in range(6):
         table = made(seed)
-        found["parquet"] |= check_losses(
+        actual["parquet"] |= check_losses(
             "parquet", table, pq.ParquetFile(export(folder, table, "parquet")).read()
         )
         table = made(seed, TYPES | SPAN)
         with ipc.open_file(export(folder, table, "arrow")) as file:
-            found["arrow"] |= check_losses("arrow", table, file.read_all())
+            actual["arrow"] |= check_losses("arrow", table, file.read_all())
         with duckdb.connect(str(export(folder, table, "duckdb")), read_only=True) as connection:
             read = connection.sql("SELECT * FROM t").to_arrow_table()
-        found["duckdb"] |= check_losses("duckdb", table, read.set_column(
+        actual["duckdb"] |= check_losses("duckdb", table, read.set_column(
             read.schema.get_field_index("large"), "large", read["large"].cast(pa.large_string())
         ))  # fmt: skip
     for known in FORMATS:
         assert set(known.losses) | set(known.refused) <= set(KINDS) | set(FINER_KINDS)
-        if known.id in found:
-            assert found[known.id] == set(known.losses), known.id
+        if known.id in actual:
+            assert actual[known.id] == set(known.losses), known.id

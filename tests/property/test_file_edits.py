@@ -152,15 +152,15 @@ def test_delimited_text(tmp_path_factory: pytest.TempPathFactory, case: Any, sty
         return
     written = path.read_bytes()
     after = open_dataset(path, **options).read()
-    wanted = [
+    expected = [
         {**row, **cells.get(number, {})}
         for number, row in enumerate(old.to_pylist())
         if number not in deleted
     ] + added
     for name in names:
         if after.schema.field(name).type == old.schema.field(name).type:
-            assert after.column(name).to_pylist() == [row[name] for row in wanted]
-    assert after.num_rows == len(wanted)
+            assert after.column(name).to_pylist() == [row[name] for row in expected]
+    assert after.num_rows == len(expected)
     plain = gzip.decompress(written) if style.packed else written
     _check_untouched(plain, head, fields, lines, changed, deleted, style)
 
@@ -197,9 +197,9 @@ def _check_untouched(
             rf'("(?:[^"]|"")*"|[^{sign}\r\n]*)' if column in changed[number] else f"({re.escape(field)})"
             for column, field in enumerate(row)
         )
-        found = re.match(pattern + f"({style.newline}|$)", text[place:])
-        assert found is not None, (pattern, text[place:])
-        place += found.end()
+        match = re.match(pattern + f"({style.newline}|$)", text[place:])
+        assert match is not None, (pattern, text[place:])
+        place += match.end()
 
 
 JSON_VALUES: dict[str, Any] = {
@@ -293,12 +293,12 @@ def test_parquet(tmp_path_factory: pytest.TempPathFactory, case: Any, size: int,
     added = [dict(zip(names, row, strict=True)) for row in new]
     save_edits(open_dataset(path), cells, added, deleted)
     after = pq.ParquetFile(path)
-    wanted = [
+    expected = [
         {**row, **cells.get(number, {})}
         for number, row in enumerate(table.to_pylist())
         if number not in deleted
     ] + added
-    assert after.read().to_pylist() == wanted
+    assert after.read().to_pylist() == expected
     assert after.schema_arrow.equals(before.schema_arrow, check_metadata=True)
     assert after.schema.equals(before.schema)
     assert after.metadata.metadata.keys() == before.metadata.metadata.keys()

@@ -133,6 +133,6 @@ def test_sqlite_finds_the_same(
     rows = SOURCES["files of PyArrow"](case, Path(tmp_path_factory.mktemp("files")))
     for where in filters:
         sql, values = statement(where)
-        wanted = [row for (row,) in engine.execute(sql, values)]
-        assert by_masks(rows, where) == wanted
-        assert by_engine(rows, where) == wanted
+        expected = [row for (row,) in engine.execute(sql, values)]
+        assert by_masks(rows, where) == expected
+        assert by_engine(rows, where) == expected

@@ -135,8 +135,8 @@ def test_public_functions_with_odd_arguments(shop: Shop, randomly: random.Random
     for call in randomly.sample(every, min(RUNS, len(every))):
         problems.append(foreign(lambda call=call: work(call), call))
         shop.renew()
-    found = list(filter(None, problems))
-    assert not found, "\n".join(found)
+    actual = list(filter(None, problems))
+    assert not actual, "\n".join(actual)
 
 
 # ------------------------------------------------------------------------------ files
@@ -221,8 +221,8 @@ def test_odd_and_damaged_files(shop: Shop, randomly: random.Random) -> None:
         problems.append(problem and f"{problem} {path.read_bytes()[:300]!r}")
     for place in (Path("missing"), Path(os.devnull), Path(), Path("x" * 300), Path("a\0b")):
         problems.append(foreign(lambda place=place: look_at(place), place))
-    found = list(filter(None, problems))
-    assert not found, "\n".join(found)
+    actual = list(filter(None, problems))
+    assert not actual, "\n".join(actual)
 
 
 # --------------------------------------------------------------------------- commands
@@ -363,8 +363,8 @@ def test_commands_with_odd_words(
         words = [word.replace(STORE, str(shop.store.path)).replace(FILE, "rows.csv") for word in words]
         problems.append(foreign(lambda words=words: refuse_bug(words), words))
         shop.renew()
-    found = list(filter(None, problems))
-    assert not found, "\n".join(found)
+    actual = list(filter(None, problems))
+    assert not actual, "\n".join(actual)
 
 
 def refuse_bug(words: list[str]) -> None:

@@ -117,9 +117,9 @@ CONDITIONS = st.recursive(
 @given(CONDITIONS)
 def test_conditions_that_people_write_mean_what_sql_means(air: Air, condition: str) -> None:
     text = f"SELECT _id FROM t WHERE {condition}"
-    found = from_sql(text, air.store.__getitem__)
-    assert not isinstance(found.pipeline.steps[0], Sql), text
-    assert sorted(found.read()["_id"].to_pylist()) == sorted(air.store.sql(text)["_id"].to_pylist())
+    actual = from_sql(text, air.store.__getitem__)
+    assert not isinstance(actual.pipeline.steps[0], Sql), text
+    assert sorted(actual.read()["_id"].to_pylist()) == sorted(air.store.sql(text)["_id"].to_pylist())
 
 
 def run(code: str, store: Store) -> Query:

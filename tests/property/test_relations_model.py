@@ -138,8 +138,8 @@ class RelatedTables(RuleBasedStateMachine):
             self.compare_check(through, columns, wanted)
 
     def compare_row(self, table: Table, row_id: int, to: str, through: str, wanted: list[int]) -> None:
-        found = table.relations.rows(row_id, to, through=through)
-        assert found["_id"].to_pylist() == wanted
+        actual = table.relations.rows(row_id, to, through=through)
+        assert actual["_id"].to_pylist() == wanted
         chosen = [i for i in wanted if (self.rows[to][i]["v"] or 0) > 1]
         assert (
             table.relations.rows(row_id, to, where=col("v") > 1, through=through)["_id"].to_pylist() == chosen

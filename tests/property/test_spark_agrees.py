@@ -81,27 +81,27 @@ def test_queries_have_the_same_answer_on_spark(
         here.pipeline,
     )
     try:
-        wanted = here.read()
+        expected = here.read()
     except LamellaError:
         assume(False)
     try:
-        found = there.read()
+        actual = there.read()
     except ServerRefusal as error:
         assert IS_SAIL and any(words in str(error) for words in SAIL_LACKS), str(error)
         assume(False)
     except BadQuery as error:
         assert "A table of a Spark server has no order" in str(error), str(error)
         assume(False)
-    assert found.schema.equals(wanted.schema)
-    assert there.schema.equals(wanted.schema)
+    assert actual.schema.equals(expected.schema)
+    assert there.schema.equals(expected.schema)
     if not (IS_SAIL and loses_filters(here.pipeline.steps)):
-        assert there.count() == wanted.num_rows
+        assert there.count() == expected.num_rows
     if IS_SAIL and forgets_order(here.pipeline.steps):
         assume(not any(isinstance(step, Limit) for step in here.pipeline.steps))  # of other rows then
-        comparison = compare_answers(wanted, found, in_order=False)
+        comparison = compare_answers(expected, actual, in_order=False)
         assert comparison.is_same, comparison.differences
     else:
-        agree(found.to_pylist(), wanted.to_pylist())
+        agree(actual.to_pylist(), expected.to_pylist())
 
 
 @pytest.mark.parametrize("following", [(), (Limit(None, 4),), (Group((), (("n", agg.sum("id")),)),)])

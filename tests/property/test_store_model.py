@@ -128,8 +128,8 @@ class Versions(Columns):
         versions = st.sampled_from(sorted(self.history.versions))
         before, after = data.draw(versions), data.draw(versions)
         old, new = (self.history.versions[version].rows.keys() for version in (before, after))
-        found = self.table.history.diff(before, after).summary()
-        assert (found.added, found.removed) == (len(new - old), len(old - new))
+        actual = self.table.history.diff(before, after).summary()
+        assert (actual.added, actual.removed) == (len(new - old), len(old - new))
 
     @rule(data=st.data(), fails=st.booleans())
     def together(self, data: st.DataObject, fails: bool) -> None:
@@ -274,8 +274,8 @@ class Questions(Upkeep):
             assert self.table.read(where=col(name) > limit).to_pylist() == self.now.read(hit)
             assert self.table.count(col(name) > limit) == len(hit)
             ordered = sorted(hit, key=lambda i: self.now.rows[i][name])
-            found = self.table.read(where=col(name) > limit, sort=[name], limit=5, columns=["_id"])
-            assert found.column(0).to_pylist() == ordered[:5]
+            actual = self.table.read(where=col(name) > limit, sort=[name], limit=5, columns=["_id"])
+            assert actual.column(0).to_pylist() == ordered[:5]
 
     @rule(data=st.data())
     def get(self, data: st.DataObject) -> None:
@@ -297,8 +297,8 @@ class Questions(Upkeep):
         groups: dict[object, list[object]] = {}
         for row in self.now.rows.values():
             groups.setdefault(as_key(row[key]), []).append(row[value])
-        found = self.table.group_by(key=col(key)).agg(rows=agg.count(), most=agg.max(value)).read()
-        assert {as_key(row["key"]): (row["rows"], row["most"]) for row in found.to_pylist()} == {
+        actual = self.table.group_by(key=col(key)).agg(rows=agg.count(), most=agg.max(value)).read()
+        assert {as_key(row["key"]): (row["rows"], row["most"]) for row in actual.to_pylist()} == {
             key: (len(held), max((v for v in held if v is not None), default=None))
             for key, held in groups.items()
         }

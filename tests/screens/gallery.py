@@ -190,9 +190,9 @@ def main(words: Sequence[str]) -> int:
     parser = argparse.ArgumentParser("dev.py shots", description="Take pictures of the window's screens.")
     parser.add_argument("folder", type=Path, help="where the pictures go")
     parser.add_argument("names", nargs="*", metavar="name", help="a screen, or how several begin; all")
-    given = parser.parse_args(words)
+    arguments = parser.parse_args(words)
     try:
-        return run(given.folder, given.names)
+        return run(arguments.folder, arguments.names)
     except LamellaError as problem:
         print(problem, file=sys.stderr)
         return 2

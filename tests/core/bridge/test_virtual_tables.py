@@ -68,10 +68,10 @@ def test_only_row_groups_that_may_hold_an_answer_are_read(
     numbers: Path, condition: str, read: int, rows: int
 ) -> None:
     connection = connect(numbers)
-    found = connection.execute(f"SELECT count(*) FROM numbers WHERE {condition}").get
+    actual = connection.execute(f"SELECT count(*) FROM numbers WHERE {condition}").get
     counted = row_groups(connection)
     connection.close()
-    assert (found, counted.read, counted.skipped) == (rows, read, 4 - read)
+    assert (actual, counted.read, counted.skipped) == (rows, read, 4 - read)
 
 
 def test_values_are_compared_with_columns_of_other_tables_by_sqlites_rules(numbers: Path) -> None:
@@ -170,8 +170,8 @@ def test_every_type_is_declared_and_mapped(tmp_path: Path) -> None:
     connection = connect(tmp_path / "kinds.parquet")
     told = {name: kind for _, name, kind, *_ in connection.execute("PRAGMA table_info(kinds)")}
     assert told == {name: declared for name, (_, _, declared, _) in columns.items()}
-    found = _all(connection, "SELECT * FROM kinds")[0]
-    assert dict(zip(columns, found, strict=True)) == {
+    actual = _all(connection, "SELECT * FROM kinds")[0]
+    assert dict(zip(columns, actual, strict=True)) == {
         name: shown for name, (_, _, _, shown) in columns.items()
     }
     assert _all(connection, "SELECT json_extract(at, '$.city') FROM kinds WHERE price = 9.2") == [("Ås",)]

@@ -188,9 +188,9 @@ def test_a_widened_column_has_the_wider_type(tmp_path: Path) -> None:
 def test_every_widening_of_the_protocol_keeps_values(kind: str, stored: pa.DataType, value, tmp_path) -> None:
     action = add(tmp_path, "a.parquet", pa.table({"n": pa.array([value, None], stored)}))
     table(tmp_path, [field("n", kind)], [action], ["typeWidening", "timestampNtz"])
-    found = opened(tmp_path).read()["n"]
+    actual = opened(tmp_path).read()["n"]
     expected = dt.datetime(2020, 1, 2) if isinstance(value, dt.date) else value
-    assert found.to_pylist() == [expected, None]
+    assert actual.to_pylist() == [expected, None]
     assert opened(tmp_path).count(col("n") == expected) == 1
 
 

@@ -89,8 +89,8 @@ def test_files_without_page_checksums_have_nothing_to_verify(tmp_path: Path) -> 
 
 
 def test_a_small_file_is_refused_when_it_is_opened(damaged: Path) -> None:
-    wanted = "the checksum of a page differs.*without verifying checksums"
-    with pytest.raises(DamagedFile, match=wanted) as told:
+    expected = "the checksum of a page differs.*without verifying checksums"
+    with pytest.raises(DamagedFile, match=expected) as told:
         open_dataset(damaged)
     assert told.value.readable_anyway
     assert told.value.path == damaged

@@ -53,9 +53,9 @@ FLIGHTS = pa.schema(
 
 
 def bound(tree: Filter) -> Bound:
-    found = bind(tree, FLIGHTS, "flights")
-    assert isinstance(found, Bound)
-    return found
+    actual = bind(tree, FLIGHTS, "flights")
+    assert isinstance(actual, Bound)
+    return actual
 
 
 def test_a_misspelt_column_names_the_one_meant() -> None:
@@ -304,12 +304,12 @@ def test_a_column_of_nulls_alone_is_asked_like_nulls_of_any_type(
     values = (value,) * abs(OPERATORS[operator].arity.value)
     asked, like = Predicate("untyped", operator, values), Predicate("typed", operator, values)
     if where == "in memory":
-        found = [mask(bind(f, rows.schema, "t"), rows).to_pylist() for f in (asked, like)]
+        actual = [mask(bind(f, rows.schema, "t"), rows).to_pylist() for f in (asked, like)]
     else:
         pq.write_table(rows, tmp_path / "t.parquet")
         dataset = open_dataset(tmp_path / "t.parquet")
-        found = [dataset.read(where=f).num_rows for f in (asked, like)]
-    assert found[0] == found[1]
+        actual = [dataset.read(where=f).num_rows for f in (asked, like)]
+    assert actual[0] == actual[1]
 
 
 @pytest.mark.parametrize("asked", [-(2.0**63), "-9223372036854775808", Decimal(-(2**63)), -(2**63)])

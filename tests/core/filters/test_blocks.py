@@ -24,16 +24,16 @@ ROWS = 3 * ROWS_AT_ONCE
 
 
 def test_many_values_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[Any] = []
+    requests: list[Any] = []
     real = operands.narrow_each
     monkeypatch.setattr(
-        operands, "narrow_each", lambda values, *ends: (asked.extend(values), real(values, *ends))[1]
+        operands, "narrow_each", lambda values, *ends: (requests.extend(values), real(values, *ends))[1]
     )
     rows = pa.table({"n": from_numpy(np.arange(ROWS))})
-    wanted = list(range(0, ROWS, 1000))
-    found = mask(bind(col("n").is_in(wanted), rows.schema, "rows"), rows)
-    assert np.flatnonzero(np.asarray(found)).tolist() == wanted
-    assert asked == wanted
+    expected = list(range(0, ROWS, 1000))
+    actual = mask(bind(col("n").is_in(expected), rows.schema, "rows"), rows)
+    assert np.flatnonzero(np.asarray(actual)).tolist() == expected
+    assert requests == expected
 
 
 @pytest.mark.parametrize("kind", [pa.list_(pa.int64()), pa.large_list(pa.int64()), pa.list_(pa.int64(), 2)])
@@ -80,9 +80,9 @@ def test_a_thousand_conditions_are_answered_by_either_engine() -> None:
     sql = to_sql(bound, {"a": "a", "b": "b"}).sql("duckdb")
     with duckdb.connect() as engine:
         engine.register("rows", rows)
-        found = [a for (a,) in engine.sql(f"SELECT a FROM rows WHERE {sql} ORDER BY a").fetchall()]
-    assert found == np.flatnonzero(np.asarray(mask(bound, rows))).tolist()
-    assert found == [number for number in range(0, 9_000, 9) if number % 7 == number % 2]
+        actual = [a for (a,) in engine.sql(f"SELECT a FROM rows WHERE {sql} ORDER BY a").fetchall()]
+    assert actual == np.flatnonzero(np.asarray(mask(bound, rows))).tolist()
+    assert actual == [number for number in range(0, 9_000, 9) if number % 7 == number % 2]
 
 
 class Impatient(Job):

@@ -45,10 +45,10 @@ NEW_YORK = pa.timestamp("us", "America/New_York")
     ],
 )
 def test_typed_text_becomes_a_value_the_column_holds(text: str, type_: pa.DataType, value: object) -> None:
-    found = parse_cell(text, type_)
-    assert found == value
-    assert type(found) is type(value)
-    assert pa.array([found], type=type_)[0].as_py() == value
+    actual = parse_cell(text, type_)
+    assert actual == value
+    assert type(actual) is type(value)
+    assert pa.array([actual], type=type_)[0].as_py() == value
 
 
 def test_a_moment_without_a_zone_is_in_the_columns() -> None:

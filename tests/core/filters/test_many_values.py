@@ -115,17 +115,17 @@ def test_a_column_is_asked_for_what_it_can_hold(values: list[Any], kept: list[in
 @pytest.mark.parametrize("kind", [pa.int8(), pa.uint64(), pa.int64(), pa.date32()], ids=str)
 def test_numbers_beyond_a_column_are_met_by_none_of_its_rows(kind: pa.DataType) -> None:
     rows = pa.table({"x": pa.array([1, 2, None], pa.int32()).cast(kind)})
-    wanted: list[Any] = ["1970-01-02", "9999-12-31"] if kind == pa.date32() else [1, 2**70, -(2**70), 300]
-    one = bind(col("x").is_in(wanted), rows.schema, "rows")
-    none = bind(col("x").not_in(wanted), rows.schema, "rows")
+    expected: list[Any] = ["1970-01-02", "9999-12-31"] if kind == pa.date32() else [1, 2**70, -(2**70), 300]
+    one = bind(col("x").is_in(expected), rows.schema, "rows")
+    none = bind(col("x").not_in(expected), rows.schema, "rows")
     assert mask(one, rows).to_pylist() == [True, False, False]
     assert mask(none, rows).to_pylist() == [False, True, True]
 
 
 def test_nan_among_many_is_found_in_a_column_of_floats() -> None:
     rows = pa.table({"x": [1.0, nan, 2.0, None]})
-    found = mask(bind(col("x").is_in([1, nan, 2**60 + 1]), rows.schema, "rows"), rows)
-    assert found.to_pylist() == [True, True, False, False]
+    actual = mask(bind(col("x").is_in([1, nan, 2**60 + 1]), rows.schema, "rows"), rows)
+    assert actual.to_pylist() == [True, True, False, False]
 
 
 def test_a_column_among_the_values_is_refused() -> None:
@@ -143,14 +143,14 @@ def test_few_values_and_many_are_found_alike(kind: pa.DataType, many: int) -> No
         column = pa.array([None if value is None else str(value) for value in held]).cast(kind)
     else:
         column = pa.array(held).cast(kind)
-    wanted = [column[at % (len(held) - 1) + 1] for at in range(many)]
+    expected = [column[at % (len(held) - 1) + 1] for at in range(many)]
     rows = pa.table({"x": column})
-    found = mask(bind(col("x").is_in(wanted), rows.schema, "rows"), rows)
-    assert found.to_pylist() == [value.is_valid and value in wanted for value in column]
-    assert found.null_count == 0
+    actual = mask(bind(col("x").is_in(expected), rows.schema, "rows"), rows)
+    assert actual.to_pylist() == [value.is_valid and value in expected for value in column]
+    assert actual.null_count == 0
 
 
 def test_nan_and_both_zeros_are_found_among_few() -> None:
     rows = pa.table({"x": [0.0, -0.0, nan, -nan, 1.0, None]})
-    found = mask(bind(col("x").is_in([0, nan]), rows.schema, "rows"), rows)
-    assert found.to_pylist() == [True, True, True, True, False, False]
+    actual = mask(bind(col("x").is_in([0, nan]), rows.schema, "rows"), rows)
+    assert actual.to_pylist() == [True, True, True, True, False, False]

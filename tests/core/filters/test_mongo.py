@@ -222,9 +222,9 @@ def test_written_and_read_again_a_filter_finds_the_same_rows(
     assume(not any(len(words & both) == 1 for words in asked for both in ONE_TYPE))
     types = {name: FAMILIES[name].type for name in cells}
     rows = pa.table({name: pa.array(values, types[name]) for name, values in cells.items()})
-    found = mask(bind(again, rows.schema, "rows"), rows).to_pylist()
+    actual = mask(bind(again, rows.schema, "rows"), rows).to_pylist()
     wanted = [{name: values[row] for name, values in cells.items()} for row in range(rows.num_rows)]
-    assert found == [expected(tree, row, types) for row in wanted]
+    assert actual == [expected(tree, row, types) for row in wanted]
 
 
 def test_every_operator_is_written_or_refused() -> None:

@@ -169,8 +169,8 @@ def test_every_tree_reads_back_as_it_was(tree: Filter) -> None:
 
 @pytest.mark.parametrize(("operator", "spelling"), ALSO)
 def test_other_spellings_mean_the_same(operator: str, spelling: str) -> None:
-    wanted = OPERATORS[operator].spelling.format(5, 3)
-    assert parse(f"a {spelling.format(5, 3)}") == parse(f"a {wanted}")
+    expected = OPERATORS[operator].spelling.format(5, 3)
+    assert parse(f"a {spelling.format(5, 3)}") == parse(f"a {expected}")
 
 
 def test_large_floats_are_written_with_all_their_digits() -> None:

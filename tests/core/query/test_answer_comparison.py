@@ -43,8 +43,8 @@ def test_each_difference_is_told() -> None:
 
 def test_many_differences_end_somewhere() -> None:
     here, there = (pa.table({"n": range(start, start + 1000)}) for start in (0, 5000))
-    found = compare_answers(here, there, in_order=True)
-    assert len(found.differences) == MOST_DIFFERENCES and found.more
+    actual = compare_answers(here, there, in_order=True)
+    assert len(actual.differences) == MOST_DIFFERENCES and actual.more
 
 
 def test_a_line_on_both_engines(spark_address: str, tmp_path: Path) -> None:

@@ -76,8 +76,8 @@ def test_floats_are_divided_as_in_python(floats):
     made = floats.compute(q=col("x") // col("y"), r=col("x") % col("y"), p=col("x") ** col("y")).read()
     for row in made.to_pylist():
         x, y = row["x"], row["y"]
-        wanted = (None, None) if y == 0 else divmod(x, y)
-        assert all(alike(*pair) for pair in zip((row["q"], row["r"]), wanted, strict=True)), row
+        expected = (None, None) if y == 0 else divmod(x, y)
+        assert all(alike(*pair) for pair in zip((row["q"], row["r"]), expected, strict=True)), row
         assert (row["p"] is None) == (x == 0 and y < 0)
 
 

@@ -74,6 +74,6 @@ def test_a_value_that_is_not_held_exactly_ends_the_query(tmp_path, value, kind):
     ids=str,
 )
 def test_a_value_that_is_held_comes_in_the_type_that_was_asked_for(tmp_path, value, kind, held):
-    found = cast(tmp_path, value, kind)
-    assert found.to_pylist() == [held]
-    assert found.type == type_named(kind)
+    actual = cast(tmp_path, value, kind)
+    assert actual.to_pylist() == [held]
+    assert actual.type == type_named(kind)

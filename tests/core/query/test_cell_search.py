@@ -157,8 +157,8 @@ def test_a_bad_pattern_says_why_and_none_takes_for_ever() -> None:
 @pytest.mark.parametrize("case", [True, False])
 def test_the_place_of_a_regular_expression_in_a_text_is_that_of_python(pattern, case) -> None:
     for text in ("xxaa", "Caféla", "zN13é", "a foo é", "(a", "", "nothing", "\U0001f600AB"):
-        found = re.search(pattern, text, 0 if case else re.IGNORECASE)
-        expected = [found.span()] if found and found[0] else []
+        match = re.search(pattern, text, 0 if case else re.IGNORECASE)
+        expected = [match.span()] if match and match[0] else []
         assert TextPattern(pattern, case=case, regex=True).spans(text) == expected, text
 
 

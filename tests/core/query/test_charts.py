@@ -193,8 +193,8 @@ def test_boxes_are_quartiles_and_whiskers(rows, frame):
             "high": inside.max(), "greatest": values.max(), "outliers": len(values) - len(inside),
             "rows": len(values),
         }  # fmt: skip
-        found = {figure: by_value(data, figure)[name] for figure in expected}
-        assert found == pytest.approx(expected)
+        actual = {figure: by_value(data, figure)[name] for figure in expected}
+        assert actual == pytest.approx(expected)
     assert len(chart(rows, "box", y="delay").table) == 1
 
 
@@ -221,8 +221,8 @@ def test_panels_and_colours_split_the_rows(rows, frame):
     data = chart(rows, "bar", x="hour", color="ok", panels="origin")
     origin = frame.origin.astype(object).where(frame.origin.notna(), None)
     expected = frame.groupby([origin.fillna("none"), "ok", "hour"]).size()
-    found = {("none" if p is None else p, c, x): n for (p, c, x), n in by_value(data).items()}
-    assert found == expected.to_dict()
+    actual = {("none" if p is None else p, c, x): n for (p, c, x), n in by_value(data).items()}
+    assert actual == expected.to_dict()
 
 
 def test_numbers_and_moments_as_colours_are_ranges(rows):

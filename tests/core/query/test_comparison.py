@@ -37,17 +37,17 @@ def test_a_csv_file_against_a_table(tmp_path):
         table = store.create_table(
             "goods", {"id": [1, 2, 3], "name": ["pen", "nib", "Ink"], "price": [1.5, 2, 8]}
         )
-        found = compare(table, open_dataset(tmp_path / "new.csv"))
-        assert found.key == ("id",) and found
-        assert (found.added.tolist(), found.removed.tolist(), found.changed.tolist()) == ([2], [1], [1])
-        assert {column.name: column.rows for column in found.columns} == {"id": 0, "name": 1, "price": 1}
-        price = found.columns[2]
+        actual = compare(table, open_dataset(tmp_path / "new.csv"))
+        assert actual.key == ("id",) and actual
+        assert (actual.added.tolist(), actual.removed.tolist(), actual.changed.tolist()) == ([2], [1], [1])
+        assert {column.name: column.rows for column in actual.columns} == {"id": 0, "name": 1, "price": 1}
+        price = actual.columns[2]
         assert price.largest == 1.0 and (
             price.examples[0].before.as_py(),
             price.examples[0].after.as_py(),
         ) == (8, 7)
-        assert "1 added, 1 removed, 1 changed" in str(found)
-        rows = ComparedRows(found)
+        assert "1 added, 1 removed, 1 changed" in str(actual)
+        rows = ComparedRows(actual)
         assert rows.page(0, 9).to_pydict() == {
             "id": [1, 2, 3, 4], "name": ["pen", "nib", "ink", "cap"], "price": [1.5, 2.0, 7.0, 2.0],
         }  # fmt: skip
@@ -67,10 +67,10 @@ def test_a_dataset_does_not_differ_from_itself(opened):
 def test_keys_that_are_not_unique_or_missing_are_said(opened):
     one = opened("one", k=["a", "a", None, "b"], n=[1, 2, 3, 4])
     other = opened("other", k=["a", "b", "a", None], n=[1, 4, 5, 3])
-    found = compare(one, other, "k")
-    assert found.changed.tolist() == [2] and found.changed_before.tolist() == [1]
-    assert any("one: 2 rows share their key (k)" in note for note in found.notes)
-    assert any("1 row has no value in k" in note for note in found.notes)
+    actual = compare(one, other, "k")
+    assert actual.changed.tolist() == [2] and actual.changed_before.tolist() == [1]
+    assert any("one: 2 rows share their key (k)" in note for note in actual.notes)
+    assert any("1 row has no value in k" in note for note in actual.notes)
     assert suggest_key(one.snapshot(), other.snapshot(), Job()) == ("n",)
     plain = [opened(name, k=[1, 1], x=[1.0, 2.0]).snapshot() for name in ("x", "y")]
     assert suggest_key(*plain, Job()) == ()
@@ -97,10 +97,10 @@ def test_many_rows_of_one_key_do_not_multiply(opened):
 def test_a_key_of_several_columns_and_of_other_types(opened):
     one = opened("one", y=[2013, 2013], d=pa.array([1.0, 2.0]), n=[1, 2])
     other = opened("other", y=["2013", "2013"], d=pa.array([1, 3], pa.int32()), n=[1, 2])
-    found = compare(one, other, ["y", "d"])
-    assert (found.removed.tolist(), found.added.tolist(), found.changed.tolist()) == ([1], [1], [])
-    assert [name for name, _, _ in found.schema.retyped] == ["y", "d"]
-    assert "compared as numbers" in str(found)
+    actual = compare(one, other, ["y", "d"])
+    assert (actual.removed.tolist(), actual.added.tolist(), actual.changed.tolist()) == ([1], [1], [])
+    assert [name for name, _, _ in actual.schema.retyped] == ["y", "d"]
+    assert "compared as numbers" in str(actual)
 
 
 BIG = 2**53 + 1
@@ -123,10 +123,10 @@ BIG = 2**53 + 1
     ],
 )  # fmt: skip
 def test_values_of_two_types_are_compared_by_what_they_mean(opened, before, after, different):
-    found = compare(opened("one", v=before), opened("other", v=after), [])
-    assert found.changed.tolist() == np.flatnonzero(different).tolist()
-    ComparedRows(found).page(0, len(before))
-    assert read_differences(found).num_rows == sum(different)
+    actual = compare(opened("one", v=before), opened("other", v=after), [])
+    assert actual.changed.tolist() == np.flatnonzero(different).tolist()
+    ComparedRows(actual).page(0, len(before))
+    assert read_differences(actual).num_rows == sum(different)
 
 
 @pytest.mark.parametrize("ordered", [True, False])
@@ -145,10 +145,10 @@ def test_texts_that_repeat_are_compared_by_what_they_are(tmp_path, ordered):
     pq.write_table(pa.table({"k": keys, "t": pa.array(before, pa.string())}), one, row_group_size=1_100)
     shuffled = pa.table({"k": keys[order], "t": pa.array(after[order], pa.string())})
     pq.write_table(shuffled, other, row_group_size=700)
-    found = compare(open_dataset(one), open_dataset(other), "k")
+    actual = compare(open_dataset(one), open_dataset(other), "k")
     different = [key for key in keys if before[key] != after[key]]
-    assert sorted(order[found.changed].tolist()) == different
-    column = next(column for column in found.columns if column.name == "t")
+    assert sorted(order[actual.changed].tolist()) == different
+    column = next(column for column in actual.columns if column.name == "t")
     assert column.rows == len(different) > 100
     for cell in column.examples:
         texts = before[cell.before_row], after[order[cell.after_row]]
@@ -163,10 +163,14 @@ def test_columns_that_one_side_alone_has_are_said_and_not_compared(opened):
         opened("one", k=[1, 2], gone=[1, 2], a=[1, 2]),
         opened("other", k=[1, 2], a=[1, 2], new=[5, 6]),
     )
-    found = compare(one, other, "k")
-    assert found and found.num_rows == 0
-    assert (found.schema.added, found.schema.removed, found.schema.reordered) == (("new",), ("gone",), False)
-    assert "column gone removed" in str(found)
+    actual = compare(one, other, "k")
+    assert actual and actual.num_rows == 0
+    assert (actual.schema.added, actual.schema.removed, actual.schema.reordered) == (
+        ("new",),
+        ("gone",),
+        False,
+    )
+    assert "column gone removed" in str(actual)
     assert compare(opened("x", a=[1], b=[1]), opened("y", b=[1], a=[1]), []).schema.reordered
 
 
@@ -196,8 +200,8 @@ def test_a_file_that_changes_meanwhile_is_not_shown_as_it_was(opened):
 
 def test_answers_of_queries_are_compared_too(opened):
     one = opened("one", k=[1, 2, 3], n=[1, 2, 3])
-    found = compare(one.where("k < 3"), one.where("k > 1"), "k")
-    assert (len(found.added), len(found.removed), len(found.changed)) == (1, 1, 0)
+    actual = compare(one.where("k < 3"), one.where("k > 1"), "k")
+    assert (len(actual.added), len(actual.removed), len(actual.changed)) == (1, 1, 0)
 
 
 @pytest.mark.slow
@@ -205,9 +209,9 @@ def test_ten_thousand_columns():
     columns = {f"c{n}": [n, n] for n in range(10_000)}
     changed = columns | {"c77": [77, 1], "c9999": [0, 9999]}
     one, other = (SnapshotSource(snapshot_of_rows(pa.table(each), "t")) for each in (columns, changed))
-    found = compare(one, other, [])
-    assert {column.name for column in found.columns if column.rows} == {"c77", "c9999"}
-    assert found.changed.tolist() == [0, 1]
+    actual = compare(one, other, [])
+    assert {column.name for column in actual.columns if column.rows} == {"c77", "c9999"}
+    assert actual.changed.tolist() == [0, 1]
 
 
 def test_the_differences_as_a_table_have_what_was_before(opened):

@@ -160,8 +160,8 @@ def test_values_that_a_filter_brings_to_the_top_are_counted_among_all_rows(
 
 
 def test_a_table_has_profiles_of_the_rows_that_meet_a_condition(pair: tuple[Dataset, SparkTable]) -> None:
-    found = pair[1].profile("id", col("id") < 10)
-    assert (found.rows, found.min, found.max, found.mean) == (10, 0, 9, 4.5)
+    actual = pair[1].profile("id", col("id") < 10)
+    assert (actual.rows, actual.min, actual.max, actual.mean) == (10, 0, 9, 4.5)
 
 
 def test_of_very_many_values_quantiles_are_estimated(
@@ -172,9 +172,9 @@ def test_of_very_many_values_quantiles_are_estimated(
     chart = read_chart(pair[1].query(), ChartSpec("bar", "flag", measure="id", aggregate="median"))
     assert "Quantiles of id are estimated" in chart.remarks
     assert chart.table["value"].to_pylist() == pytest.approx([ROWS / 2] * 2, rel=0.05)
-    found = pair[1].profile("day")
-    assert found.approximate and found.quantiles is not None
-    assert abs(found.quantiles[0.5] - dt.date(2020, 12, 1)) < dt.timedelta(days=40)
+    actual = pair[1].profile("day")
+    assert actual.approximate and actual.quantiles is not None
+    assert abs(actual.quantiles[0.5] - dt.date(2020, 12, 1)) < dt.timedelta(days=40)
 
 
 def test_figures_that_the_dialect_lacks_are_refused_before_anything_runs(

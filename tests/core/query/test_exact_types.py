@@ -211,8 +211,8 @@ def test_sql_has_long_decimals_as_text_with_every_digit(tmp_path: Path) -> None:
     with Store.open(tmp_path / "s") as store:
         table = store.create_table("t", column([Decimal(NEAR + 1), None], HUGE))
         table.insert(column([Decimal("-0.05")], HUGE))
-        found = store.sql("select _id, v || '' as v from t order by _id")["v"].to_pylist()
-        assert found == [f"{NEAR + 1}.00", None, "-0.05"]
+        actual = store.sql("select _id, v || '' as v from t order by _id")["v"].to_pylist()
+        assert actual == [f"{NEAR + 1}.00", None, "-0.05"]
         assert store.sql("select v from t order by _id")["v"].equals(table.read()["v"])
         assert store.sql("select _id from t where v = '-0.05'").to_pylist() == [{"_id": 2}]
 

@@ -92,10 +92,10 @@ delay, distance, carrier = col("dep_delay"), col("distance"), col("carrier")
     ],
 )
 def test_a_text_is_read_and_its_own_text_reads_back(text: str, expression: Any) -> None:
-    found = parse_expression(text, TYPES if text != "time_hour - duration '90 min'" else None)
+    actual = parse_expression(text, TYPES if text != "time_hour - duration '90 min'" else None)
     if expression is not None:
-        assert found == expression_of(expression)
-    assert parse_expression(expression_text(found)) == found
+        assert actual == expression_of(expression)
+    assert parse_expression(expression_text(actual)) == actual
 
 
 @pytest.mark.parametrize(

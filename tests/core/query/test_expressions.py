@@ -131,12 +131,12 @@ def test_the_last_nanosecond_of_a_year_belongs_to_it(tmp_path, zone):
         table = store.create_table("t", pa.table({"t": pa.array([LAST, -1], pa.timestamp("ns", zone))}))
         at = col("t")
         made = table.compute(y=at.year(), h=at.hour(), s=at.second(), d=at.date(), b=at.truncate("second"))
-        found = made.select("y", "h", "s", "d", "b").read()
-        assert found.slice(0, 1).drop_columns(["b"]).to_pylist() == [
+        actual = made.select("y", "h", "s", "d", "b").read()
+        assert actual.slice(0, 1).drop_columns(["b"]).to_pylist() == [
             {"y": 2023, "h": 23, "s": 59, "d": dt.date(2023, 12, 31)}
         ]
-        assert found["y"].to_pylist() == [2023, 1969]
-        assert found["b"].cast(pa.int64()).to_pylist() == [1704067199 * 10**9, -(10**9)]
+        assert actual["y"].to_pylist() == [2023, 1969]
+        assert actual["b"].cast(pa.int64()).to_pylist() == [1704067199 * 10**9, -(10**9)]
         assert sum(table.profile("t").histogram.counts) == 2
 
 
@@ -162,8 +162,8 @@ def test_truncating_tells_an_hour_that_comes_twice_apart(tmp_path, zone, at, uni
     moment, begin = (dt.datetime.fromisoformat(f"{text}+00:00") for text in (at, begins))
     with Store.open(tmp_path / "s") as store:
         table = store.create_table("t", pa.table({"t": pa.array([moment], pa.timestamp("us", zone))}))
-        found = table.compute(b=col("t").truncate(unit)).read()["b"]
-        assert found.cast(pa.timestamp("us", "UTC")).to_pylist() == [begin]
+        actual = table.compute(b=col("t").truncate(unit)).read()["b"]
+        assert actual.cast(pa.timestamp("us", "UTC")).to_pylist() == [begin]
 
 
 @pytest.mark.parametrize(

@@ -40,8 +40,8 @@ def test_the_order_is_the_engine_s(
         table.update([{"_id": i, **cells} for i, cells in enumerate(changed[: len(rows)])])
         where = ~(col("n") == 1)
         keys = tuple(SortKey(name, down) for name, down in zip(names, descending, strict=False))
-        found = find.find_rows(table.snapshot(), where, keys).tolist()
-        assert found == find.find_rows(table.snapshot(), where, keys, method=find.Method.DUCKDB).tolist()
+        actual = find.find_rows(table.snapshot(), where, keys).tolist()
+        assert actual == find.find_rows(table.snapshot(), where, keys, method=find.Method.DUCKDB).tolist()
 
 
 def test_many_rows_come_in_order_too(tmp_path, monkeypatch) -> None:

@@ -191,10 +191,10 @@ def test_texts_are_decoded_the_second_time_that_they_are_searched(
     used = []
     for _ in range(3):
         use.methods.clear()
-        found = RowSearch(unindexed.snapshot(), where).run()
-        assert use.methods == {found.strategy.method}
-        used.append(found.strategy.method)
-        assert found.positions.tolist() == expected(unindexed, where, ())
+        actual = RowSearch(unindexed.snapshot(), where).run()
+        assert use.methods == {actual.strategy.method}
+        used.append(actual.strategy.method)
+        assert actual.positions.tolist() == expected(unindexed, where, ())
     assert used == [Method.DUCKDB, Method.MASKS, Method.MASKS]
 
 

@@ -28,8 +28,8 @@ assert smallest() == before == [4]
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows does not fork")
 def test_a_forked_child_asks_with_a_duckdb_of_its_own(tmp_path: Path) -> None:
     pq.write_table(pa.table({"x": list(range(1000))}), tmp_path / "x.parquet")
-    told = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", PROGRAM, str(tmp_path / "x.parquet")],
         capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
-    assert told.returncode == 0, told.stderr
+    assert process.returncode == 0, process.stderr

@@ -51,13 +51,13 @@ def test_the_view_of_a_line_is_the_answer_of_its_steps(flights: Table, answers: 
         (Limit(100), LATE),
         (Sample(50, 3), BY_DELAY),
     ):
-        found = answers.view(Line.of(steps), flights, Job())
+        actual = answers.view(Line.of(steps), flights, Job())
         expected = Query({"flights": flights}, Pipeline("flights", steps)).read()
-        assert found.checked.problems == {}
-        assert found.view.page(0, 1000).drop_columns(["_id"] if "_id" in found.view.schema.names else []) == (
-            expected.drop_columns(["_id"] if "_id" in expected.column_names else [])
-        )
-        assert found.rows.read() == expected
+        assert actual.checked.problems == {}
+        assert actual.view.page(0, 1000).drop_columns(
+            ["_id"] if "_id" in actual.view.schema.names else []
+        ) == (expected.drop_columns(["_id"] if "_id" in expected.column_names else []))
+        assert actual.rows.read() == expected
 
 
 def test_only_what_has_to_be_computed_is_and_once(
@@ -86,11 +86,11 @@ def test_steps_that_are_off_or_unfinished_are_passed_over(flights: Table, answer
 
 def test_a_step_that_cannot_run_says_why_and_the_others_do(flights: Table, answers: LineAnswers) -> None:
     gone = Where(col("distance") > 3)
-    found = answers.view(Line.of((gone, LATE, BY_CARRIER, BY_DELAY)), flights, Job())
-    assert set(found.checked.problems) == {0, 3}
-    assert "no column 'distance'" in found.checked.problems[0]
-    assert found.view.num_rows == 3 and found.checked.steps == (LATE, BY_CARRIER)
-    assert [schema.names for schema in found.checked.schemas[2:4]] == [
+    actual = answers.view(Line.of((gone, LATE, BY_CARRIER, BY_DELAY)), flights, Job())
+    assert set(actual.checked.problems) == {0, 3}
+    assert "no column 'distance'" in actual.checked.problems[0]
+    assert actual.view.num_rows == 3 and actual.checked.steps == (LATE, BY_CARRIER)
+    assert [schema.names for schema in actual.checked.schemas[2:4]] == [
         ["_id", "delay", "carrier"],
         ["carrier", "n", "mean"],
     ]
@@ -197,14 +197,14 @@ def test_columns_are_computed_page_by_page(
     flights: Table, answers: LineAnswers, monkeypatch: pytest.MonkeyPatch, steps: tuple[object, ...]
 ) -> None:
     monkeypatch.setattr(Query, "batches", None)
-    found = answers.view(Line.of(steps), flights, Job()).view
-    assert isinstance(found, ComputedView)
+    actual = answers.view(Line.of(steps), flights, Job()).view
+    assert isinstance(actual, ComputedView)
     expected = Query({"flights": flights}, Pipeline("flights", steps)).read()
     names = [name for name in expected.column_names if name != "_id"]
-    for offset in (0, 7, found.num_rows - 3):
-        page = found.page(offset, 5, names)
+    for offset in (0, 7, actual.num_rows - 3):
+        page = actual.page(offset, 5, names)
         assert page.equals(expected.select(names).slice(offset, 5)), (steps, offset)
-    assert found.num_rows == expected.num_rows and found.schema.names == expected.schema.names
+    assert actual.num_rows == expected.num_rows and actual.schema.names == expected.schema.names
 
 
 @pytest.mark.parametrize(
@@ -220,6 +220,6 @@ def test_columns_are_computed_page_by_page(
 def test_rows_that_depend_on_what_is_computed_are_computed_once(
     flights: Table, answers: LineAnswers, steps: tuple[object, ...]
 ) -> None:
-    found = answers.view(Line.of(steps), flights, Job()).view
-    assert not isinstance(found, ComputedView)
-    assert found.num_rows == Query({"flights": flights}, Pipeline("flights", steps)).count()
+    actual = answers.view(Line.of(steps), flights, Job()).view
+    assert not isinstance(actual, ComputedView)
+    assert actual.num_rows == Query({"flights": flights}, Pipeline("flights", steps)).count()

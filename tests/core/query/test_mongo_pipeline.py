@@ -150,9 +150,9 @@ def test_answers_are_those_of_plain_python(store, few, before, last):
     answer = store["many"].aggregate(stages)
     others = {"airlines": store["airlines"].read().to_pylist()}
     told = answer.read().to_pylist()
-    wanted = mongo_model.aggregated(store["many"].read().to_pylist(), stages, others)
-    assert len(told) == len(wanted)
-    for one, other in zip(told, wanted, strict=True):
+    expected = mongo_model.aggregated(store["many"].read().to_pylist(), stages, others)
+    assert len(told) == len(expected)
+    for one, other in zip(told, expected, strict=True):
         assert one.keys() == other.keys()
         for name in one:
             assert alike(one[name], other[name]), (name, one, other)
@@ -193,7 +193,7 @@ def test_several_percentiles_are_a_column_each(flights):
 
 
 def test_facets_and_samples_are_asked_in_stages(flights):
-    found = flights.aggregate(
+    actual = flights.aggregate(
         [
             {"$skip": 1},
             {
@@ -204,7 +204,7 @@ def test_facets_and_samples_are_asked_in_stages(flights):
             },
         ]
     )
-    assert {name: rows.to_pylist() for name, rows in found.tables().items()} == {
+    assert {name: rows.to_pylist() for name, rows in actual.tables().items()} == {
         "first": [{"carrier": "AA"}],
         "many": [{"n": 3}],
     }

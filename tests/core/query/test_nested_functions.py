@@ -61,8 +61,8 @@ CASES: dict[str, tuple[str, Callable[[Any, int], Any]]] = {
 @pytest.mark.parametrize("case", CASES)
 def test_nested_divisions_are_what_python_makes_of_them(table, case, depth):
     name, step = CASES[case]
-    found = table.compute(made=nested(col(name), depth, step)).read().column("made").to_pylist()
-    assert found == [python(value, depth, step) for value in ROWS.column(name).to_pylist()]
+    actual = table.compute(made=nested(col(name), depth, step)).read().column("made").to_pylist()
+    assert actual == [python(value, depth, step) for value in ROWS.column(name).to_pylist()]
 
 
 def python(value: Any, depth: int, step: Callable[[Any, int], Any]) -> Any:
@@ -78,9 +78,9 @@ def python(value: Any, depth: int, step: Callable[[Any, int], Any]) -> Any:
 @pytest.mark.parametrize("depth", DEPTHS)
 def test_nested_beginnings_of_days_are_that_of_the_day(table, depth):
     made = nested(col("t"), depth, lambda x, _: x.truncate("day"))
-    found = table.compute(made=made).read().column("made").to_pylist()
+    actual = table.compute(made=made).read().column("made").to_pylist()
     days = [one and one.astimezone(ZONE).replace(hour=0, minute=0) for one in ROWS.column("t").to_pylist()]
-    assert found == days
+    assert actual == days
 
 
 REPEATING: dict[str, Callable[[Any, int], Any]] = {
@@ -112,9 +112,9 @@ def test_a_value_that_is_not_chosen_is_not_computed(table):
 
 def test_nested_divisions_are_aggregated_grouped_and_asked_for(table):
     long = nested(col("n"), 12, CASES["% of whole numbers"][1])
-    wanted = [python(one, 12, CASES["% of whole numbers"][1]) for one in ROWS.column("n").to_pylist()[:5]]
+    expected = [python(one, 12, CASES["% of whole numbers"][1]) for one in ROWS.column("n").to_pylist()[:5]]
     told = table.agg(sum=agg.sum(long), most=agg.max(long)).read().to_pylist()
-    assert told == [{"sum": sum(wanted), "most": max(wanted)}]
+    assert told == [{"sum": sum(expected), "most": max(expected)}]
     groups = table.group_by(key=long).agg(n=agg.count()).where("key >= 0").read()
-    assert groups.column("key").to_pylist() == sorted(set(wanted))
+    assert groups.column("key").to_pylist() == sorted(set(expected))
     assert not any(math.isnan(one) for one in groups.column("key").to_pylist())

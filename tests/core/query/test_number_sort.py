@@ -87,9 +87,9 @@ def test_rows_come_in_the_order_of_a_column(
 ) -> None:
     rows = table.read(["_id", name], where=where)
     view = View(table.snapshot(), ScanQuery(where=where, sort=(SortKey(name, descending),)))
-    found = view.page(0, view.num_rows, ["_id"])["_id"].to_pylist()
+    actual = view.page(0, view.num_rows, ["_id"])["_id"].to_pylist()
     ids = rows["_id"].to_pylist()
-    assert found == [ids[i] for i in expected(rows[name].to_pylist(), descending)]
+    assert actual == [ids[i] for i in expected(rows[name].to_pylist(), descending)]
 
 
 @pytest.mark.parametrize("kind", [pa.float16(), pa.float32()])

@@ -176,9 +176,9 @@ def test_what_sql_cannot_say_is_refused_in_words(store: Store) -> None:
     ],
 )
 def test_simple_selects_become_steps_with_the_same_answer(store: Store, text: str) -> None:
-    found = from_text(text, store.__getitem__)
-    assert not any(isinstance(step, Sql) for step in found.pipeline.steps)
-    assert read(store, text) == sorted(map(str, found.read().to_pylist()))
+    actual = from_text(text, store.__getitem__)
+    assert not any(isinstance(step, Sql) for step in actual.pipeline.steps)
+    assert read(store, text) == sorted(map(str, actual.read().to_pylist()))
 
 
 @pytest.mark.parametrize(
@@ -199,11 +199,11 @@ def test_simple_selects_become_steps_with_the_same_answer(store: Store, text: st
     ],
 )
 def test_any_other_select_is_one_step_of_sql(store: Store, text: str) -> None:
-    found = from_sql(text, store.__getitem__)
-    assert isinstance(found.pipeline.steps[0], Sql)
-    assert len(found.pipeline.steps) == 1
+    actual = from_sql(text, store.__getitem__)
+    assert isinstance(actual.pipeline.steps[0], Sql)
+    assert len(actual.pipeline.steps) == 1
     try:
-        assert read(store, text) == sorted(map(str, found.read().to_pylist()))
+        assert read(store, text) == sorted(map(str, actual.read().to_pylist()))
     except BadQuery as error:
         assert "two columns would be called" in str(error)
 
@@ -238,9 +238,9 @@ def test_steps_below_a_statement_count_only_while_they_say_the_same(store: Store
     text = to_sql(query.pipeline, query.sources)
     assert STEPS_NOTE in text
     edited = text.replace("unnest(tags)", "len(tags)")
-    found = from_sql(edited, store.__getitem__)
-    assert found != query
-    assert found.read()["tags"].to_pylist() == [1, 2, 0, None, None]
+    actual = from_sql(edited, store.__getitem__)
+    assert actual != query
+    assert actual.read()["tags"].to_pylist() == [1, 2, 0, None, None]
     broken = text.replace('{"source"', "{source")
     assert isinstance(from_sql(broken, store.__getitem__).pipeline.steps[0], Sql)
 

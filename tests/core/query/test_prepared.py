@@ -128,8 +128,8 @@ def test_values_of_a_statement_are_bound_each_time(table: Table) -> None:
     for more in (1, 2.5, 1, True, "1"):
         asked = "select kind, sum(n) + ?::double s from t group by 1 order by 1"
         for _ in range(4):
-            found = table.store.sql(asked, [more])["s"].to_pylist()
-            assert found == [99_990_000 + float(more), 100_000_000 + float(more)]
+            actual = table.store.sql(asked, [more])["s"].to_pylist()
+            assert actual == [99_990_000 + float(more), 100_000_000 + float(more)]
 
 
 def test_versions_are_told_apart(table: Table) -> None:
@@ -202,8 +202,8 @@ def test_a_forked_child_leaves_the_kept_cursors_alone(tmp_path: Path) -> None:
     import pyarrow.parquet as pq
 
     pq.write_table(pa.table({"x": [1, 2, 2, 3] * 1000}), tmp_path / "x.parquet")
-    told = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", PROGRAM, str(tmp_path / "x.parquet")],
         capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
-    assert told.returncode == 0, told.stderr
+    assert process.returncode == 0, process.stderr

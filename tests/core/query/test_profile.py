@@ -72,8 +72,8 @@ def assert_binned(told: ColumnProfile, values: list[Any]) -> None:
         assert told.histogram is None
         return
     ranked = sorted(values)
-    wanted = {q: ranked[max(0, math.ceil(q * len(ranked)) - 1)] for q in profiles.QUANTILES}
-    assert told.quantiles == wanted
+    expected = {q: ranked[max(0, math.ceil(q * len(ranked)) - 1)] for q in profiles.QUANTILES}
+    assert told.quantiles == expected
     edges, counts = told.histogram.edges, told.histogram.counts
     assert (edges[0], edges[-1]) == (ranked[0], ranked[-1])
     assert list(edges) == sorted(edges)

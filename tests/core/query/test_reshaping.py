@@ -26,7 +26,7 @@ def flights(store):
 
 
 def test_facets_hold_whatever_is_looked_up_first(flights):
-    found = (
+    actual = (
         flights.query()
         .facets(
             ranges=lambda rows: rows.buckets("d", 2),
@@ -35,9 +35,9 @@ def test_facets_hold_whatever_is_looked_up_first(flights):
         )
         .tables()
     )
-    assert found["ranges"].to_pydict() == flights.query().buckets("d", 2).read().to_pydict()
-    assert found["across"].to_pydict() == {"carrier": ["A", "B"], "1": [2, 0], "2": [0, 1]}
-    assert found["within"].to_pylist() == [{"ranges": flights.query().buckets("d", 1).read().to_pylist()}]
+    assert actual["ranges"].to_pydict() == flights.query().buckets("d", 2).read().to_pydict()
+    assert actual["across"].to_pydict() == {"carrier": ["A", "B"], "1": [2, 0], "2": [0, 1]}
+    assert actual["within"].to_pylist() == [{"ranges": flights.query().buckets("d", 1).read().to_pylist()}]
 
 
 def test_facets_are_one_row_to_what_follows(flights):
@@ -71,11 +71,11 @@ def test_ranges_of_one_width_hold_their_values_in_every_type(tmp_path, name):
     values, parts = SPREAD[name]
     pq.write_table(pa.table({"x": values}), tmp_path / "x.parquet")
     stored = pq.read_table(tmp_path / "x.parquet").column("x")
-    found = open_dataset(tmp_path / "x.parquet").query().buckets("x", parts, x=agg.list("x")).read()
-    assert found.schema.field("low").type == stored.type
-    low, high = ticks(found.column("low")), ticks(found.column("high"))
+    actual = open_dataset(tmp_path / "x.parquet").query().buckets("x", parts, x=agg.list("x")).read()
+    assert actual.schema.field("low").type == stored.type
+    low, high = ticks(actual.column("low")), ticks(actual.column("high"))
     assert (low[0], high[-1]) == (min(ticks(stored)), max(ticks(stored)))
-    held = [ticks(found.column("x").chunk(0)[place].values) for place in range(found.num_rows)]
+    held = [ticks(actual.column("x").chunk(0)[place].values) for place in range(actual.num_rows)]
     assert sum(map(len, held)) == len(values)
     for place, inside in enumerate(held):
         last = high[place] == high[-1]
@@ -97,9 +97,9 @@ def test_ends_may_be_what_the_column_cannot_hold(store):
 @pytest.mark.slow
 def test_a_thousand_ranges_are_told_apart(store):
     table = store.create_table("t", {"x": list(range(5000))})
-    found = table.query().buckets("x", 1000).read()
-    assert found.column("n").to_pylist() == [5] * 1000
-    assert found.column("low").to_pylist() == list(range(0, 5000, 5))
+    actual = table.query().buckets("x", 1000).read()
+    assert actual.column("n").to_pylist() == [5] * 1000
+    assert actual.column("low").to_pylist() == list(range(0, 5000, 5))
 
 
 def test_a_pivot_names_every_value_apart(store, tmp_path):
@@ -127,10 +127,10 @@ def test_a_pivot_counts_unless_it_is_told_otherwise(flights):
 
 
 def test_a_pivot_takes_values_in_any_order_and_more_than_once(flights):
-    found = flights.query().pivot(
+    actual = flights.query().pivot(
         "carrier", "month", values=[2, 1, 1.0, 7, None], n=agg.count(), d=agg.list("d")
     )
-    assert found.read().to_pylist() == [
+    assert actual.read().to_pylist() == [
         {
             "carrier": carrier, "2_n": len(two), "2_d": two, "1_n": len(one), "1_d": one,
             "1.0_n": len(one), "1.0_d": one, "7_n": 0, "7_d": [], "null_n": 0, "null_d": [],
@@ -150,17 +150,17 @@ def test_a_pivot_of_as_many_values_as_it_has_columns(store):
     table = store.create_table(
         "wide", {"k": [n % 3 for n in range(2000)], "v": [n % 1000 for n in range(2000)]}
     )
-    found = table.query().pivot("k", "v").read()
-    assert found.num_columns == 1001
-    assert sum(sum(column.to_pylist()) for column in found.columns[1:]) == 2000
+    actual = table.query().pivot("k", "v").read()
+    assert actual.num_columns == 1001
+    assert sum(sum(column.to_pylist()) for column in actual.columns[1:]) == 2000
     with pytest.raises(BadQuery, match="more than 1,000 columns"):
         table.query().pivot("k", "_id").read()
 
 
 def test_fields_inside_structs_are_unpivoted(store):
     table = store.create_table("places", [{"p": {"x": 1, "y": 2}}, {"p": {"x": 3, "y": None}}])
-    found = table.select("p").unpivot(["p.x", "p.y"]).select("name", "value").read()
-    assert found.to_pydict() == {"name": ["p.x", "p.y"] * 2, "value": [1, 2, 3, None]}
+    actual = table.select("p").unpivot(["p.x", "p.y"]).select("name", "value").read()
+    assert actual.to_pydict() == {"name": ["p.x", "p.y"] * 2, "value": [1, 2, 3, None]}
 
 
 def ticks(values: Any) -> list[Any]:

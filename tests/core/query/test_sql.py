@@ -26,8 +26,8 @@ def store(tmp_path: Path) -> Store:
 
 def test_a_join_sees_what_is_pending(store: Store) -> None:
     store["flights"].update([{"_id": 0, "delay": 50}])
-    found = store.sql('select name, delay from flights join "air lines" using (carrier)')
-    assert found.to_pylist() == [{"name": "American", "delay": 50}]
+    actual = store.sql('select name, delay from flights join "air lines" using (carrier)')
+    assert actual.to_pylist() == [{"name": "American", "delay": 50}]
 
 
 def test_a_common_table_expression_may_hide_a_table(store: Store) -> None:
@@ -75,8 +75,8 @@ def lookalikes(tmp_path: Path) -> dict[str, Dataset]:
 
 @pytest.mark.parametrize("name", ["A", "a"])
 def test_a_name_in_its_own_case_goes_before_others(lookalikes: dict[str, Dataset], name: str) -> None:
-    found = sql(f'select * from "{name}"', lookalikes)
-    assert found.to_pylist() == [{"x": name}]
+    actual = sql(f'select * from "{name}"', lookalikes)
+    assert actual.to_pylist() == [{"x": name}]
 
 
 def test_names_that_differ_in_case_alone_are_not_mixed_up(lookalikes: dict[str, Dataset]) -> None:
@@ -129,13 +129,13 @@ def test_one_value_among_nulls_is_no_null(store: Store, tmp_path: Path, kind: st
         "(select count(*) from t where x is not distinct from null) e from t"
     )
     dataset = store["t"] if stored else open_dataset(path)
-    found = sql(asked, {"t": dataset})
-    assert found.to_pylist() == [{"a": 2, "b": 1, "c": 2, "d": 1, "e": 2}]
+    actual = sql(asked, {"t": dataset})
+    assert actual.to_pylist() == [{"a": 2, "b": 1, "c": 2, "d": 1, "e": 2}]
 
 
 def test_a_field_of_one_text_among_nulls_is_no_null(tmp_path: Path) -> None:
     rows = pa.table({"x": pa.array([{"a": "x"}, {"a": None}, None, {"a": "x"}])})
     pq.write_table(rows, tmp_path / "t.parquet", use_dictionary=False)
     dataset = open_dataset(tmp_path / "t.parquet")
-    found = sql("select count(*) n from t where x.a is null", {"t": dataset})
-    assert found.to_pylist() == [{"n": 2}]
+    actual = sql("select count(*) n from t where x.a is null", {"t": dataset})
+    assert actual.to_pylist() == [{"n": 2}]

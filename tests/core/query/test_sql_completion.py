@@ -79,8 +79,8 @@ def test_propose_columns_of_tables_that_are_not_named_yet():
 
 def test_propose_among_ten_thousand_columns():
     wide = Names({"wide": TableColumns(tuple((f"column_{n}", "int64") for n in range(10_000)))})
-    found = proposed("select column_99| from wide", wide)
-    assert found[:3] == ["column_99", "column_990", "column_991"] and len(found) == 111
+    actual = proposed("select column_99| from wide", wide)
+    assert actual[:3] == ["column_99", "column_990", "column_991"] and len(actual) == 111
 
 
 def test_propose_behind_a_long_list_of_columns():
@@ -93,8 +93,8 @@ def test_propose_behind_a_long_list_of_columns():
 
 @given(st.text("select from where fl,.()\"'*\n;w|", max_size=60), st.integers(0, 60))
 def test_propose_never_fails(text, place):
-    found = propose(text, min(place, len(text)), NAMES, WORDS)
-    assert 0 <= found.start <= min(place, len(text))
+    actual = propose(text, min(place, len(text)), NAMES, WORDS)
+    assert 0 <= actual.start <= min(place, len(text))
 
 
 def test_words_are_those_of_the_engine():

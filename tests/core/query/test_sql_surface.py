@@ -75,11 +75,11 @@ def test_a_table_is_read_at_a_version(store: Store, version: str, total: float) 
 
 
 def test_versions_of_one_table_are_compared_in_one_statement(store: Store) -> None:
-    found = store.sql(
+    actual = store.sql(
         "select old.code, old.price - coalesce(prices.price, 0) as fell "
         "from prices old at (version => 1) left join prices using (code) where old.price > 2"
     )
-    assert found.to_pylist() == [{"code": "b", "fell": 2.5}]
+    assert actual.to_pylist() == [{"code": "b", "fell": 2.5}]
 
 
 def test_a_version_may_be_asked_for_all_tables_or_for_one(store: Store) -> None:
@@ -198,9 +198,9 @@ def test_columns_that_are_handed_through_keep_their_types(tmp_path: Path, kind: 
     type_, values = KEPT[kind]
     with Store.open(tmp_path / "s") as store:
         table = store.create_table("t", pa.table({"v": pa.array(values, type_)}))
-        found = store.sql(text)
-        assert found.column(0).type == table.schema.field("v").type
-        assert found.column(0).to_pylist() == table.read()["v"].to_pylist()
+        actual = store.sql(text)
+        assert actual.column(0).type == table.schema.field("v").type
+        assert actual.column(0).to_pylist() == table.read()["v"].to_pylist()
 
 
 @pytest.mark.parametrize(

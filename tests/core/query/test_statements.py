@@ -63,8 +63,8 @@ def test_a_change_is_seen(rows: Table, written: list[str]) -> None:
     assert sums(rows).read().to_pylist()[-1] == {"kind": "c", "n": 1, "total": 7}
     rows.history.undo()
     rows.columns.rename("n", "number")
-    found = rows.group_by("kind").agg(n=agg.sum("number")).read()
-    assert found["n"].to_pylist() == [380, 400]
+    actual = rows.group_by("kind").agg(n=agg.sum("number")).read()
+    assert actual["n"].to_pylist() == [380, 400]
     assert len(written) == 3
 
 

@@ -45,9 +45,9 @@ FOX = plain("a red fox", "two foxes ran", "red dog, red fox", "fox " * 9)
 def test_words_are_found_as_by_a_search(table: Table) -> None:
     assert found(table, col("note").has_words("fox")) == FOX
     for text in ("fox", "foxes", '"red fox"', "+fox -dog", "fo*", "not fox", "note:fox"):
-        wanted = sorted(table.search(text, limit=None).column("n").to_pylist())
-        assert found(table, col("note").has_words(text)) == wanted
-        assert table.count(col("note").has_words(text)) == len(wanted) > 0
+        expected = sorted(table.search(text, limit=None).column("n").to_pylist())
+        assert found(table, col("note").has_words(text)) == expected
+        assert table.count(col("note").has_words(text)) == len(expected) > 0
 
 
 def test_words_combine_with_other_conditions(table: Table) -> None:

@@ -32,14 +32,14 @@ def test_the_sample_gives_itself_away(tmp_path: Path) -> None:
         known = [(relation.from_columns, relation.to_table) for relation in store.relations]
         for relation in store.relations:
             store.relations.drop(relation.name)
-        found = store.relations.suggest()
-        assert sorted((each.from_columns, each.to_table) for each in found) == sorted(known)
-        assert str(found[0]) == (
+        actual = store.relations.suggest()
+        assert sorted((each.from_columns, each.to_table) for each in actual) == sorted(known)
+        assert str(actual[0]) == (
             "flights.carrier → airlines.carrier"
             " (100%: both columns are called 'carrier'; all of 16 different values are there)"
         )
-        assert [each.score for each in found] == sorted((each.score for each in found), reverse=True)
-        assert store.relations.suggest("flights", "airlines") == found[:1]
+        assert [each.score for each in actual] == sorted((each.score for each in actual), reverse=True)
+        assert store.relations.suggest("flights", "airlines") == actual[:1]
         assert not store.relations
 
 

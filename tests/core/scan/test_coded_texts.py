@@ -87,16 +87,16 @@ def test_a_file_stays_open_while_other_columns_are_asked_for(tmp_path: Path, alo
     told = footer_of(written(tmp_path / "rows.parquet", pa.table(columns)))
     with OpenFile(alone) as file:
         for names in (["n"], ["a"], ["b", "n"], ["apart", "a"], ["n", "a", "b"]):
-            found = chunks.decode(told, [0, 1, 2, 3], [(name,) for name in names], file)
-            assert [column.to_pylist() for column in found] == [columns[name] for name in names]
-            assert {column.type for column in found} <= {pa.string(), pa.int64()}
+            actual = chunks.decode(told, [0, 1, 2, 3], [(name,) for name in names], file)
+            assert [column.to_pylist() for column in actual] == [columns[name] for name in names]
+            assert {column.type for column in actual} <= {pa.string(), pa.int64()}
 
 
 def test_threads_that_read_look_up_for_themselves(tmp_path: Path) -> None:
     alike = ["draft", "review"] * (ROWS // 2)
     told = footer_of(written(tmp_path / "rows.parquet", pa.table({"a": alike})))
-    found = each(lambda group, file: chunks.decode(told, [group], [("a",)], file)[0], range(4))
-    assert [text for part in found for text in part.to_pylist()] == alike
+    actual = each(lambda group, file: chunks.decode(told, [group], [("a",)], file)[0], range(4))
+    assert [text for part in actual for text in part.to_pylist()] == alike
 
 
 def test_a_damaged_file_is_named(tmp_path: Path) -> None:

@@ -149,8 +149,8 @@ pa.cpu_count = lambda: 2
 each(lambda task, file: task, range(200))
 print([t.name for t in threading.enumerate()])
 """
-    told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert told.stdout.splitlines() == ["['MainThread', 'decode']", "['MainThread']"]
+    process = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert process.stdout.splitlines() == ["['MainThread', 'decode']", "['MainThread']"]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no fork")

@@ -60,9 +60,9 @@ def row(place: int) -> dict[str, object]:
     ],
 )
 def test_rows_come_in_the_order_asked_again_and_again(snapshot: Snapshot, places: list[int]) -> None:
-    wanted = [row(place) for place in places]
+    expected = [row(place) for place in places]
     for _ in range(3):
-        assert take_rows(snapshot, np.array(places), snapshot.columns).to_pylist() == wanted
+        assert take_rows(snapshot, np.array(places), snapshot.columns).to_pylist() == expected
     shifted = [(place + 1) % ROWS for place in places]
     assert take_rows(snapshot, np.array(shifted), snapshot.columns[3:5]).to_pylist() == [
         {"c3": place * 4, "c4": place * 5} for place in shifted

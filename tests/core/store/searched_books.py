@@ -52,8 +52,8 @@ def placed(request: pytest.FixtureRequest, books: Table) -> Table:
 
 
 def ids(table: Table, text: str, **options: object) -> list[int]:
-    found: list[int] = table.search(text, limit=None, **options).column("_id").to_pylist()  # type: ignore[arg-type]
-    return found
+    match: list[int] = table.search(text, limit=None, **options).column("_id").to_pylist()  # type: ignore[arg-type]
+    return match
 
 
 def index_folders(store: Store) -> list[Path]:

@@ -162,8 +162,8 @@ def test_zeros_of_either_sign_are_one_key(store: Store) -> None:
 def test_a_condition_that_no_row_meets_makes_one(store: Store) -> None:
     table = store.create_table("prices", PRICES)
     operators = {"$inc": {"price": 5}, "$push": {"tags": "new"}, "$setOnInsert": {"size": 7}}
-    wanted = (col("code") == "c") & (col("price") == 3) & (col("size") > 4)
-    done = table.update_where(wanted, operators, upsert=True)
+    expected = (col("code") == "c") & (col("price") == 3) & (col("size") > 4)
+    done = table.update_where(expected, operators, upsert=True)
     assert (done.inserted, done.updated, table.version) == (1, 0, 2)
     assert rows(table)[-1] == {"code": "c", "size": 7, "price": 8, "tags": ["new"]}
     done = table.update_where(col("code") == "c", operators, upsert=True)

@@ -63,9 +63,9 @@ def test_default_fills_what_new_rows_leave_out(table: Table, store: Store) -> No
     table.edit(rows=pa.table({"email": ["l@x"]}))
     table.update_where("email = 'm@x'", {"$set": {"n": 9}}, upsert=True)
     store.sql("INSERT INTO t (email) VALUES ('n@x')", write=True)
-    found = {row["email"][0]: row["state"] for row in table.read(["email", "state"]).to_pylist()}
+    actual = {row["email"][0]: row["state"] for row in table.read(["email", "state"]).to_pylist()}
     new = dict.fromkeys("dehijlmn", "new")
-    assert found == {"a": "new", "b": "paid", "c": None, **new, "f": "paid", "g": None, "k": "paid"}
+    assert actual == {"a": "new", "b": "paid", "c": None, **new, "f": "paid", "g": None, "k": "paid"}
 
 
 @pytest.mark.parametrize("rows", [3, 2_000, 30_000])
@@ -73,8 +73,8 @@ def test_default_fills_rows_however_many(table: Table, rows: int) -> None:
     table.insert(
         {"email": email, **({"state": "paid"} if i % 3 else {})} for i, email in enumerate(emails(rows))
     )
-    found = table.read(["state"], where="email starts with 'm'")["state"].to_pylist()
-    assert found == ["paid" if i % 3 else "new" for i in range(rows)]
+    actual = table.read(["state"], where="email starts with 'm'")["state"].to_pylist()
+    assert actual == ["paid" if i % 3 else "new" for i in range(rows)]
     table.insert(pa.table({"email": emails(rows, "q")}))
     assert table.count("email starts with 'q' and state = 'new'") == rows
 
@@ -123,9 +123,9 @@ def test_default_may_be_of_any_type(store: Store, kind: pa.DataType, value: Any)
     table.columns.set_default("x", value)
     table.insert([{"n": 2}])
     table.insert(pa.table({"n": np.arange(3000)}))
-    found = table.read(["x"])
-    assert found.schema.field("x").type == kind
-    assert found["x"].to_pylist() == [None] + 3001 * [value]
+    actual = table.read(["x"])
+    assert actual.schema.field("x").type == kind
+    assert actual["x"].to_pylist() == [None] + 3001 * [value]
     assert table.columns.default("x") == value
 
 
@@ -398,8 +398,8 @@ def test_one_of_two_processes_is_refused_the_same_value(table: Table, store: Sto
     answers = [writer.communicate(timeout=60)[0].split() for writer in writers]
     assert [writer.returncode for writer in writers] == [0, 0]
     assert sorted(int(n) for won in answers for n in won) == list(range(40))
-    found = table.read(["email"])["email"].to_pylist()
-    assert len(found) == len(set(found)) == 43
+    actual = table.read(["email"])["email"].to_pylist()
+    assert len(actual) == len(set(actual)) == 43
 
 
 def test_a_plan_of_an_import_knows_defaults(table: Table, tmp_path: Path) -> None:

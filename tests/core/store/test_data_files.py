@@ -44,10 +44,10 @@ def test_leaves_inside_nested_values_are_encoded_like_columns(tmp_path: Path) ->
     )  # fmt: skip
     with Store.open(tmp_path / "s") as store:
         store.create_table("t", data)
-        found = leaves(store)
+        actual = leaves(store)
         for name in flat:
-            assert found[f"s.{name}"].encodings == found[name].encodings, name
-        assert "DELTA_BINARY_PACKED" in found["m.key_value.value"].encodings
+            assert actual[f"s.{name}"].encodings == actual[name].encodings, name
+        assert "DELTA_BINARY_PACKED" in actual["m.key_value.value"].encodings
         store.create_table("l", pa.table({"l": lists(pa.array(FLOATS))}))
         assert store["l"].read(columns=["l"]).column("l").to_pylist() == lists(pa.array(FLOATS)).to_pylist()
 
@@ -95,8 +95,8 @@ def test_a_column_may_be_called_like_the_path_of_a_field(tmp_path: Path, outside
     kinds = {"ints": pa.array(INTS), "floats": pa.array(FLOATS), "flags": pa.array(INTS > 9), "names": NAMES}
     data = pa.table({"a.b": kinds[outside], "a": pa.StructArray.from_arrays([kinds[inside]], names=["b"])})
     with Store.open(tmp_path / "s") as store:
-        found = store.create_table("t", data).read()
-        assert found.drop_columns(["_id"]).equals(data)
+        actual = store.create_table("t", data).read()
+        assert actual.drop_columns(["_id"]).equals(data)
 
 
 def test_a_column_called_like_the_path_of_a_field_widens_by_its_own_values(tmp_path: Path) -> None:

@@ -42,9 +42,9 @@ def test_rows_and_cells_that_differ(store: Store) -> None:
     table.delete(ids=[0, 9])
     table.insert([{"n": -1, "word": "new"}])
     diff = table.history.diff(1)
-    found = diff.summary()
-    assert (diff.versions, found.added, found.removed, found.changed) == ((1, 4), 1, 2, 1)
-    assert found.cells == {"n": 1} and found and not found.columns
+    actual = diff.summary()
+    assert (diff.versions, actual.added, actual.removed, actual.changed) == ((1, 4), 1, 2, 1)
+    assert actual.cells == {"n": 1} and actual and not actual.columns
     assert diff.changed("n").to_pylist() == [{"_id": 1, "before": 1, "after": 10}]
     assert diff.changed("word").num_rows == 0
     assert diff.removed()["_id"].to_pylist() == [0, 9]
@@ -130,8 +130,8 @@ def test_only_what_the_versions_do_not_share_is_read(store: Store, monkeypatch: 
         return scan_rows.take_rows(snapshot, positions, columns)
 
     monkeypatch.setattr(diffs, "take_rows", counted)
-    found = table.history.diff(1).summary()
-    assert (found.changed, found.added, found.removed) == (1, 1, 1)
+    actual = table.history.diff(1).summary()
+    assert (actual.changed, actual.added, actual.removed) == (1, 1, 1)
     assert sum(read) == 2
 
 
@@ -196,9 +196,9 @@ def _step(table: Table, versions: list[Rows], kind: str, told: object) -> None:
         table.delete(ids=gone)
         rows = {i: row for i, row in rows.items() if i not in gone}
     elif kind == "restore":
-        wanted = 1 + told % table.version  # type: ignore[operator]
-        table.history.restore(wanted)
-        rows = versions[wanted - 1]
+        expected = 1 + told % table.version  # type: ignore[operator]
+        table.history.restore(expected)
+        rows = versions[expected - 1]
     elif kind in ("undo", "redo"):
         target = table.history.undoable() if kind == "undo" else table.history.redoable()
         if target is not None:
@@ -218,9 +218,9 @@ def _compare(diff: Diff, a: Rows, b: Rows) -> None:
         for name in ("n", "word")
     }
     assert cells(diff) == {name: found for name, found in expected.items() if found}
-    found = diff.summary()
-    assert (found.added, found.removed) == (len(b.keys() - a), len(a.keys() - b))
-    assert found.changed == sum(a[i] != b[i] for i in both)
+    actual = diff.summary()
+    assert (actual.added, actual.removed) == (len(b.keys() - a), len(a.keys() - b))
+    assert actual.changed == sum(a[i] != b[i] for i in both)
 
 
 def test_a_column_that_is_cast_and_renamed_is_told_as_that(store: Store) -> None:
@@ -230,8 +230,8 @@ def test_a_column_that_is_cast_and_renamed_is_told_as_that(store: Store) -> None
     table.columns.cast("n", pa.float64())
     table.columns.cast("n", pa.string())
     table.columns.add("a", pa.int64())
-    found = table.history.diff(1).columns
-    assert found.renamed == (("a", "n"),) and found.added == ("a",) and not found.removed
+    actual = table.history.diff(1).columns
+    assert actual.renamed == (("a", "n"),) and actual.added == ("a",) and not actual.removed
     assert table.history.diff(1).changed("n").num_rows == 0
     forth = table.history.diff(1, 4).columns
     assert forth.retyped == (("n", pa.string(), pa.float64()),) and forth.renamed == (("a", "n"),)

@@ -37,8 +37,8 @@ def without_nulls(value: Any) -> Any:
     )
 )
 def test_documents_of_any_shape_come_back(documents: list[dict[str, Any]]) -> None:
-    found = to_table([{"x": document} for document in documents]).column("x").to_pylist()
-    assert [without_nulls(whole(document)) for document in found] == documents
+    actual = to_table([{"x": document} for document in documents]).column("x").to_pylist()
+    assert [without_nulls(whole(document)) for document in actual] == documents
 
 
 def rows(count: int) -> list[dict[str, Any]]:
@@ -63,8 +63,8 @@ def test_a_table_of_documents_gives_each_back_whole(tmp_path: Path, count: int) 
         assert len(names) <= MOST_FIELDS + 1
         table.maintenance.flush()
         for row_id in (0, 1, count // 2, count - 1):
-            found = table.get(row_id)
-            assert found is not None and found["x"] == given_rows[row_id]["x"]
+            actual = table.get(row_id)
+            assert actual is not None and actual["x"] == given_rows[row_id]["x"]
         assert len(list((store.path / "data").rglob("*.parquet"))) <= 3
 
 
@@ -89,8 +89,8 @@ def test_what_a_field_cannot_take_goes_into_the_rest_of_later_rows(tmp_path: Pat
         table.insert([{"x": {"a": "text", "b": 5}}] * 1_500)
         table.update([{"_id": 0, "x": {"a": ["list"]}}])
         for _ in range(2):
-            found = table.read(columns=["x"]).column("x").to_pylist()
-            assert [whole(found[i]) for i in (0, 1, 1_500, 3_000)] == [
+            actual = table.read(columns=["x"]).column("x").to_pylist()
+            assert [whole(actual[i]) for i in (0, 1, 1_500, 3_000)] == [
                 {"a": ["list"]}, {"a": 1}, {"a": "text"}, {"a": "text", "b": 5},
             ]  # fmt: skip
             table.maintenance.flush()

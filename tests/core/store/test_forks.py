@@ -171,10 +171,10 @@ assert store.maintenance.verify().problems == ()
 def test_a_forked_child_does_no_harm(tmp_path: Path, program: str) -> None:
     with Store.open(tmp_path / "s") as store:
         store.create_table("t", [{"x": 1}, {"x": 2}, {"x": 3}])
-    told = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", BEGIN + program, str(tmp_path / "s")],
         capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
-    assert told.returncode == 0, told.stderr
+    assert process.returncode == 0, process.stderr
     with Store.open(tmp_path / "s") as store:
         assert store.maintenance.verify().problems == ()

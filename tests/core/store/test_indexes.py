@@ -87,10 +87,10 @@ def test_queries_of_more_steps_begin_with_what_an_index_finds(store: Store, tabl
         table.where(col("n") == 7).join(table.where(col("n") == 8), on="_id", how="left"),
         table.where(col("n") == -1).agg(rows=agg.count()),
     ]
-    wanted = [query.read() for query in asked]
+    expected = [query.read() for query in asked]
     table.indexes.create("n")
-    assert [query.read() for query in asked] == wanted
-    assert [query.count() for query in asked] == [rows.num_rows for rows in wanted]
+    assert [query.read() for query in asked] == expected
+    assert [query.count() for query in asked] == [rows.num_rows for rows in expected]
     assert [query.explain().index for query in asked] == ["sorted index on n"] * len(asked)
     assert table.where(col("n") > 100).group_by("n").agg(rows=agg.count()).explain().index is None
 
@@ -119,14 +119,14 @@ def test_rows_of_few_keys_are_found_by_the_index(
     table.delete(ids=[2])
     asked = [pa.table({"k": values[place : place + 1]}) for place in range(1, len(values))]
     asked += [pa.table({"k": values[1:]}), pa.table({"k": values[1:3], "_id": [1, 8]})]
-    wanted = [keys.matches(table._state(), each) for each in asked]
+    expected = [keys.matches(table._state(), each) for each in asked]
     table.indexes.create("k")
     monkeypatch.setattr(keys, "pieces", None)
-    for each, without in zip(asked, wanted, strict=True):
-        found = keys.matches(table._state(), each)
-        assert len(found.ids) and found.ids.tolist() == without.ids.tolist()
-        assert found.keys.tolist() == without.keys.tolist()
-        assert found.unknown.tolist() == without.unknown.tolist()
+    for each, without in zip(asked, expected, strict=True):
+        actual = keys.matches(table._state(), each)
+        assert len(actual.ids) and actual.ids.tolist() == without.ids.tolist()
+        assert actual.keys.tolist() == without.keys.tolist()
+        assert actual.unknown.tolist() == without.unknown.tolist()
 
 
 def test_where_most_rows_are_asked_for_all_are_looked_at(table: Table) -> None:
@@ -141,10 +141,10 @@ def test_long_lists_are_found_by_the_index(table: Table, many: int) -> None:
     table.insert(rows(ROWS, ROWS + 300))
     table.maintenance.flush()
     asked = [f"name {i}" for i in range(ROWS + 280, ROWS + 280 - many, -1)] + ["none", "name", ""]
-    wanted = table.read(["name"], where=col("name").is_in(asked))
+    expected = table.read(["name"], where=col("name").is_in(asked))
     table.indexes.create("name")
     assert used(table, where=col("name").is_in(asked)) == "sorted index on name"
-    assert table.read(["name"], where=col("name").is_in(asked)) == wanted and wanted.num_rows == many
+    assert table.read(["name"], where=col("name").is_in(asked)) == expected and expected.num_rows == many
 
 
 def test_rows_skipped_by_an_index_are_told(table: Table) -> None:

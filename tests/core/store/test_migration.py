@@ -46,9 +46,9 @@ def test_a_store_of_an_earlier_format_is_brought_up_to_date(old_store: Path) -> 
     for _ in range(2):
         with Store.open(old_store) as store:
             table = store["t"]
-            found = table.read()
-            assert found["n"].to_pylist() == [*range(2_000), -1]
-            assert found["word"].to_pylist()[4:6] == ["a", "five"]
+            actual = table.read()
+            assert actual["n"].to_pylist() == [*range(2_000), -1]
+            assert actual["word"].to_pylist()[4:6] == ["a", "five"]
             assert store.maintenance.verify().problems == ()
             assert table.history.redoable() is not None and len(table.history.commits()) == 5
     with Store.open(old_store) as store:

@@ -127,11 +127,11 @@ def test_each_row_by_its_id(worn: tuple[Table, list[Row]]) -> None:
 @pytest.mark.parametrize("sort", SORTS)
 def test_sorted_rows_with_a_limit_and_an_offset(worn: tuple[Table, list[Row]], sort: list[str]) -> None:
     table, rows = worn
-    wanted = in_order(rows, sort)
-    assert same(table.read(sort=sort), wanted)
-    assert same(table.read(sort=sort, limit=7, offset=1_000), wanted[1_000:1_007])
-    assert same(table.batches(sort=sort).read_all(), wanted)
-    few = [row for row in wanted if row["n"] == 3]
+    expected = in_order(rows, sort)
+    assert same(table.read(sort=sort), expected)
+    assert same(table.read(sort=sort, limit=7, offset=1_000), expected[1_000:1_007])
+    assert same(table.batches(sort=sort).read_all(), expected)
+    few = [row for row in expected if row["n"] == 3]
     assert same(table.read(sort=sort, where=col("n") == 3, offset=5), few[5:])
 
 
@@ -149,10 +149,10 @@ def test_a_limit_and_an_offset(worn: tuple[Table, list[Row]], offset: int, limit
 def test_rows_by_ids_come_once_each_in_id_order(worn: tuple[Table, list[Row]]) -> None:
     table, rows = worn
     ids = [rows[i]["_id"] for i in (-3, 3, 1_600, 3, 0, -41, 1_600)]
-    wanted = [row for row in rows if row["_id"] in ids]
-    assert same(table.read(ids=ids), wanted)
-    assert same(table.read(ids=np.array(ids)), wanted)
-    assert same(table.batches(ids=ids).read_all(), wanted)
+    expected = [row for row in rows if row["_id"] in ids]
+    assert same(table.read(ids=ids), expected)
+    assert same(table.read(ids=np.array(ids)), expected)
+    assert same(table.batches(ids=ids).read_all(), expected)
     assert table.read(ids=[]).num_rows == 0
     assert table.read(ids=[]).schema == table.schema
     every = [row["_id"] for row in rows][::3]
@@ -192,9 +192,9 @@ def test_pages_follow_each_other_without_gaps_or_repeats(
 ) -> None:
     table, rows = worn
     met = rows if where is None else [row for row in rows if row["n"] in (1, 2, 5)]
-    wanted = in_order(met, sort) if sort else met
-    assert repr(list(paged(table, 333, sort=sort, where=where))) == repr(wanted)
-    assert table.page(len(wanted), sort=sort, where=where).next is None
+    expected = in_order(met, sort) if sort else met
+    assert repr(list(paged(table, 333, sort=sort, where=where))) == repr(expected)
+    assert table.page(len(expected), sort=sort, where=where).next is None
 
 
 @pytest.mark.parametrize("sort", [None, ["-n", "x"]])
@@ -202,16 +202,16 @@ def test_pages_go_on_behind_a_row_that_was_changed_or_deleted(
     worn: tuple[Table, list[Row]], sort: list[str] | None
 ) -> None:
     table, rows = worn
-    wanted = in_order(rows, sort) if sort else rows
+    expected = in_order(rows, sort) if sort else rows
     first = table.page(500, sort=sort)
-    seen, last = wanted[:500], wanted[499]
+    seen, last = expected[:500], expected[499]
     assert same(first.rows, seen)
-    table.delete(ids=[last["_id"], wanted[10]["_id"], wanted[501]["_id"]])
+    table.delete(ids=[last["_id"], expected[10]["_id"], expected[501]["_id"]])
     table.maintenance.flush()
-    table.update([{"_id": wanted[498]["_id"], "name": "elsewhere"}])
+    table.update([{"_id": expected[498]["_id"], "name": "elsewhere"}])
     second = table.page(500, first.next, sort=sort)
     assert second.rows.column("_id").to_pylist() == [
-        r["_id"] for r in wanted[500:1_001] if r is not wanted[501]
+        r["_id"] for r in expected[500:1_001] if r is not expected[501]
     ]
 
 
@@ -230,16 +230,16 @@ def test_a_cursor_is_refused_where_it_does_not_fit(worn: tuple[Table, list[Row]]
 
 def test_fields_inside_structs_by_their_path(worn: tuple[Table, list[Row]]) -> None:
     table, rows = worn
-    wanted = []
+    expected = []
     for row in rows:
         inside = row["where"] or {"city": None, "at": {"lat": None}}
-        wanted.append({"where.at.lat": inside["at"]["lat"], "n": row["n"], "where.city": inside["city"]})
+        expected.append({"where.at.lat": inside["at"]["lat"], "n": row["n"], "where.city": inside["city"]})
     columns = ["where.at.lat", "n", "where.city"]
-    assert same(table.read(columns), wanted)
-    assert same(table.batches(columns).read_all(), wanted)
-    assert same(table.read(columns, ids=[rows[7]["_id"], rows[3_000]["_id"]]), [wanted[7], wanted[3_000]])
-    assert same(table.read(columns, limit=50, offset=1_490), wanted[1_490:1_540])
-    assert same(table.read(columns, where=col("n") == 2), [w for w in wanted if w["n"] == 2])
+    assert same(table.read(columns), expected)
+    assert same(table.batches(columns).read_all(), expected)
+    assert same(table.read(columns, ids=[rows[7]["_id"], rows[3_000]["_id"]]), [expected[7], expected[3_000]])
+    assert same(table.read(columns, limit=50, offset=1_490), expected[1_490:1_540])
+    assert same(table.read(columns, where=col("n") == 2), [w for w in expected if w["n"] == 2])
 
 
 def test_structs_flattened(worn: tuple[Table, list[Row]]) -> None:
@@ -271,7 +271,7 @@ def test_a_column_whose_name_holds_dots_comes_before_a_path(store: Store) -> Non
 def test_two_paths_of_a_hundred_decode_two(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [{"x": {f"f{i}": n + i for i in range(100)}} for n in range(1_200)]
     table = store.create_table("t", pa.Table.from_pylist(rows))
-    asked: list[list[str]] = []
+    requests: list[list[str]] = []
     opened = footers.Footer.open
 
     class Watched:
@@ -283,7 +283,9 @@ def test_two_paths_of_a_hundred_decode_two(store: Store, monkeypatch: pytest.Mon
 
         def read_row_groups(self, groups: list[int], columns: list[str], use_threads: bool) -> pa.Table:
             read = self.file.read_row_groups(groups, columns=columns, use_threads=use_threads)
-            asked.append([field.name for name in read.column_names for field in read.schema.field(name).type])
+            requests.append(
+                [field.name for name in read.column_names for field in read.schema.field(name).type]
+            )
             return read
 
     def watched(footer: footers.Footer, *given: Any) -> Watched:
@@ -291,7 +293,7 @@ def test_two_paths_of_a_hundred_decode_two(store: Store, monkeypatch: pytest.Mon
 
     monkeypatch.setattr(footers.Footer, "open", watched)
     assert table.read(["x.f7", "x.f93"]).to_pylist()[5] == {"x.f7": 12, "x.f93": 98}
-    assert asked == [["f7", "f93"]]
+    assert requests == [["f7", "f93"]]
 
 
 def test_an_earlier_version_is_read_in_every_way(worn: tuple[Table, list[Row]]) -> None:
@@ -299,9 +301,9 @@ def test_an_earlier_version_is_read_in_every_way(worn: tuple[Table, list[Row]]) 
     version = table.version
     table.delete(where=col("n") == 3)
     table.update_where(col("n") == 2, {"$set": {"name": "later"}})
-    wanted = in_order(rows, ["-x"])
+    expected = in_order(rows, ["-x"])
     assert same(table.read(as_of=version), rows)
-    assert same(table.read(as_of=version, sort=["-x"], limit=30), wanted[:30])
+    assert same(table.read(as_of=version, sort=["-x"], limit=30), expected[:30])
     assert same(
         table.batches(as_of=version, where=col("n") == 3).read_all(), [r for r in rows if r["n"] == 3]
     )
@@ -311,7 +313,7 @@ def test_an_earlier_version_is_read_in_every_way(worn: tuple[Table, list[Row]]) 
     assert repr(table.get(gone["_id"], as_of=version)) == repr(gone)
     assert table.get(gone["_id"]) is None
     assert same(table.read(as_of=version, ids=[gone["_id"]]), [gone])
-    assert repr(list(paged(table, 999, sort=["-x"], as_of=version))) == repr(wanted)
+    assert repr(list(paged(table, 999, sort=["-x"], as_of=version))) == repr(expected)
     assert same(table.as_of(version).read(ids=[gone["_id"]]), [gone])
     with pytest.raises(BadData, match="no versions of its own"):
         table.as_of(version).read(as_of=1)

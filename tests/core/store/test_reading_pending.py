@@ -89,15 +89,15 @@ def test_some_columns_are_read(changed: tuple[Table, dict[int, Row]], names: lis
     for name, column in zip(names, read.columns, strict=True):
         outer, _, inner = name.partition(".")
         cells = [row[outer] for row in model.values()]
-        wanted = [cell and cell[inner] for cell in cells] if inner else cells
-        assert column.to_pylist() == wanted
+        expected = [cell and cell[inner] for cell in cells] if inner else cells
+        assert column.to_pylist() == expected
 
 
 def test_rows_are_found_and_got(changed: tuple[Table, dict[int, Row]]) -> None:
     table, model = changed
-    found = table.read(where=(col("number") < 0) | (col("later") == 33)).to_pylist()
-    wanted = [{"_id": i} | row for i, row in model.items() if row["number"] < 0 or row["later"] == 33]
-    assert told(found) == told(wanted) and len(found) > 30
+    actual = table.read(where=(col("number") < 0) | (col("later") == 33)).to_pylist()
+    expected = [{"_id": i} | row for i, row in model.items() if row["number"] < 0 or row["later"] == 33]
+    assert told(actual) == told(expected) and len(actual) > 30
     for one in (0, 1, 3, 998, 1000, ROWS - 1, ROWS + 4):
         got = table.get(one)
         assert got is not None and told([got]) == told([{"_id": one} | model[one]])
@@ -134,8 +134,8 @@ def test_a_change_file_is_not_opened_for_every_column(
     monkeypatch.setattr(Footer, "open", noted)
     with Store.open(tmp_path / "store", read_only=True) as store:
         read, one = store["t"].read(), store["t"].get(3)
-    wanted = np.arange(20_000)
-    wanted[1:8_001:2] *= -1
-    assert all(read.column(name).to_pylist() == wanted.tolist() for name in names)
+    expected = np.arange(20_000)
+    expected[1:8_001:2] *= -1
+    assert all(read.column(name).to_pylist() == expected.tolist() for name in names)
     assert one == {"_id": 3} | dict.fromkeys(names, -3)
     assert len([path for path in files if path.suffix == ".cells"]) <= 3

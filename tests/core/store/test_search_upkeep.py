@@ -272,8 +272,8 @@ def test_a_version_without_one_of_the_columns_is_searched_in_turn_with_the_newes
 
 def test_scores_do_not_depend_on_what_the_process_did_before(tmp_path: Path) -> None:
     def scores(table: Table) -> dict[int, float]:
-        found = table.search("apple berry", limit=None, columns=[]).to_pylist()
-        return {row["_id"]: row["_score"] for row in found}
+        match = table.search("apple berry", limit=None, columns=[]).to_pylist()
+        return {row["_id"]: row["_score"] for row in match}
 
     texts = [f"word{i % 37} number {i}" for i in range(100)] + ["apple aa bb", "berry aa bb"]
     with Store.open(tmp_path / "s") as store:

@@ -34,9 +34,9 @@ def _row(value: int) -> dict[str, int]:
 def _read_anew(store: StoreType) -> list[dict[str, Any]]:
     """What another process would find."""
     with Store.open(store.path) as other:
-        found: list[dict[str, Any]] = other["t"].read().to_pylist()
-    assert found == store["t"].read().to_pylist()
-    return found
+        actual: list[dict[str, Any]] = other["t"].read().to_pylist()
+    assert actual == store["t"].read().to_pylist()
+    return actual
 
 
 def test_whole_rows_are_kept_as_they_were_given(wide: StoreType) -> None:

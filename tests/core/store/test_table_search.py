@@ -55,18 +55,18 @@ def test_rows_are_found_wherever_they_are(placed: Table, text: str, rows: list[i
 
 
 def test_an_answer_has_id_score_and_the_columns_asked_for(books: Table) -> None:
-    found = books.search("run", columns=["n"])
-    assert found.column_names == ["_id", "_score", "n"]
-    assert found.column("n").to_pylist() == [0, 4]
+    match = books.search("run", columns=["n"])
+    assert match.column_names == ["_id", "_score", "n"]
+    assert match.column("n").to_pylist() == [0, 4]
     assert books.search("run").column_names == ["_id", "_score", "title", "body", "n", "tags"]
 
 
 def test_a_word_in_a_heavier_column_counts_more(store: Store) -> None:
     table = store.create_table("t", {"a": ["fox", "dog"], "b": ["dog", "fox"]})
     table.indexes.create(["a", "b"], kind="fulltext", weights={"b": 3})
-    found = table.search("fox", columns=["_id"])
-    assert found.column("_id").to_pylist() == [1, 0]
-    first, second = found.column("_score").to_pylist()
+    match = table.search("fox", columns=["_id"])
+    assert match.column("_id").to_pylist() == [1, 0]
+    first, second = match.column("_score").to_pylist()
     assert first == pytest.approx(3 * second)
 
 
@@ -75,7 +75,7 @@ def test_scores_are_bm25(store: Store) -> None:
     table = store.create_table("t", {"text": texts})
     table.indexes.create("text", kind="fulltext", language=None)
     table.maintenance.flush()
-    found = table.search("fox cat", columns=["text"], limit=None)
+    match = table.search("fox cat", columns=["text"], limit=None)
     words = [text.split() for text in texts]
     usual = sum(map(len, words)) / len(words)
 
@@ -84,7 +84,7 @@ def test_scores_are_bm25(store: Store) -> None:
         rare = log(1 + (len(words) - having + 0.5) / (having + 0.5))
         return rare * often * 2.2 / (often + 1.2 * (0.25 + 0.75 * len(text) / usual))
 
-    for text, told in zip(found.column("text").to_pylist(), found.column("_score").to_pylist(), strict=True):
+    for text, told in zip(match.column("text").to_pylist(), match.column("_score").to_pylist(), strict=True):
         assert told == pytest.approx(score("fox", text.split()) + score("cat", text.split()), rel=1e-5)
 
 
@@ -126,10 +126,10 @@ def test_the_best_rows_may_be_gone_and_ids_have_gaps(store: Store, place: str) -
     right = [0, *range(200, 250), *range(251, 300), 400, 600, *range(320, 400), *range(401, 600)]
     for limit in (1, 5, 102, 150, 1_000):
         for columns in ([], ["n"]):
-            found = table.search("fox", columns=columns, limit=limit)
-            assert sorted(found["_id"].to_pylist()[:102]) == sorted(right[:102][:limit])
-            assert sorted(found["_id"].to_pylist()) == sorted(right[:limit])
-            assert not columns or found["n"].equals(found["_id"])
+            match = table.search("fox", columns=columns, limit=limit)
+            assert sorted(match["_id"].to_pylist()[:102]) == sorted(right[:102][:limit])
+            assert sorted(match["_id"].to_pylist()) == sorted(right[:limit])
+            assert not columns or match["n"].equals(match["_id"])
 
 
 @pytest.mark.slow(except_every=4)
@@ -146,13 +146,13 @@ def test_a_condition_that_few_rows_meet_changes_no_score(store: Store, text: str
     table.delete(ids=[110, 905])
     whole = {row["_id"]: row["_score"] for row in table.search(text, limit=None, columns=[]).to_pylist()}
     for where, rows in [("n >= 100 and n < 130", range(100, 130)), ("n >= 895 and n < 910", range(895, 910))]:
-        found = table.search(text, where=where, limit=None, columns=[]).to_pylist()
-        assert [row["_id"] for row in found] == sorted(
+        match = table.search(text, where=where, limit=None, columns=[]).to_pylist()
+        assert [row["_id"] for row in match] == sorted(
             set(whole) & set(rows), key=lambda row: (-whole[row], row)
         )
-        assert [row["_score"] for row in found] == pytest.approx([whole[row["_id"]] for row in found])
+        assert [row["_score"] for row in match] == pytest.approx([whole[row["_id"]] for row in match])
         best = table.search(text, where=where, limit=3, columns=[]).to_pylist()
-        assert best == found[:3]
+        assert best == match[:3]
 
 
 def test_a_pending_row_scores_like_its_twin_in_a_file(store: Store) -> None:
@@ -162,9 +162,9 @@ def test_a_pending_row_scores_like_its_twin_in_a_file(store: Store) -> None:
     table.insert([{"text": texts[-1]}])
     twin = len(texts)
     for _ in ("pending", "in a file of its own"):
-        found = table.search("long line dogs", columns=["_id"])
-        assert set(found.column("_id").to_pylist()) == {2_000, twin}
-        first, second = found.column("_score").to_pylist()
+        match = table.search("long line dogs", columns=["_id"])
+        assert set(match.column("_id").to_pylist()) == {2_000, twin}
+        first, second = match.column("_score").to_pylist()
         assert first == pytest.approx(second, rel=0.01)
         table.maintenance.flush()
 
@@ -257,14 +257,14 @@ def test_a_search_sees_the_transaction_it_is_in(books: Table) -> None:
 
 
 def test_snippets_show_where_the_words_are(books: Table) -> None:
-    found = books.search("run tree* pera~1", columns=["n"], highlight=True)
-    assert found.column_names == ["_id", "_score", "n", "_snippet_title", "_snippet_body"]
-    by_row = {row["n"]: row for row in found.to_pylist()}
+    match = books.search("run tree* pera~1", columns=["n"], highlight=True)
+    assert match.column_names == ["_id", "_score", "n", "_snippet_title", "_snippet_body"]
+    by_row = {row["n"]: row for row in match.to_pylist()}
     assert by_row[4]["_snippet_title"] == "Green **pear** **trees**"
     assert by_row[4]["_snippet_body"] == "Pears in the **tree** **run** wild"
     assert by_row[0]["_snippet_title"] == "The **Running** Fox"
-    found = books.search('"lazy dog" -x', highlight="body")
-    assert found.column("_snippet_body").to_pylist() == ["A fox runs over the **lazy** **dogs**"]
+    match = books.search('"lazy dog" -x', highlight="body")
+    assert match.column("_snippet_body").to_pylist() == ["A fox runs over the **lazy** **dogs**"]
 
 
 def test_a_snippet_of_a_long_text_shows_the_piece_with_most_of_the_words(store: Store) -> None:

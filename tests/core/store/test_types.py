@@ -100,10 +100,10 @@ def table(request: pytest.FixtureRequest, tmp_path: Path) -> object:
 
 
 def test_types_and_values_come_back(table: object) -> None:
-    found = table.read().slice(0, 3)
+    actual = table.read().slice(0, 3)
     for name, values in VALUES.items():
-        assert str(found.column(name).to_pylist()) == str(values.to_pylist()), name
-        assert found.schema.field(name).type == values.type, name
+        assert str(actual.column(name).to_pylist()) == str(values.to_pylist()), name
+        assert actual.schema.field(name).type == values.type, name
 
 
 @pytest.mark.slow(after=1)
@@ -156,11 +156,11 @@ def test_all_of_them_come_back_after_a_change_a_flush_and_a_reopen(table: object
     table.maintenance.flush()
     table.store.close()
     with Store.open(path) as store:
-        found = store["t"].read()
-        assert found.num_rows == rows
+        actual = store["t"].read()
+        assert actual.num_rows == rows
         for name, values in VALUES.items():
-            assert found.schema.field(name).type == values.type, name
-            assert str(found.column(name)[2].as_py()) == str(values[2].as_py()), name
+            assert actual.schema.field(name).type == values.type, name
+            assert str(actual.column(name)[2].as_py()) == str(values[2].as_py()), name
 
 
 @pytest.mark.slow(except_every=3)
@@ -173,9 +173,9 @@ def test_other_layouts_come_back_as_the_plain_one(tmp_path: Path, layout: str, c
         table.insert(pa.table({"x": values}))
         table.update_where([0], {"$set": {"x": None}})
         for _ in range(2):
-            found = table.read(columns=["x"]).column("x")
-            assert found.type == kind
-            assert found.to_pylist() == [None, *(values.to_pylist() * (count + 1))[1:]]
+            actual = table.read(columns=["x"]).column("x")
+            assert actual.type == kind
+            assert actual.to_pylist() == [None, *(values.to_pylist() * (count + 1))[1:]]
             table.maintenance.flush()
 
 

@@ -88,18 +88,18 @@ def test_a_whole_store_has_no_problems_and_the_report_says_what_was_looked_at(pa
 def test_a_flipped_bit_is_found_by_its_checksum(path: Path, suffix: str) -> None:
     damaged = file(path, suffix)
     flip_bit(damaged)
-    found = problems(path)
-    assert found[0].startswith("table flights: ")
-    assert str(damaged) in found[0]
-    assert "checksum" in found[0]
+    actual = problems(path)
+    assert actual[0].startswith("table flights: ")
+    assert str(damaged) in actual[0]
+    assert "checksum" in actual[0]
 
 
 @pytest.mark.parametrize("suffix", [".parquet", ".cells"])
 def test_a_truncated_file_is_found_even_when_there_is_no_time_for_checksums(path: Path, suffix: str) -> None:
     damaged = file(path, suffix)
     damaged.write_bytes(damaged.read_bytes()[:-100])
-    found = problems(path, quick=True)
-    assert any(str(damaged) in each and "bytes instead of" in each for each in found)
+    actual = problems(path, quick=True)
+    assert any(str(damaged) in each and "bytes instead of" in each for each in actual)
 
 
 @pytest.mark.parametrize(
@@ -141,9 +141,9 @@ def test_values_that_do_not_fit_their_column_are_found(path: Path) -> None:
     catalog.execute("UPDATE columns SET to_version = 2 WHERE name = 'n' AND from_version = 1")
     catalog.commit()
     catalog.close()
-    found = [each for each in problems(path) if "column 'n' that do not fit its type int8" in each]
+    actual = [each for each in problems(path) if "column 'n' that do not fit its type int8" in each]
     for place in (f"data file {file(path)} ", "change_files ", "pending_cells ", "pending_rows "):
-        assert sum(place in each for each in found) == 1, found
+        assert sum(place in each for each in actual) == 1, actual
 
 
 def test_a_missing_file_is_found(path: Path) -> None:
@@ -209,9 +209,9 @@ def test_a_catalog_that_says_otherwise_is_found(path: Path, statement: str, told
     assert catalog.execute(statement).rowcount
     catalog.commit()
     catalog.close()
-    found = problems(path)
-    assert any(told in each for each in found), found
-    assert all(each.startswith("table ") for each in found)
+    actual = problems(path)
+    assert any(told in each for each in actual), actual
+    assert all(each.startswith("table ") for each in actual)
 
 
 def test_ids_that_do_not_ascend_are_found(path: Path) -> None:
@@ -243,10 +243,10 @@ def damaged_page(path: Path) -> None:
 def test_a_damaged_catalog_is_found(path: Path) -> None:
     damaged_page(path)
     try:
-        found = problems(path)
+        actual = problems(path)
     except StoreProblem as refused:  # it cannot even be opened
-        found = [str(refused)]
-    assert any("catalog.sqlite" in each and "malformed" in each for each in found)
+        actual = [str(refused)]
+    assert any("catalog.sqlite" in each and "malformed" in each for each in actual)
 
 
 @pytest.mark.parametrize("read_only", [False, True])

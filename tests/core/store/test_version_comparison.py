@@ -38,15 +38,15 @@ def test_rows_of_two_versions_stand_in_the_order_of_their_ids(store: Store) -> N
     table.delete(ids=[0, 4, 9])
     table.update([{"_id": 5, "n": 50}])
     table.insert([{"n": 10, "word": "b"}])
-    found = table.history.compare(1)
-    assert told(found) == [("removed", 0), ("removed", 4), ("changed", 50), ("removed", 9), ("added", 10)]
-    assert ComparedRows(found).page(0, 99)["n"].to_pylist() == [0, 1, 2, 3, 4, 50, 6, 7, 8, 9, 10]
-    assert found.titles == ("version 1", "version 4")
+    actual = table.history.compare(1)
+    assert told(actual) == [("removed", 0), ("removed", 4), ("changed", 50), ("removed", 9), ("added", 10)]
+    assert ComparedRows(actual).page(0, 99)["n"].to_pylist() == [0, 1, 2, 3, 4, 50, 6, 7, 8, 9, 10]
+    assert actual.titles == ("version 1", "version 4")
     back = table.history.compare(4, 1)
     assert told(back) == [("added", 0), ("added", 4), ("changed", 5), ("added", 9), ("removed", 10)]
     assert not table.history.compare(4) and not table.history.compare(2, 2)
     generic = compare(table.as_of(1), table)
-    assert told(generic) == told(found) and generic.key == ("_id",)
+    assert told(generic) == told(actual) and generic.key == ("_id",)
 
 
 def test_columns_are_known_by_their_ids(store: Store) -> None:
@@ -56,12 +56,12 @@ def test_columns_are_known_by_their_ids(store: Store) -> None:
     table.columns.add("new", "text")
     table.columns.cast("x", "float64")
     table.update([{"_id": 0, "new": "a"}])
-    found = table.history.compare(1)
-    assert found.num_rows == 0 and found
-    assert found.schema.renamed == (("n", "number"),)
-    assert (found.schema.added, found.schema.removed) == (("new",), ("old",))
-    assert [name for name, _, _ in found.schema.retyped] == ["x"]
-    assert "number" in ComparedRows(found).schema.names
+    actual = table.history.compare(1)
+    assert actual.num_rows == 0 and actual
+    assert actual.schema.renamed == (("n", "number"),)
+    assert (actual.schema.added, actual.schema.removed) == (("new",), ("old",))
+    assert [name for name, _, _ in actual.schema.retyped] == ["x"]
+    assert "number" in ComparedRows(actual).schema.names
 
 
 @settings(max_examples=examples(full=12), deadline=None)
@@ -107,9 +107,9 @@ def test_commits_come_a_page_at_a_time(store: Store) -> None:
 def test_differences_are_applied_in_one_commit(store: Store, tmp_path: Path) -> None:
     table = store.create_table("t", {"k": [1, 2, 3], "x": [1.0, 2.0, 3.0], "own": ["a", "b", "c"]})
     other = store.create_table("o", {"x": [9, 2, 4], "k": [1, 2, 4], "more": [0, 0, 0]})
-    found = compare(table, other, "k")
-    assert Kinds().counts(found) == (1, 1, 0) and Kinds(removed=True).counts(found) == (1, 1, 1)
-    commit = apply_comparison(found, table)
+    actual = compare(table, other, "k")
+    assert Kinds().counts(actual) == (1, 1, 0) and Kinds(removed=True).counts(actual) == (1, 1, 1)
+    commit = apply_comparison(actual, table)
     assert (commit.version, commit.inserted, commit.updated, commit.deleted) == (2, 1, 1, 0)
     assert table.read(["k", "x", "own"]).to_pydict() == {
         "k": [1, 2, 3, 4], "x": [9.0, 2.0, 3.0, 4.0], "own": ["a", "b", "c", None],

@@ -59,9 +59,9 @@ def test_a_column_widens_for_what_arrives(tmp_path: Path, case: tuple, held: int
     with Store.open(tmp_path / "s") as store:
         table = store["t"]
         for _ in range(2):
-            found = table.read(columns=["x"])
-            assert found.schema.field("x").type == kind
-            values = found.column("x").to_pylist()
+            actual = table.read(columns=["x"])
+            assert actual.schema.field("x").type == kind
+            values = actual.column("x").to_pylist()
             assert expected is None or [values[0], values[-1]] == expected
             assert len(values) == held + more
             counted = store.sql("select count(*) as n, count(x) as v from t").to_pylist()[0]
@@ -119,11 +119,11 @@ def test_a_value_far_on_widens_the_column_of_the_rows_before(tmp_path: Path) -> 
         for late in ({"a": 0.5}, {"b": None}, {"c": "new"}):
             rows = rows_with(**late)
             table = store.create_table(str(late), rows)
-            found = table.read()
-            names = [name for name in found.column_names if name != "_id"]
-            assert found.column("_id").to_pylist() == list(range(len(rows)))
+            actual = table.read()
+            names = [name for name in actual.column_names if name != "_id"]
+            assert actual.column("_id").to_pylist() == list(range(len(rows)))
             for row, back in zip(
-                (rows[0], rows[-2], rows[-1]), found.take([0, 44_999, 45_000]).to_pylist(), strict=True
+                (rows[0], rows[-2], rows[-1]), actual.take([0, 44_999, 45_000]).to_pylist(), strict=True
             ):
                 assert {name: row.get(name) for name in names} == {name: back[name] for name in names}
 
@@ -154,6 +154,6 @@ def test_keys_that_rarely_come_make_few_files(tmp_path: Path) -> None:
         assert len(list((store.path / "data").rglob("*.parquet"))) <= 3
         assert len(table.schema) == 62
         for row_id in (0, 999, 1_999, 59_999):
-            found = table.get(row_id)
-            assert found is not None
-            assert {name: v for name, v in found.items() if v is not None} == {"_id": row_id, **rows[row_id]}
+            actual = table.get(row_id)
+            assert actual is not None
+            assert {name: v for name, v in actual.items() if v is not None} == {"_id": row_id, **rows[row_id]}

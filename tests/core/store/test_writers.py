@@ -71,8 +71,8 @@ def test_pending_cells_outlive_a_widened_column_and_a_rewrite_elsewhere(store: S
     table.update([{"_id": 5, "x": 7}])
     table.insert([{"x": 2**40}])
     table.update_where(col("x") == 1, {"$set": {"x": 9}})
-    found = {i: table.get(i)["x"] for i in (0, 5, 21_000, 21_001, 21_002)}
-    assert found == {0: 9, 5: 7, 21_000: 111, 21_001: 222, 21_002: 333}
+    actual = {i: table.get(i)["x"] for i in (0, 5, 21_000, 21_001, 21_002)}
+    assert actual == {0: 9, 5: 7, 21_000: 111, 21_001: 222, 21_002: 333}
 
 
 @pytest.mark.parametrize(

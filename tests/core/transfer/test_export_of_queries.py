@@ -41,8 +41,8 @@ def test_an_answer_is_written_in_its_order(table: Table, tmp_path: Path, suffix:
     done = export_query(query, tmp_path / f"a{suffix}")
     assert (done.rows, done.files) == (8, 1)
     assert done.bytes == (tmp_path / f"a{suffix}").stat().st_size
-    found = open_dataset(tmp_path / f"a{suffix}").query().read()
-    assert found.to_pylist() == query.read().to_pylist()
+    actual = open_dataset(tmp_path / f"a{suffix}").query().read()
+    assert actual.to_pylist() == query.read().to_pylist()
 
 
 def test_a_view_is_written_as_it_is_shown(table: Table, tmp_path: Path) -> None:
@@ -52,9 +52,9 @@ def test_a_view_is_written_as_it_is_shown(table: Table, tmp_path: Path) -> None:
     done = export_view(view, tmp_path / "shown.parquet", ["word", "n"], job=Job(told.append))
     assert done.rows == ROWS - 5
     assert {progress.total for progress in told} == {ROWS - 5}
-    found = open_dataset(tmp_path / "shown.parquet").query().read()
-    assert found.column_names == ["word", "n"]
-    assert found["n"].to_pylist() == view.page(0, ROWS, ["n"])["n"].to_pylist()
+    actual = open_dataset(tmp_path / "shown.parquet").query().read()
+    assert actual.column_names == ["word", "n"]
+    assert actual["n"].to_pylist() == view.page(0, ROWS, ["n"])["n"].to_pylist()
     assert export_view(View(table.snapshot()), tmp_path / "all.csv").rows == ROWS
     with pytest.raises(UnknownColumn):
         export_view(view, tmp_path / "odd.csv", ["wrod"])

@@ -127,10 +127,10 @@ def test_a_partitioned_folder_opens_again_here_and_elsewhere(
     assert opened.count(col("carrier") == "U/A=1") == table.count(col("carrier") == "U/A=1")
     assert opened.count(col("carrier").is_null()) == table.count(col("carrier").is_null())
     assert opened.count(col("day") > dt.date(2013, 1, 1)) == table.count(col("day") > dt.date(2013, 1, 1))
-    found = opened.read(where=(col("carrier") == "") & (col("day") == dt.date(2013, 1, 2)), sort=["-n"])
+    actual = opened.read(where=(col("carrier") == "") & (col("day") == dt.date(2013, 1, 2)), sort=["-n"])
     expected = table.read(where=(col("carrier") == "") & (col("day") == dt.date(2013, 1, 2)), sort=["-n"])
-    assert found["n"].to_pylist() == expected["n"].to_pylist()
-    assert set(found["carrier"].to_pylist()) == {""}
+    assert actual["n"].to_pylist() == expected["n"].to_pylist()
+    assert set(actual["carrier"].to_pylist()) == {""}
     page = View(opened.snapshot(), ScanQuery(sort=(SortKey("day", descending=True),))).page(0, 3)
     assert page["day"].to_pylist() == [dt.date(2013, 1, 3)] * 3
     assert same(rows(table), rows(import_file(tmp_path / "out", store, "again")))

@@ -44,9 +44,9 @@ def test_a_file_keeps_its_settings(tmp_path: Path) -> None:
     before = pq.ParquetFile(path)
     save_edits(open_dataset(path), {5: {"s": "c", "l": [{"x": 7}, {"x": None}], "at": None}})
     after = pq.ParquetFile(path)
-    wanted = rows.to_pylist()
-    wanted[5].update(s="c", l=[{"x": 7}, {"x": None}], at=None)
-    assert after.read().to_pylist() == wanted
+    expected = rows.to_pylist()
+    expected[5].update(s="c", l=[{"x": 7}, {"x": None}], at=None)
+    assert after.read().to_pylist() == expected
     assert after.schema_arrow.equals(before.schema_arrow, check_metadata=True)
     assert after.schema.equals(before.schema)
     for group in range(3):

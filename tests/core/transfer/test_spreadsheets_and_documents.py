@@ -50,10 +50,10 @@ def test_more_rows_than_a_sheet_has_are_split_when_that_is_wanted(few_rows: int,
         path = export(
             tmp_path / f"{count}.xlsx", pa.table({"n": range(count)}), too_many_rows="split", sheet="s"
         )
-        found = sheets(path)
-        assert list(found) == (["s"] if len(expected) == 1 else [f"s {i + 1}" for i in range(len(expected))])
-        assert [rows[0] for rows in found.values()] == [["n"]] * len(expected)
-        assert [n for rows in found.values() for (n,) in rows[1:]] == list(range(count))
+        actual = sheets(path)
+        assert list(actual) == (["s"] if len(expected) == 1 else [f"s {i + 1}" for i in range(len(expected))])
+        assert [rows[0] for rows in actual.values()] == [["n"]] * len(expected)
+        assert [n for rows in actual.values() for (n,) in rows[1:]] == list(range(count))
 
 
 def test_a_sheet_has_as_many_rows_and_columns_as_excel(tmp_path: Path) -> None:
@@ -102,8 +102,8 @@ def test_text_too_long_for_a_cell_is_refused_or_cut(tmp_path: Path) -> None:
     data = pa.table({"t": ["x" * 32_767, "😀" * 16_384, "short"]})
     with pytest.raises(BadData, match=r"column 't' holds a text of 16,384 characters"):
         export(tmp_path / "a.xlsx", data)
-    found = sheets(export(tmp_path / "a.xlsx", data, long_text="cut"))["my rows"]
-    assert [row[0] for row in found[1:]] == ["x" * 32_767, "😀" * 16_383, "short"]
+    actual = sheets(export(tmp_path / "a.xlsx", data, long_text="cut"))["my rows"]
+    assert [row[0] for row in actual[1:]] == ["x" * 32_767, "😀" * 16_383, "short"]
 
 
 EVIL = pa.table(

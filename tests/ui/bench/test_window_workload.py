@@ -42,12 +42,12 @@ def test_acts_in_the_window_are_measured_and_their_answers_right(tmp_path: Path)
     records = run_workload(workload, [ROWS], ["lamella"], 1, tmp_path, messages.append)
     assert not [message for message in messages if isinstance(message, (Failure, Unsupported))]
     measured = {record.operation: record for record in records}
-    wanted = {
+    expected = {
         operation.id
         for operation in WINDOW.operations
         if operation.id.split("_")[0] in ("open", "filter", "brush")
     }
-    assert measured.keys() == wanted | {"jump", "jump_hold", "sort_filtered", "sort_filtered_hold"}
+    assert measured.keys() == expected | {"jump", "jump_hold", "sort_filtered", "sort_filtered_hold"}
     assert len(measured["jump"].latencies) > 1 and measured["filter_hold"].seconds > 0
     assert all(record.peak_rss_bytes > 0 and record.columns == 20 for record in records)
     report = text_report(records)

@@ -407,8 +407,8 @@ def test_what_comes_after_is_not_cut_where_columns_are_many(
     settled(qtbot, dialog)
     preview = dialog.preview
     last = preview.columnCount() - 1
-    wanted = preview.fontMetrics().horizontalAdvance(preview.item(0, last).text())
-    assert headers(dialog)[-1] == "Why" and preview.columnWidth(last) >= min(wanted, 200)
+    expected = preview.fontMetrics().horizontalAdvance(preview.item(0, last).text())
+    assert headers(dialog)[-1] == "Why" and preview.columnWidth(last) >= min(expected, 200)
     dialog.resize(1600, 600)
     qtbot.waitUntil(lambda: preview.horizontalHeader().length() == preview.viewport().width())
 

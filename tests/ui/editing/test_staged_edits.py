@@ -66,8 +66,8 @@ def test_check_tells_mine_from_theirs(table) -> None:
     table.delete(ids=[4, 6])
     changes = difference("t", [edit])
     met = check(table, changes, Job())
-    found = [(c.row_id, c.before, c.after, c.theirs) for c in met.conflicts]
-    assert found == [(1, "1", "10", "100"), (4, "4", "40", DELETED)] and met.gone.tolist() == [4, 6]
+    actual = [(c.row_id, c.before, c.after, c.theirs) for c in met.conflicts]
+    assert actual == [(1, "1", "10", "100"), (4, "4", "40", DELETED)] and met.gone.tolist() == [4, 6]
     without(changes, [(1, "n")], met.gone).commit(table, met.version, Job())
     assert [table.get(i) and table.get(i)["n"] for i in (1, 2, 3, 4, 7)] == [100, 20, 30, None, None]
 
@@ -77,7 +77,7 @@ def test_check_shows_rows_that_are_deleted_here_and_changed_by_somebody(table) -
     table.update([{"_id": 2, "note": "theirs"}, {"_id": 5, "note": None}, {"_id": 7, "n": 70}])
     changes = difference("t", [edit])
     met = check(table, changes, Job())
-    found = [(c.row_id, c.name, c.before, c.after, c.theirs) for c in met.conflicts]
-    assert found == [(2, "note", "row 2", DELETED, "theirs"), (5, "note", "row 5", DELETED, None)]
+    actual = [(c.row_id, c.name, c.before, c.after, c.theirs) for c in met.conflicts]
+    assert actual == [(2, "note", "row 2", DELETED, "theirs"), (5, "note", "row 5", DELETED, None)]
     without(changes, [(2, "note")], met.gone).commit(table, met.version, Job())
     assert [table.get(i) is None for i in (2, 5, 6, 7)] == [False, True, True, False]

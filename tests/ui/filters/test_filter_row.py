@@ -82,8 +82,8 @@ def test_a_text_is_a_condition_and_is_written_like_that(name: str, text: str, as
     ],
 )
 def test_what_cannot_be_read_says_why(name: str, text: str, reason: str) -> None:
-    found = typed_condition(text, name, TYPES)
-    assert isinstance(found, Problem) and reason in found.reason
+    actual = typed_condition(text, name, TYPES)
+    assert isinstance(actual, Problem) and reason in actual.reason
 
 
 @pytest.mark.parametrize(

@@ -224,10 +224,10 @@ def test_significant_digits_are_as_near_as_they_can_be(value, count) -> None:
 @given(st.integers(-(2**63), 2**63 - 1), st.sampled_from(["clock", "days", "words"]))
 def test_spans_are_read_back_equal(seconds, span) -> None:
     text = shown(seconds, "number_span", span=span)
-    found = re.findall(r"(\d+)( d| h| min| s)?", text)
+    matches = re.findall(r"(\d+)( d| h| min| s)?", text)
     per = {" d": 86_400, " h": 3600, " min": 60, " s": 1}
-    clock = [int(number) for number, unit in found if not unit]
-    read = sum(int(number) * per[unit] for number, unit in found if unit)
+    clock = [int(number) for number, unit in matches if not unit]
+    read = sum(int(number) * per[unit] for number, unit in matches if unit)
     read += sum(part * 60**power for power, part in enumerate(reversed(clock)))
     assert (-read if text.startswith("-") else read) == seconds
 

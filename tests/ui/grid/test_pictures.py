@@ -24,11 +24,11 @@ def test_pictures_become_thumbnails(qapp, format_) -> None:
     values = pa.chunked_array(
         [[encoded("red", format_=format_), None, b"", b"\x89PNG", encoded("blue", 10, 10)]]
     )
-    found = thumbnails(values)
-    assert set(found) == {0, 4}
-    assert found[0].height() == SIDE.height() and found[0].width() <= SIDE.width()
-    assert found[4].height() == 10
-    assert found[0].pixelColor(5, 5).red() > 240
+    actual = thumbnails(values)
+    assert set(actual) == {0, 4}
+    assert actual[0].height() == SIDE.height() and actual[0].width() <= SIDE.width()
+    assert actual[4].height() == 10
+    assert actual[0].pixelColor(5, 5).red() > 240
 
 
 @pytest.mark.qt_log_ignore("libpng|Corrupt|JPEG|Unsupported marker", extend=True)

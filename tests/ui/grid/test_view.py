@@ -182,13 +182,13 @@ def test_row_numbers_select_rows(grid) -> None:
 def test_typing_f2_and_double_click_ask_for_an_edit(grid, settle) -> None:
     grid.show_rows(FakeRows(10))
     settle(grid)
-    asked: list[str | None] = []
-    grid.edit_requested.connect(asked.append)
+    requests: list[str | None] = []
+    grid.edit_requested.connect(requests.append)
     grid.go_to(1, 1)
     QTest.keyClick(grid, Qt.Key.Key_F2)
     QTest.keyClicks(grid, "x")
     QTest.mouseDClick(grid.viewport(), Qt.MouseButton.LeftButton, pos=grid.cell_rect((1, 1)).center())
-    assert asked == [None, "x", None]
+    assert requests == [None, "x", None]
 
 
 def test_hidden_columns_are_neither_read_nor_stepped_on(grid, settle) -> None:

@@ -115,10 +115,10 @@ def test_a_name_that_is_taken_is_refused(
 def test_the_server_is_asked_with_what_the_fields_say(
     qtbot: QtBot, connections: Connections, open_dialog: Callable[..., ConnectionsDialog]
 ) -> None:
-    asked: list[Connection] = []
+    requests: list[Connection] = []
 
     def probe(connection: Connection, job: Job) -> str:
-        asked.append(connection)
+        requests.append(connection)
         if connection.region == "moon":
             raise LamellaError("http://minio.lab:9000 does not answer", "connection refused", "Check it")
         return "It answers"
@@ -129,7 +129,7 @@ def test_the_server_is_asked_with_what_the_fields_say(
     type_into(dialog, "region", "moon")
     dialog.test_button.click()
     qtbot.waitUntil(lambda: "does not answer" in dialog.messages.label.text())
-    assert [one.region for one in asked] == ["", "moon"]
+    assert [one.region for one in requests] == ["", "moon"]
     assert connections["lab"].region == ""
 
 

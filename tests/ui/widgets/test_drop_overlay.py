@@ -89,9 +89,9 @@ def test_a_drop_on_the_left_opens(qtbot, overlay: DropOverlay, text: Path) -> No
     dragged.enter(LEFT)
     dragged.move(LEFT)
     assert (overlay.open_zone.lit, overlay.import_zone.lit) == (True, False)
-    with qtbot.assertNotEmitted(overlay.import_requested), qtbot.waitSignal(overlay.open_requested) as asked:
+    with qtbot.assertNotEmitted(overlay.import_requested), qtbot.waitSignal(overlay.open_requested) as signal:
         dragged.drop(LEFT)
-    assert asked.args == [[text]]
+    assert signal.args == [[text]]
     assert not overlay.isVisible()
 
 
@@ -100,9 +100,9 @@ def test_a_drop_on_the_right_imports(qtbot, overlay: DropOverlay, text: Path) ->
     dragged.enter(RIGHT)
     dragged.move(RIGHT)
     assert (overlay.open_zone.lit, overlay.import_zone.lit) == (False, True)
-    with qtbot.assertNotEmitted(overlay.open_requested), qtbot.waitSignal(overlay.import_requested) as asked:
+    with qtbot.assertNotEmitted(overlay.open_requested), qtbot.waitSignal(overlay.import_requested) as signal:
         dragged.drop(RIGHT)
-    assert asked.args == [[text, text.parent]]
+    assert signal.args == [[text, text.parent]]
 
 
 def test_it_says_by_content_what_is_dragged(qtbot, overlay: DropOverlay, text: Path, tmp_path: Path) -> None:

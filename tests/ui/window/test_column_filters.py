@@ -75,8 +75,8 @@ def test_other_conditions_stay_and_are_respected(qtbot, file_tab, settled, go_to
     total = sum(value.count for value in picker.model.values)
     assert picker.values == ["AA"] and total == tab.dataset.count(col("delay") < 0) - 1
     ticks(qtbot, picker, "UA")
-    asked = (col("delay") < 0) & col("carrier").is_in(["AA", "UA"]) & (col("note") != "row 0")
-    assert settled().where == asked
+    condition = (col("delay") < 0) & col("carrier").is_in(["AA", "UA"]) & (col("note") != "row 0")
+    assert settled().where == condition
 
 
 @pytest.mark.slow

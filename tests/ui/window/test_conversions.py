@@ -61,11 +61,11 @@ def test_whole_numbers_are_integers_unless_a_fraction_comes_late() -> None:
 
 def test_whole_numbers_that_a_double_cannot_hold_become_integers_or_null() -> None:
     long = from_values(["9007199254740993", "x", "1"], pa.string())
-    found = conversion([long], "numbers")
-    assert (found.kind.storage_type, found.failing) == (pa.int64(), 1)
+    actual = conversion([long], "numbers")
+    assert (actual.kind.storage_type, actual.failing) == (pa.int64(), 1)
     longer = from_values(["1", "2", "12345678901234567890", "9007199254740992.5"], pa.string())
-    found = conversion([longer], "numbers")
-    assert (found.kind.storage_type, found.examples) == (pa.float64(), ("12345678901234567890",))
+    actual = conversion([longer], "numbers")
+    assert (actual.kind.storage_type, actual.examples) == (pa.float64(), ("12345678901234567890",))
 
 
 def entry(qtbot, window, tab, name: str) -> str:

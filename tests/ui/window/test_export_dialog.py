@@ -106,8 +106,8 @@ def test_everything_is_offered_beside_what_is_shown(
     assert pq.read_table(written(qtbot, dialog, tmp_path / "shown.parquet")).column_names == ["carrier", "n"]
     dialog.rows_box.setCurrentIndex(1)
     settle(qtbot, dialog)
-    found = pq.read_table(written(qtbot, dialog, tmp_path / "all.parquet"))
-    assert (len(found), found.column_names) == (1000, ["delay", "carrier", "note"])
+    actual = pq.read_table(written(qtbot, dialog, tmp_path / "all.parquet"))
+    assert (len(actual), actual.column_names) == (1000, ["delay", "carrier", "note"])
 
 
 def test_without_steps_what_is_shown_is_everything(opened: Open) -> None:

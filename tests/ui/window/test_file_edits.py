@@ -76,8 +76,8 @@ def test_cells_are_typed_marked_and_saved_and_other_bytes_stay(
     assert tab.review.strip.label.text() == "Edits of the file: 2 cells changed, not saved yet"
     assert trips.read_bytes() == TRIPS
     tab = saved(tab)
-    wanted = TRIPS.replace(b'"trip 3";3.50', b'"trip 3";7.10').replace(b'"trip 4"', b'"a ""b""; c"')
-    assert trips.read_bytes() == wanted
+    expected = TRIPS.replace(b'"trip 3";3.50', b'"trip 3";7.10').replace(b'"trip 4"', b'"a ""b""; c"')
+    assert trips.read_bytes() == expected
     said = "Saved in trips.csv: 2 cells changed"
     qtbot.waitUntil(lambda: tab.messages.isVisible() and tab.messages.label.text() == said)
     assert shown(tab, 4, "note") == 'a "b"; c' and not tab.grid.marks
@@ -128,13 +128,13 @@ def type_only(tab: DatasetTab, text: str) -> None:
 
 @pytest.mark.parametrize("whole", [True, False], ids=["window", "tab"])
 def test_closing_asks_for_what_is_being_typed(window, tab, trips, go_to, qtbot, monkeypatch, whole) -> None:
-    asked = []
+    requests = []
     answer = QMessageBox.StandardButton.Cancel
-    monkeypatch.setattr(QMessageBox, "question", lambda *words: asked.append(words[2]) or answer)
+    monkeypatch.setattr(QMessageBox, "question", lambda *words: requests.append(words[2]) or answer)
     go_to(tab, 3, "fare")
     type_only(tab, "7.1")
     window.close() if whole else window.commands["close_tab"].trigger()
-    assert len(asked) == 1 and "not saved yet" in asked[0] and window.isVisible()
+    assert len(requests) == 1 and "not saved yet" in requests[0] and window.isVisible()
     assert window.tabs.dataset_tab is tab
     qtbot.waitUntil(lambda: tab.review.count == 1)
 
@@ -153,8 +153,8 @@ def test_saving_takes_what_is_being_typed(window, tab, trips, go_to, settled, qt
     go_to(tab, 3, "fare")
     type_only(tab, "7.1")
     window.commands["save_view"].trigger()
-    wanted = TRIPS.replace(b'"trip 3";3.50', b'"trip 3";7.10')
-    qtbot.waitUntil(lambda: trips.read_bytes() == wanted and not tab.review.is_saving)
+    expected = TRIPS.replace(b'"trip 3";3.50', b'"trip 3";7.10')
+    qtbot.waitUntil(lambda: trips.read_bytes() == expected and not tab.review.is_saving)
     settled()
 
 
@@ -294,15 +294,15 @@ def test_closing_asks(window, tab, trips, go_to, counted, qtbot, monkeypatch, an
     go_to(tab, 0, "id")
     enter(tab, "77")
     counted(tab, 1)
-    asked: list[str] = []
+    requests: list[str] = []
 
     def question(parent, title, text, *buttons):
-        asked.append(text)
+        requests.append(text)
         return QMessageBox.StandardButton[answer]
 
     monkeypatch.setattr(QMessageBox, "question", question)
     window.commands["close_tab"].trigger()
-    assert asked == ["trips.csv: 1 cell changed, not saved yet. Save before closing?"]
+    assert requests == ["trips.csv: 1 cell changed, not saved yet. Save before closing?"]
     if answer == "Cancel":
         assert window.tabs.dataset_tab is tab and tab.review.count == 1
     else:

@@ -149,11 +149,11 @@ def test_all_rows_of_what_is_shown_are_searched(window, table_tab, find, settled
     table_tab.set_filter(col("delay") > 100)
     settled()
     shown = table_tab.view.page(0, table_tab.view.num_rows, ["note"]).column(0).to_pylist()
-    wanted = [n for n, text in enumerate(shown) if "row 12" in text]
-    assert find.counted(table_tab).startswith(f"{len(wanted):,} found")
+    expected = [n for n, text in enumerate(shown) if "row 12" in text]
+    assert find.counted(table_tab).startswith(f"{len(expected):,} found")
     table_tab.set_sort([SortKey("delay", True)])
     settled()
-    assert find.counted(table_tab).startswith(f"{len(wanted):,} found")
+    assert find.counted(table_tab).startswith(f"{len(expected):,} found")
     press(window, Qt.Key.Key_F3)
     row, name = cursor(table_tab)
     assert "row 12" in table_tab.view.page(row, 1, [name]).column(0)[0].as_py()

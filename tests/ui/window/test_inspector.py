@@ -254,8 +254,8 @@ def test_units_of_time_keep_to_zones_and_to_the_calendar(
         qtbot.waitUntil(lambda name=name: page.title.text() == name and page.figures.topLevelItemCount() > 0)
         page.unit.setCurrentText("Per month")
         page.unit.activated.emit(page.unit.currentIndex())
-        wanted = ["1970-01", "2024-03"] if name == "at" else ["0828-04", "38504-08"]
-        qtbot.waitUntil(lambda wanted=wanted: [line[0] for line in lines(page.values)] == wanted)
+        expected = ["1970-01", "2024-03"] if name == "at" else ["0828-04", "38504-08"]
+        qtbot.waitUntil(lambda wanted=expected: [line[0] for line in lines(page.values)] == wanted)
 
 
 def test_the_current_column_stays_in_sight_when_the_inspector_opens(

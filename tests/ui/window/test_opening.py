@@ -362,8 +362,8 @@ def test_the_start_page_lists_recent_files_and_opens_them(window, file, memory, 
 
 @pytest.mark.slow
 def test_the_start_page_asks_for_the_sample_and_shows_the_benchmark(window, qtbot) -> None:
-    with qtbot.waitSignal(window.sample_requested) as asked:
+    with qtbot.waitSignal(window.sample_requested) as signal:
         window.commands["open_sample"].trigger()
-    assert asked.args == [None]
+    assert signal.args == [None]
     qtbot.mouseClick(window.start.tries["benchmark"], Qt.MouseButton.LeftButton)
     assert window.tabs.current is window.benchmark

@@ -148,11 +148,11 @@ def test_closing_asks_before_edits_are_dropped(window, review_tab, table, go_to,
     go_to(review_tab, 0, "note")
     enter(review_tab, "x")
     counted(review_tab, 1)
-    asked: list[str] = []
+    requests: list[str] = []
 
     def answer(button: QMessageBox.StandardButton) -> None:
         box = next(w for w in QApplication.topLevelWidgets() if isinstance(w, QMessageBox) and w.isVisible())
-        asked.append(box.text())
+        requests.append(box.text())
         box.button(button).click()
 
     QTimer.singleShot(0, lambda: answer(QMessageBox.StandardButton.Cancel))
@@ -160,7 +160,7 @@ def test_closing_asks_before_edits_are_dropped(window, review_tab, table, go_to,
     QTimer.singleShot(0, lambda: answer(QMessageBox.StandardButton.Discard))
     window.commands["close_tab"].trigger()
     assert not window.tabs.dataset_tabs and table.version == 1
-    assert all("1 cell changed, not saved yet" in text for text in asked) and len(asked) == 2
+    assert all("1 cell changed, not saved yet" in text for text in requests) and len(requests) == 2
 
 
 @pytest.mark.slow

@@ -131,11 +131,11 @@ def everywhere(window, qtbot):
 def test_a_text_is_found_in_all_tables_and_open_files(
     window, books, table, file_tab, everywhere, settled, qtbot
 ) -> None:
-    found = everywhere("1z999")
-    assert [place for place, _ in found] == ["books · My tables", "body · row 2"]
+    actual = everywhere("1z999")
+    assert [place for place, _ in actual] == ["books · My tables", "body · row 2"]
     assert window.searches.tab.news.text() == "1 found in 3 tables and files"
-    found = everywhere("999")
-    assert [place.partition(" ·")[0] for place, _ in found] == [
+    actual = everywhere("999")
+    assert [place.partition(" ·")[0] for place, _ in actual] == [
         "flights.parquet", "note", "books", "body", "n", "flights", "note",
     ]  # fmt: skip
     search = window.searches.tab
@@ -179,8 +179,8 @@ def test_words_are_found_by_an_index_where_there_is_one(
     books.indexes.create(["title", "body"], kind="fulltext")
     window.commands["find_everywhere"].trigger()
     window.searches.tab.words.click()
-    found = everywhere("running")
-    assert found[0][1] == "books · My tables, 1 · full-text index" and "The Running Fox" in found[1][1]
+    actual = everywhere("running")
+    assert actual[0][1] == "books · My tables, 1 · full-text index" and "The Running Fox" in actual[1][1]
     assert everywhere("row 99")[0][1].endswith("11 · all rows")
 
 
@@ -198,8 +198,8 @@ def test_a_bad_pattern_and_a_dropped_table_are_told(window, books, table, everyw
         return look(search, job)
 
     with patch.object(CellSearch, "run", drop_the_other):
-        found = everywhere("fox|row 5$")
-    assert found[0][0] == "books · My tables" and "flights was dropped" in found[-1][0]
+        actual = everywhere("fox|row 5$")
+    assert actual[0][0] == "books · My tables" and "flights was dropped" in actual[-1][0]
 
 
 @pytest.mark.slow
@@ -234,6 +234,6 @@ def test_a_medium_that_vanishes_leaves_the_other_tables(
 ) -> None:
     file.unlink()
     pq.write_table(pa.table({"other": [1]}), file)
-    found = everywhere("fox")
-    assert any("books" in place for place, _ in found)
-    assert "flights.parquet" in found[0][0]
+    actual = everywhere("fox")
+    assert any("books" in place for place, _ in actual)
+    assert "flights.parquet" in actual[0][0]
