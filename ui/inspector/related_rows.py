@@ -70,7 +70,7 @@ def read_related(table: Table, link: Link, row_id: int, job: Job) -> RelatedRows
     if not count:
         why, is_dangling = why_none(table, link, row_id, job)
         return RelatedRows(link, row_id, 0, (), why, is_dangling)
-    names = _told_columns(table.store[link.other].schema, link)
+    names = _identifying_columns(table.store[link.other].schema, link)
     page = table.relations.rows(
         row_id, link.other, [ID, *names], limit=FEW, job=job, through=name, direction=direction
     )
@@ -99,7 +99,7 @@ def why_none(table: Table, link: Link, row_id: int, job: Job) -> tuple[str, bool
     return f"Points at nothing: no {values} there", True
 
 
-def _told_columns(schema: pa.Schema, link: Link) -> list[str]:
+def _identifying_columns(schema: pa.Schema, link: Link) -> list[str]:
     """The columns that identify a row: its key, if it is the target, and the first ones."""
     plain = [field.name for field in schema if field.name != ID and not pa.types.is_nested(field.type)]
     if link.direction == "out":

@@ -11,7 +11,6 @@ from PySide6.QtCore import QObject
 
 from lamella.core.errors import StoreProblem
 from lamella.core.query.line import Line
-from lamella.ui.window.file_watch import is_file
 
 if TYPE_CHECKING:
     from lamella.core.store.store import Store
@@ -66,14 +65,13 @@ class Diagrams(QObject):
     def show(self, path: Path | None = None) -> None:
         """Show the diagram of a store by its folder; by default the current tab's store, or the one that
         imports go to."""
-        window, tab = self._window, self._window.tabs.dataset_tab
-        if path is None and tab is not None and not is_file(tab.key):
-            path = Path(tab.key[0])
-        window.library.when_ready(partial(self._show, path))
+        self._window.library.when_ready(partial(self._show, path))
 
     def _show(self, path: Path | None) -> None:
-        window = self._window
+        window, tab = self._window, self._window.tabs.dataset_tab
         stores = window.library.stores
+        if path is None and tab is not None and Path(tab.key[0]) in [store.path for store in stores]:
+            path = Path(tab.key[0])
         store = next((one for one in stores if path in (one.path, None)), None)
         if store is None:
             window.show_error(StoreProblem("No store is open", fix="Open one, or import a file"))

@@ -18,7 +18,6 @@ from lamella.core.store.moving import Move
 from lamella.core.store.paths import is_store
 from lamella.core.store.store import Store
 from lamella.ui.window.commits import Commits, commit_text
-from lamella.ui.window.file_watch import is_file
 from lamella.ui.window.store_following import (
     StoreWatch,
     Tables,
@@ -139,9 +138,10 @@ class StoreActions(QObject):
         front = window.diagrams.current or self.current_page
         if path is None and front is not None:
             path = front.store.path
-        if path is None and tab is not None and not is_file(tab.key):
+        stores = window.library.stores
+        if path is None and tab is not None and Path(tab.key[0]) in [store.path for store in stores]:
             path = Path(tab.key[0])
-        return next((store for store in window.library.stores if path in (store.path, None)), None)
+        return next((store for store in stores if path in (store.path, None)), None)
 
     def act(self, store: Store | None, act: str, table: str = "") -> StoreDialog | None:
         """Open the dialog of one of `store_page.ACTS`, or that of "expire" for a table."""

@@ -440,6 +440,25 @@ def test_encrypted_parquet_is_explained_with_what_to_do(
     dialog.close()
 
 
+def test_in_front_of_a_sql_result_the_commands_are_for_the_store_of_imports(
+    qtbot: QtBot, window: MainWindow, store: Store
+) -> None:
+    window.commands["sql"].trigger()
+    console = window.consoles.current
+    assert console is not None
+    console.editor.setPlainText("select 1 as one")
+    console.run()
+    qtbot.waitUntil(lambda: window.tabs.dataset_tab is not None)
+    window.commands["store_page"].trigger()
+    qtbot.waitUntil(lambda: window.store_actions.current_page is not None)
+    assert window.store_actions.current_page.store is store  # type: ignore[union-attr]
+    window.tabs.show_tab(console)
+    window.commands["relations"].trigger()
+    qtbot.waitUntil(lambda: window.diagrams.current is not None)
+    assert window.diagrams.current.store is store  # type: ignore[union-attr]
+    qtbot.waitUntil(lambda: not window.tasks.running)
+
+
 def test_the_menu_of_a_store_in_the_sidebar(
     qtbot: QtBot, window: MainWindow, store: Store, orders: None
 ) -> None:
