@@ -122,7 +122,7 @@ class MainWindow(QMainWindow):
         self.tabs.add(tab, tab.name, icon, tip, self.opening.later_tab(key))
         if is_file(key):
             self.memory.remember(path_or_address(key[0]))
-        self.opening.do_wanted()
+        self.opening.do_pending_work()
         self.show_files()
 
     def make_tab(self, dataset: Dataset, key: Key, line: Line | None = None) -> DatasetTab:

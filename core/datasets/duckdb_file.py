@@ -99,15 +99,15 @@ class _Selection:
 
 def _selection(connection: duckdb.DuckDBPyConnection, table: str) -> _Selection:
     """A query of all columns, with those that Arrow cannot hold cast to text."""
-    source, wanted, remarks = _qualified_name(connection, table), [], []
+    source, columns, remarks = _qualified_name(connection, table), [], []
     for name, kind, *_ in connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall():
         column = quoted(name)
         too_long = kind in _LONG and _any_beyond(connection, source, column)
         if kind.startswith(_AS_TEXT) or too_long:
             remarks.append(f"Column '{name}' of type {kind} is shown as text")
             column = f"CAST({column} AS VARCHAR) AS {column}"
-        wanted.append(column)
-    return _Selection(f"SELECT {', '.join(wanted)} FROM {source}", tuple(remarks))
+        columns.append(column)
+    return _Selection(f"SELECT {', '.join(columns)} FROM {source}", tuple(remarks))
 
 
 def _any_beyond(connection: duckdb.DuckDBPyConnection, source: str, column: str) -> bool:

@@ -248,13 +248,13 @@ class StatisticsOperand:
         extent = self._extent
         if not extent.values or extent.low is None or not values:
             return Might(extent.values and bool(values))
-        wanted = self._made.get(StatisticsOperand)
-        if wanted is None:
-            wanted = self._made[StatisticsOperand] = sorted(self._comparable_values(values))
-        if wanted and not isinstance(extent.low, type(wanted[0])):
+        candidates = self._made.get(StatisticsOperand)
+        if candidates is None:
+            candidates = self._made[StatisticsOperand] = sorted(self._comparable_values(values))
+        if candidates and not isinstance(extent.low, type(candidates[0])):
             return Might()
-        first = bisect_left(wanted, extent.low)
-        meets = first < len(wanted) and wanted[first] <= extent.high
+        first = bisect_left(candidates, extent.low)
+        meets = first < len(candidates) and candidates[first] <= extent.high
         return Might(meets, extent.nulls or not (meets and extent.low == extent.high))
 
     def _comparable_values(self, values: Sequence[Any]) -> Sequence[Any]:

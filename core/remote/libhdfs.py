@@ -115,18 +115,18 @@ def _classpath(hadoop: Path | None, java: Path) -> str:
 def _check_classes(library: Path, classpath: str) -> None:
     """Raise `NotInstalled` if jars are missing without which libhdfs fails or ends the process."""
     code = library.read_bytes()
-    wanted = _CLASSES | {name: jar for name, jar in _EXCEPTION_CLASSES.items() if name.encode() in code}
+    missing = _CLASSES | {name: jar for name, jar in _EXCEPTION_CLASSES.items() if name.encode() in code}
     for entry in classpath.split(os.pathsep):
         folder, star = Path(entry.removesuffix("*")), entry.endswith("*")
         if not star and folder.is_dir():
-            wanted = {name: jar for name, jar in wanted.items() if not (folder / f"{name}.class").is_file()}
+            missing = {name: jar for name, jar in missing.items() if not (folder / f"{name}.class").is_file()}
         for file in sorted(folder.glob("*.jar")) if star else [folder]:
-            if wanted and zipfile.is_zipfile(file):
+            if missing and zipfile.is_zipfile(file):
                 with zipfile.ZipFile(file) as jar_file:
                     names = set(jar_file.namelist())
-                wanted = {name: jar for name, jar in wanted.items() if f"{name}.class" not in names}
-    if wanted:
-        raise NotInstalled(f"the class path lacks {', '.join(wanted.values())}")
+                missing = {name: jar for name, jar in missing.items() if f"{name}.class" not in names}
+    if missing:
+        raise NotInstalled(f"the class path lacks {', '.join(missing.values())}")
 
 
 class Library:

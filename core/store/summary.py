@@ -64,9 +64,9 @@ def _facts(catalog: Catalog, state: TableVersion) -> Iterator[str]:
 
 def _files(catalog: Catalog, state: TableVersion, every: str | None) -> dict[str, int]:
     """The sizes in bytes by path."""
-    wanted, table = ("path", "bytes"), state.row.table_id
+    fields, table = ("path", "bytes"), state.row.table_id
     footers = [
-        catalog.every(kind, table, wanted) if every else catalog.valid(kind, table, state.version, wanted)
+        catalog.every(kind, table, fields) if every else catalog.valid(kind, table, state.version, fields)
         for kind in ("data_files", "change_files")
     ]
     return {path: size for kind in footers for path, size in kind}

@@ -40,10 +40,10 @@ def choose_again(controls: BenchmarkControls, state: Mapping[str, Any]) -> None:
     if not _select(workload.box, state.get("workload")):
         return
     if workload.several:
-        wanted = _texts(state.get("workloads"))
+        names = _texts(state.get("workloads"))
         for place in range(workload.list.count()):
             item = workload.list.item(place)
-            item.setCheckState(_CHECKED if item.data(WORKLOAD) in wanted else _UNCHECKED)
+            item.setCheckState(_CHECKED if item.data(WORKLOAD) in names else _UNCHECKED)
         _select(workload.scale, state.get("scale"))
     else:
         _choose_sizes(controls, state)

@@ -49,7 +49,7 @@ class TableSystems(QScrollArea):
         super().__init__(parent)
         self.boxes: dict[str, QCheckBox] = {}
         self.reasons: dict[str, Caption] = {}
-        self._wanted = {name for name in FIRST_CHOICE if not ENTRIES[name].missing}
+        self._chosen_systems = {name for name in FIRST_CHOICE if not ENTRIES[name].missing}
         self._build()
 
     @property
@@ -64,12 +64,12 @@ class TableSystems(QScrollArea):
             self.reasons[name].tell(f"{unfit}. Leave these columns out to measure it." if unfit else reason)
             box.blockSignals(True)
             box.setEnabled(not reason)
-            box.setChecked(not reason and name in self._wanted)
+            box.setChecked(not reason and name in self._chosen_systems)
             box.blockSignals(False)
             box.setAccessibleDescription(reason)
 
     def _toggle(self, name: str, on: bool) -> None:
-        self._wanted = self._wanted | {name} if on else self._wanted - {name}
+        self._chosen_systems = self._chosen_systems | {name} if on else self._chosen_systems - {name}
         self.changed.emit()
 
     def _build(self) -> None:
@@ -88,7 +88,7 @@ class TableSystems(QScrollArea):
 
     def _box(self, entry: Entry) -> QCheckBox:
         box = self.boxes[entry.id] = QCheckBox(entry.title)
-        box.setChecked(entry.id in self._wanted)
+        box.setChecked(entry.id in self._chosen_systems)
         box.toggled.connect(lambda on, name=entry.id: self._toggle(name, on))
         reason = self.reasons[entry.id] = Caption()
         reason.setContentsMargins(theme.XL, 0, 0, theme.XS)

@@ -60,7 +60,7 @@ class CardLoader(QObject):
         self._final: set[str] = set()
         self._sampled: set[str] = set()
         self._looked_up: set[str] = set()
-        self._wanted: list[str] = []
+        self._requested_columns: list[str] = []
         self._running: dict[_Request, Handle] = {}
 
     @property
@@ -70,12 +70,12 @@ class CardLoader(QObject):
     @property
     def num_exact(self) -> int:
         """The number of requested cards that are exact by now."""
-        return sum(name in self._final for name in self._wanted)
+        return sum(name in self._final for name in self._requested_columns)
 
     @property
     def settled(self) -> bool:
         """Whether all requested cards are exact by now."""
-        return not self._running and all(name in self._final for name in self._wanted)
+        return not self._running and all(name in self._final for name in self._requested_columns)
 
     def set_rows(
         self, rows: Snapshot | EngineRows | None, where: Filter | None, computed: ComputedView | None = None
@@ -96,7 +96,7 @@ class CardLoader(QObject):
         self._final.clear()
         self._sampled.clear()
         self._looked_up.clear()
-        self._wanted = []
+        self._requested_columns = []
 
     def stop(self) -> None:
         """Cancel everything."""
@@ -110,15 +110,15 @@ class CardLoader(QObject):
 
     def hold(self, names: Collection[str]) -> None:
         """Continue only these columns, and start no others until the next `want`."""
-        self._wanted = []
+        self._requested_columns = []
         for request in [one for one in self._running if one.name not in names]:
             self._running.pop(request).cancel()
 
     def want(self, names: Sequence[str]) -> None:
         """Request the cards of the columns on screen, the most important first."""
         self.hold(names)
-        self._wanted = [name for name in names if self._is_countable(name)]
-        for name in self._wanted:
+        self._requested_columns = [name for name in names if self._is_countable(name)]
+        for name in self._requested_columns:
             self._take_cached(name)
         self._begin()
 
@@ -149,7 +149,7 @@ class CardLoader(QObject):
         if rows is None:
             return None
         busy = {request.name for request in self._running}
-        open_ = [name for name in self._wanted if name not in self._final and name not in busy]
+        open_ = [name for name in self._requested_columns if name not in self._final and name not in busy]
         if isinstance(rows, Snapshot) and rows.num_rows > LARGE_ROWS:
             none_exact = not self.num_exact and all(request.sampled for request in self._running)
             if none_exact:

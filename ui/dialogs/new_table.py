@@ -179,7 +179,7 @@ class NewTableDialog(WorkDialog):
                 theme.variant(column.type, "invalid")
                 return str(error)
             if wrong:
-                return f"{ID} is reserved for the ids of rows." if name == ID else (
+                return f"{ID} is reserved for row ids." if name == ID else (
                     f"Two columns are named “{visible(name)}”."
                 )  # fmt: skip
         return ""

@@ -111,11 +111,13 @@ class ReplaceDialog(QDialog):
         self.find.setText(text)
         for box, on in ((self.case, case), (self.whole, whole), (self.regex, regex)):
             box.setChecked(on)
-        wanted = [set(names) for _, names in self._columns]
-        if columns is not None and set(columns) in wanted:
-            self.columns.setCurrentIndex(wanted.index(set(columns)))
+        column_sets = [set(names) for _, names in self._columns]
+        if columns is not None and set(columns) in column_sets:
+            self.columns.setCurrentIndex(column_sets.index(set(columns)))
         elif columns is None:
-            self.columns.setCurrentIndex(max(range(len(wanted)), key=lambda place: len(wanted[place])))
+            self.columns.setCurrentIndex(
+                max(range(len(column_sets)), key=lambda place: len(column_sets[place]))
+            )
         self.with_.setFocus()
 
     def _make(self) -> None:

@@ -42,7 +42,7 @@ class SearchEverywhere(QWidget):
         self._handle: Handle | None = None
         under_way = self._under_way = list[Handle]()
         self.destroyed.connect(lambda: [handle.cancel() for handle in under_way])
-        self._wanted: Sequence[Source] = ()
+        self._search_sources: Sequence[Source] = ()
         self.tables: dict[Key, TableResults] = {}
         """The results so far by table, in the order of the search."""
         self.status = ""
@@ -79,7 +79,7 @@ class SearchEverywhere(QWidget):
             self._say(problem or HINT, "danger" if problem else "muted")
             return
         tables, list_sources, tables_to_search = self.tables, self._sources(), list[Source]()
-        self._wanted = tables_to_search
+        self._search_sources = tables_to_search
 
         def work(job: Job) -> None:
             sources = list_sources(job)
@@ -122,7 +122,7 @@ class SearchEverywhere(QWidget):
     def _finish(self, tables: dict[Key, TableResults]) -> None:
         if tables is self.tables:
             self._end()
-            count = len(self._wanted)
+            count = len(self._search_sources)
             if not count:
                 self._say(NO_SOURCES)
                 return
@@ -134,7 +134,9 @@ class SearchEverywhere(QWidget):
         if tables is self.tables:
             self._end()
             done = sum(table.complete for table in tables.values())
-            self._say(f"Stopped: {self._count_text()} in {done:,} of {len(self._wanted):,} tables and files")
+            self._say(
+                f"Stopped: {self._count_text()} in {done:,} of {len(self._search_sources):,} tables and files"
+            )
 
     def _fail(self, tables: dict[Key, TableResults], error: Exception) -> None:
         if tables is self.tables:

@@ -187,7 +187,7 @@ class Pages(QObject):
         """The least and greatest values read so far, by column, of columns whose cells are coloured."""
         self._stale: dict[int, set[int]] = {}
         self._under_way: list[tuple[Handle, Request]] = []
-        self._wanted: Request | None = None
+        self._missing_part: Request | None = None
         self._next: Request | None = None
 
     def show(self, rows: Rows | None, columns: GridColumns, ready: PageTexts | None = None) -> None:
@@ -197,7 +197,7 @@ class Pages(QObject):
         self._generation += 1
         self._rows, self._columns, self._broken = rows, columns, False
         self.cancel()
-        self._wanted = self._next = None
+        self._missing_part = self._next = None
         self._pages.clear()
         self._stale.clear()
         if others or self.retyped:
@@ -220,7 +220,7 @@ class Pages(QObject):
         self.cancel()
         self.fraction_digits.pop(column, None)
         self._stale[column] = {page for page, columns in self._pages.items() if column in columns}
-        self._wanted = self._next = None
+        self._missing_part = self._next = None
 
     def form(self, column: int) -> Format | None:
         """The column's format, if it applies to its values."""
@@ -280,7 +280,7 @@ class Pages(QObject):
         for page in range(first, last + 1):
             if page in self._pages:
                 self._pages.move_to_end(page)
-        self._wanted = self._missing(first, last, columns)
+        self._missing_part = self._missing(first, last, columns)
         ahead = range(last + 1, last + 1 + PAGES_AHEAD) if downwards else range(first - PAGES_AHEAD, first)
         inside = [page for page in ahead if 0 <= page <= (self._rows.num_rows - 1) // PAGE_ROWS]
         self._next = self._missing(inside[0], inside[-1], columns) if inside else None
@@ -289,7 +289,7 @@ class Pages(QObject):
     @property
     def settled(self) -> bool:
         """Whether everything on screen has been read."""
-        return self._wanted is None or self._broken
+        return self._missing_part is None or self._broken
 
     def _missing(self, first: int, last: int, columns: Sequence[int]) -> Request | None:
         pages = [p for p in range(first, last + 1) if any(not self._has(p, c) for c in columns)]
@@ -303,9 +303,9 @@ class Pages(QObject):
 
     def _begin(self) -> None:
         requests = [request for _, request in self._under_way]
-        if self._wanted is not None and self._wanted not in requests and len(requests) < AT_ONCE:
-            self._ask(self._wanted)
-        elif self._wanted is None and self._next is not None and not requests:
+        if self._missing_part is not None and self._missing_part not in requests and len(requests) < AT_ONCE:
+            self._ask(self._missing_part)
+        elif self._missing_part is None and self._next is not None and not requests:
             self._ask(self._next)
 
     def _ask(self, request: Request) -> None:
@@ -333,8 +333,10 @@ class Pages(QObject):
         self._keep(pages)
         if self._next is not None and self._next == request:
             self._next = None
-        if self._wanted is not None:
-            self._wanted = self._missing(self._wanted.first, self._wanted.last, self._wanted.columns)
+        if self._missing_part is not None:
+            self._missing_part = self._missing(
+                self._missing_part.first, self._missing_part.last, self._missing_part.columns
+            )
         self._begin()
         self.arrived.emit(request.first * PAGE_ROWS, (request.last + 1) * PAGE_ROWS - 1)
 

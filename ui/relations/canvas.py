@@ -159,9 +159,9 @@ class Canvas(QGraphicsView):
         self.route_all()
 
     def _connect(self, connections: Sequence[Connection]) -> Iterator[None]:
-        wanted = {connection.name: connection for connection in connections}
-        self._remove_lines(lambda line: not _is_same(line.connection, wanted.get(line.connection.name)))
-        for name, one in wanted.items():
+        by_name = {connection.name: connection for connection in connections}
+        self._remove_lines(lambda line: not _is_same(line.connection, by_name.get(line.connection.name)))
+        for name, one in by_name.items():
             start, end = self.boxes.get(one.from_table), self.boxes.get(one.to_table)
             if name in self.lines:
                 self.lines[name].take(one)

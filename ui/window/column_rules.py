@@ -35,7 +35,7 @@ class ColumnRulesForms(QObject):
         form = self.form = RulesForm(name, view.schema.field(name).type)
         popover, column = Popover(form, grid), grid.grid_model.names.index(name)
         form.done.connect(popover.close)
-        form.applied.connect(lambda wanted: self._commit(table, name, wanted, form, popover))
+        form.applied.connect(lambda rules: self._commit(table, name, rules, form, popover))
         popover.destroyed.connect(lambda: self._forget(form))
         open_beside_column(grid, column, popover)
         self._tab.tasks.read(

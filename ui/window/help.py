@@ -57,14 +57,14 @@ class Help(QObject):
     def __init__(self, tasks: Tasks, window: QWidget) -> None:
         super().__init__(window)
         self.viewer: HelpViewer | None = None
-        self._tasks, self._wanted = tasks, ""
+        self._tasks, self._requested_page = tasks, ""
         app = QApplication.instance()
         assert isinstance(app, QApplication)
         app.focusChanged.connect(self._give_key)
 
     def show(self, page: str = "") -> None:
         """Show a page; without a name, the page about the widget that has the keyboard."""
-        self._wanted = page or page_of(QApplication.focusWidget())
+        self._requested_page = page or page_of(QApplication.focusWidget())
         if self.viewer is not None and shiboken6.isValid(self.viewer):
             self._show(self.viewer)
             return
@@ -88,7 +88,7 @@ class Help(QObject):
         self._show(self.viewer)
 
     def _show(self, viewer: HelpViewer) -> None:
-        viewer.show_page(self._wanted)
+        viewer.show_page(self._requested_page)
         viewer.show()
         viewer.raise_()
         viewer.activateWindow()

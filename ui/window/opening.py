@@ -73,7 +73,7 @@ class Opening(QObject):
             memory,
             window,
         )
-        self._wanted: tuple[tuple[str, ...], TabWork] | None = None
+        self._pending_work: tuple[tuple[str, ...], TabWork] | None = None
         self._requests, self._numbers = itertools.count(1), dict[tuple[str, ...], int]()
         """The number of the last request for each dataset: of several files, the smallest is loaded first."""
 
@@ -85,10 +85,10 @@ class Opening(QObject):
     def open_key(self, key: tuple[str, ...], then: TabWork | None = None) -> None:
         """Open the tab of a key. `then` is called with it once its rows are shown."""
         if then is not None:
-            self._wanted = (key, then)
+            self._pending_work = (key, then)
         tab, pending = self._tabs.find(key), self._tabs.find_pending(key)
         if pending is not None:
-            pending.became.connect(self.do_wanted)
+            pending.became.connect(self.do_pending_work)
             self._tabs.show_tab(pending)
             pending.retry()
         elif tab is None:
@@ -97,7 +97,7 @@ class Opening(QObject):
         else:
             self._tabs.show_tab(tab)
             tab.reopening.follow_file()
-            self.do_wanted()
+            self.do_pending_work()
 
     def later_tab(self, key: tuple[str, ...]) -> DatasetTab | None:
         """The first tab whose dataset was requested later, but opened earlier."""
@@ -118,13 +118,13 @@ class Opening(QObject):
         else:
             self.open_key(entry.key)
 
-    def do_wanted(self) -> None:
+    def do_pending_work(self) -> None:
         """Call what was waiting for a tab, once the tab exists."""
-        if self._wanted is not None:
-            key, then = self._wanted
+        if self._pending_work is not None:
+            key, then = self._pending_work
             tab = self._tabs.find(key)
             if tab is not None:
-                self._wanted = None
+                self._pending_work = None
                 tab.when_shown(lambda: then(tab))
 
     def import_paths(self, paths: Sequence[Path], table: str | None = None) -> None:

@@ -58,7 +58,7 @@ class TabState(QObject):
         super().__init__(tab)
         self._tab = tab
         self.stamp: list[int] | None = None
-        self._wanted: dict[str, Any] = {}
+        self._place_to_restore: dict[str, Any] = {}
         header = tab.grid.column_header
         for signal in (
             tab.changed,
@@ -92,13 +92,13 @@ class TabState(QObject):
             PROFILES: tab.profiling.is_shown,
             FILTER_ROW: grid.filter_row.is_shown,
         }
-        if self._wanted:  # rows not read yet: still to be scrolled to
-            state |= self._wanted
+        if self._place_to_restore:  # rows not read yet: still to be scrolled to
+            state |= self._place_to_restore
         return {name: value for name, value in state.items() if value}
 
     def show(self, state: Mapping[str, Any]) -> None:
         """Restore the state once the tab's rows are shown. Parts that do not fit are skipped."""
-        self._wanted = {name: state[name] for name in (CELL, TOP, LEFT) if name in state}
+        self._place_to_restore = {name: state[name] for name in (CELL, TOP, LEFT) if name in state}
         self._tab.when_shown(lambda: self._show(state))
 
     def _show(self, state: Mapping[str, Any]) -> None:
@@ -116,28 +116,28 @@ class TabState(QObject):
         if state.get(PROFILES):
             tab.profiling.show()
         self._go()
-        if self._wanted:
+        if self._place_to_restore:
             tab.loader.loaded.connect(self._go_once_read)
 
     def _go(self) -> None:
         """Go to the saved cell and scroll position, once enough rows have been read."""
-        tab, grid, wanted = self._tab, self._tab.grid, self._wanted
-        top, cell = _count(wanted.get(TOP)), wanted.get(CELL)
+        tab, grid, place = self._tab, self._tab.grid, self._place_to_restore
+        top, cell = _count(place.get(TOP)), place.get(CELL)
         row = _count(cell[0]) if isinstance(cell, list) and len(cell) == 2 else 0
         complete = tab.content is not None and tab.content.complete
         if max(top, row) >= grid.grid_model.num_rows and not complete:
             return
-        self._wanted = {}
+        self._place_to_restore = {}
         names = grid.grid_model.names
         if isinstance(cell, list) and len(cell) == 2 and cell[1] in names:
             column = names.index(cell[1])
             if not grid.isColumnHidden(column):
                 grid.go_to(row, grid.place(column))
         grid.scroll_to_row(top)
-        grid.horizontalScrollBar().setValue(_count(wanted.get(LEFT)))
+        grid.horizontalScrollBar().setValue(_count(place.get(LEFT)))
 
     def _go_once_read(self) -> None:
-        if self._wanted:
+        if self._place_to_restore:
             self._tab.when_shown(self._go)
 
     def _look_at_file(self) -> None:

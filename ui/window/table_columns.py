@@ -135,7 +135,7 @@ def _open(tab: DatasetTab, name: str, form: ColumnForm) -> ColumnForm:
 def _name_problem(tab: DatasetTab, name: str, own: str = "") -> str:
     name = name.strip()
     if name == ID:
-        return f"{ID} is reserved for the ids of rows."
+        return f"{ID} is reserved for row ids."
     names = tab.view.snapshot.schema.names if tab.view is not None else []
     if name != own and name in names:
         return f"A column “{visible(name)}” already exists."

@@ -87,8 +87,8 @@ class SparkConnectTaxi(TaxiSystem):
         return self._session.sql(DUCKDB_QUERIES[query]).toArrow()
 
     def whole_trips(self, ids: Sequence[int]) -> pa.Table:
-        names, wanted = ", ".join(TRIP_SCHEMA.names), ", ".join(map(str, ids))
-        rows = self._session.sql(f"SELECT {names} FROM trips WHERE trip_id IN ({wanted})").toArrow()
+        names, id_list = ", ".join(TRIP_SCHEMA.names), ", ".join(map(str, ids))
+        rows = self._session.sql(f"SELECT {names} FROM trips WHERE trip_id IN ({id_list})").toArrow()
         return rows.cast(TRIP_SCHEMA)
 
     @property

@@ -109,22 +109,22 @@ class Pending:
         missing, placed, of_use = np.ones(len(positions), np.bool_), list[PlacedPart](), list[Layer]()
         for layer in self._layers:
             rows = np.flatnonzero(among(layer.positions, positions))
-            wanted = np.searchsorted(positions, layer.positions[rows])
-            rows, wanted = rows[missing[wanted]], wanted[missing[wanted]]
-            same = _same(take(layer.cells, rows), take(cells, wanted))
+            places = np.searchsorted(positions, layer.positions[rows])
+            rows, places = rows[missing[places]], places[missing[places]]
+            same = _same(take(layer.cells, rows), take(cells, places))
             valid = np.full(layer.part.rows, -1, np.int64)
             valid[rows[same]] = layer.positions[rows[same]]
-            missing[wanted[same]] = False
+            missing[places[same]] = False
             if same.any():
                 of_use.append(layer)
                 placed.append(PlacedPart(layer.part, valid))
         self._layers = of_use
         return placed, missing
 
-    def _is_worn(self, wanted: int, missing: int) -> bool:
+    def _is_worn(self, needed_rows: int, missing: int) -> bool:
         """Whether there are too many layers, or most of their rows are outdated."""
         rows = sum(layer.part.rows for layer in self._layers)
-        return (missing > 0 and len(self._layers) >= MOST_LAYERS) or rows + missing > 2 * wanted
+        return (missing > 0 and len(self._layers) >= MOST_LAYERS) or rows + missing > 2 * needed_rows
 
 
 def unindexed_positions(snapshot: Snapshot, columns: Sequence[Column]) -> np.ndarray:

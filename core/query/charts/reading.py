@@ -187,16 +187,16 @@ class _ChartQuery(ChartRows):
         return merged, replace(keys, dimension=wider)
 
     def _unit(self, role: str, extent: Extent, most: int) -> str:
-        kind, wanted = self._type(role), self._spec.unit if role == X else ""
-        if not wanted:
+        kind, requested = self._type(role), self._spec.unit if role == X else ""
+        if not requested:
             return fitting_unit(kind, extent, most)
         colors = 1 if COLOR not in self._names else VALUES[COLOR]
         panels = 1 if PANELS not in self._names else VALUES[PANELS]
         most = max(most, min(WANTED_UNITS[self._spec.kind], MOST_CELLS // (colors * panels)))
-        unit = fitting_unit(kind, extent, most, wanted)
-        if unit != wanted:
-            count = unit_count(kind, extent, wanted)
-            self._remarks.append(f"By {unit}: by {wanted} there would be {count:,} places")
+        unit = fitting_unit(kind, extent, most, requested)
+        if unit != requested:
+            count = unit_count(kind, extent, requested)
+            self._remarks.append(f"By {unit}: by {requested} there would be {count:,} places")
         return unit
 
     def _keys_of_values(self, role: str) -> _Keys:

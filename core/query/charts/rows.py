@@ -71,10 +71,10 @@ class ChartRows:
 
     def _rows(self, *roles: str) -> str:
         """A relation with the columns of these roles (all by default), named like the roles."""
-        wanted = roles or tuple(self._names)
-        identifiers = frozenset(self._values[role][0] for role in wanted)
+        selected_roles = roles or tuple(self._names)
+        identifiers = frozenset(self._values[role][0] for role in selected_roles)
         inside = self._source.relation(identifiers)
-        columns = ", ".join(f"{self._values[role][1]} AS {role}" for role in wanted) or "1 AS one"
+        columns = ", ".join(f"{self._values[role][1]} AS {role}" for role in selected_roles) or "1 AS one"
         return f"(SELECT {columns} FROM ({inside}) AS t)"
 
     def _used_rows(self) -> str:

@@ -218,13 +218,13 @@ def checked_rows(
     all_rows = list(rows)
     if not all_rows:
         return all_rows
-    wanted = _allowed_in(tuple(columns))
+    rules = _allowed_in(tuple(columns))
     if len(all_rows) <= _FEW_ROWS:
         for row in all_rows:
-            for value, allowed in zip(row, wanted, strict=True):
+            for value, allowed in zip(row, rules, strict=True):
                 if not allowed.holds_one(value):
                     _refuse(catalog, kind, columns, all_rows)
-    elif not all(map(_Allowed.holds, wanted, zip(*all_rows, strict=True))):
+    elif not all(map(_Allowed.holds, rules, zip(*all_rows, strict=True))):
         _refuse(catalog, kind, columns, all_rows)
     return all_rows
 

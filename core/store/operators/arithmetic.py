@@ -259,10 +259,10 @@ def read_moment(operand: Any) -> pa.DataType:
     return pa.date32() if named and operand["$type"] == "date" else pa.timestamp("us", "UTC")
 
 
-def now(values: pa.Array, wanted: pa.DataType) -> pa.Array:
+def now(values: pa.Array, new_type: pa.DataType) -> pa.Array:
     """The current time. Timestamps without a zone get the time in UTC, dates the day in UTC; new columns have
-    the type `wanted`."""
-    kind = wanted if pa.types.is_null(values.type) else values.type
+    the type `new_type`."""
+    kind = new_type if pa.types.is_null(values.type) else values.type
     moment = time.time_ns()
     if pa.types.is_date(kind):
         day = from_numpy(np.array([moment // _DAY_NANOSECONDS], np.int32), pa.date32())

@@ -63,7 +63,7 @@ def test_a_column_is_added_renamed_and_dropped(window, table_tab, table, go_to, 
     go_to(tab, 0, "notes")
     other = form("rename_column")
     QTest.keyClicks(other.fields["name"], "_id")
-    assert "is reserved for the ids of rows" in other.reason.text()
+    assert "is reserved for row ids" in other.reason.text()
     other.fields["name"].clear()
     QTest.keyClicks(other.fields["name"], "seven")
     other.accept.click()
@@ -165,7 +165,7 @@ def test_an_empty_table_is_made(window, store, qtbot, settled) -> None:
     dialog.columns[1].type.setCurrentText("date")
     qtbot.mouseClick(dialog.add, Qt.MouseButton.LeftButton)
     QTest.keyClicks(dialog.columns[2].name, "_id")
-    assert "ids of rows" in dialog.reason.text()
+    assert "row ids" in dialog.reason.text()
     dialog.columns[2].name.setText("height")
     with qtbot.waitSignal(dialog.created):
         QTest.keyClick(dialog.name, Qt.Key.Key_Return)
