@@ -41,7 +41,7 @@ def aggregates(texts: Iterable[str]) -> dict[str, Aggregate]:
     for text in texts:
         name, aggregate = _read(text)
         if name in by_name:
-            raise BadQuery(f"--agg names '{name}' twice", fix="Give each aggregate a name of its own")
+            raise BadQuery(f"--agg names '{name}' twice", fix="Give each aggregate a different name")
         by_name[name] = aggregate
     return by_name
 
@@ -221,7 +221,8 @@ def _of_steps(source: Source, arguments: argparse.Namespace) -> Query:
         odd = [name for name in ("table", "as_of") if getattr(arguments, name) is not None]
         if odd:
             raise LamellaError(
-                f"{_option(odd[0])} does not go with a whole query", fix="Give only the steps of the query"
+                f"{_option(odd[0])} cannot be combined with a whole query",
+                fix="Give only the steps of the query",
             )
         return Query.of(steps, source.table)
     rows = table_of(source, arguments.table, arguments.as_of).query()
@@ -250,18 +251,20 @@ def _refuse(arguments: argparse.Namespace) -> None:
     options = [name for name in (*OF_A_TABLE, "table") if getattr(arguments, name) is not None]
     of_sql = [name for name in OF_SQL if getattr(arguments, name)]
     if arguments.sql is None and of_sql:
-        raise LamellaError(f"{_option(of_sql[0])} is for SQL only", fix="Give a statement, or leave it out")
+        raise LamellaError(
+            f"{_option(of_sql[0])} is for SQL only", fix="Add a statement, or remove the option"
+        )
     if arguments.sql is None and not options and not arguments.explain:
         fix = "Give a SQL statement; or --limit 10, --where or --group-by, and --table if there are several"
-        raise LamellaError("The query is not given", fix=fix)
+        raise LamellaError("No query was given", fix=fix)
     if arguments.sql is not None and arguments.explain:
         raise LamellaError(
-            "--explain does not go with SQL", fix="Write EXPLAIN before the statement, or use --table"
+            "--explain cannot be combined with SQL", fix="Write EXPLAIN before the statement, or use --table"
         )
     if arguments.sql is not None and options:
         raise LamellaError(
             f"SQL and {_option(options[-1])} were both given",
-            fix="Put the condition into the SQL, or leave the SQL out and name a table: --table",
+            fix="Put the condition into the SQL, or remove the SQL and name a table: --table",
         )
     _refuse_beside(arguments)
 
@@ -270,14 +273,14 @@ def _refuse_beside(arguments: argparse.Namespace) -> None:
     beside = [_option(name) for name in NOT_OF_A_SEARCH if getattr(arguments, name)]
     if arguments.search is not None and beside:
         raise LamellaError(
-            f"{beside[0]} does not go with --search",
+            f"{beside[0]} cannot be combined with --search",
             "The rows of a search are ordered by score",
-            "Narrow them down with --where, or leave --search out",
+            "Narrow them down with --where, or remove --search",
         )
     for name, others in ALONE.items():
         odd = [_option(other) for other in others if getattr(arguments, other) is not None]
         if getattr(arguments, name) is not None and odd:
-            raise LamellaError(f"{odd[0]} does not go with --{name}", fix="Leave one of them out")
+            raise LamellaError(f"{odd[0]} cannot be combined with --{name}", fix="Remove one of them")
     if arguments.having is not None and arguments.group_by is None and arguments.agg is None:
         raise LamellaError("--having is for groups only", fix="Add --group-by or --agg, or use --where")
     _refuse_totals(arguments)
@@ -288,9 +291,9 @@ def _refuse_totals(arguments: argparse.Namespace) -> None:
         raise LamellaError("--totals needs groups with aggregates", fix="Add --group-by and --agg")
     if arguments.totals and arguments.format != "table":
         raise LamellaError(
-            f"--totals does not go with --format {arguments.format}",
-            "The totals would look like one more group there",
-            "Get them by a query of their own: the same --agg without --group-by",
+            f"--totals cannot be combined with --format {arguments.format}",
+            "In this format, the totals would look like another group",
+            "Get them by a separate query: the same --agg without --group-by",
         )
 
 

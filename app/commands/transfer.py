@@ -189,7 +189,7 @@ def _rows(source: Source, arguments: argparse.Namespace) -> Dataset | Query:
         odd = [name for name in NOT_OF_A_VIEW if getattr(arguments, name) is not None]
         if odd or arguments.ids or arguments.table is not None:
             word = f"--{odd[0].replace('_', '-')}" if odd else "--ids" if arguments.ids else "a table"
-            raise LamellaError(f"{word} does not go with --view", fix="Leave one of them out")
+            raise LamellaError(f"{word} cannot be combined with --view", fix="Remove one of them")
         return source.view(arguments.view)
     return table_of(source, arguments.table, arguments.as_of)
 

@@ -296,7 +296,7 @@ def build_sorted(segment: FileSegment, column: Column, job: Job) -> Sorted:
 
 
 def write_file(path: Path, index: Sorted, segment: FileSegment, column: Column) -> None:
-    """Write the file atomically. It is not synced: after a crash it may be found damaged, and is rebuilt."""
+    """Write the file atomically. It is not synced: after a crash it may be damaged, and is then rebuilt."""
     draft = path.with_name(f"{path.name}.{uuid.uuid4().hex}{DRAFT}")
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
@@ -313,14 +313,14 @@ def read_file(path: Path, segment: FileSegment, column: Column, quick: bool = Fa
     """Read an index file. Raises `FileProblem` if it is damaged or belongs to something else; `quick` skips
     the checksum."""
     if path.is_symlink():
-        raise FileProblem(path, "is no index that can be read", "It is a link")
+        raise FileProblem(path, "cannot be read as an index", "It is a symbolic link")
     try:
         with pa.memory_map(str(path)) as file, pa.ipc.open_file(file) as reader:
             metadata = json.loads((reader.schema.metadata or {}).get(KEY, b"{}"))
             index = _index(reader.get_batch(0))
         expected = _description(index, segment, column, metadata.get("checksum") if quick else None)
     except (OSError, pa.ArrowException, ValueError, LookupError, TypeError, AttributeError) as error:
-        raise FileProblem(path, "is no index that can be read", str(error)) from error
+        raise FileProblem(path, "cannot be read as an index", str(error)) from error
     if metadata != expected:
         raise FileProblem(path, "is not the index that was written: its checksum or its origin differs")
     return index
@@ -329,7 +329,7 @@ def read_file(path: Path, segment: FileSegment, column: Column, quick: bool = Fa
 def _description(
     index: Sorted, segment: FileSegment, column: Column, checksum: str | None = None
 ) -> dict[str, object]:
-    """The description that an index file has of itself."""
+    """The description stored in an index file."""
     return {
         "format": FORMAT,
         "file": segment.path.name,

@@ -70,7 +70,7 @@ class IndexUsage:
             draft.write_text(json.dumps(used, sort_keys=True))
             draft.replace(self._file)
         except OSError as error:
-            log.info("%s: when indexes were used is not written down: %s", self._file, error)
+            log.info("%s: the last uses of indexes were not saved: %s", self._file, error)
             draft.unlink(missing_ok=True)
 
 

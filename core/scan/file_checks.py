@@ -200,10 +200,10 @@ class Checks:
                 listener(check.path)
 
 
-OTHER_BYTES = "It holds other bytes than were written: its checksum differs"
-OTHER_FOOTER = "Its footer differs from what was written: the checksum differs"
-OTHER_PAGES = "Some bytes differ from what was written: the checksum of a page differs"
-DAMAGED_FIX = "Fetch or write the file again, or open it without verifying checksums"
+OTHER_BYTES = "It does not match what was written: its checksum differs"
+OTHER_FOOTER = "Its footer does not match what was written: the checksum differs"
+OTHER_PAGES = "Some bytes do not match what was written: the checksum of a page differs"
+DAMAGED_FIX = "Copy, download or write the file again, or open it without verifying checksums"
 
 _records: WeakValueDictionary[Identity, FileRecord] = WeakValueDictionary()
 _damaged = deque[FileRecord](maxlen=1024)

@@ -283,6 +283,6 @@ def _disk_problems(target: Path, link: bool) -> Iterator[None]:
 def _damaged(path: Path) -> FileProblem:
     return FileProblem(
         path,
-        "holds other bytes than were written: its checksum differs",
+        "does not match what was written: its checksum differs",
         fix="Restore another backup, or open this one and read what is intact",
     )

@@ -544,7 +544,7 @@ class Reader:
         if is_checked and checksum_of_bytes(*(values[columns.index(name)] for name in checked)) != checksum:
             raise StoreProblem(
                 f"{self._name}: {kind} {entry} in the catalog is damaged",
-                "It holds other bytes than were written: its checksum differs",
+                "It does not match what was written: its checksum differs",
                 REMEDY,
             )
         return tuple(values)

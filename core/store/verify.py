@@ -284,7 +284,7 @@ class Verification:
         if size != file.size:
             yield f"{label} {path} has {size:,} bytes instead of {file.size:,}"
         elif not self.quick and file.checksum and checksum_of(path) != file.checksum:
-            yield f"{label} {path} holds other bytes than were written: its checksum differs"
+            yield f"{label} {path} does not match what was written: its checksum differs"
         else:
             yield from (f"{label} {path} {problem}" for problem in _content(file, path))
 
@@ -292,7 +292,7 @@ class Verification:
         for entry, checksum, *values in self.catalog.checked(kind, row.table_id):
             self.job.check()
             if checksum and checksum_of_bytes(*values) != checksum:
-                yield f"{kind} {entry} holds other bytes than were written: its checksum differs"
+                yield f"{kind} {entry} does not match what was written: its checksum differs"
 
     def _newest(self, row: TableRow) -> Iterator[str]:
         readers = Readers(self.catalog.path.parent)

@@ -134,7 +134,10 @@ def test_a_condition_that_does_not_fit_is_shown_with_its_place(lamella, store):
         (["select 1", "--table", "airlines"], "both given"),
         (["select 1", "--where", "carrier = 'AA'"], "SQL and --where"),
         (["select 1", "--search", "air"], "SQL and --search"),
-        (["--table", "airlines", "--search", "air", "--sort", "name"], "--sort does not go with --search"),
+        (
+            ["--table", "airlines", "--search", "air", "--sort", "name"],
+            "--sort cannot be combined with --search",
+        ),
         (["--table", "airlines", "--search", "air"], "indexes.create"),
     ],
 )

@@ -78,7 +78,7 @@ def test_a_saved_view_is_exported_in_its_order(run: Run, store: Path, tmp_path: 
     assert run(store, tmp_path / "o.json", "--view", "large", "--no-indent")[0] == 0
     assert json.loads((tmp_path / "o.json").read_text()) == [{"n": 4}, {"n": 3}]
     code, _, error = run(store, tmp_path / "p.json", "--view", "large", "--where", "n > 1")
-    assert (code, "--where does not go with --view" in error) == (cli.REFUSED, True)
+    assert (code, "--where cannot be combined with --view" in error) == (cli.REFUSED, True)
 
 
 def test_an_earlier_version_is_exported(run: Run, store: Path, tmp_path: Path) -> None:

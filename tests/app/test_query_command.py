@@ -119,7 +119,9 @@ def test_steps_and_views_are_asked(
     assert asked(*command[2:]) == [{**row, "m": 2} for row in rows]
     assert "--steps" not in plain and asked(*plain[2:]) == rows[::-1]
     assert "Did you mean 'big'?" in _refused(capsys, "query", shop, "--view", "bigg")
-    assert "does not go with --view" in _refused(capsys, "query", shop, "--view", "big", "--limit", "1")
+    assert "cannot be combined with --view" in _refused(
+        capsys, "query", shop, "--view", "big", "--limit", "1"
+    )
     assert "not JSON" in _refused(capsys, "query", shop, "--steps", "{")
     assert "could not be read" in _refused(capsys, "query", shop, "--steps", "nowhere.json")
 
@@ -182,15 +184,15 @@ def test_times_that_python_has_no_value_for_are_printed(
         (["--agg", "n=min(amount)", "n=max(amount)"], "'n' twice"),
         (["--agg", "q=quantile(amount)"], "quantile(distance, 0.9)"),
         (["--agg", "q=quantile(amount, 1.5)"], "from 0 to 1"),
-        (["--profile", "amount", "--sort", "amount"], "--sort does not go with --profile"),
+        (["--profile", "amount", "--sort", "amount"], "--sort cannot be combined with --profile"),
         (["--param", "5"], "--param is for SQL only"),
         (["select 1", "--table", "sales"], "both given"),
         (["--aggregate", "[{"], "not JSON"),
         (["--table", "sales", "--group-by", "city", "--totals"], "--totals needs groups"),
         (["--agg", "n=count()", "--totals"], "--totals needs groups"),
         (["--group-by", "city", "--agg", "n=count()", "--totals", "--format", "csv"], "with --format csv"),
-        (["--search", "Oslo", "--totals"], "--totals does not go with --search"),
-        ([], "The query is not given. Give a SQL statement; or --limit 10, --where or"),
+        (["--search", "Oslo", "--totals"], "--totals cannot be combined with --search"),
+        ([], "No query was given. Give a SQL statement; or --limit 10, --where or"),
     ],
 )
 def test_what_does_not_go_together_is_told(

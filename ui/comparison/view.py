@@ -342,7 +342,7 @@ class ComparisonView(QWidget):
         self.export_action = menu.addAction("Export the differences…", self.export_requested.emit)
         self.apply_action = menu.addAction("Apply the differences…", self.apply_requested.emit)
         menu.addSeparator()
-        self.options_action = menu.addAction("Compare otherwise…", self.options_requested.emit)
+        self.options_action = menu.addAction("Change options…", self.options_requested.emit)
         self.swap_action = menu.addAction("Swap sides", self.swap_requested.emit)
         return menu
 

@@ -79,7 +79,7 @@ class RelationForm(QDialog):
             box.setSizePolicy(box.sizePolicy().Policy.Expanding, box.sizePolicy().verticalPolicy())
             box.setMinimumContentsLength(10)
             box.activated.connect(self._change_table)
-        self.swap = IconButton("swap", "Swap the tables: the other one points")
+        self.swap = IconButton("swap", "Swap the two tables")
         self.swap.clicked.connect(self._turn)
         self.add = QPushButton("+ Another pair of columns")
         theme.variant(self.add, "link")
@@ -158,7 +158,7 @@ class RelationForm(QDialog):
             model.setStringList([column.name for column in table.columns])
 
     def _change_table(self) -> None:
-        """Propose other columns for those that the table does not have."""
+        """Propose the columns of the new tables, and check the input."""
         self._take_tables()
         self._follow()
 
@@ -215,9 +215,8 @@ class RelationForm(QDialog):
 
     def _tell(self, check: RelationCheck) -> None:
         one, other = self._tables
-        parts = [
-            f"{check.rows - check.unset - check.dangling:,} of {check.rows:,} rows find what they point at"
-        ]
+        pointing = check.rows - check.unset - check.dangling
+        parts = [f"{pointing:,} of {check.rows:,} rows point at a row of {other.name}"]
         if check.dangling:
             parts.append(f"{check.dangling:,} point at nothing")
         if check.unset:
@@ -225,7 +224,8 @@ class RelationForm(QDialog):
         text = ", ".join(parts) + "."
         if check.repeated and not check.shared and one is not other:
             text += (
-                f" The values of {other.name} repeat, those of {one.name} do not: did you mean the reverse?"
+                f" The keys of {other.name} occur more than once, but those of {one.name} do not."
+                " Did you mean the opposite direction?"
             )
         elif check.repeated:
             text += f" {check.repeated:,} keys of {other.name} occur more than once."

@@ -63,7 +63,7 @@ def path_of(place: IndexFolder, segment: FileSegment, index: Index) -> Path:
 
 
 def write(path: Path, source: Source, job: Job) -> None:
-    """Write the folder atomically. It is not synced: after a crash it may be found damaged, and is
+    """Write the folder atomically. It is not synced: after a crash it may be damaged, and is then
     rebuilt."""
     draft = path.with_name(f"{path.name}.{uuid.uuid4().hex}{DRAFT}")
     draft.mkdir(parents=True)
@@ -99,14 +99,14 @@ def check_seal(path: Path, segment: FileSegment, quick: bool = False) -> dict[st
     """Return the seal's description if it is valid; `quick` skips the checksums. Raises `FileProblem`. Reads
     only files in the folder."""
     if any(place.is_symlink() for place in (path, *path.rglob("*"))):
-        raise FileProblem(path, "is no index that can be read", "It is a link, or holds one")
+        raise FileProblem(path, "cannot be read as an index", "It is a symbolic link, or contains one")
     try:
         description = _seal(path)
         there, files = set(_names(path)), description["files"].items()
         broken = [n for n, checksum in files if n not in there or not _whole(path / n, checksum, quick)]
         same = {key: description[key] for key in _origin(segment)} == _origin(segment)
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
-        raise FileProblem(path, "is no index that can be read", str(error)) from error
+        raise FileProblem(path, "cannot be read as an index", str(error)) from error
     if broken or not same:
         what = f"checksum of {broken[0]}" if broken else "origin"
         raise FileProblem(path, f"is not the index that was written: its {what} differs")
@@ -197,7 +197,7 @@ def _open_part(folder: Path, description: Mapping[str, Any], keys: Sequence[int]
         rows, starts = int(description["rows"]), description["segments"]
         part = Part(rows, starts, searcher, schema_of(tuple(keys)), vocabulary, _lengths(description))
     except (OSError, ValueError, pa.ArrowException) as error:
-        raise FileProblem(folder, "is no index that can be read", str(error)) from error
+        raise FileProblem(folder, "cannot be read as an index", str(error)) from error
     if opened is not folder:
         weakref.finalize(part, shutil.rmtree, opened, ignore_errors=True)
     return part

@@ -378,7 +378,7 @@ def _refuse_other_than_text(table: str, column: Column) -> None:
     if not is_text(column.type):
         raise BadData(
             f"{table}: column '{column.name}' cannot have a full-text index",
-            f"it is {column.type}, which holds no words",
+            f"it is {column.type}, which contains no words",
             "Index columns of text, or of lists of text",
         )
 

@@ -90,16 +90,16 @@ class _Token:
 
 
 def read(text: str, name: str, columns: Collection[str]) -> Node:
-    """Parse a search text; `columns` are those that it may refer to, in what messages call `name`.
+    """Parse a search text; `columns` are those that it may refer to, in an index that messages call `name`.
 
     Raises `BadSearch` and `UnknownColumn`, with the position.
     """
     reader = _Reader(text, name, columns)
     node = reader.search()
     if reader.kind == "close":
-        raise reader.error("')' closes nothing", "Leave it out, or open a parenthesis before")
+        raise reader.error("')' has no matching '('", "Remove it, or add '(' before it")
     if node == Clauses():
-        raise BadSearch("A search text needs a word", fix="Give one, with at least a letter or a digit")
+        raise BadSearch("A search text needs a word", fix="Enter one with at least one letter or digit")
     return node
 
 
@@ -174,8 +174,8 @@ class _Reader:
     def _refuse_far(self, sign: _Token) -> None:
         if sign.kind == "sign" and self._tokens[self._at].start != sign.stop:
             raise self.error(
-                f"'{sign.text}' stands apart from what it is for",
-                f'Write it right before the word, or in quotes to leave it without meaning: "{sign.text}"',
+                f"'{sign.text}' is followed by a space",
+                f'Write it directly before a word, or in quotes to ignore it: "{sign.text}"',
                 sign,
             )
 
@@ -188,8 +188,8 @@ class _Reader:
             and token.text[0] in "+-"
             and before.kind != "not"
         ):
-            what = f"'{token.text[0]}' stands behind '{before.text}'"
-            fix = f"Write one sign, before all else: {token.text[0]}{_column_name(before)}{token.text[1:]}"
+            what = f"'{token.text[0]}' follows '{before.text}'"
+            fix = f"Write one sign, at the start: {token.text[0]}{_column_name(before)}{token.text[1:]}"
             raise self.error(what, fix, token)
 
     def _operand(self, column: str | None) -> list[Node]:
@@ -210,13 +210,13 @@ class _Reader:
 
     def _missing(self, token: _Token) -> BadSearch:
         if token.kind in _OPERATORS:
-            what = f"'{token.text}' stands where a word should"
+            what = f"'{token.text}' needs a word before it"
             return self.error(what, f'To find the word itself, put it in quotes: "{token.text}"')
         before = self._tokens[self._at - 1] if self._at else token
         if before.kind in _OPERATORS:
-            what = f"'{before.text}' needs something behind it"
+            what = f"'{before.text}' needs a word after it"
             return self.error(what, f'To find the word itself, put it in quotes: "{before.text}"', before)
-        return self.error("Something is missing here", "Add a word")
+        return self.error("A word is missing here", "Add a word")
 
     def _known_column(self, token: _Token) -> str:
         name = token.text[:-1]
@@ -225,14 +225,14 @@ class _Reader:
         if name not in self._columns:
             unknown = UnknownColumn(name, self._name, self._columns)
             typed = self._text[token.start :].split(None, 1)[0].rstrip('()"').replace('"', "")
-            unknown.args = (f'{unknown} To find what has a colon in it, put it in quotes: "{typed}".',)
+            unknown.args = (f'{unknown} To find text that contains a colon, put it in quotes: "{typed}".',)
             raise pointing(unknown, self._text, token.start, token.stop)
         return name
 
     def _group(self, opened: _Token, column: str | None) -> list[Node]:
         self._depth += 1
         if self._depth > DEEPEST:
-            raise self.error(f"More than {DEEPEST} parentheses are open", "Say it with fewer", opened)
+            raise self.error(f"More than {DEEPEST} parentheses are open", "Use fewer", opened)
         node = self.search(column)
         if self.kind != "close":
             raise self.error("The parenthesis is not closed", "Add ')'", opened)
@@ -244,21 +244,27 @@ class _Reader:
         suffix = _SUFFIX.search(token.text)
         stem = token.text[: suffix.start()] if suffix else token.text
         if "*" in stem:
-            raise self.error("'*' stands at the end of a word alone", "Write the beginning: wor*", token)
+            raise self.error(
+                "'*' is allowed only at the end of a word", "Write the beginning of the word: wor*", token
+            )
         if suffix is None:
             return _leaf(stem, column)
         node = words(stem)
         if len(node) != 1:
-            what = f"'{suffix.group()}' is for one word, and '{stem}' is {len(node) or 'none'}"
-            raise self.error(what, "Write it behind the end of a word", token)
+            what = f"'{suffix.group()}' applies to one word, and '{stem}' has {len(node) or 'none'}"
+            raise self.error(what, "Write it directly after a word", token)
         if len(node[0]) > MOST_LETTERS:
-            what = f"'{suffix.group()}' is for words of at most {MOST_LETTERS} letters"
-            raise self.error(what, "Write fewer, or leave it out", token)
+            what = f"'{suffix.group()}' applies to words of at most {MOST_LETTERS} letters"
+            raise self.error(what, "Shorten the word, or remove the sign", token)
         if suffix["star"]:
             return [Beginning(node[0], column)]
         edits = int(suffix["edits"] or 1)
         if not 1 <= edits <= MOST_EDITS:
-            raise self.error(f"A word may differ by 1 or {MOST_EDITS} letters, not by {edits}", "", token)
+            raise self.error(
+                f"A word may differ by 1 or {MOST_EDITS} letters, not by {edits}",
+                f"Write ~1 or ~{MOST_EDITS}",
+                token,
+            )
         return [Near(node[0], edits, column)]
 
 
@@ -393,7 +399,7 @@ def _times(query: Query | None, weight: float) -> Query | None:
 
 FEWEST_HITS = 64
 MORE = 8
-"""The factor by which more rows are requested if too many of the best were dropped."""
+"""The factor by which the number of requested rows grows if too many of the best were dropped."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -123,7 +123,7 @@ def test_a_file_that_is_damaged_in_the_store_is_told_and_never_takes_a_whole_one
     late = store.backup(tmp_path / "late")
     assert late.damaged == (damaged,)
     assert f"{damaged} is damaged: its checksum differs" in str(late)
-    with pytest.raises(FileProblem, match="other bytes than were written"):
+    with pytest.raises(FileProblem, match="does not match what was written"):
         Store.restore_backup(tmp_path / "late", tmp_path / "again")
     assert not (tmp_path / "again").exists()
 

@@ -154,7 +154,7 @@ def test_damaged_files_are_not_moved_to_another_disk(path: Path) -> None:
     content[40] ^= 1
     file.write_bytes(content)
     with small_disk(8_000) as disk:
-        with pytest.raises(FileProblem, match="holds other bytes than were written"):
+        with pytest.raises(FileProblem, match="does not match what was written"):
             Store.move(path, disk / "shop")
         assert not (disk / "shop").exists() and file.read_bytes() == content
 

@@ -348,7 +348,7 @@ def test_arguments_that_mean_nothing_are_refused(books: Table) -> None:
 
 def test_indexes_that_cannot_be_are_refused(store: Store) -> None:
     table = store.create_table("t", {"n": [1], "text": ["fox"]})
-    with pytest.raises(BadData, match="holds no words"):
+    with pytest.raises(BadData, match="contains no words"):
         table.indexes.create(["text", "n"], kind="fulltext")
     with pytest.raises(BadData, match="kind of an index None is not text"):
         table.indexes.create("text", kind=None)  # type: ignore[arg-type]

@@ -121,7 +121,7 @@ def test_a_flipped_bit_of_a_pending_entry_is_found_in_whichever_version_it_is(
         catalog.execute(f"UPDATE {kind} SET {blob} = ? WHERE entry = ?", (changed, entry))
     catalog.commit()
     catalog.close()
-    told = [each for each in problems(path) if "holds other bytes than were written" in each]
+    told = [each for each in problems(path) if "does not match what was written" in each]
     assert len(told) == len(entries) > 1
     assert all(any(f"{kind} {entry} " in each for each in told) for entry, _ in entries)
 
@@ -274,7 +274,7 @@ def test_a_data_file_that_was_replaced_is_refused(
         _told_as_written(path, replaced)
     told = {
         "checksum": "its checksum differs",
-        "footer": "Its footer differs from what was written",
+        "footer": "Its footer does not match what was written",
         "rows": "holds 10 rows instead of",
     }[known]
     with Store.open(path) as store:

@@ -133,7 +133,9 @@ def test_dragging_from_column_to_column_declares_a_relation_and_undo_takes_it_ba
     drag(canvas, point_of(canvas, "people", "name"), point_of(canvas, "airlines", "name"))
     form = form_of(qtbot, diagram)
     assert form.columns == (["people.name"], ["airlines.name"])
-    qtbot.waitUntil(lambda: "0 of 4 rows find what they point at, 4 point at nothing" in form.outcome.text())
+    qtbot.waitUntil(
+        lambda: "0 of 4 rows point at a row of airlines, 4 point at nothing" in form.outcome.text()
+    )
     form.name.setText("namesake")
     qtbot.keyClick(form, Qt.Key.Key_Return)
     qtbot.waitUntil(lambda: names(diagram) == ["carrier", "chief", "namesake"])
