@@ -293,7 +293,7 @@ def window_parser() -> argparse.ArgumentParser:
     parser.add_argument("--sample", action="store_true", help="open the sample data, ready to edit")
     parser.add_argument("--new-window", action="store_true", help="even if a window is already open")
     parser.add_argument(
-        "--set", action="append", default=[], metavar="NAME=VALUE", help="a setting for this run only"
+        "--set", action="append", default=[], metavar="NAME=VALUE", help="change a setting for this run only"
     )
     parser.add_argument("--version", action="version", version=f"lamella {__version__}")
     parser.add_argument("--tour", type=Path, help=argparse.SUPPRESS)

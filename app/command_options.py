@@ -26,7 +26,7 @@ def of_query(parser: argparse.ArgumentParser, names: Words, number: Number) -> N
     )
     parser.add_argument("sql", nargs="?", metavar="SQL", help="a statement; a file's table has its name")
     rows = parser.add_argument_group("rows of a table, without SQL")
-    rows.add_argument("--table", "--sheet", metavar="TABLE", help="which one, if the source has several")
+    rows.add_argument("--table", "--sheet", metavar="TABLE", help="the table, if the source has several")
     rows.add_argument("--where", metavar="CONDITION", help=WHERE_HELP)
     rows.add_argument("--search", metavar="WORDS", help="the 20 rows that match the words best")
     rows.add_argument("--columns", type=names, metavar="NAME,NAME,…", help="only these columns")
@@ -50,8 +50,12 @@ def of_query(parser: argparse.ArgumentParser, names: Words, number: Number) -> N
         "--param", action="append", metavar="[NAME=]VALUE", help="for $NAME or ?; may be repeated"
     )
     statement.add_argument("--seconds", type=float, metavar="S", help="end the statement after S seconds")
-    statement.add_argument("--files", action="store_true", help="allow it to read the files that it names")
-    statement.add_argument("--write", action="store_true", help="allow it to change tables of the store")
+    statement.add_argument(
+        "--files", action="store_true", help="allow the statement to read the files that it names"
+    )
+    statement.add_argument(
+        "--write", action="store_true", help="allow the statement to change tables of the store"
+    )
     parser.add_argument("--as-of", metavar="VERSION", help="an earlier version: its number, name or time")
     parser.add_argument("--checksums", choices=("verify", "ignore"), default="verify", help=CHECKSUMS_HELP)
     parser.add_argument("--format", choices=("table", "csv", "json", "jsonl"), default="table")
@@ -62,7 +66,11 @@ def of_index(parser: argparse.ArgumentParser, names: Words) -> None:
     parser.add_argument("store", type=Path, metavar="STORE")
     parser.add_argument("table", metavar="TABLE")
     parser.add_argument(
-        "columns", nargs="?", type=names, metavar="NAME,NAME,…", help="without them, list the indexes"
+        "columns",
+        nargs="?",
+        type=names,
+        metavar="NAME,NAME,…",
+        help="the indexed columns; without them, list the indexes",
     )
     parser.add_argument("--words", action="store_true", help="a full-text index instead of a sorted one")
     parser.add_argument("--language", default="english", help="for stemming (%(default)s); none turns it off")
@@ -324,7 +332,9 @@ def pairs(text: str) -> list[tuple[str, str]]:
 def change(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("store", type=Path, metavar="STORE")
     parser.add_argument("table", metavar="TABLE")
-    parser.add_argument("--where", metavar="CONDITION", help="which rows; without it, all")
+    parser.add_argument(
+        "--where", metavar="CONDITION", help="only the rows that meet it; without it, all rows"
+    )
     assign: list[tuple[str, str, str]] = [
         ("--set", "COLUMN=VALUE", "a value, as it is typed in the grid; may be repeated"),
         ("--compute", "COLUMN=EXPRESSION", 'a value computed from the row, price="price * 1.19"'),
@@ -347,7 +357,7 @@ def change(parser: argparse.ArgumentParser) -> None:
         "--keep",
         choices=("refuse", "first", "last"),
         default="refuse",
-        help="which one, of several rows with the same key and of duplicates",
+        help="the row to keep among rows with the same key, and among duplicates",
     )
     parser.add_argument("--preview", action="store_true", help="show what would change, and change nothing")
 
@@ -461,7 +471,7 @@ def export(parser: argparse.ArgumentParser) -> None:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = EXPORT_EXAMPLES
     parser.add_argument("source", metavar="STORE|FILE", help="a store, or a file, folder or pattern of files")
-    parser.add_argument("table", nargs="?", metavar="TABLE", help="which one, if a store has several")
+    parser.add_argument("table", nargs="?", metavar="TABLE", help="the table, if a store has several")
     parser.add_argument(
         "target", metavar="TARGET", help=f"a file or address: {', '.join(f.suffixes[0] for f in FORMATS)}"
     )

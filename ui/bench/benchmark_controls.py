@@ -56,7 +56,7 @@ LAMELLA = "lamella"
 NAMED_SYSTEMS = 2
 """Up to this many systems are named on their button; more are counted."""
 
-UNKNOWN_PYTHON = "Checking what that Python can run."
+UNKNOWN_PYTHON = "Checking what this Python can run…"
 
 
 class BenchmarkControls(QWidget):
@@ -359,7 +359,7 @@ class InterpreterChoice(QWidget):
 
     def _build(self) -> None:
         self.box.addItem(f"{platform.python_implementation()} {platform.python_version()}", None)
-        self.box.setItemData(0, "The one that runs this program", Qt.ItemDataRole.ToolTipRole)
+        self.box.setItemData(0, "The Python that runs this program", Qt.ItemDataRole.ToolTipRole)
         for name, path in installed_pythons().items():
             self.box.addItem(name, path)
             self.box.setItemData(self.box.count() - 1, path, Qt.ItemDataRole.ToolTipRole)
@@ -435,7 +435,7 @@ class ConditionsForm(QWidget):
         self.limit.setSpecialValueText("No limit")
         self.limit.setAccessibleName("Limit of a step in seconds")
         self.limit.setToolTip(
-            "What one step of one system may take. Exceeding it counts as a result; the other systems go on."
+            "The maximum time for a step of a system. Exceeding it counts as a result; the others continue."
         )
         self.fresh.setToolTip(
             "Slower, but every read and query is the first in its process: all samples are cold."

@@ -133,7 +133,7 @@ class BenchmarkBar(QFrame):
     def set_problem(self, problem: str) -> None:
         """Disable Start with a reason; an empty text enables it."""
         self.start.setEnabled(not problem)
-        self.start.setToolTip(problem or "Run every chosen system, each in a process of its own")
+        self.start.setToolTip(problem or "Run every chosen system, each in its own process")
 
     def set_running(self, running: bool) -> None:
         self.start.setVisible(not running)
@@ -222,8 +222,8 @@ class BenchmarkBar(QFrame):
         theme.variant(self.stop, "danger")
         theme.variant(self.status, "muted")
         self.pause.setCheckable(True)
-        self.pause.setToolTip("Wait before the next step; nothing that is being timed is touched")
-        self.stop.setToolTip("Stop at once; what was measured is kept")
+        self.pause.setToolTip("Wait before the next step; measurements in progress are not affected")
+        self.stop.setToolTip("Stop at once; results so far are kept")
         self.results.setToolTip("Every finished benchmark: compare two, or see how results changed over time")
         self.progress.setFixedWidth(140)
         layout = QHBoxLayout(self)
@@ -253,7 +253,7 @@ class BenchmarkBar(QFrame):
         self.results.setIcon(look.icon("history", "text"))
 
 
-BUSY = "A benchmark is running. Another can start when it has ended."
+BUSY = "A benchmark is running. You can start another when it ends."
 PASSED_OVER = 20_000
 """After this many new records, the garbage collector is told to ignore them."""
 

@@ -170,7 +170,7 @@ COLUMNS: dict[str, tuple[str, Value]] = {
     "P95": ("95 of 100 samples are faster", lambda summary: summary.percentile(95)),
     "P99": ("99 of 100 samples are faster", lambda summary: summary.percentile(99)),
     "Lowest": ("The fastest sample", lambda summary: summary.lowest),
-    "Per second": ("Operations per second, one after the other", lambda summary: 1 / summary.mean),
+    "Per second": ("Operations per second, run one after another", lambda summary: 1 / summary.mean),
     "Deviation": ("Standard deviation of the samples", lambda summary: summary.deviation),
     "Samples": ("Calls that were timed", lambda summary: summary.count),
 }

@@ -326,7 +326,9 @@ class SavedRunsHint(QWidget):
     def _build(self) -> None:
         theme.variant(self.title, "title")
         theme.variant(self.move, "primary")
-        self.move.setToolTip("It is renamed, and the next benchmark starts a new one: nothing is deleted")
+        self.move.setToolTip(
+            "The file is renamed, and the next benchmark starts a new one: nothing is deleted"
+        )
         self.words.setWordWrap(True)
         self.words.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         for label in (self.title, self.words):

@@ -283,7 +283,7 @@ class ServerField(QWidget):
         layout.setSpacing(theme.S)
         layout.addWidget(label)
         layout.addWidget(self.uri, 1)
-        self.uri.setToolTip("mongodb://user:password@host:port; a benchmark makes databases of its own there")
+        self.uri.setToolTip("mongodb://user:password@host:port; a benchmark creates its own databases there")
         self.uri.editingFinished.connect(self._take)
 
     def show_uri(self, uri: str) -> None:
@@ -314,7 +314,7 @@ class SystemList(QWidget):
         self._workloads: tuple[Workload, ...] = ()
         self._other: Interpreter | None = None
         self.find = QLineEdit(placeholderText="Find a system", accessibleName="Find a system")
-        self.all, self.none = QPushButton("All that are ready"), QPushButton("None")
+        self.all, self.none = QPushButton("All systems that are ready"), QPushButton("None")
         self.tree, self.server = SystemTree(), ServerField()
         self.asking = Asking(tasks, self)
         self.rows: dict[str, SystemRow] = {}

@@ -61,7 +61,7 @@ class TableSystems(QScrollArea):
         for name, box in self.boxes.items():
             unfit = cannot_hold(name, schema, ())
             reason = ENTRIES[name].missing or unfit
-            self.reasons[name].tell(f"{unfit}. Leave these columns out to measure it." if unfit else reason)
+            self.reasons[name].tell(f"{unfit}. Exclude these columns to measure it." if unfit else reason)
             box.blockSignals(True)
             box.setEnabled(not reason)
             box.setChecked(not reason and name in self._chosen_systems)
@@ -337,7 +337,7 @@ class UserScriptDialog(QDialog):
     def _offer(self) -> None:
         problem = self.problem or self.note.refusal
         self.start.setEnabled(not problem)
-        self.start.setToolTip(problem or "Run every chosen system of the file, each in processes of its own")
+        self.start.setToolTip(problem or "Run every chosen system of the file, each in its own processes")
 
     def _start(self) -> None:
         choice = self.choice

@@ -58,7 +58,7 @@ UNITS = {"": "automatic", **{unit: unit for unit in UNIT_SECONDS}}
 DISPLAY = {
     "band": "Band: 95% confidence",
     "markers": "Markers",
-    "labels": "Labels at the lines",
+    "labels": "Labels on the lines",
     "zero": "Start Y at zero",
     "map": "Map proportions",
 }

@@ -272,7 +272,7 @@ class ChartView(QWidget):
 
     def _filter(self, picked: Picked) -> None:
         if picked.condition is None:
-            self.refused.emit(f"No condition can name these rows: {picked.text}")
+            self.refused.emit(f"No condition can select these rows: {picked.text}")
         else:
             self.filter_requested.emit(picked.condition)
 
@@ -365,13 +365,13 @@ class ChartView(QWidget):
             button.setIcon(theme.current().icon(icon))
         self.copy.setToolTip("Copy the chart as a picture")
         self.copy.setAccessibleName("Copy the chart")
-        self.figures.setToolTip("The figures of the chart as a table of their own")
+        self.figures.setToolTip("Open the figures of the chart as a table")
         menu = QMenu(self.export)
         for kind, text in EXPORTS.items():
             menu.addAction(text, lambda kind=kind: self.export_requested.emit(kind))
         self.export.setMenu(menu)
         self.export.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-        self.export.setToolTip("The chart as a picture, or its figures as a file")
+        self.export.setToolTip("Save the chart as a picture, or its figures as a file")
         self.export.setAccessibleName("Export the chart")
         head = QHBoxLayout()
         head.setContentsMargins(theme.L, theme.S, theme.S, 0)

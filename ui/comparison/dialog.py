@@ -98,7 +98,7 @@ class CompareDialog(QDialog):
         self.setWindowTitle("Compare")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.title = QLabel(f"Compare {visible(name)} with")
-        self.other = QComboBox(accessibleName="What to compare with", placeholderText="Choose…")
+        self.other = QComboBox(accessibleName="Table or file to compare with", placeholderText="Choose…")
         self.by_key, self.by_order = QRadioButton("Columns that identify rows"), QRadioButton("Their order")
         self.find = QLineEdit(placeholderText="Find a column", accessibleName="Find a column")
         self.key = QListWidget(accessibleName="Columns that identify rows")

@@ -93,7 +93,7 @@ class FileImportDialog(WorkDialog):
         theme.variant(self.title, "title")
         self.icon = QLabel()
         self.icon.setPixmap(theme.current().icon("file").pixmap(theme.ICON_SIDE))
-        self.about = QLabel("Looking into the file…")
+        self.about = QLabel("Reading the file…")
         theme.variant(self.about, "muted")
         self.store_box = QComboBox(accessibleName="Store")
         self.store_box.addItems([store.name for store in self._stores])

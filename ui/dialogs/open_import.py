@@ -78,7 +78,7 @@ class ImportDialog(WorkDialog):
         self.store_box = QComboBox(accessibleName="Store")
         self.store_box.addItems([store.name for store in self._stores])
         self.store_box.currentIndexChanged.connect(self._suggest_names)
-        self.waiting = QLabel("Looking into the files…")
+        self.waiting = QLabel("Reading the files…")
         theme.variant(self.waiting, "muted")
         self.as_one = QCheckBox(
             "As one table: the rows of the files one after the other, with columns matched by name"
@@ -134,7 +134,7 @@ class ImportDialog(WorkDialog):
         self.waiting.show()
         self._is_one = self.as_one.isChecked()
         self._looking = self._tasks.read(
-            self._open_all, self._show_opened, self._look_failed, owner=self, text="Looking into the files"
+            self._open_all, self._show_opened, self._look_failed, owner=self, text="Reading the files"
         )
         self._update()
 

@@ -126,8 +126,8 @@ class AnswerField(QWidget):
         self._layout.addWidget(self.with_, 1)
         for name, label, tip in (
             ("regex", ".*", "As a regular expression, with \\1 for its first group"),
-            ("whole", "whole", "Texts that match from end to end"),
-            ("case", "Aa", "Upper and lower case differ"),
+            ("whole", "whole", "Match only whole texts"),
+            ("case", "Aa", "Match upper and lower case exactly"),
         ):
             box = QCheckBox(label, toolTip=tip, accessibleName=tip)
             box.setChecked(name == "case")

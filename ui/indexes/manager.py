@@ -39,7 +39,7 @@ from lamella.ui.window.commits import Commits
 HEADINGS = ("Columns", "Kind", "Language", "Size", "Rows", "Last used", "State")
 RIGHT = (3, 4)
 KINDS = {"sorted": "Sorted", FULLTEXT: "Full text"}
-NONE_YET = "No index yet. One finds rows by a value, or by words, without reading all of them."
+NONE_YET = "No index yet. An index finds rows by value or by words without reading all of them."
 MINUTE, HOUR, DAY = 60, 3_600, 86_400
 READY = "Ready"
 MOMENT = "%Y-%m-%d %H:%M"
@@ -313,7 +313,9 @@ def _cells(status: IndexStatus) -> list[tuple[str, str]]:
     language = index.options.get("language")
     spoken = (str(language).capitalize() if language else "None: words as written") if (
         index.kind == FULLTEXT) else ""  # fmt: skip
-    pending = f"{status.pending_rows:,} more are in memory, and found there" if status.pending_rows else ""
+    pending = (
+        f"{status.pending_rows:,} more are in memory, and are found there" if status.pending_rows else ""
+    )
     return [
         (_weighted(index), ", ".join(map(visible, index.columns))),
         (KINDS.get(index.kind, index.kind), ""),
@@ -341,7 +343,7 @@ def state_text(status: IndexStatus) -> tuple[str, str]:
     missing = status.data_files - status.built
     return (
         f"{missing:,} of {status.data_files:,} files missing",
-        "What is missing is built when the index is next used",
+        "Missing parts are built when the index is next used",
     )
 
 

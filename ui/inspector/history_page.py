@@ -204,7 +204,7 @@ class HistoryPage(QWidget):
         commit = self.selected[0]
         dialog = QInputDialog(self)
         dialog.setWindowTitle("Name the version")
-        dialog.setLabelText(f"Name of version {commit.version}. One with a name does not expire")
+        dialog.setLabelText(f"Name of version {commit.version}. A named version does not expire")
         dialog.setTextValue(commit.name)
         dialog.textValueSelected.connect(
             lambda name: self.name_requested.emit(commit.version, commit.name, name)
@@ -257,8 +257,8 @@ class HistoryPage(QWidget):
         for button in self._buttons:
             flow.addWidget(button)
         tips = {
-            self.what_changed: "Against the version before it (Enter)",
-            self.open: "Open read-only in a tab of its own",
+            self.what_changed: "Compare with the version before it (Enter)",
+            self.open: "Open read-only in a new tab",
             self.restore: "Make its rows the current ones again, as one commit",
             self.undo: "Undo every commit after it at once; Redo brings them back",
             self.name: "A named version does not expire",

@@ -54,7 +54,7 @@ EXAMPLES = "s3://bucket/folder/   https://host/file.parquet   sc://host/"
 LEVELS = ("catalog", "database", "table")
 """What a Spark server, a catalog and a database contain."""
 NO_IMPORT = "The rows of a Spark table stay on the server. Open it, and export what you need."
-NO_TABLES = "No tables are listed here. Open files by a path that the server sees."
+NO_TABLES = "No tables are listed here. Open files by a path that the server can read."
 
 
 class ServerBrowser(WorkDialog):
@@ -401,10 +401,10 @@ class ServerPath(QWidget):
         self.format = QComboBox(accessibleName="Format of the files")
         self.format.addItems(FORMATS)
         self.path = QLineEdit(
-            placeholderText="/data/trips   s3://bucket/trips", accessibleName="Path that the server sees"
+            placeholderText="/data/trips   s3://bucket/trips", accessibleName="Path that the server can read"
         )
         self.path.setClearButtonEnabled(True)
-        label = QLabel("Or a &path that the server sees")
+        label = QLabel("Or a &path that the server can read")
         label.setBuddy(self.path)
         theme.variant(label, "muted")
         row = QHBoxLayout(self)

@@ -29,7 +29,7 @@ ACTS = {
     "compact": ("Compact…", "Merge small files and write pending changes to files"),
     "vacuum": ("Vacuum…", "Remove files that no version needs"),
     "rename": ("Rename…", "Rename the folder of the store"),
-    "move": ("Move…", "Move the folder of the store to another place"),
+    "move": ("Move…", "Move the folder of the store to another location"),
 }
 """The actions on a store: the text of the button, and its tooltip."""
 

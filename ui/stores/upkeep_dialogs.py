@@ -48,7 +48,7 @@ class CompactDialog(StoreDialog):
         self.vacuum = QCheckBox(THEN_VACUUM, checked=True)
         self.form.addRow(self.vacuum)
         self.accept_button.setEnabled(False)
-        self.say("Looking at the files…")
+        self.say("Examining the files…")
         tasks.read(self._plan, self._show, self._fail, owner=self, quiet=True)
 
     def _plan(self, job: Job) -> list[CompactionPlan]:
@@ -155,7 +155,7 @@ class ExpireDialog(StoreDialog):
         self.keep = NumberBox(minimum=1, maximum=max(1, versions), value=max(1, min(10, versions - 1)))
         self.keep.setAccessibleName("Versions that stay")
         self.vacuum = QCheckBox(THEN_VACUUM, checked=True)
-        self.form.addRow("Newest versions that stay", self.keep)
+        self.form.addRow("Newest versions to keep", self.keep)
         self.form.addRow(self.vacuum)
         self.keep.valueChanged.connect(self._plan)
         self._plan()
@@ -243,7 +243,7 @@ class VerifyDialog(StoreDialog):
             return " ".join([f"All is well: {looked} {how}.", *result.not_checked])
         advice = []
         if result.damage:
-            advice.append("Damaged files cannot be repaired: restore a backup, and take the rows from there.")
+            advice.append("Damaged files cannot be repaired: restore a backup, and copy the rows from it.")
         if result.strays:
             advice.append("Vacuum removes files that belong to no table.")
         if result.indexes:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from lamella.ui.bench.saved_runs import ResultsBrowser
     from lamella.ui.bench.user_benchmark_dialogs import UserScriptDialog, UserTableDialog
 
-BUSY = "A benchmark is running. Another can begin when it is over."
+BUSY = "A benchmark is running. You can start another when it ends."
 
 
 def benchmark_table(window: Window, tab: DatasetTab) -> UserTableDialog | None:

@@ -72,7 +72,7 @@ class Commits(QObject):
         self.run(table, lambda t, job: t.history.redo(), f"Redoing in {name}")
 
 
-NOTHING_CHANGED = "Nothing changed: the cells held this already"
+NOTHING_CHANGED = "Nothing changed: the cells already have this value"
 BACK_AND_FORTH = {"undo": "Undone", "redo": "Redone"}
 
 

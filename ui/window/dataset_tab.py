@@ -503,7 +503,7 @@ class DatasetTab(QWidget):
             self.line = self.content.line
             self.steps.show_line(self.line, self.content.lines.checked)
         choice = ("Try again", lambda: self._show_line(line))
-        self.messages.say("Stopped. The rows are those from before.", choice)
+        self.messages.say("Stopped. The rows shown are the earlier ones.", choice)
         self.changed.emit()
 
     # ------------------------------------------------------------------ set-up

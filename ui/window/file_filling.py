@@ -79,7 +79,7 @@ class FileFilling(QObject):
 
     def _stopped(self) -> None:
         self._tab.messages.say(
-            "Reading was stopped: what is shown is the beginning of the file", ("Go on", self._read_on)
+            "Reading was stopped: only the beginning of the file is shown", ("Go on", self._read_on)
         )
 
     def _grow(self, progress: Progress) -> None:

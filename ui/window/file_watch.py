@@ -235,7 +235,7 @@ class FileWatch(QObject):
             self.say_changed()
             return
         tab.messages.say(
-            f"{news} The rows are those from before.", (RELOAD, tab.reopening.refresh), stays=True
+            f"{news} The rows shown are from before the change.", (RELOAD, tab.reopening.refresh), stays=True
         )
 
     def say_changed(self) -> None:

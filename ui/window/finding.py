@@ -187,7 +187,7 @@ class Finding(QObject):
 
         tab.tasks.read(
             lambda job: condition_of_hits(rows, hits, pattern, job), add, self._refuse, owner=self,
-            text="Making a filter of what is found",
+            text="Making a filter from the matches",
         )  # fmt: skip
 
     def replace(self) -> ReplaceDialog | None:

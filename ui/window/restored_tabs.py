@@ -76,7 +76,7 @@ def restore_dataset(window: Window, state: Mapping[str, Any], place: PendingTab)
     """Open the dataset off the GUI thread, and restore its tab."""
     key = place.key
     if key is None:
-        place.fail(LamellaError("This tab cannot be restored", "What it showed was not saved"))
+        place.fail(LamellaError("This tab cannot be restored", "Its contents were not saved"))
         return
     reading = window.library.readings.of(key)
     saved = state.get(READING)

@@ -59,7 +59,7 @@ class Searches(QObject):
             tab = self._tab = SearchEverywhere(self._sources, window.tasks)
             tab.chosen.connect(self._go)
             tab.status_changed.connect(window.update_state)
-            window.tabs.add(tab, TITLE, "search", "A text in all tables and open files")
+            window.tabs.add(tab, TITLE, "search", "Find a text in all tables and open files")
         else:
             window.tabs.show_tab(tab)
         tab.begin()

@@ -132,7 +132,7 @@ class SidebarActions(QObject):
             QMessageBox.Icon.Question, "Lamella", f"Delete the view “{visible(entry.text)}”?",
             parent=self._window,
         )  # fmt: skip
-        box.setInformativeText("Its rows stay as they are. This cannot be undone.")
+        box.setInformativeText("No rows are deleted. This cannot be undone.")
         delete = box.addButton("Delete", QMessageBox.ButtonRole.DestructiveRole)
         box.addButton(QMessageBox.StandardButton.Cancel)
         box.setDefaultButton(QMessageBox.StandardButton.Cancel)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from lamella.ui.settings.page import SettingsPage
     from lamella.ui.window.window import Window
 
-TITLE, ICON, TIP = "Settings", "settings", "What Lamella does, and how it looks"
+TITLE, ICON, TIP = "Settings", "settings", "Behaviour and appearance of Lamella"
 
 
 def show_settings(window: Window) -> SettingsPage | None:

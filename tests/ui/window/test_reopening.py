@@ -246,7 +246,7 @@ def test_a_file_that_changes_on_disk_is_offered_again(watched_tab, file, longer,
     write(file, longer)
     qtbot.waitUntil(watched_tab.messages.isVisible)
     assert watched_tab.messages.label.text() == (
-        "flights.parquet has changed on disk. The rows are those from before."
+        "flights.parquet has changed on disk. The rows shown are from before the change."
     )
     qtbot.mouseClick(watched_tab.messages.buttons[0], Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: watched_tab.status == "2,000 rows")
