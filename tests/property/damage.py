@@ -1,4 +1,4 @@
-"""Random damage to files, and the ordinary reads of what lies in them."""
+"""Random damage to files, and ordinary reads of their contents."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ REFUSED = "refused"
 
 
 def flip_bit(path: Path, place: int | None = None) -> None:
-    """The last bit of a byte; of one in the middle unless its place is given."""
+    """Flip the last bit of a byte, by default of one in the middle."""
     content = bytearray(path.read_bytes())
     content[len(content) // 2 if place is None else place] ^= 1
     path.write_bytes(content)
 
 
 def damage(path: Path, chance: random.Random, spared: Collection[int] = ()) -> str:
-    """Flip bits, write zeros over a block, or cut the file off; answers what was done. Bytes at the places
+    """Flip bits, write zeros over a block, or cut the file off; return what was done. Bytes at the places
     `spared` are left as they are."""
     content = bytearray(path.read_bytes())
     before = bytes(content)
@@ -65,7 +65,7 @@ def page_headers(path: Path) -> set[int]:
 
 
 def _place(size: int, chance: random.Random) -> int:
-    """Beginnings and ends have what readers go by, and get more than their share."""
+    """Beginnings and ends have the data that readers rely on, and are damaged more often."""
     near = min(size, 600)
     where = chance.choice(["anywhere", "anywhere", "begin", "end"])
     if where == "begin":
@@ -74,7 +74,7 @@ def _place(size: int, chance: random.Random) -> int:
 
 
 def answers_of_table(folder: Path, name: str) -> Answers:
-    """What a table of a store answers, `REFUSED` for each question that ends in an error of ours."""
+    """The answers of a table of a store; `REFUSED` for each query that raises an error of ours."""
     try:
         with Store.open(folder) as store:
             table = store[name]
@@ -90,7 +90,7 @@ def answers_of_table(folder: Path, name: str) -> Answers:
 
 
 def answers_of(dataset: Dataset) -> Answers:
-    """The same of anything with the columns n, x and s."""
+    """The same for any dataset with the columns n, x and s."""
     groups = dataset.where("n < 900").group_by("s").agg(c=agg.count(), t=agg.sum("n"))  # type: ignore[attr-defined]
     questions: dict[str, Callable[[], Any]] = {
         "count": lambda: dataset.count("n > 100 and n < 700"),

@@ -1,4 +1,4 @@
-"""Columns of every type that filters know, with what they may hold, and conditions on them."""
+"""Columns of every type that filters support, with possible values, and conditions on them."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ SPANS = st.timedeltas(dt.timedelta(days=-40_000), dt.timedelta(days=40_000)) | s
 )
 KEYS = st.integers(0, 3).map(lambda n: UUID(int=n << 120 | n))
 NEGATIVE_NAN = math.copysign(math.nan, -1.0)
-"""What 0.0 / 0.0 is on most machines: NaN, with the sign set."""
+"""The result of 0.0 / 0.0 on most machines: NaN with the sign set."""
 FLOATS = st.floats(width=32) | st.sampled_from(
     [0.0, -0.0, 1.0, 5.0, math.nan, NEGATIVE_NAN, math.inf, -math.inf, 2.0**53, 2.0**63, -(2.0**63), 2.0**64]
 )
@@ -175,7 +175,7 @@ def numbers_as_text(operator: Operator, family: Family) -> st.SearchStrategy[Any
 
 
 def wholes(family: Family) -> st.SearchStrategy[Any]:
-    """Values to compare whole lists and structs with, in which fields that are null may be left out."""
+    """Values to compare whole lists and structs with; null fields may be left out."""
     if family.item is not None:
         return family.cells | st.lists(st.none() | wholes(family.item), max_size=3)
     if family.parts:

@@ -1,4 +1,4 @@
-"""What filters mean, in plain Python: slow, and plain to see."""
+"""The meaning of filters, in plain Python: slow, but obviously correct."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def positive(p: Predicate, operator: str, row: Mapping[str, Any], types: Types) 
 
 
 def alike(cell: Any, value: Any, type_: pa.DataType) -> bool:
-    """Whether a whole list or struct is that; null equals null inside, and a field left out is null."""
+    """Whether a whole list or struct equals a value; null equals null inside, and a missing field is null."""
     if cell is None or value is None:
         return cell is None and value is None
     if isinstance(cell, dict):
@@ -135,7 +135,7 @@ def test(p: Predicate, operator: str, cell: Any, others: list[Any]) -> bool:
 
 
 def beside(cell: Any, value: Any, other: Any) -> Any:
-    """A decimal is compared with a float of another column as the nearest float."""
+    """Convert a decimal to the nearest float, to compare it with a float of another column."""
     of_column = isinstance(value, Reference) and isinstance(other, float)
     return float(cell) if of_column and isinstance(cell, Decimal) else cell
 
@@ -145,7 +145,7 @@ def folded(value: Any, p: Predicate) -> Any:
 
 
 def ranked(value: Any) -> tuple[int, Any]:
-    """A key under which Python compares as filters do: NaN after every number."""
+    """A key by which Python compares as filters do: NaN after every number."""
     if isinstance(value, bool | str | bytes | dt.time | dt.timedelta | UUID):
         return 0, value
     if isinstance(value, dt.date):

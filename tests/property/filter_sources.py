@@ -1,4 +1,4 @@
-"""The same rows in a store, changed on the way, and in Parquet files as different programs write them."""
+"""The same rows in a store after changes, and in Parquet files as different programs write them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from lamella.core.scan.snapshot import project
 
 ROW = "the row"
 FILES = 3
-"""So many files, and commits, are rows spread over: each has statistics of its own."""
+"""The rows are spread over this many files and commits, each with its own statistics."""
 
 Cells = Mapping[str, Sequence[Any]]
 
@@ -99,12 +99,12 @@ def compacted(case: Case, folder: Path) -> Dataset:
 
 
 def by_masks(rows: Dataset, where: Filter) -> list[int]:
-    """Numbers of the rows that Arrow's masks find, as for every small table."""
+    """Row numbers found by Arrow masks, which are used for every small table."""
     return rows.read([ROW], where=where).column(ROW).to_pylist()
 
 
 def by_engine(rows: Dataset, where: Filter) -> list[int]:
-    """The same of DuckDB, which answers where a table is large; so it is asked for itself."""
+    """The same by DuckDB, called directly, since it is otherwise used only for large tables."""
     snapshot = rows.snapshot()
     found = positions.find_rows(snapshot, where, method=positions.Method.DUCKDB)
     return take_rows(snapshot, found, project(snapshot, [ROW])).column(ROW).to_pylist()

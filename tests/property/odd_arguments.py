@@ -1,4 +1,4 @@
-"""Odd arguments for every public function: values that fit nothing, one at a time, beside others that fit."""
+"""Odd arguments for every public function: one unsuitable value at a time, with suitable ones elsewhere."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _nested(depth: int) -> list[Any]:
 
 
 class Failing:
-    """What breaks whoever looks at it closely."""
+    """Objects that raise when they are inspected."""
 
     def __iter__(self) -> Iterator[Any]:
         raise ZeroDivisionError("an iterator of the caller's that fails")
@@ -154,9 +154,9 @@ FITTING: dict[str, Callable[[], Any]] = {
 }  # fmt: skip
 
 OWN_WORDS = {"job", "self"}
-"""A job is made by who runs work, never by somebody's data."""
+"""Jobs are created by the caller that runs work, never from user data."""
 OF_ROOMS = {"publish", "query", "then", "with_steps"}
-"""What rooms of the program ask of one another, with arguments of their own making."""
+"""Functions that parts of the program call with arguments that they create themselves."""
 
 
 @dataclass(frozen=True)
@@ -226,7 +226,7 @@ def calls() -> list[Call]:
 
 
 def _elsewhere(kind: Any, function: Any) -> bool:
-    """What a module imports for itself, and what every sequence has."""
+    """Names that a module imports for its own use, and methods that every sequence has."""
     if getattr(function, "__qualname__", "").startswith("Sequence."):
         return True
     return inspect.ismodule(kind) and getattr(function, "__module__", "") != kind.__name__

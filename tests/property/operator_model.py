@@ -1,4 +1,4 @@
-"""What each update operator makes of one cell, and operands to try it with."""
+"""The result of each update operator for one cell, and operands to try."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 Apply = Callable[[Any, Any], Any]
-"""From the cell and the operand to the new cell."""
+"""Functions of a cell and an operand that return the new cell."""
 
 SMALL = st.integers(-5, 5)
 

@@ -1,4 +1,4 @@
-"""Random queries of random rows, as steps that fit each other."""
+"""Random queries of random rows, as compatible steps."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def sample(draw: st.DrawFn, rows: Query, _other: Query) -> Query:
 
 
 def facets(draw: st.DrawFn, rows: Query, _other: Query) -> Query | None:
-    """The last step: its answer is one row of lists."""
+    """The last step, since its result is one row of lists."""
     keys = [name for name in some_of(draw, rows, comparable, 1, 3) if name != "n"]
     return rows.query().facets(**{f"facet {name}": name for name in keys}) if keys else None
 
@@ -284,7 +284,7 @@ def is_number(kind: pa.DataType) -> bool:
 
 
 def is_exact(field: pa.Field) -> bool:
-    """Whether the last digits are told: those of a mean are not, so nothing is grouped by it or compared."""
+    """Whether the last digits are defined: those of a mean are not, so it is neither a key nor compared."""
     return not (is_.is_floating(field.type) and AGGREGATED.match(field.name))
 
 

@@ -1,4 +1,4 @@
-"""What queries mean, in plain Python over lists of dicts: slow, and plain to see."""
+"""The meaning of queries, in plain Python over lists of dicts: slow, but obviously correct."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ Side = tuple[list[str], list[Row]]
 
 
 def answered(step: Step, rows: list[Row], types: Types, after: Types, other: Side | None = None) -> list[Row]:
-    """`types` are those of the rows' columns, `after` those of the answer's."""
+    """`types` are the types of the rows' columns, `after` those of the result's."""
     if isinstance(step, Where):
         return [row for row in rows if expected(step.condition, row, types)]
     if isinstance(step, Compute):
@@ -128,7 +128,7 @@ def bucketed(step: Buckets, rows: list[Row], types: Types) -> list[Row]:
 
 
 def of_one_width(values: list[int | None], parts: int) -> list[int]:
-    """The ends of so many ranges of whole numbers, at most."""
+    """The bounds of at most this many ranges of whole numbers."""
     known = [value for value in values if value is not None]
     if not known:
         return []
@@ -138,7 +138,7 @@ def of_one_width(values: list[int | None], parts: int) -> list[int]:
 
 
 def faceted(step: Facets, rows: list[Row], types: Types) -> list[Row]:
-    """Each facet groups and sorts."""
+    """The results of the facets, which only group and sort."""
     made: Row = {}
     for name, inside in step.queries:
         made[name] = rows
@@ -369,7 +369,7 @@ def same(a: Any, b: Any) -> bool:
 
 
 def meet(a: Any, b: Any) -> bool:
-    """Keys of a join: a decimal beside floats is the nearest one, if that tells its digits."""
+    """Whether two join keys match: a decimal matches the nearest float, if that determines its digits."""
     for one, other in ((a, b), (b, a)):
         if isinstance(one, Decimal) and isinstance(other, float):
             near = float(one)
@@ -382,7 +382,7 @@ def is_nan(value: Any) -> bool:
 
 
 def told(value: Any) -> Any:
-    """Equal for values that are the same, NaN among them, and different for 1 and True."""
+    """A key that is equal for equal values, including NaN, and different for 1 and True."""
     return ("nan",) if is_nan(value) else (isinstance(value, bool), value)
 
 

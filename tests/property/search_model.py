@@ -1,4 +1,4 @@
-"""Which rows a search text means, said in plain Python: no index, no ranking."""
+"""The rows that match a search text, in plain Python: no index, no ranking."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ STEMS = {
     "run": "run", "runs": "run", "running": "run", "apple": "apple", "apples": "apple", "café": "cafe",
     "cafés": "cafe", "cafe": "cafe", "fox": "fox", "foxes": "fox", "and": "and", "zebra": "zebra",
 }  # fmt: skip
-"""Every word that a text of the test may hold, and what it means in English."""
+"""Every word that texts of the test may contain, and its English stem."""
 PLAIN = str.maketrans("é", "e")
 SEPARATORS = [" ", ", ", " - ", "\n", "  "]
 
@@ -29,7 +29,7 @@ cells = st.none() | st.lists(cell, max_size=3)
 
 @dataclass(frozen=True)
 class Asked:
-    """A search text, and which rows it means. One that only `negates` is not merely wanted beside others."""
+    """A search text, and the rows that match it. One that only `negates` is not optional beside others."""
 
     text: str
     holds: Holds
@@ -37,7 +37,7 @@ class Asked:
 
 
 def texts(row: Cells, column: str | None) -> list[list[str]]:
-    """The words of each text that the column holds, or any."""
+    """The words of each text of the column, or of any column."""
     found: list[list[str]] = []
     for name, value in row.items():
         if column in (None, name):
@@ -118,5 +118,5 @@ def _not(one: Asked) -> Asked:
 
 
 def asked(columns: list[str]) -> st.SearchStrategy[Asked]:
-    """Search texts of every kind there is, nested."""
+    """Search texts of every kind, nested."""
     return st.recursive(leaf(columns), _combined, max_leaves=4)

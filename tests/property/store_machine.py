@@ -1,7 +1,7 @@
-"""A table, a model of it made of plain dicts, and changes of rows and columns that are made to both.
+"""A table, a model of plain dicts, and changes of rows and columns that are made to both.
 
-The sizes at which the store takes another way (catalog, change files, rewritten files, several files, flush,
-merge) are made so small that a few rows take them all.
+The thresholds at which the store changes its method (catalog, change files, rewritten files, several files,
+flush, merge) are so low that a few rows reach them all.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def rows_of(kinds: dict[str, str], most: int) -> st.SearchStrategy[list[Row]]:
 
 
 def small_sizes() -> pytest.MonkeyPatch:
-    """Sets each size in every module of the store that goes by it."""
+    """Set each threshold in every module of the store that uses it."""
     sizes, found = pytest.MonkeyPatch(), set()
     for module in [module for name, module in sys.modules.items() if name.startswith("lamella.core.store.")]:
         for name in SMALL_SIZES.keys() & vars(module).keys():
@@ -65,7 +65,7 @@ def small_sizes() -> pytest.MonkeyPatch:
 
 
 class Base(RuleBasedStateMachine):
-    """The table, its model, and how the two are kept and compared."""
+    """The table and its model, with methods to change and compare both."""
 
     @initialize(count=st.integers(0, 30))
     def create(self, count: int) -> None:
@@ -88,7 +88,7 @@ class Base(RuleBasedStateMachine):
         return self.history.now
 
     def committed(self, commit: Commit, content: Content) -> None:
-        """A commit that makes no version has changed nothing."""
+        """Check that a commit without a new version has changed nothing."""
         if commit.version == self.history.version:
             assert content == self.now
         else:
@@ -110,7 +110,7 @@ class Base(RuleBasedStateMachine):
         return data.draw(st.sampled_from(names)) if names else None
 
     def added_ids(self, commit: Commit, count: int) -> list[int]:
-        """Of the rows that came last: ids nobody had before, which the commit tells."""
+        """The ids of the newest rows: new ones, which the commit reports."""
         added = self.table.read(columns=["_id"]).column(0).to_pylist()[-count:] if count else []
         assert added == sorted(set(added)) and all(i > self.history.given_ids for i in added)
         assert commit.inserted_ids.tolist() == added
@@ -154,7 +154,7 @@ class Rows(Base):
         content = self.now
         for name in dict.fromkeys(name for row in rows for name in row if name in arriving):
             if fresh[name] == "list":
-                return  # a list of nulls alone would make a column of another type
+                return  # a list of only nulls would give a column of another type
             content = content.with_column(name, fresh[name])
         if not any(rows):
             return
@@ -253,7 +253,7 @@ class Rows(Base):
     @rule(data=st.data(), keep=st.sampled_from(["first", "last"]))
     def drop_duplicates(self, data: st.DataObject, keep: str) -> None:
         names = self.now.named("int", "float", "text")
-        if len(names) > 1:  # of one alone they would leave hardly a row
+        if len(names) > 1:  # duplicates in one column only would leave hardly a row
             on = data.draw(st.permutations(names))[: max(2, len(names) - 1)]
             gone = self.now.duplicates(on, keep)
             commit = self.table.drop_duplicates(on=on, keep=keep)

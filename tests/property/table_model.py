@@ -1,4 +1,4 @@
-"""What a table should say after any changes: rows as dicts, every version kept whole."""
+"""The expected state of a table after any changes: rows as dicts, and a full copy of every version."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Row = dict[str, Any]
 @dataclass(frozen=True)
 class Content:
     """A table at a version: its columns in order, each with the kind of its values, its rows by `_id`, and
-    what new rows get that leave a column out."""
+    the defaults of new rows that leave a column out."""
 
     kinds: Mapping[str, str]
     rows: Mapping[int, Row]
@@ -34,7 +34,7 @@ class Content:
         return Content({**self.kinds, name: kind}, rows, {**self.defaults, name: value})
 
     def with_order(self, names: Sequence[str]) -> Content:
-        """These columns alone."""
+        """Only these columns."""
         rows = {i: {name: row[name] for name in names} for i, row in self.rows.items()}
         defaults = {name: value for name, value in self.defaults.items() if name in names}
         return Content({name: self.kinds[name] for name in names}, rows, defaults)
@@ -62,7 +62,7 @@ class Content:
         return Content(self.kinds, {i: row for i, row in self.rows.items() if i not in gone}, self.defaults)
 
     def duplicates(self, names: Sequence[str], keep: str) -> list[int]:
-        """Ids of all but the first or last of the rows that are alike in these columns."""
+        """Ids of the duplicates in these columns: all equal rows but the first or last."""
         kept: dict[tuple[object, ...], int] = {}
         for i in sorted(self.rows, reverse=keep == "last"):
             kept.setdefault(tuple(self.rows[i][name] for name in names), i)
@@ -93,14 +93,14 @@ class History:
     expired: bool = False
 
     def changed(self, *contents: Content, together: int = 0) -> None:
-        """One commit after the other, which are undone together."""
+        """Commits in order that are undone together."""
         self.done.append(Past(self.now, together))
         self.undone.clear()
         for content in contents:
             self._next(content)
 
     def way(self, kind: str) -> list[Past]:
-        """Where an undo or a redo goes, the last one first to go to."""
+        """The versions that an undo or redo returns to, the next one last."""
         return self.done if kind == "undo" else self.undone
 
     def step(self, kind: str) -> None:
@@ -109,7 +109,7 @@ class History:
         self._next(past.content)
 
     def expire(self, keep: int) -> list[int]:
-        """The versions that go, when so many are kept and those that have a name."""
+        """The versions that expire if this many, and named ones, are kept."""
         gone = [version for version in sorted(self.versions)[:-keep] if version not in self.names.values()]
         for version in gone:
             del self.versions[version]
@@ -117,7 +117,7 @@ class History:
         return gone
 
     def of_copy(self) -> History:
-        """A table of the same rows, whose history begins at this version."""
+        """A table with the same rows, whose history begins at this version."""
         return History({self.version: self.now}, self.now, self.version, self.given_ids)
 
     def _next(self, content: Content) -> None:

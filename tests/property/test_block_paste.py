@@ -49,7 +49,7 @@ def first_rows() -> pa.Table:
 
 
 def pasted(rows: list[dict], block: list[list[str | None]], selected: CellRange) -> tuple[list[dict], int]:
-    """What a person would expect, cell by cell; and how many cells cannot be read."""
+    """The expected cells, and how many cells cannot be read."""
     height, width = len(block), len(block[0])
     wide, high = selected.right - selected.left + 1, selected.num_rows
     high = high if high % height == 0 else height

@@ -1,5 +1,5 @@
-"""Random changes of a table with checks and defaults, against rows of plain Python: each is made as it is
-there, or refused where a check would not hold, and then nothing has changed.
+"""Random changes of a table with checks and defaults, against rows of plain Python: each has the same
+effect on both, or is refused if it violates a check, and then nothing has changed.
 
 LAMELLA_LONG_RUNS=2000 runs it longer.
 """
@@ -78,7 +78,7 @@ class CheckedTable(RuleBasedStateMachine):
         indexed=st.booleans(),
     )
     def create(self, rows: list[Row], checked: str, indexed: bool) -> None:
-        """With a column of values that are each there once, so that it can be unique."""
+        """A table with a column without duplicates, so that it can be unique."""
         rows = [
             row | {checked: value} for row, value in zip(rows, UNIQUE.get(checked, ()), strict=False)
         ] or rows
@@ -95,7 +95,7 @@ class CheckedTable(RuleBasedStateMachine):
             self.change(lambda: self.table.columns.set_checks(checked, unique=True), after)
 
     def change(self, make: Callable[[], Commit], after: Content, new: list[Row] | None = None) -> None:
-        """Make the change, of which `after` is what comes of it; `new` are rows whose ids it gives."""
+        """Make the change, with the expected result `after`; `new` are rows that receive ids."""
         placed = after if new is None else after.with_new({-1 - i: row for i, row in enumerate(new)})
         if not placed.holds:
             with pytest.raises(BrokenCheck):
@@ -163,7 +163,7 @@ class CheckedTable(RuleBasedStateMachine):
 
     @rule(data=st.data())
     def update_each(self, data: st.DataObject) -> None:
-        """Values move between rows."""
+        """Swap values between rows."""
         ids, name = self.some_ids(data), data.draw(NAMES)
         cells = {i: {name: self.now.rows[j][name]} for i, j in zip(ids, ids[1:] + ids[:1], strict=True)}
         rows = [{"_id": i, **row} for i, row in cells.items()]

@@ -1,5 +1,5 @@
-"""Comparisons of random tables, against plain Python: what was added, removed and changed, where removed rows
-stand among the others, and what was in the cells.
+"""Comparisons of random tables, against plain Python: added, removed and changed rows, the positions of
+removed rows among the others, and the values of cells.
 
 LAMELLA_LONG_RUNS=3000 runs it longer.
 """
@@ -41,7 +41,7 @@ Row = dict[str, Any]
 
 
 def source(rows: list[Row], name: str) -> SnapshotSource:
-    """In two segments, where there are rows for them."""
+    """The rows in two segments, if there are enough."""
     table = pa.Table.from_pylist(rows, SCHEMA)
     return SnapshotSource(snapshot_of_rows(table, name))
 
@@ -62,7 +62,7 @@ def equal(a: Any, b: Any, tolerance: float, case: bool, space: bool) -> bool:
 
 
 def paired(before: list[Row], after: list[Row], by_key: bool) -> dict[int, int]:
-    """Of a row of the later side, the one that it belongs to."""
+    """The number of the matching earlier row by that of each later row, if there is one."""
     if not by_key:
         return {n: n for n in range(min(len(before), len(after)))}
     waiting = defaultdict(list)
@@ -113,7 +113,7 @@ def look_at_rows(
     cells: dict[int, set[str]],
     size: int,
 ) -> None:
-    """By pages of any size they are the later rows in order, each removed one behind the row it followed."""
+    """Pages of any size have the later rows in order, and each removed row after the row it followed."""
     kinds, shown, earlier = [], [], {}
     for offset in range(0, rows.num_rows, size):
         shown += rows.page(offset, size).to_pylist()
@@ -137,7 +137,7 @@ def look_at_rows(
 
 
 def told(row: Row) -> str:
-    """NaN is not equal to itself, but reads alike."""
+    """Compare texts, since NaN does not equal itself."""
     return repr(sorted(row.items()))
 
 

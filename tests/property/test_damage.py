@@ -1,4 +1,4 @@
-"""Files damaged at random: an ordinary read is right, or an error of ours; never wrong, and nothing else.
+"""Files damaged at random: an ordinary read returns the right answer or raises an error of ours.
 
 LAMELLA_LONG_RUNS=1200 damages 300 files of each kind.
 """
@@ -34,7 +34,7 @@ from tests.property.damage import REFUSED, Answers, answers_of, answers_of_table
 from tests.slow_tests import examples
 
 ROUNDS = examples(12) // 4
-"""Of each of ten kinds of files."""
+"""The number of files for each of ten kinds."""
 ROWS = 1_200
 
 KINDS: dict[str, Callable[[Path], list[Path]]] = {
@@ -63,7 +63,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
         table.indexes.create("n")
         table.indexes.create("s", kind="fulltext")
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(placement, "SMALL_ROWS", 50)  # so few are a change file
+            patch.setattr(placement, "SMALL_ROWS", 50)  # so few changes go to a change file
             table.update([{"_id": i, "x": -float(i)} for i in range(0, ROWS, 3)])
         table.insert([{"n": 5_000, "x": 0.5, "s": "w7 seven", "u": "new"}])
         table.delete(ids=[9, 10])
@@ -131,7 +131,7 @@ def as_if_large() -> Iterator[None]:
 
 
 def test_damaged_pages_of_parquet_in_place(rows: pa.Table, tmp_path: Path, as_if_large: None) -> None:
-    """Nothing tells of damage in a footer, or in the header of a page: the format has no checksum of them."""
+    """Damage in a footer or page header may go unnoticed: the format has no checksum for them."""
     pq.write_table(rows, tmp_path / "whole.parquet", write_page_checksum=True, row_group_size=300)
     right = answers_of(open_dataset(tmp_path / "whole.parquet"))
     assert REFUSED not in right.values()
@@ -153,14 +153,14 @@ def test_damaged_parquet_in_place_meets_errors_of_ours_alone(rows: pa.Table, tmp
     for number in range(ROUNDS):
         path = Path(shutil.copyfile(tmp_path / "whole.parquet", tmp_path / f"{number}.parquet"))
         damage(path, random.Random(f"anywhere {number}"))
-        # Without checksums a text may be none: Arrow says so when this test makes Python's values of it.
+        # Without checksums a text may be invalid: Arrow raises when this test converts it to Python values.
         with suppress(LamellaError, UnicodeDecodeError):
             answers_of(open_dataset(path))
 
 
 def test_damaged_copies_of_text_files_are_made_anew(rows: pa.Table, tmp_path: Path) -> None:
     text = tmp_path / "t.csv"
-    pa_csv.write_csv(pa.concat_tables([rows] * 25), text)  # too large to be kept in memory alone
+    pa_csv.write_csv(pa.concat_tables([rows] * 25), text)  # too large to be cached in memory
 
     def opened() -> Dataset:
         dataset = open_dataset(text, cache_dir=tmp_path / "cache")
@@ -175,7 +175,7 @@ def test_damaged_copies_of_text_files_are_made_anew(rows: pa.Table, tmp_path: Pa
         before = path.stat()
         other = Path(shutil.copyfile(path, tmp_path / path.name))  # another file, as if to another process
         told = damage(other, chance)
-        os.utime(other, ns=(before.st_atime_ns, before.st_mtime_ns))  # what a disk does leaves no trace
+        os.utime(other, ns=(before.st_atime_ns, before.st_mtime_ns))  # a fault of the disk leaves no trace
         other.replace(path)
         _assert_right_or_refused(answers_of(opened()), right, told)
         assert answers_of(opened()) == right, told
@@ -183,7 +183,7 @@ def test_damaged_copies_of_text_files_are_made_anew(rows: pa.Table, tmp_path: Pa
 
 
 def test_a_damaged_catalog_meets_errors_of_ours_alone(whole: Path, tmp_path: Path) -> None:
-    """SQLite has no checksums of its pages: what is damaged there may be read as something else."""
+    """SQLite has no checksums for its pages: damaged data may be read as other values."""
     for number in range(ROUNDS):
         store = Path(shutil.copytree(whole, tmp_path / f"{number}"))
         damage(store / CATALOG, random.Random(f"catalog {number}"))
@@ -194,7 +194,7 @@ def test_a_damaged_catalog_meets_errors_of_ours_alone(whole: Path, tmp_path: Pat
 
 
 def test_damaged_runs_of_benchmarks_meet_errors_of_ours_alone(tmp_path: Path) -> None:
-    """SQLite has no checksums of its pages, here as in catalogs."""
+    """SQLite has no checksums for its pages, here and in catalogs."""
     whole = Path(__file__).parents[1] / "bench" / "runs_of_version_1.sqlite"
     for number in range(ROUNDS):
         path = Path(shutil.copyfile(whole, tmp_path / f"{number}.sqlite"))
@@ -208,7 +208,7 @@ def test_damaged_runs_of_benchmarks_meet_errors_of_ours_alone(tmp_path: Path) ->
 
 
 def test_a_damaged_log_gives_an_earlier_version(tmp_path: Path) -> None:
-    """SQLite takes a damaged log to end there; see `core.store.verify`."""
+    """SQLite treats damage in a log as its end; see `core.store.verify`."""
     Store.open(tmp_path / "whole").close()
     with Store.open(tmp_path / "whole") as store:
         table = store.create_table("t", {"n": [0, 0]})

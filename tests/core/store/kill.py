@@ -1,11 +1,11 @@
-"""Kills a process at random moments of its writing to a store, and looks at what is left.
+"""Kills a process at random moments while it writes to a store, and checks the store that remains.
 
     python -m tests.core.store.kill --times 200 [--seed 1]
 
-A child makes one random change after the other. Before each it tells what all tables are to be afterwards,
-computed on plain arrays, and after each that it is done. It is killed somewhere in between. Then the store
-has to be what the last change that was done made of it, or the one that had begun: whole, and with no file
-left over. The next child goes on from there.
+A child makes one random change after another. Before each change it sends the expected contents of all
+tables, computed on plain arrays, and after it a message that the change is done. The child is killed in
+between. The store must then be as the last finished change left it, or as the change in progress would have
+left it, undamaged and with no stray files. The next child continues from there.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ MOST_SECONDS_AFTER = 0.03
 SECONDS_TO_ANSWER = 120
 START = "fork" if "fork" in multiprocessing.get_all_start_methods() else "spawn"
 ENTRIES = 8
-"""Small commits are merged that often, lest a merge is too rare to be killed."""
+"""Small commits are merged this often, so that merges are killed, too."""
 MIDDLING = (9_000, 9_500)
 START_ROWS = 22_000
 
@@ -96,7 +96,7 @@ def fingerprint(tables: Tables) -> str:
 
 @dataclass
 class Writer:
-    """Random changes to a store, and to plain arrays beside it."""
+    """Random changes to a store, with plain arrays as the model."""
 
     store: Store
     chance: random.Random
@@ -107,7 +107,7 @@ class Writer:
         self.tables = read_tables(self.store)
 
     def steps(self) -> Iterator[Step]:
-        """Each is to be carried out before the next is asked for."""
+        """Yield steps; each must be carried out before the next is requested."""
         while True:
             if "a" not in self.tables or "b" not in self.tables:
                 step = self.create("a" if "a" not in self.tables else "b")
@@ -124,7 +124,7 @@ class Writer:
         return Step({**self.tables, name: made}, lambda: self.store.create_table(name, data))
 
     def some(self, at_least: int, at_most: int) -> tuple[str, Model, np.ndarray]:
-        """A table, and numbers of some of its rows, ascending."""
+        """A random table, its model, and ascending row numbers in it."""
         name = self.chance.choice(["a", "b"])
         model = self.tables[name]
         count = min(self.chance.randint(at_least, at_most), len(model.ids))
@@ -196,7 +196,7 @@ class Writer:
         )
 
     def undo(self) -> Step | None:
-        """Of the change just made, when that was to one table."""
+        """Undo the change just made, if it was to a single table."""
         before = self.before or {}
         changed = [name for name, model in before.items() if model.version != self.tables[name].version]
         if len(changed) != 1:
@@ -206,7 +206,7 @@ class Writer:
         return Step({**self.tables, name: after}, self.store[name].history.undo)
 
     def together(self) -> Step:
-        """A change of both tables."""
+        """Change both tables in one transaction."""
         value = self.chance.randrange(1 << 40)
         rows = np.arange(
             min(len(self.tables["a"].ids), len(self.tables["b"].ids), self.chance.choice([3, 15_000]))
@@ -228,7 +228,7 @@ class Writer:
         return Step(left, lambda: self.store.drop_table(name))
 
     def import_rows(self) -> Step:
-        """As table `c`, in place of the one imported before."""
+        """Import a file as table `c`, or drop the one imported before."""
         if "c" in self.tables:
             left = {n: model for n, model in self.tables.items() if n != "c"}
             return Step(left, lambda: self.store.drop_table("c"))
@@ -280,7 +280,7 @@ STEPS: dict[Callable[[Writer], Step | None], int] = {
 
 
 def write(path: Path, seed: int, told: Connection) -> None:
-    """Runs in the child, for ever."""
+    """Make changes in the child until it is killed."""
     tidying.ENTRIES = ENTRIES
     with Store.open(path) as store:
         writer = Writer(store, random.Random(seed))
@@ -293,7 +293,7 @@ def write(path: Path, seed: int, told: Connection) -> None:
 
 @dataclass
 class Told:
-    """What the child said: the store as the last finished change left it, and as the one begun is to."""
+    """The fingerprints that the child sent: after the last finished change, and after the one in progress."""
 
     done: str = ""
     begun: str = ""
@@ -323,7 +323,7 @@ def kill_once(path: Path, seed: int) -> Told:
             told.hear(hears.recv())
         except EOFError as error:
             raise AssertionError("the writer failed by itself") from error
-    time.sleep(chance.uniform(0, MOST_SECONDS_AFTER))  # the moment of the kill, not something waited for
+    time.sleep(chance.uniform(0, MOST_SECONDS_AFTER))  # chooses the moment of the kill
     child.kill()
     child.join()
     try:
@@ -334,7 +334,7 @@ def kill_once(path: Path, seed: int) -> Told:
 
 
 def check(path: Path, told: Told) -> str:
-    """What is wrong with the store, or nothing."""
+    """Describe what is wrong with the store; empty if nothing is."""
     with Store.open(path) as store:
         stray = [str(p) for folder in ("tmp", "readers") for p in (path / folder).glob("*")]
         found = fingerprint(read_tables(store))

@@ -1,4 +1,4 @@
-"""Books that are searched by words, in all the places that rows can be in."""
+"""Books to search by words, with rows in every location that a store has for them."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def index_folders(store: Store) -> list[Path]:
 
 
 class Stopped(Job):
-    """A job that is cancelled when it looks for the `last` time."""
+    """A job that is cancelled at its check number `last`."""
 
     def __init__(self, last: int) -> None:
         super().__init__()

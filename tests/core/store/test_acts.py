@@ -1,4 +1,4 @@
-"""What an act says that it would do is what it does."""
+"""Acts do what their preview announces."""
 
 from __future__ import annotations
 
@@ -224,7 +224,7 @@ def test_an_upsert_tells_new_changed_same_and_conflicting_rows(stock: Table) -> 
 
 @pytest.mark.parametrize("rows", [[{"k": 1}, {"k": 1, "a": None}], [{"k": 1, "a": None}, {"k": 1}]])
 def test_null_conflicts_with_what_is_left_out(store: Store, rows: list[dict[str, Any]]) -> None:
-    """One keeps the value that is there, the other takes it away."""
+    """One row keeps the existing value, the other sets it to null."""
     table = store.create_table("t", [{"k": 1, "a": 5}])
     upsert = Upsert(rows, ["k"])
     assert upsert.effect(table).conflicting == 2
@@ -248,7 +248,7 @@ def test_an_upsert_takes_files_and_new_columns(stock: Table, tmp_path: Path) -> 
 
 
 def test_the_preview_of_an_upsert_shows_what_rows_will_hold(store: Store) -> None:
-    """Defaults of columns that are not given or left out in some rows, and cells that stay as they are."""
+    """This includes defaults of columns missing from all or some rows, and cells that stay unchanged."""
     table = store.create_table(
         "t",
         [

@@ -1,4 +1,4 @@
-"""Many pending changes are flushed when a store is closed or left alone; few stay where they are."""
+"""Many pending changes are flushed when a store is closed or left idle; few stay where they are."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ ROWS = 5_000
 
 
 def many(table: Table, count: int = 3_000) -> None:
-    """Change so many scattered cells."""
+    """Change this many scattered cells."""
     ids = pa.array(range(count), pa.int64())
     table.update(pa.table({"_id": ids, "x": pa.array([-7] * count, pa.int64())}))
 
 
 def flushed(folder: Path) -> int:
-    """How many files of changed cells the store has."""
+    """The number of files with changed cells in the store."""
     return len(list(folder.rglob("*.cells*")))
 
 

@@ -1,4 +1,4 @@
-"""A backup is the store at one moment, and a store itself."""
+"""A backup is a copy of the store at one moment, and itself a store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What means nothing is refused with a way out and changes nothing; what asks for nothing does nothing."""
+"""Meaningless arguments are refused with a way out and change nothing; empty requests do nothing."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ FAR = [
     pa.scalar(2**31 - 1, pa.date32()),
     pa.scalar(2**62, pa.duration("s")),
 ]
-"""Times and a span that Arrow holds, and Python does not."""
+"""Times and a duration that Arrow can represent and Python cannot."""
 
 
 @pytest.mark.slow(except_every=6)

@@ -1,4 +1,4 @@
-"""Increments of one cell by several processes: each is there in the end.
+"""Increments of one cell by several processes: none is lost.
 
 `LAMELLA_INCREMENTS=1000` runs it at full length.
 """

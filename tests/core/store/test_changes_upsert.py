@@ -1,4 +1,4 @@
-"""An upsert updates the rows that are there and inserts the others, all in one commit or not at all."""
+"""An upsert updates existing rows and inserts the others, all in one commit or not at all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Many rows given with every cell are written while they come in; what is left out stays as it was."""
+"""Complete rows are written to files as they arrive; columns that are left out keep their values."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from lamella.core.store.store import Store as StoreType
 
 Rows = list[dict[str, Any]]
 NEXT_ID = 18_000
-"""The first id that is not given yet."""
+"""The next unused id."""
 
 
 @pytest.fixture
 def wide(tmp_path: Path) -> Iterator[StoreType]:
-    """Two files of 6,000 rows and four columns, with cells pending in one that is left out later."""
+    """Two files of 6,000 rows and four columns, with pending cells in a column that is left out later."""
     with Store.open(tmp_path / "w") as store:
         names = ["key", "a", "b", "c"]
         table = store.create_table("t", {name: list(range(6_000)) for name in names})
@@ -45,7 +45,7 @@ def test_columns_that_are_left_out_stay_as_they_are(wide: StoreType, on: str) ->
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[StoreType]:
-    """Three files of 6,000 rows each; in the second some rows are gone and some cells are pending."""
+    """Three files of 6,000 rows each; the second has deleted rows and pending cells."""
     with Store.open(tmp_path / "s") as store:
         table = store.create_table("t", _columns(0, 6_000))
         table.insert(_columns(6_000, 6_000))

@@ -1,4 +1,4 @@
-"""Defaults and checks of columns: every way to change a table meets them, or changes nothing."""
+"""Defaults and checks of columns: every change of a table obeys them, or changes nothing."""
 
 from __future__ import annotations
 

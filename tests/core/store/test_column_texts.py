@@ -1,4 +1,4 @@
-"""Columns of text split, merged, and read as what they say; duplicates among some rows."""
+"""Columns of text are split, merged and parsed; duplicates are found among some rows."""
 
 from __future__ import annotations
 

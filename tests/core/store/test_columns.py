@@ -51,7 +51,7 @@ def files(table: Any) -> set[Path]:
 
 
 def pages(table: Any) -> list[dict]:
-    """What the grid shows of the table, last row first."""
+    """Read the table as the grid does, last row first."""
     query = ScanQuery(sort=(SortKey("_id", descending=True),))
     return View(table.snapshot(), query).page(0, 2).to_pylist()
 

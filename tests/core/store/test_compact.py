@@ -1,4 +1,4 @@
-"""Compaction leaves a few plain Parquet files of the table's columns, and the rows as they were."""
+"""Compaction leaves a few plain Parquet files with the table's columns, and the rows unchanged."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def many(count: int, start: int = 0) -> pa.Table:
 
 
 def files(table: Any) -> list[Path]:
-    """The data files of the newest version, in order; nothing else is in it."""
+    """The data files of the newest version, in order; it has nothing else."""
     segments = table.snapshot().segments
     assert all(isinstance(segment, FileSegment) for segment in segments)
     return [segment.path for segment in segments]
@@ -48,7 +48,7 @@ def groups(path: Path) -> list[int]:
 
 
 def pieces(store: Store, sizes: list[int]) -> Any:
-    """A table that was inserted into again and again."""
+    """A table after many inserts."""
     table = store.create_table("t", many(sizes[0]))
     for size in sizes[1:]:
         table.insert(many(size, table.num_rows))
@@ -166,7 +166,7 @@ SEGMENTS = 2
 
 
 class Meddling(Job):
-    """Something else happens to the table while it is compacted, at each report."""
+    """A job that changes the table at each report, while it is compacted."""
 
     def __init__(self, change: Callable[[], None], times: int) -> None:
         super().__init__()
@@ -228,7 +228,7 @@ def test_a_busy_table_is_compacted_all_the_same(store: Store) -> None:
 
 
 def twins(store: Store) -> tuple[Any, Any]:
-    """Two tables of the same rows and history, of so many segments."""
+    """Two tables with the same rows and history, and this many segments."""
     table, twin = (store.create_table(name, many(1_500)) for name in ("t", "twin"))
     for each in (table, twin):
         each.insert(many(1_300, 1_500))
@@ -268,7 +268,7 @@ ODD = pa.table(
 
 
 def same(found: list[dict], rows: list[dict]) -> bool:
-    """Times with a zone are the same moment, in whichever zone a library shows them."""
+    """Compare times with a zone as moments, since libraries show them in different zones."""
     plain = [
         {k: v.to_pydatetime() if isinstance(v, pd.Timestamp) else v for k, v in r.items()} for r in found
     ]

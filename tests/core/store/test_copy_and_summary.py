@@ -1,4 +1,4 @@
-"""A table can be copied and renamed, and says on one screen what it is."""
+"""A table can be copied and renamed, and has a summary that fits on one screen."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def store(tmp_path: Path) -> Any:
 
 @pytest.fixture
 def table(store: Store) -> Any:
-    """A table with everything that one can be made of."""
+    """A table with every feature that a table can have."""
     made = store.create_table(
         "t", pa.table({"n": pa.array(range(30_000), pa.int32()), "word": ["w"] * 30_000})
     )

@@ -1,4 +1,4 @@
-"""Killed at any moment, a store has every commit that returned and nothing of one that did not.
+"""After being killed at any moment, a store has every commit that returned and no part of any other.
 
 The long form is `dev.py test --long kill`.
 """

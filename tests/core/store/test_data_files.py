@@ -1,4 +1,4 @@
-"""What the data files are like: how their columns are encoded, and what their footers say."""
+"""The layout of data files: the encoding of their columns, and the contents of their footers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The history of a table as a Delta table: each version has the rows that the store has of it."""
+"""The history of a table as a Delta table: each version has the same rows as in the store."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 @pytest.fixture
 def orders(store: Store) -> Table:
-    """Six commits: rows that come, change and go, and a column that comes."""
+    """Six commits that insert, update and delete rows, and add a column."""
     rows = {"n": [1, 2, 3], "city": ["Rom", "Bonn", None]}
     table = store.create_table("orders", rows, message="begin")
     table.insert([{"n": 4, "city": "Lima"}], message="one more")
@@ -56,7 +56,7 @@ def versions_of(table: Table) -> list[list[str]]:
 
 
 def versions_in(path: Path) -> list[list[str]]:
-    """As delta-rs reads them."""
+    """The rows as delta-rs reads them."""
     newest = DeltaTable(path).version()
     return [sorted_rows(DeltaTable(path, version=n).to_pyarrow_table()) for n in range(newest + 1)]
 
@@ -112,7 +112,7 @@ ACTS: list[Callable[[Table, random.Random], object]] = [
 @pytest.mark.slow(after=1)
 @pytest.mark.parametrize("seed", range(3))
 def test_random_changes_are_the_same_in_each_version(store: Store, tmp_path: Path, seed: int) -> None:
-    """With files of three rows, published now and then."""
+    """With files of three rows, publishing at random moments."""
     chance, path = random.Random(seed), tmp_path / "t.delta"
     table = store.create_table("t", {"n": list(range(8))})
     for _ in range(40):
@@ -266,7 +266,7 @@ with session() as spark:
 def test_a_spark_connect_server_travels_through_it(orders: Table, tmp_path: Path) -> None:
     path = tmp_path / "orders.delta"
     export(orders, path, history=True)
-    (tmp_path / "script.py").write_text(IN_SAIL)  # pyspark's client takes `python -c` for a shell of Spark's
+    (tmp_path / "script.py").write_text(IN_SAIL)  # pyspark's client mistakes `python -c` for a Spark shell
     words: list[Any] = [sys.executable, tmp_path / "script.py", path, "6"]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -1,4 +1,4 @@
-"""What differs between two versions, against the versions themselves and against a plain model."""
+"""Differences between two versions, compared with the versions themselves and with a plain model."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 
 def cells(diff: Diff) -> dict[str, dict[int, tuple]]:
-    """(before, after) by column and id."""
+    """Pairs (before, after) by column and id."""
     found: dict[str, dict[int, tuple]] = {}
     for part in diff.changed_cells():
         rows = part.cells.to_pylist()
@@ -152,7 +152,7 @@ Rows = dict[int, dict]
 @settings(max_examples=examples(full=30))
 @given(STEPS, st.data())
 def test_random_versions_differ_as_a_plain_model_says(steps: list, data: st.DataObject) -> None:
-    """Every version that came to be is kept as plain rows; any two of them are compared, and restored."""
+    """Every version is also kept as plain rows; random versions are compared and restored."""
     with tempfile.TemporaryDirectory() as folder:
         store = Store.open(Path(folder) / "s")
         try:
@@ -179,7 +179,7 @@ def _rows(table: Table) -> Rows:
 
 
 def _step(table: Table, versions: list[Rows], kind: str, told: object) -> None:
-    """Do one thing to both; every version that this makes is added to the model's."""
+    """Make the same change to both, and add each new version to the model."""
     rows = copy.deepcopy(versions[table.version - 1])
     before = table.version
     if kind == "insert":

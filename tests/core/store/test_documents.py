@@ -42,7 +42,7 @@ def test_documents_of_any_shape_come_back(documents: list[dict[str, Any]]) -> No
 
 
 def rows(count: int) -> list[dict[str, Any]]:
-    """100 keys of which each row has some, one of two types, and one that is never the same."""
+    """100 keys of which each row has some, a key with values of two types, and a key unique to each row."""
     made = []
     for i in range(count):
         document: dict[str, Any] = {f"k{j}": i + j for j in range(100) if (i + j) % 3}

@@ -1,4 +1,4 @@
-"""A process forked with a store open: the child is told to open its own, the parent notices nothing."""
+"""After a fork with an open store, the child is told to open its own, and the parent is unaffected."""
 
 from __future__ import annotations
 

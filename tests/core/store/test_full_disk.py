@@ -1,4 +1,4 @@
-"""A disk that gets full in the middle of anything: an error with the reason, and nothing is lost or left."""
+"""A disk that gets full during any operation: an error gives the reason, nothing is lost, no file is left."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ WORKS: dict[str, Work] = {
 
 
 def begun(folder: Path) -> Store:
-    """Opened anew: its log has no room yet that was made when there was enough."""
+    """Reopen the store, so that its log has no room that was reserved while the disk had space."""
     with Store.open(folder) as store:
         table = store.create_table("t", numbers(ROWS, 0))
         table.insert(numbers(100, 1))
@@ -90,7 +90,7 @@ def assert_clean(store: Store) -> None:
 @pytest.mark.slow(except_every=9)
 @pytest.mark.parametrize("work", WORKS.values(), ids=WORKS)
 def test_what_finds_no_room_changes_nothing_and_works_once_there_is_some(work: Work) -> None:
-    """There is a little more room each time, so that it ends at another point of the work."""
+    """Each round has a little more space, so that the work fails at a later point."""
     with small_disk(9_000) as disk, begun(disk / "s") as store:
         before, failures, room, done = everything(store), 0, 0, False
         while not done:
@@ -138,7 +138,7 @@ def test_a_full_disk_can_still_be_read() -> None:
 
 @pytest.fixture(scope="module")
 def place_history(tmp_path_factory: pytest.TempPathFactory) -> PlaceHistory:
-    """Puts a store with a history of so many commits where it is asked for; each is made once."""
+    """A function that copies a store with this many commits to a folder; each store is created once."""
     made: dict[int, Path] = {}
 
     def place(folder: Path, commits: int) -> None:
@@ -237,7 +237,7 @@ def test_a_table_is_dropped_again_and_again_on_a_full_disk(place_history: PlaceH
 
 
 def test_a_file_of_the_users_is_not_room_for_a_full_disk(tmp_path: Path) -> None:
-    """What is no store is refused as ever, and nothing in its folder is touched."""
+    """A folder that is not a store is refused as usual, and nothing in it is touched."""
     (tmp_path / "catalog.sqlite").write_text("not a catalog")
     (tmp_path / RESERVE).write_text("mine")
     with pytest.raises(StoreProblem, match="not the catalog of a store"):

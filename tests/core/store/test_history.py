@@ -1,4 +1,4 @@
-"""Versions of a table: reading an old one, going back to one, naming them and letting go of them."""
+"""Versions of a table: reading, restoring, naming and expiring them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Catalogs in which a text or a number holds what nobody enters: whatever is done with the store is an answer
-or an error of ours, and nothing outside its folder is read, made or removed.
+"""Catalogs with malicious texts and numbers: every operation on the store returns or raises an error of
+ours, and nothing outside its folder is read, created or removed.
 
 LAMELLA_LONG_RUNS=400 changes every column to every odd value; without it, each text and some of the numbers
 get one.
@@ -29,7 +29,7 @@ from lamella.core.store.table import Table
 ROUNDS = int(os.environ.get("LAMELLA_LONG_RUNS", "1"))
 ROWS = 2_500
 SECRET = 987_654_321
-"""Stands in the sentinels alone."""
+"""A text that occurs only in the sentinels."""
 
 TEXTS = [
     (table, column)
@@ -151,8 +151,8 @@ def test_every_column_of_the_catalog_is_among_them() -> None:
 
 @pytest.fixture
 def outside(tmp_path: Path) -> Iterator[Path]:
-    """A folder of sentinels: a table's folder of another store, and a letter. Nothing may read them, make
-    something beside them, or remove them."""
+    """A folder of sentinels: a table's folder of another store, and a letter. Nothing may read them, create
+    files beside them, or remove them."""
     folder = tmp_path / "outside"
     with Store.open(folder) as store:
         store.create_table("t", {"n": [SECRET] * ROWS, "text": ["secret"] * ROWS})
@@ -161,7 +161,7 @@ def outside(tmp_path: Path) -> Iterator[Path]:
 
 
 def looks(folder: Path) -> dict[Path, tuple[int, ...]]:
-    """What tells whether something was read, where the file system notes it, or changed."""
+    """The status of each file, which shows changes, and reads if the file system records them."""
     looked = {}
     for path in (folder, *folder.rglob("*")):
         status = path.lstat()
@@ -172,14 +172,14 @@ def looks(folder: Path) -> dict[Path, tuple[int, ...]]:
 
 
 def not_read_yet(folder: Path) -> None:
-    """The next time that a file is read is noted, unless the file system never does."""
+    """Reset access times, so that the file system records the next read, if it records any."""
     for path in folder.rglob("*"):
         if path.is_file():
             os.utime(path, ns=(0, path.stat().st_mtime_ns))
 
 
 def odd_values(store: Path, outside: Path) -> dict[str, object]:
-    """What a text of the catalog of `store` is changed to."""
+    """Odd values for texts of the catalog of `store`, by name."""
     file = next((outside / "data").rglob("*.parquet"))
     table = next(path for path in (store / "data").iterdir())
     relative = os.path.relpath(file, store / "data")
@@ -223,8 +223,8 @@ def odd_values(store: Path, outside: Path) -> dict[str, object]:
 
 
 def change(store: Path, table: str, column: str, value: object) -> None:
-    """As whoever hands a store on may do it: without the catalog's own constraints of types and nulls, in one
-    row of `tables`, and elsewhere in every row that a key does not keep from it."""
+    """Change a column as an attacker could: without the catalog's constraints on types and nulls, in one row
+    of `tables`, and in other tables in every row that a key permits."""
     with closing(sqlite3.connect(store / "catalog.sqlite", isolation_level=None)) as catalog:
         catalog.execute("PRAGMA writable_schema = ON")
         (sql,) = catalog.execute("SELECT sql FROM sqlite_master WHERE name = ?", (table,)).fetchone()
@@ -234,7 +234,7 @@ def change(store: Path, table: str, column: str, value: object) -> None:
         catalog.execute("PRAGMA writable_schema = RESET")
     with closing(sqlite3.connect(store / "catalog.sqlite", isolation_level=None)) as catalog:
         rows = "rowid = (SELECT min(rowid) FROM tables)" if table == "tables" else "1"
-        with suppress(sqlite3.IntegrityError):  # a key takes whole numbers alone
+        with suppress(sqlite3.IntegrityError):  # a key accepts only whole numbers
             catalog.execute(f"UPDATE OR IGNORE {table} SET {column} = ? WHERE {rows}", (value,))
 
 
@@ -303,13 +303,13 @@ def changed_together(store: Store) -> None:
 
 
 def asked_in_sqlite(store: Store) -> None:
-    """SQLite's own errors say that a table or column is called otherwise."""
+    """SQLite reports that a table or column has another name."""
     with closing(connect(store)) as connection, suppress(apsw.SQLError):
         connection.execute("select max(n) from t").fetchall()
 
 
 def worked_on(path: Path, place: Path) -> None:
-    """All that is done with a store; each thing answers or raises an error of ours."""
+    """Use a store in every way; each operation returns or raises an error of ours."""
     with suppress(LamellaError), Store.open(path, read_only=True) as store:
         for name in ("t", "u"):
             with suppress(LamellaError):
@@ -416,7 +416,7 @@ def test_nothing_is_written_that_could_not_be_read_again(
 def test_numbers_that_are_used_up_are_named_and_not_the_disk(
     whole: Path, tmp_path: Path, kind: str, work: Callable[[Store], object], by: str, column: str
 ) -> None:
-    """SQLite says of them that the disk is full."""
+    """SQLite reports a full disk for these."""
     shutil.copytree(whole, tmp_path / "s")
     with closing(sqlite3.connect(tmp_path / "s" / "catalog.sqlite", isolation_level=None)) as catalog:
         if by:
@@ -431,7 +431,7 @@ def test_numbers_that_are_used_up_are_named_and_not_the_disk(
         with pytest.raises(DamagedStore, match=rf"catalog\.sqlite: the catalog's table {kind} holds \d+ as"):
             work(store)
         entered, now = before.keys() - {"tables"}, contents(tmp_path / "s")
-        assert [kind for kind in entered if now[kind] != before[kind]] == []  # ids alone were taken
+        assert [kind for kind in entered if now[kind] != before[kind]] == []  # only ids were allocated
         assert store["t"].version == 7
         assert any(f"table {kind} holds" in problem for problem in store.maintenance.verify().problems)
 
@@ -549,8 +549,8 @@ def assert_harmless(
     values: Callable[[Path], dict[str, object]],
     names: Iterable[str],
 ) -> None:
-    """As many of the `names` as the test is to run, each in a store of its own in which the column is changed
-    to the value of that name."""
+    """Try some of the `names`, each in its own store, in which the column is changed to the value with that
+    name."""
     names = sorted(names)
     chosen = random.Random(".".join(changed)).sample(names, min(ROUNDS, len(names)))
     not_read_yet(outside)

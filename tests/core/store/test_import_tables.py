@@ -1,4 +1,4 @@
-"""All tables of a database with their relations; several files as one table."""
+"""Imports of all tables of a database with their relations, and of several files as one table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows of a file into a table: a new one, or one that is there, and what that will do."""
+"""Imports of a file's rows into a new or an existing table, and their previews."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_upsert_by_a_key(store: Store, opened) -> None:
 @pytest.mark.parametrize(
     ("ids", "text", "changes", "adds"),
     [
-        ([1, None, 3], "id,n\n1,5\n,6\n4,7\n", 2, 1),  # null is equal to null
+        ([1, None, 3], "id,n\n1,5\n,6\n4,7\n", 2, 1),  # null equals null here
         ([1, 2, 3], "id,n\n2.0,5\n2.5,6\n", 1, 1),
         ([1.5, 2.0, 3.0], "id,n\n2,5\n4,6\n", 1, 1),
         ([1, 1, 2], "id,n\n1,5\n", 2, 0),
@@ -109,7 +109,7 @@ def test_the_plan_of_an_upsert_counts_as_the_upsert_does(
 def test_a_column_of_another_kind_is_refused_in_the_plan(
     store: Store, opened, mode: Any, key: list[str]
 ) -> None:
-    """Postcodes without a zero in front are numbers in this month's file."""
+    """Postcodes without leading zeros are numbers in this month's file."""
     table = store.create_table("shops", {"plz": ["01067"], "n": [1]})
     with pytest.raises(TypeConflict, match="Read 'PLZ' as string, or leave it out"):
         plan_import(opened("PLZ,n\n80331,2\n"), table, mode, key, columns={"PLZ": "plz", "n": "n"})
@@ -202,7 +202,7 @@ def test_keys_that_several_new_rows_have_are_said_before(store: Store, opened) -
 def test_members_that_appear_late_in_a_file_are_imported(
     tmp_path: Path, store: Store, columns: dict[str, str] | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Beyond the first blocks, of which alone the columns are known at first."""
+    """This is beyond the first blocks, from which the columns are inferred."""
     monkeypatch.setattr(text_dataset, "FIRST_BYTES", 64 << 10)
     monkeypatch.setattr(text_dataset, "SMALLEST_BLOCK", 128 << 10)
     monkeypatch.setattr(text_files, "BYTES_A_BLOCK", 128 << 10)

@@ -1,4 +1,4 @@
-"""Indexes of a table: made, used, kept true, and never trusted further than they can be checked."""
+"""Indexes of a table: created, used, kept up to date, and never trusted without a check."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ KEYS = [
 def test_rows_of_few_keys_are_found_by_the_index(
     store: Store, values: pa.Array, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Most rows hold the first of the values; the others are the keys."""
+    """Most rows have the first of the values; the others are the keys."""
     monkeypatch.setattr(keys, "ROWS_A_KEY", 1)
     filling = pa.concat_arrays([values[:1]] * 500)
     table = store.create_table("t", pa.table({"k": pa.concat_arrays([values, filling, values])}))

@@ -1,4 +1,4 @@
-"""Who inserts rows is told which ids they got, in the order in which the rows were given."""
+"""An insert returns the ids of its rows, in the order of the rows."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def table(tmp_path: Path) -> Iterator[Table]:
 
 
 def keys_of(table: Table, commit: Commit) -> list[int]:
-    """The keys of the rows that a commit says it inserted."""
+    """The keys of the rows that a commit reports as inserted."""
     assert len(commit.inserted_ids) == commit.inserted
     held = table.read()
     keys = dict(zip(held.column("_id").to_pylist(), held.column("k").to_pylist(), strict=True))
@@ -30,7 +30,7 @@ def keys_of(table: Table, commit: Commit) -> list[int]:
 
 
 def batches(count: int, rows: int, between: Iterator[object]) -> pa.RecordBatchReader:
-    """Keys counted from 0; something else happens before each batch."""
+    """Batches of keys counted from 0; another change happens before each batch."""
 
     def coming() -> Iterator[pa.RecordBatch]:
         for number in range(count):

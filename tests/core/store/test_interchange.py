@@ -1,4 +1,4 @@
-"""Tables, queries and files among other libraries, and as Python's own collections."""
+"""Tables, queries and files in other libraries, and as Python collections."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Faults that stores of this kind have been seen with, each as the promise that this one does not have it."""
+"""Known faults of other stores of this kind, each with a test that this store does not have it."""
 
 from __future__ import annotations
 

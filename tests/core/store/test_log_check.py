@@ -1,4 +1,4 @@
-"""A damaged write-ahead log is told from what a crash leaves at its end."""
+"""A damaged write-ahead log is distinguished from the remains of a crash at its end."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FRAME = FRAME_HEADER_BYTES + PAGE
 
 @pytest.fixture(scope="module")
 def crashed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A store as it is found when its process ended without a word: its commits are in the log."""
+    """A store whose process was killed: its commits are still in the log."""
     folder = tmp_path_factory.mktemp("log")
     Store.open(folder / "s").close()
     with Store.open(folder / "s") as store:
@@ -40,7 +40,7 @@ def log_of(store: Path) -> Path:
 
 
 def ends(store: Path) -> list[int]:
-    """Where the frames end that end a commit."""
+    """The end offsets of the frames that complete a commit."""
     content = log_of(store).read_bytes()
     starts = range(HEADER_BYTES, len(content) - FRAME + 1, FRAME)
     return [at + FRAME for at in starts if any(content[at + 4 : at + 8])]
@@ -84,7 +84,7 @@ def test_a_log_whose_beginning_is_damaged_is_told(store: Path) -> None:
 
 
 def test_what_a_crash_may_leave_at_the_end_is_no_damage(store: Path) -> None:
-    """Of the last commit's frames some may be written and others not, in any order."""
+    """A crash may leave any subset of the last commit's frames written."""
     last, before = ends(store)[-1], ends(store)[-2]
     for at in range(before, last, FRAME):
         whole = log_of(store).read_bytes()
@@ -100,7 +100,7 @@ def test_a_log_that_is_cut_off_cannot_be_told_from_a_shorter_one(store: Path, cu
 
 
 def test_the_log_of_a_store_in_use_has_no_damage(tmp_path: Path) -> None:
-    """Behind the last frame are those of earlier rounds, of changes that were taken back, and room."""
+    """The last frame is followed by frames of earlier rounds and rolled-back changes, and reserved room."""
     chance = random.Random(3)
     with Store.open(tmp_path / "s") as store:
         table = store.create_table("t", {"n": list(range(500)), "s": ["a" * 50] * 500})
@@ -114,8 +114,8 @@ def test_the_log_of_a_store_in_use_has_no_damage(tmp_path: Path) -> None:
 
 
 def test_a_big_endian_log_is_read_as_well(store: Path) -> None:
-    """As another computer may have written it: the words that are summed are in the other order."""
+    """Another computer may have written the log: the byte order of its checksums differs."""
     content = bytearray(log_of(store).read_bytes())
     content[3] |= 1
-    log_of(store).write_bytes(bytes(content))  # the sums are those of little-endian words still
+    log_of(store).write_bytes(bytes(content))  # its checksums are still those of little-endian words
     assert "SQLite ignores all of it" in str(log_damage(store / CATALOG))

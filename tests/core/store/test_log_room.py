@@ -1,4 +1,4 @@
-"""Room made in the catalog's write-ahead log: nothing is lost by it, and nothing else is read out of it."""
+"""Room reserved in the catalog's write-ahead log: no commit is lost, and none is read from it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def change(store: Store, value: int) -> None:
 
 
 def as_after_a_crash(folder: Path, copy: Path) -> Store:
-    """What another process finds where this one ended without a word."""
+    """A copy of the store as another process would find it if this one were killed."""
     shutil.copytree(folder, copy, ignore=shutil.ignore_patterns("*-shm"))
     return Store.open(copy)
 

@@ -1,4 +1,4 @@
-"""Stores where not everything is allowed: read-only media, other people's folders, network folders."""
+"""Stores with limited permissions: read-only media, other people's folders, network folders."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def make_store(path: Path) -> None:
 
 
 def crash_after_commit(path: Path) -> None:
-    """The commit is in the write-ahead log alone then."""
+    """The commit is then only in the write-ahead log."""
     make_store(path)
     subprocess.run([sys.executable, "-c", CRASH, str(path)], check=True)
     assert (path / f"{CATALOG}-wal").stat().st_size
@@ -47,7 +47,7 @@ def crash_after_commit(path: Path) -> None:
 
 @contextmanager
 def as_nobody() -> Iterator[None]:
-    """Without root's leave to do anything."""
+    """Run without root's privileges."""
     if sys.platform == "win32":
         pytest.skip("Windows has no such rights")
     if os.geteuid() != 0:
@@ -62,7 +62,7 @@ def as_nobody() -> Iterator[None]:
 
 @pytest.fixture
 def elses() -> Iterator[Path]:
-    """A store that everybody may read and the tester alone may write."""
+    """A store that everybody may read and only the tester may write."""
     folder = Path(tempfile.mkdtemp())
     folder.chmod(0o755)
     make_store(folder / "s")
@@ -215,7 +215,9 @@ def test_a_store_with_a_log_gives_it_up_on_a_network_folder_and_keeps_what_is_in
             assert store["t"].get(0) == {"_id": 0, "x": 2}
             store["t"].update([{"_id": 0, "x": 3}])
     assert journal_of(tmp_path / "s") != "wal"
-    with Store.open(tmp_path / "s") as store:  # the file may be open elsewhere still: the log does not return
+    with Store.open(
+        tmp_path / "s"
+    ) as store:  # another process may still have the file open, but the log does not return
         store["t"].update([{"_id": 0, "x": 4}])
     assert journal_of(tmp_path / "s") != "wal"
 

@@ -1,4 +1,4 @@
-"""A store of an earlier format opens, is brought up to date, and has everything it had."""
+"""A store of an earlier format opens, is upgraded, and keeps all of its contents."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PRAGMA user_version = 1;
 
 @pytest.fixture(params=[TO_FORMAT_1, TO_FORMAT_2], ids=["format 1", "format 2"])
 def old_store(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
-    """What an earlier format was, with a data file, pending rows and cells, and an undone commit."""
+    """A store of an earlier format, with a data file, pending rows and cells, and an undone commit."""
     with Store.open(tmp_path / "s") as store:
         table = store.create_table("t", {"n": list(range(2_000)), "word": ["a"] * 2_000})
         table.update([{"_id": 5, "word": "five"}])

@@ -1,4 +1,4 @@
-"""Arguments of another kind than a call takes are refused with what to write instead, and nothing changes."""
+"""Arguments of the wrong kind are refused with advice on what to write instead, and nothing changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A store moves whole, or stays where it is."""
+"""A store is moved completely, or stays where it is."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_a_folder_in_the_way_comes_back_where_the_store_cannot_be_moved(
 def test_what_cannot_be_removed_of_the_old_folder_is_said(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The copy is whole then, and the old folder no store any more."""
+    """The copy is then complete, and the old folder is no longer a store."""
 
     remove = moving.shutil.rmtree
 
@@ -162,7 +162,7 @@ def test_damaged_files_are_not_moved_to_another_disk(path: Path) -> None:
 def test_a_store_that_is_changed_while_it_is_copied_stays_where_it_is(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Another program may open it once the copying has begun."""
+    """Another program may open the store after copying has begun."""
     copy = moving.restore
 
     def change_meanwhile(source: Path, *rest: Any) -> Any:

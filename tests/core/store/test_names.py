@@ -1,4 +1,4 @@
-"""`Table` reads and changes rows; what else is done to a table is found on what it holds."""
+"""`Table` reads and changes rows; all other operations are on its attributes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def public(thing: object) -> set[str]:
 
 
 def collaborators(thing: object) -> dict[str, str]:
-    """The collaborators: objects of classes of the store's room that are reached through a name."""
+    """The collaborators: attributes whose classes are defined in `core.store`."""
     values = {name: inspect.getattr_static(thing, name) for name in public(thing)}
     kinds = {
         name: type(getattr(thing, name)) for name, value in values.items() if isinstance(value, property)

@@ -1,4 +1,4 @@
-"""Opening a store: what is refused, and what a crash left is swept up."""
+"""Opening a store: what is refused, and how the remains of a crash are removed."""
 
 from __future__ import annotations
 
@@ -203,7 +203,7 @@ def test_reading_leaves_no_file_beside_the_catalog_and_others_keep_theirs(tmp_pa
 
 @pytest.mark.parametrize("lost", ["emptied", "removed"])
 def test_a_store_that_lost_its_catalog_keeps_its_files(tmp_path: Path, lost: str) -> None:
-    """A new catalog would know of none of them, and they would be removed as nobody's."""
+    """A new catalog would not list the files, so they would be removed as orphans."""
     with Store.open(tmp_path / "shop") as store:
         store.create_table("t", {"n": list(range(5_000))})
     catalog = tmp_path / "shop" / "catalog.sqlite"

@@ -1,4 +1,4 @@
-"""Operators change a key of a document wherever it is kept: as a field, or as JSON among the rarer keys."""
+"""Operators change a key of a document whether it is stored as a field or as JSON among the rarer keys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""$compute, $fill, $round, $trim and $case: by hand, and against pandas and Python."""
+"""$compute, $fill, $round, $trim and $case: compared with expected values, pandas and Python."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows that give a struct in part change only the fields that they give, in update and in upsert."""
+"""Rows with a partial struct change only the fields that they contain, in update and in upsert."""
 
 from __future__ import annotations
 
@@ -265,7 +265,7 @@ def test_update_keeps_the_rest_of_documents(tmp_path: Path) -> None:
 
 
 def test_update_of_every_row_keeps_fields_in_files(tmp_path: Path) -> None:
-    """So many whole rows are written as files while they come in."""
+    """This many complete rows are written to files as they arrive."""
     count = 30_000
     with Store.open(tmp_path / "many") as store:
         table = store.create_table("t", [{"n": i, "b": {"x": i, "y": i}} for i in range(count)])
@@ -290,7 +290,7 @@ def merged(before: Any, new: Any) -> Any:
 
 
 def reached(before: Any, steps: list[str], value: Any) -> Any:
-    """What leads to null is not made."""
+    """Structs that would contain only nulls are not created."""
     if not steps:
         return value
     inside = reached((before or {}).get(steps[0]), steps[1:], value)
@@ -298,7 +298,7 @@ def reached(before: Any, steps: list[str], value: Any) -> Any:
 
 
 def full(value: Any) -> Any:
-    """With all fields, as columns have them."""
+    """The value with all fields, as the columns have them."""
     if value is None:
         return None
     inner = value.get("y")

@@ -24,7 +24,7 @@ needs_links = pytest.mark.skipif(sys.platform == "win32", reason="Windows lets f
 
 @pytest.fixture
 def made(tmp_path: Path) -> Path:
-    """A store with a table `t` of a data file, a change file and indexes, and a small table `u`."""
+    """A store with a table `t` that has a data file, a change file and indexes, and a small table `u`."""
     with Store.open(tmp_path / "s") as store:
         table = store.create_table("t", {"n": list(range(ROWS)), "text": ["red fox"] * ROWS})
         table.update([{"_id": i, "n": -i} for i in range(2_000)])
@@ -37,7 +37,7 @@ def made(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def sentinels(tmp_path: Path, made: Path) -> Iterator[Path]:
-    """A folder outside, called like a table's, with a copy of one of its files; it has to stay as it is."""
+    """A folder outside the store, named like a table's, with a copy of a file of it; it must not change."""
     outside = tmp_path / "outside" / "t-00000000"
     outside.mkdir(parents=True)
     (outside / f"{'0' * 32}.parquet").write_bytes(data_file(made).read_bytes())
@@ -98,7 +98,7 @@ def test_names_that_are_given_are_names_that_are_taken(tmp_path: Path, table: st
 
 
 def places(outside: Path) -> dict[str, str]:
-    """A sentinel's path as a catalog may have it."""
+    """A sentinel's path as a catalog could contain it."""
     target = outside / f"{'0' * 32}.parquet"
     return {"absolute": str(target), "relative": os.path.relpath(target, outside.parents[1] / "s" / "data")}
 
@@ -162,7 +162,7 @@ def test_a_table_folder_outside_the_store_is_not_written_to(made: Path, sentinel
 
 
 def linked(place: Path, target: Path) -> None:
-    """`place` moves to `target`, and a link leads there."""
+    """Move `place` to `target`, and leave a link to it."""
     target.parent.mkdir(parents=True, exist_ok=True)
     place.rename(target)
     place.symlink_to(target, target_is_directory=True)
@@ -283,7 +283,7 @@ def test_sweeps_follow_no_links(made: Path, sentinels: Path) -> None:
         store.drop_table("t")
         store.maintenance.vacuum()
     dropped = [link for link in links if not link.is_symlink()]
-    assert all(".sorted-1-" in link.name for link in dropped)  # the link itself is the index's own
+    assert all(".sorted-1-" in link.name for link in dropped)  # the link itself belongs to the index
 
 
 @needs_links

@@ -1,4 +1,4 @@
-"""Where changes go: the catalog, change files beside the data files, or new data files."""
+"""Where changes are stored: in the catalog, in change files beside the data files, or in new data files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ROWS, COLUMNS = 3_000, 20
 
 @pytest.fixture
 def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Table]:
-    """A table whose changes are middling from eleven rows on."""
+    """A table in which changes of eleven rows or more go to change files."""
     monkeypatch.setattr(placement, "SMALL_ROWS", 10)
     with Store.open(tmp_path / "s") as store:
         yield store.create_table("t", {f"c{i}": list(range(ROWS)) for i in range(COLUMNS)})

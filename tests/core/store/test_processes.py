@@ -15,7 +15,7 @@ from lamella.core.store import Table
 from tests.slow_tests import examples
 
 CHANGES = examples(60)
-"""How often each of two writers does each of three things."""
+"""How often each of two writers makes each of three changes."""
 
 WRITER = """
 import sys
@@ -53,7 +53,7 @@ print(readings, len(versions))
 
 
 def give_and_take(table: Table, rows: int, value: int) -> None:
-    """Half of the rows get as much above 100 as the others below."""
+    """Set half of the rows to `value` above 100, and the others to `value` below it."""
     cells = np.where(np.arange(rows) % 2, 100 + value, 100 - value)
     table.update(pa.table({"_id": np.arange(rows), "x": cells}))
 
@@ -72,7 +72,9 @@ def test_readers_see_each_version_whole_while_one_process_writes(tmp_path: Path)
                 give_and_take(table, rows, n + rows % 7)
             table.maintenance.flush() if n % 2 else table.maintenance.compact()
             table.history.undo()
-            table.maintenance.expire(keep_versions=25)  # more than a reader is behind between two lines
+            table.maintenance.expire(
+                keep_versions=25
+            )  # more versions than a reader can fall behind between two lines
             store.maintenance.vacuum()
         store.create_table("stop", [{"x": 1}])
         told = [reader.communicate()[0].split() for reader in readers]

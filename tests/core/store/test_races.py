@@ -1,4 +1,4 @@
-"""Commits of several processes at once: what one brings in is never spanned, lost or spoiled by another."""
+"""Commits of several processes at once: none overlaps, loses or corrupts the rows of another."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ROWS = 3_000
 
 @pytest.fixture
 def other(tmp_path: Path) -> Iterator[Table]:
-    """A table as another process has it open."""
+    """The table as another process would open it."""
     with Store.open(tmp_path / "s") as store:
         yield store.create_table("t", {"n": list(range(ROWS)), "c": list(range(ROWS))})
 
@@ -31,7 +31,7 @@ def table(other: Table) -> Iterator[Table]:
 
 
 def rows_with(meanwhile: Callable[[], object]) -> Iterator[dict[str, int]]:
-    """Rows for a long insert, in the middle of which something else happens."""
+    """Rows for a long insert that is interrupted by another change."""
     for i in range(12_000):
         if i == 11_500:
             meanwhile()
@@ -50,7 +50,7 @@ def once_before_publishing(monkeypatch: pytest.MonkeyPatch, meanwhile: Callable[
 
 
 def whole(table: Table) -> None:
-    """Ids ascend, each row is found by its own, and nothing is wrong with the files."""
+    """Check that ids ascend, that each row is found by its id, and that the files are valid."""
     ids = table.read(columns=["_id"]).column(0).to_pylist()
     assert ids == sorted(set(ids))
     assert all(table.get(i) is not None for i in ids[:: len(ids) // 200])

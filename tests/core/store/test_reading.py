@@ -1,4 +1,4 @@
-"""Reading a table gives what a plain list of its rows would, whatever its rows went through."""
+"""Reading a table gives the same rows as a plain list, whatever changes were made to it."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def made_once(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Row]
 
 @pytest.fixture
 def worn(made_once: tuple[Path, list[Row]], tmp_path: Path) -> Iterator[tuple[Table, list[Row]]]:
-    """A table of several files with changed cells, deleted rows and rows not in a file, and its rows."""
+    """A table of several files with changed cells, deleted rows and rows in memory; and its rows."""
     folder, rows = made_once
     shutil.copytree(folder, tmp_path / "worn")
     with Store.open(tmp_path / "worn") as store:
@@ -92,7 +92,7 @@ def same(answer: pa.Table, rows: list[Row]) -> bool:
 
 
 def in_order(rows: list[Row], keys: list[str]) -> list[Row]:
-    """Several keys, each its own way; nulls last, NaN the greatest, ties by `_id`."""
+    """Sort by several keys, each with its direction; nulls last, NaN the greatest, ties by `_id`."""
     rows = sorted(rows, key=lambda row: row["_id"])
     for key in reversed(keys):
         name, down = key.removeprefix("-"), key.startswith("-")

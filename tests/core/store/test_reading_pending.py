@@ -1,4 +1,4 @@
-"""Everything is read as it is with scattered changes and deletions, of columns of any type, old and new."""
+"""Reads are correct with scattered changes and deletions, for columns of any type, old and new."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ def made(n: int) -> Row:
 
 
 def told(rows: list[Row]) -> list[str]:
-    """NaN is no equal of itself, but written alike."""
+    """Compare texts, since NaN does not equal itself."""
     return [repr(sorted(row.items())) for row in rows]
 
 
 @pytest.fixture(scope="module")
 def changed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Table, dict[int, Row]]]:
-    """A table of two files; cells in a change file, more in the catalog, rows gone and rows pending."""
+    """A table of two files, with cells in a change file and in the catalog, deleted rows and pending rows."""
     with Store.open(tmp_path_factory.mktemp("pending") / "store") as store:
         schema = pa.schema({name: kind for name, (kind, _) in MADE.items()})
         model = {n: made(n) for n in range(ROWS)}

@@ -1,4 +1,4 @@
-"""Refusals say what would help, and types may be written as they are printed."""
+"""Error messages say what would help, and types may be written as they are printed."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """A store whose folder is removed, moved or replaced while it is open: every change is refused, and nothing
-of it lands in what lies there now."""
+is written to the replacement."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ QUESTIONS: dict[str, Callable[[Store], object]] = {
 
 @pytest.fixture(params=["looked at", "fresh"])
 def opened(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Store]:
-    """A store with two tables, and what was read of it still in memory, or nothing."""
+    """A store with two tables, either with some of its data cached in memory or with none."""
     filled(tmp_path / "s", 0)
     with Store.open(tmp_path / "s") as store:
         if request.param == "looked at":
@@ -133,7 +133,7 @@ def opened(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Store]:
 
 
 def content(folder: Path) -> dict[Path, bytes]:
-    """What others read there tells nothing of changes: the catalog's shared memory, and who reads."""
+    """Bytes by file, without those that change when others read: shared memory, and the list of readers."""
     return {
         path: path.read_bytes()
         for path in sorted(folder.rglob("*"))
@@ -151,7 +151,7 @@ def test_a_store_that_is_not_where_it_was_opened_refuses_every_change(
     for name, change in CHANGES.items():
         with pytest.raises(LamellaError) as refusal:
             change(opened)
-        if not isinstance(refusal.value, FileProblem):  # a data file that had to be read, and is not there
+        if not isinstance(refusal.value, FileProblem):  # a data file that had to be read is missing
             assert "was moved, removed or replaced while it was open" in str(refusal.value), name
     for question in QUESTIONS.values():
         with suppress(LamellaError):

@@ -1,4 +1,4 @@
-"""Indexes of words are made, kept, found damaged and made anew, whatever happens around them."""
+"""Full-text indexes are built, updated, checked for damage and rebuilt, whatever happens to the table."""
 
 # ruff: noqa: F811 -- pytest hands fixtures over by their names
 from __future__ import annotations

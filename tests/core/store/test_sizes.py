@@ -1,4 +1,4 @@
-"""What a store takes is told by table, column and version; what would be freed is what then is freed."""
+"""The sizes of a store by table, column and version; as much is freed as was announced."""
 
 from __future__ import annotations
 

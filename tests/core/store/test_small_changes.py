@@ -1,4 +1,4 @@
-"""A row or a cell at a time: what is worked out for rows of one shape holds for the next, and no longer."""
+"""Changes of one row or cell: the preparation for rows of one shape is reused while it is valid."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _row(value: int) -> dict[str, int]:
 
 
 def _read_anew(store: StoreType) -> list[dict[str, Any]]:
-    """What another process would find."""
+    """The table as another process would read it."""
     with Store.open(store.path) as other:
         actual: list[dict[str, Any]] = other["t"].read().to_pylist()
     assert actual == store["t"].read().to_pylist()

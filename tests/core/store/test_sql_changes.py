@@ -1,4 +1,4 @@
-"""What a change in SQL would do, and that it does exactly that."""
+"""Previews of changes in SQL, and that the changes match them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_effect_of_sql_is_what_the_change_does(store, text, counts, before, afte
     effect, version = effect_of_sql(store, statement, store.sql, Job())
     assert (effect.inserted, effect.matching if effect.changed else 0, effect.deleted) == counts
     assert effect.preview.before.to_pylist() == before and effect.preview.after.to_pylist() == after
-    assert store["t"].version == version == 1  # nothing has happened yet
+    assert store["t"].version == version == 1  # nothing has changed yet
     commit = change_by_sql(store, statement, store.sql, text, Job(), version)
     assert (commit.inserted, commit.updated, commit.deleted) == counts and commit.message == text
     store["t"].history.undo()

@@ -1,4 +1,4 @@
-"""A table gives back what was put in, changes what it is told to, and can take every change back."""
+"""A table returns what was inserted, makes the requested changes, and can undo each of them."""
 
 from __future__ import annotations
 

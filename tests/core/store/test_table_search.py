@@ -1,4 +1,4 @@
-"""Rows found by words: which, in what order, and as long as the store lives."""
+"""Searches by words: which rows are found, and in which order, throughout the changes of a store."""
 
 # ruff: noqa: F811 -- pytest hands fixtures over by their names
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Changes of several tables that happen together or not at all, whoever looks and whatever fails."""
+"""Changes of several tables that happen together or not at all, for every reader and after any failure."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_an_exception_takes_all_of_it_back(store: Store) -> None:
 
 
 def test_what_was_taken_back_is_never_read_again(store: Store) -> None:
-    """The version, entry and row numbers of what did not happen are given again to something else."""
+    """Version, entry and row numbers of a rolled-back transaction are reused for other changes."""
     orders = store["orders"]
     for value in (1, 2):
         with pytest.raises(ZeroDivisionError), store.transaction():
@@ -104,7 +104,7 @@ def test_what_was_taken_back_is_never_read_again(store: Store) -> None:
 
 
 def test_what_was_taken_back_is_never_read_again_after_a_reload(store: Store) -> None:
-    """Renaming makes everything that is pending be looked up in the catalog again."""
+    """After renaming, all pending changes are read from the catalog again."""
     orders = store["orders"]
     assert orders.num_rows == 2
     for value, name in ((1, "first"), (2, "second")):
@@ -408,7 +408,7 @@ def test_a_process_that_is_killed_inside_leaves_nothing_of_it(store: Store) -> N
         text=True,
     )
     assert writer.stdout is not None and writer.stdout.readline() == "written\n"
-    Store.open(store.path).close()  # what is being written in the transaction is not swept
+    Store.open(store.path).close()  # files being written in the transaction are not removed
     published = files(store) - store._catalog.known_paths()
     assert len(published) == 2
     writer.kill()
@@ -420,7 +420,7 @@ def test_a_process_that_is_killed_inside_leaves_nothing_of_it(store: Store) -> N
 
 
 def test_many_processes_see_all_of_a_transaction_or_nothing(store: Store) -> None:
-    """Money moves between two tables in one process; the sum in all others stays."""
+    """Money moves between two tables in one process; the sum stays the same in all others."""
     mover = """
 import sys
 from lamella import Store

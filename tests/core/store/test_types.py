@@ -1,4 +1,4 @@
-"""Every Arrow type that Parquet can keep goes in and comes out, small in the catalog and large in files."""
+"""Every Arrow type that Parquet can store is read as it was written, both from the catalog and from files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files of versions that are gone: removed once nobody reads them, whichever process that is."""
+"""Files of expired versions are removed once no process reads them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def files(store: Store) -> set[str]:
 
 
 def rewritten(table: Table) -> None:
-    """Every file of the newest version is another than before, and the earlier versions have expired."""
+    """Replace every file of the newest version, and expire the earlier versions."""
     before = files(table.store)
     table.update_where(None, {"$inc": {"n": 1}})
     table.maintenance.compact()
@@ -152,14 +152,14 @@ def python(script: str, *arguments: str) -> Iterator[subprocess.Popen]:
 
 @contextmanager
 def reader(store: Store, *options: str) -> Iterator[subprocess.Popen]:
-    """A process that has begun to read the newest version and goes on when it is told to."""
+    """A process that has begun to read the newest version, and continues on request."""
     with python(READER, str(store.path), *options) as process:
         assert process.stdout is not None and int(process.stdout.readline()) > 0
         yield process
 
 
 def ended(process: subprocess.Popen) -> None:
-    """It ends well when it is told that nothing more comes."""
+    """Close the input of the process, which must then end without an error."""
     process.communicate()
     assert process.returncode == 0
 
@@ -208,7 +208,7 @@ def test_a_killed_reader_keeps_nothing(store: Store) -> None:
 
 
 def test_readers_never_miss_a_file_however_fast_versions_go(store: Store) -> None:
-    """One process replaces all files and removes the old ones over and over; others read all along."""
+    """One process repeatedly replaces all files and removes the old ones, while others read."""
     store.drop_table("t")
     table = store.create_table("t", {"n": [0] * 2_000})
     looker = """
@@ -238,7 +238,7 @@ while last < 25:
 
 
 def test_a_file_in_the_way_stays_queued_and_is_reported(store: Store) -> None:
-    """A folder in the file's place cannot be unlinked, whoever tries."""
+    """Nobody, not even root, can unlink a folder in place of the file."""
     name = next(iter(files(store)))
     rewritten(store["t"])
     path = store.path / "data" / name
@@ -253,7 +253,7 @@ def test_a_file_in_the_way_stays_queued_and_is_reported(store: Store) -> None:
 
 @pytest.mark.slow
 def test_a_fork_does_not_end_what_its_parent_reads(store: Store) -> None:
-    """The child lets go of all it inherited; the parent reads on."""
+    """The child releases everything it inherited; the parent continues to read."""
     script = """
 import os, sys
 from lamella import Store
@@ -295,7 +295,7 @@ def test_vacuum_gives_back_the_room_of_expired_changes_in_the_catalog(store: Sto
 
 
 def test_a_file_that_is_queued_and_still_named_stays(tmp_path: Path) -> None:
-    """As a damaged catalog may have it, or one that somebody sent."""
+    """A damaged or malicious catalog could contain this."""
     with Store.open(tmp_path / "s") as store:
         store.create_table("t", pa.table({"n": range(100_000)}))
         (path,) = store._catalog.paths()

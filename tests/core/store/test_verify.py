@@ -1,4 +1,4 @@
-"""Whatever is damaged is found and named; a store that is whole has no problems."""
+"""Every damage is found and named; an undamaged store has no problems."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ROWS = 30_000
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A store with everything a table can be made of."""
+    """A store whose table has every kind of file and entry."""
     path = tmp_path_factory.mktemp("verify") / "store"
     with Store.open(path) as store:
         table = store.create_table("flights", pa.table({"n": pa.array(range(ROWS)), "late": [False] * ROWS}))
@@ -223,7 +223,7 @@ def test_ids_that_do_not_ascend_are_found(path: Path) -> None:
 
 
 def _told_as_written(path: Path, damaged: Path) -> None:
-    """The catalog agrees with the file about its bytes."""
+    """Make the catalog agree with the file's bytes."""
     catalog = sqlite3.connect(path / "catalog.sqlite")
     size = damaged.stat().st_size
     catalog.execute("UPDATE data_files SET bytes = ?, checksum = ''", (size,))
@@ -251,7 +251,7 @@ def test_a_damaged_catalog_is_found(path: Path) -> None:
 
 @pytest.mark.parametrize("read_only", [False, True])
 def test_a_catalog_whose_statements_are_no_text_is_refused(path: Path, read_only: bool) -> None:
-    """SQLite tells such a damage in a message that is not text either."""
+    """SQLite reports such damage in a message that is not valid text either."""
     catalog = path / "catalog.sqlite"
     whole = catalog.read_bytes()
     places = [found.start() for found in re.finditer(rb"CREATE TABLE", whole)]
@@ -293,7 +293,7 @@ def test_a_data_file_that_was_replaced_is_refused(
 def test_a_damaged_footer_of_a_large_file_is_refused(
     path: Path, place: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Statistics lie there, by which rows are passed over without being decoded."""
+    """Statistics are stored there, by which rows are skipped without being decoded."""
     monkeypatch.setattr(file_checks, "AT_ONCE_BYTES", -1)
     flip_bit(file(path), place)
     with Store.open(path) as store, pytest.raises(DamagedFile, match="Verify the store"):
@@ -318,7 +318,7 @@ def test_what_is_verified_is_not_verified_again(path: Path, monkeypatch: pytest.
 
 
 def listing(folder: Path) -> dict[str, tuple[int, int]]:
-    """Size and time of every file but the index of the log, which SQLite makes anew, and the folders."""
+    """Size and time of every file and folder, except the index of the log, which SQLite rebuilds."""
     found = {}
     for path in folder.rglob("*"):
         status = path.stat()

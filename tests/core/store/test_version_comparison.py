@@ -25,7 +25,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 
 def told(found) -> list[tuple[str, int]]:
-    """What became of each row that differs, and its number."""
+    """The kind of difference of each row that differs, and its number."""
     rows = ComparedRows(found, DIFFERENT)
     return [
         (RowChange(kind).word, n)

@@ -1,4 +1,4 @@
-"""Columns widen as data arrives, where every value, stored and new, stays what it was."""
+"""Columns widen as data arrives, if every stored and new value stays unchanged."""
 
 from __future__ import annotations
 

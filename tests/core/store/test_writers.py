@@ -22,7 +22,7 @@ from lamella.core.store.catalog.queries import Catalog
 from tests.slow_tests import examples
 
 INSERTS = examples(40)
-"""Of another process, while stores are opened."""
+"""The number of inserts by another process, while stores are opened."""
 
 
 @pytest.fixture

@@ -63,19 +63,19 @@ def window(qtbot, store: Store, memory: FakeMemory) -> Iterator[MainWindow]:
     yield made
     tasks.shutdown()
     with patch.object(QMessageBox, "question", return_value=QMessageBox.StandardButton.Discard):
-        made.close()  # edits that a test leaves are dropped: nobody is there to answer
+        made.close()  # edits that a test leaves are dropped, since nobody can answer the question
     made.deleteLater()
     QApplication.sendPostedEvents(made, QEvent.Type.DeferredDelete)
     QApplication.processEvents()
-    gc.collect()  # here, as widgets that another thread collects end badly
-    gc.freeze()  # modules that came meanwhile stay: the next collection does not look through them again
+    gc.collect()  # in this thread, since widgets that another thread collects can crash
+    gc.freeze()  # modules loaded since stay loaded: the next collection skips them
     theme.current().set_mode("system")
     theme.current().set_text_scale(1.0)
 
 
 @pytest.fixture
 def settled(qtbot, window: MainWindow) -> Callable[[], DatasetTab]:
-    """The current tab once all it was asked for is on screen."""
+    """The current tab, once everything requested is on screen."""
 
     def wait() -> DatasetTab:
         def ready() -> bool:
@@ -144,7 +144,7 @@ def go_to():
 
 @pytest.fixture
 def console(qtbot, window: MainWindow, table: Table) -> SqlConsole:
-    """With the store of the flights open; nothing is in its editor."""
+    """A console with the store of the flights open, and an empty editor."""
     window.library.refresh()
     qtbot.waitUntil(lambda: bool(window.sidebar.entries("table")))
     QTest.keyClick(

@@ -1,4 +1,4 @@
-"""Pasting, filling, clearing, and rows that come and go: by keys, in the window, on a real store."""
+"""Pasting, filling, clearing, adding and deleting rows: by keys, in the window, on a real store."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NO_KEYS = Qt.KeyboardModifier.NoModifier
 
 @pytest.fixture
 def press(window, qtbot):
-    """A key in the grid of a tab, which has the keyboard."""
+    """Press a key in the grid of a tab, which has the focus."""
 
     def press(tab, key: Qt.Key, keys: Qt.KeyboardModifier = NO_KEYS) -> None:
         window.activateWindow()
@@ -36,7 +36,7 @@ def press(window, qtbot):
 
 @pytest.fixture
 def paste(press, settled):
-    """Text from elsewhere, by Ctrl+V."""
+    """Paste text of another program by Ctrl+V."""
 
     def paste(tab, text: str) -> None:
         data = QMimeData()
@@ -50,7 +50,7 @@ def paste(press, settled):
 
 @pytest.fixture
 def select(go_to):
-    """Rows and columns by name, from the first to the last."""
+    """Select a block from the first to the last row and column."""
 
     def select(tab, first: int, last: int, *names: str) -> None:
         go_to(tab, first, names[0])
@@ -191,7 +191,7 @@ def test_columns_that_have_no_place_are_left_out_expressly(
 def test_cells_copied_here_are_pasted_as_they_were(
     window, table_tab, table, select, go_to, press, settled, qtbot
 ) -> None:
-    """Null apart from empty text, and without the names that were copied with them."""
+    """Null stays distinct from empty text, and the copied column names are left out."""
     table.update([{"_id": 1, "note": "two\nlines"}])
     window.commands["refresh"].trigger()
     settled()
@@ -435,7 +435,7 @@ def test_deletions_and_new_rows_leave_the_others_where_they_are(
     press(tab, Qt.Key.Key_Delete, CONTROL)
     tab = settled()
     assert tab.view.page(0, 8, ["_id"]).column(0).to_pylist() == before[:2] + before[4:]
-    assert list(tab.grid.row_marks) == [3]  # the row that was pasted into
+    assert list(tab.grid.row_marks) == [3]  # the row that was the target of the paste
     press(tab, Qt.Key.Key_Insert, CONTROL | SHIFT)
     tab = settled()
     assert tab.view.page(0, 8, ["_id"]).column(0).to_pylist() == before[:2] + before[4:]

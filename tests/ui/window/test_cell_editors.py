@@ -34,7 +34,7 @@ def table(store) -> Table:
 
 @pytest.fixture
 def edit(table_tab, go_to, qtbot):
-    """F2 on a cell; the field that opens."""
+    """Press F2 on a cell, and return the field that opens."""
 
     def edit(row: int, name: str):
         go_to(table_tab, row, name)

@@ -1,4 +1,4 @@
-"""The chart of a tab: drawn of its steps, by hand and by keys, filtered by, saved with a view, exported."""
+"""The chart of a tab: drawn from its steps by mouse and keys, used to filter, saved with a view, exported."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from lamella.ui.dialogs.export_dialog import ExportDialog
 
 @pytest.fixture
 def chart(qtbot, table_tab, settled):
-    """The chart of the flights, once it is drawn; given a spec, that one."""
+    """The chart of the flights once it is drawn; by default the one that is proposed."""
 
     def draw(spec: ChartSpec | None = None, display: Display | None = None):
         tab = settled()
@@ -51,7 +51,7 @@ BY_DELAY = ChartSpec("histogram", "delay")
 
 
 def point_of(view, mark) -> QPoint:
-    """Where a figure is on the canvas."""
+    """The position of a figure on the canvas."""
     canvas = view.canvas
     panel = next(p for p in canvas.panels if mark in p.made.marks)
     place = mark.point if mark.area is None else mark.area.center()
@@ -68,7 +68,7 @@ def drag(view, start: QPoint, end: QPoint) -> None:
 
 @pytest.mark.slow
 def test_a_chart_of_very_many_rows_is_drawn_of_a_sample_first(qtbot, chart, monkeypatch):
-    """It says so, and cannot be taken out before it is exact."""
+    """The chart says so, and cannot be exported before it is exact."""
     view, seen = chart(BY_CARRIER), list[tuple[bool, bool, str]]()
     monkeypatch.setattr("lamella.core.query.charts.preview.LARGE_ROWS", 100)
 
@@ -343,7 +343,7 @@ def test_the_mouse_finds_a_point_among_many(qtbot, chart, monkeypatch):
     mark = view.canvas.panels[0].made.marks[500]
 
     def is_found() -> bool:
-        """Points stand less than a pixel apart."""
+        """Points are less than a pixel apart."""
         QTest.mouseMove(view.canvas.viewport(), QPoint(1, 1))
         QTest.mouseMove(view.canvas.viewport(), point_of(view, mark))
         found = said[-1].partition("\n")[0].removeprefix("delay: ").replace("−", "-") if said else "nan"
@@ -566,7 +566,7 @@ def test_points_at_the_ends_are_drawn_whole_and_their_ticks_named(qtbot, window,
     (left, right), (low, high) = panel.plot.vb.viewRange()
     assert left < 1 < 4 < right and low < 2 < 400 < high
     qtbot.waitUntil(lambda: any(one.isVisible() for one in view.legend.findChildren(SizeScale)))
-    assert view.legend.findChildren(SizeScale)[-1].values == [1, 2]  # no quarter of an engine
+    assert view.legend.findChildren(SizeScale)[-1].values == [1, 2]  # a number of engines is a whole number
     axis = panel.plot.getAxis("bottom")
     assert axis.boundingRect().left() < panel.plot.vb.boundingRect().left()
 

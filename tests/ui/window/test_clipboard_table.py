@@ -1,4 +1,4 @@
-"""A table made of what is on the clipboard: cells of a spreadsheet, CSV, JSON, a table of a web page."""
+"""A table from the contents of the clipboard: cells of a spreadsheet, CSV, JSON, a table of a web page."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_a_clipboard_without_a_table_is_said(qtbot, window) -> None:
 
 
 def test_a_clipboard_that_cannot_be_written_is_said(qtbot, window, tmp_path, monkeypatch) -> None:
-    """The folder for temporary files is gone: there is a file in its place."""
+    """The folder for temporary files is missing: there is a file in its place."""
     place = tmp_path / "no folder"
     place.write_bytes(b"")
     monkeypatch.setattr(tempfile, "tempdir", str(place))

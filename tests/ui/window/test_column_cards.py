@@ -1,4 +1,4 @@
-"""Column cards stand between the header and the rows, follow the filter, and make one."""
+"""Column cards are between the header and the rows, follow the filter, and create filters."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ CONTROL, SHIFT, ALT = (
 
 @pytest.fixture
 def counted(qtbot, settled):
-    """The current tab once its cards are there."""
+    """The current tab, once its cards are shown."""
 
     def wait():
         tab = settled()
@@ -117,7 +117,7 @@ def test_a_card_has_figures_of_all_rows_and_of_those_filtered(file_tab, counted)
 
 @pytest.mark.slow
 def test_columns_that_are_computed_leave_the_others_their_cards_of_all_rows(file_tab, counted) -> None:
-    """The computed ones have cards of all rows, too; one that takes a column's place, of its own values."""
+    """Computed columns have cards of all rows, too; one that replaces a column has a card of its values."""
     file_tab.set_filter(col("delay") >= 400)
     counted().add_step(Compute((("hours", col("delay") / 100), ("carrier", col("delay") % 10))))
     tab = counted()
@@ -340,7 +340,7 @@ def test_cards_leave_the_machine_to_rows_that_are_read(
     assert tab.grid.cards.loader.running
     tab.set_sort([SortKey("delay")])
     assert not tab.grid.cards.loader.running
-    tab.grid.cards.follow_columns()  # nor does anything else begin them
+    tab.grid.cards.follow_columns()  # and nothing else starts them
     monkeypatch.setattr(loading, "card_of", card)
     counted()
     assert tab.grid.cards.loader.num_exact > 0 and tab.sort == (SortKey("delay"),)

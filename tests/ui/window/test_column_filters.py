@@ -1,4 +1,4 @@
-"""Filters of one column, made at its header."""
+"""Filters of one column, created at its header."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from lamella.ui.filters.value_picker import ValuePicker
 from lamella.ui.window.commits import Commits
 from lamella.ui.window.dataset_tab import DatasetTab
 
-# What a popup asks of a screen that is not there.
+# Popups use features that the offscreen platform lacks.
 pytestmark = pytest.mark.qt_log_ignore("does not support (raise|grabbing|propagateSizeHints)", extend=True)
 Key = Qt.Key
 
 
 @pytest.fixture
 def picked(qtbot, window):
-    """The list of values of the current column, once they are counted."""
+    """The list of values of the current column, once it has counts."""
 
     def pick(tab) -> ValuePicker:
         window.commands["filter_values"].trigger()

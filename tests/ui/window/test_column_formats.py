@@ -1,4 +1,4 @@
-"""How columns are shown: their format, from the menu of a header to what a saved view keeps."""
+"""The formats of columns, from the menu of a header to saved views."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def rows() -> pa.Table:
 
 @pytest.fixture
 def read(settled):
-    """What is drawn of a column, once it was read."""
+    """The texts drawn for a column, once it was read."""
 
     def texts(name: str, rows: int = 4) -> list[str | None]:
         tab = settled()
@@ -58,7 +58,7 @@ def pick(box, label: str) -> None:
     while box.currentText() != label:
         down = box.findText(label) > box.currentIndex()
         QTest.keyClick(box, Qt.Key.Key_Down if down else Qt.Key.Key_Up)
-    QApplication.processEvents()  # the fields of what was picked appear
+    QApplication.processEvents()  # the fields of the chosen format appear
 
 
 def type_in(field: QLineEdit, text: str) -> None:

@@ -1,4 +1,4 @@
-"""What is remembered of the columns of a dataset from one opening to the next."""
+"""The layout of columns is remembered when a dataset is opened again."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Settled = Callable[[], DatasetTab]
 
 
 def columns(tab: DatasetTab) -> list[str]:
-    """Those that are shown, from left to right."""
+    """The shown columns, from left to right."""
     header, names = tab.grid.column_header, tab.grid.grid_model.names
     places = map(header.logicalIndex, range(header.count()))
     return [names[column] for column in places if not header.isSectionHidden(column)]
@@ -196,7 +196,7 @@ def test_a_view_is_saved_of_formats_alone(
 def test_the_layout_of_a_table_is_saved_without_its_store(
     window: MainWindow, memory: FakeMemory, store: Store, table_tab: DatasetTab, go_to
 ) -> None:
-    """Columns may be hidden in the moment in which the window closes."""
+    """Columns may be hidden at the moment when the window closes."""
     go_to(table_tab, 0, "note")
     store.close()
     window.commands["hide_column"].trigger()

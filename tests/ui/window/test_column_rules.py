@@ -1,4 +1,4 @@
-"""The default and the checks of a column: set from the menu of its header, met by what is typed."""
+"""The default and the checks of a column: set from the menu of its header, and applied to typed values."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_rules_are_set_and_taken_back_in_one_step(
 def test_rules_that_are_not_touched_stay_as_they_are(
     table: Table, table_tab: DatasetTab, ask, qtbot, default: str
 ) -> None:
-    """A field shows none of these as it is."""
+    """A field cannot show any of these values unchanged."""
     table.update_where(None, {"$set": {"note": "x"}})
     table.columns.set_checks("note", one_of=["x", default])
     table.columns.set_default("note", default)
@@ -82,7 +82,7 @@ def test_rules_that_are_not_touched_stay_as_they_are(
 
 
 def test_default_and_values_can_change_together(table: Table, table_tab: DatasetTab, ask, qtbot) -> None:
-    """Neither the old default is among the new values, nor the new one among the old."""
+    """The old default is not among the new values, nor the new one among the old values."""
     table.update_where(None, {"$unset": {"note": ""}})
     table.columns.set_checks("note", one_of=["a", "b"])
     table.columns.set_default("note", "a")

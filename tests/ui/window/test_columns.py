@@ -1,4 +1,4 @@
-"""Columns as people show them: pinned."""
+"""Pinned columns."""
 
 from __future__ import annotations
 

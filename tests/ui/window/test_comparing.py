@@ -121,7 +121,7 @@ def test_columns_that_are_equal_are_left_out(qtbot, compared):
     rows = compared.rows
     QTest.keyClick(compared.columns, Qt.Key.Key_Up)
     assert not any(compared.grid.isColumnHidden(place) for place in range(len(names)))
-    assert compared.rows is rows  # the same, neither found nor read again
+    assert compared.rows is rows  # the same object: the comparison was not computed again
 
 
 def test_what_is_selected_is_copied(qtbot, window, compared):

@@ -69,7 +69,7 @@ def test_whole_numbers_that_a_double_cannot_hold_become_integers_or_null() -> No
 
 
 def entry(qtbot, window, tab, name: str) -> str:
-    """What the menu of the column's header offers."""
+    """The entries of the menu of the column's header."""
     column = tab.grid.grid_model.names.index(name)
     tab.grid.column_header.menu_requested.emit(column, QPoint(10, 10))
     menu = next(menu for menu in window.findChildren(QMenu) if menu.isVisible())

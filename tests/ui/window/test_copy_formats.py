@@ -1,4 +1,4 @@
-"""Whole values, written so that whatever they are for reads them back."""
+"""Complete values, copied so that the target program reads them back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files whose checksums differ: the question when they are opened, and what was shown of them before."""
+"""Files whose checksums differ: the question when they are opened, and the rows that were shown before."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ROWS = 6_000
 
 @pytest.fixture
 def damaged(tmp_path: Path) -> Path:
-    """A number of the last row group is another one."""
+    """A file in which a number of the last row group was changed."""
     path = tmp_path / "damaged.parquet"
     rows = pa.table({"n": list(range(ROWS)), "s": [f"text {i}" for i in range(ROWS)]})
     pq.write_table(

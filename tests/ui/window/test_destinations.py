@@ -1,4 +1,4 @@
-"""Columns, tables, views, tabs and files are found by a part of their name and shown."""
+"""Columns, tables, views, tabs and files are found by part of their name and shown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is dragged out of the window: the selected rows, a tab, an entry of the sidebar."""
+"""Drags out of the window: selected rows, a tab, an entry of the sidebar."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Left, NoKeys = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
 
 
 class Target:
-    """In place of the window system, whose drags take the mouse: what is dragged, and who takes it."""
+    """Replaces the window system, whose drags grab the mouse; records the dragged data and the target."""
 
     def __init__(self) -> None:
         self.takes = True
@@ -53,7 +53,7 @@ def target(monkeypatch: pytest.MonkeyPatch) -> Target:
 
 @pytest.fixture
 def pull(qtbot: QtBot) -> Callable[..., None]:
-    """Press at a point of the grid, move on and let go."""
+    """Press at a point of the grid, move, and release."""
 
     def act(tab: DatasetTab, start: QPoint, by: QPoint, keys: Qt.KeyboardModifier = NoKeys) -> None:
         view = tab.grid.viewport()
@@ -101,11 +101,11 @@ def test_ranges_are_selected_by_the_mouse_as_before(file_tab: DatasetTab, target
     pull(file_tab, center(file_tab, 1, "delay"), QPoint(0, 3 * file_tab.grid.row_height))
     assert blocks() == [(1, 4)]
     pull(file_tab, center(file_tab, 2, "delay"), QPoint(0, 4 * file_tab.grid.row_height))
-    assert blocks() == [(2, 6)]  # from inside of the range before
+    assert blocks() == [(2, 6)]  # from inside the previous range
     pull(file_tab, bottom_edge(file_tab, 6, "delay"), QPoint(0, 0))
     assert blocks() == [(6, 6)] and target.drags == 0  # a click on the border is a click
     pull(file_tab, bottom_edge(file_tab, 6, "delay"), QPoint(0, 2 * file_tab.grid.row_height))
-    assert blocks() == [(6, 8)] and target.drags == 0  # one cell has no border to be dragged by
+    assert blocks() == [(6, 8)] and target.drags == 0  # a single cell has no border for dragging
 
 
 def test_alt_drags_from_inside_the_selection(
@@ -161,7 +161,7 @@ def test_a_drag_that_cannot_be_written_is_said(
     monkeypatch: pytest.MonkeyPatch,
     folder: bool,
 ) -> None:
-    """The folder for temporary files is gone before the drag begins, or while the rows are written."""
+    """The folder for temporary files is removed before the drag begins, or while the rows are written."""
     go_to(file_tab, 1, "delay")
     file_tab.grid.selection.extend(3, file_tab.grid.selection.current[1])
     if folder:

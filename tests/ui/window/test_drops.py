@@ -1,4 +1,4 @@
-"""Files let go on each part of the window, with the data that file managers send."""
+"""Files dropped on each part of the window, with the data that file managers send."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def sales(tmp_path: Path) -> Path:
 
 
 def of_file_manager(window, path: Path) -> Drag:
-    """Addresses are written with escapes and ended by CR LF; what else is sent counts for nothing."""
+    """Addresses are escaped and end in CR LF; other data is ignored."""
     drag = Drag(window, [])
     uri = path.as_uri().encode()
     drag.data.clear()

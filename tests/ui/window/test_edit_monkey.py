@@ -1,5 +1,5 @@
-"""Random edits in the real window, on a table with a column of each kind of value: no exception, what is
-shown is what the table holds, and undoing everything brings back what was there.
+"""Random edits in the real window, on a table with a column of each kind of value: no exception, the
+shown rows are those of the table, and undoing everything restores the original rows.
 
 LAMELLA_LONG_RUNS=10000 has as many events. A failure prints its seed and the last events;
 LAMELLA_MONKEY_SEED=… begins with the same seed again.
@@ -141,7 +141,7 @@ class EditMonkey(Monkey):
         return f"{text!r} {end}"
 
     def put(self) -> str:
-        """Something on the clipboard."""
+        """Put something on the clipboard."""
         text = self.random.choice(BLOCKS)
         data = QMimeData()
         data.setText(text)
@@ -151,7 +151,7 @@ class EditMonkey(Monkey):
         return repr(text)
 
     def dialog(self) -> str:
-        """Go through with a dialog that is open."""
+        """Confirm an open dialog."""
         dialog = QApplication.activeModalWidget()
         if isinstance(dialog, ReplaceDialog):
             dialog.find.setText(self.random.choice(["a", "e", "(", "l"]))
@@ -197,7 +197,7 @@ class EditMonkey(Monkey):
         return ""
 
     def commit(self) -> str:
-        """By another user of the store."""
+        """Change the table as another user of the store would."""
         ids = self.table.read(["_id"]).column(0).to_pylist()
         if not ids:
             return "none"
@@ -210,7 +210,7 @@ class EditMonkey(Monkey):
 
 
 def check_rows(tab: DatasetTab, table: Table) -> None:
-    """What a tab shows is what the table holds."""
+    """Check that a tab shows the rows of the table."""
     view = tab.view
     if view is None or tab.content is None or int(view.snapshot.token[1]) != table.version:
         return

@@ -229,7 +229,7 @@ def test_closing_while_the_store_is_flushed_asks_nothing(window, table, monkeypa
     begun, ended = threading.Event(), threading.Event()
 
     def flush(maintenance: StoreMaintenance, job: Job | None = None) -> None:
-        if job is None:  # a store that is closed flushes, too
+        if job is None:  # closing a store flushes, too
             return
         with job.interrupted_by(ended.set):
             begun.set()

@@ -1,4 +1,4 @@
-"""Edits belong to a row, wherever it moves while they are on their way."""
+"""Edits belong to a row, even if it moves before they are committed."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def sorted_tab(table_tab, settled):
 
 @pytest.fixture
 def hold_writes(window) -> Iterator[Callable[[], None]]:
-    """Changes asked for in the test wait until this is called."""
+    """Changes requested in the test wait until this is called."""
     go_on = threading.Event()
     window.tasks.write(lambda job: go_on.wait(60))
     yield go_on.set

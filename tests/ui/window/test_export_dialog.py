@@ -1,4 +1,4 @@
-"""The dialog of exports: formats, options, preview, what is written, and what is remembered."""
+"""The export dialog: formats, options, preview, the written file, and remembered choices."""
 
 from __future__ import annotations
 
@@ -344,7 +344,7 @@ def test_a_delta_table_gets_a_version_and_is_never_replaced(
 def test_the_history_of_a_table_is_published(
     qtbot: QtBot, opened: Open, table_tab: DatasetTab, tmp_path: Path
 ) -> None:
-    """Of its whole, as versions of a Delta table, whatever is shown; a second time what is new."""
+    """The whole history becomes versions of a Delta table, whatever is shown; later only new versions."""
     table = table_tab.table
     assert table is not None
     dialog = opened()

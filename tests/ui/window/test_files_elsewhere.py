@@ -1,4 +1,4 @@
-"""Files of servers open in tabs as those of this machine do."""
+"""Files on servers open in tabs like local files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files of several tables in the window: the choice, a tab for each, and what leads back to them."""
+"""Files of several tables in the window: the choice, a tab for each, and the ways back to them."""
 
 from __future__ import annotations
 

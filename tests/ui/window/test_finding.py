@@ -1,4 +1,4 @@
-"""Find in a tab: all rows are searched in the background, hits are marked, counted and gone to."""
+"""Find in a tab: all rows are searched in the background; hits are marked, counted and visited."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def test_hits_are_marked_in_cells_and_at_the_scroll_bar(window, table_tab, find,
 
 
 def test_all_rows_of_what_is_shown_are_searched(window, table_tab, find, settled) -> None:
-    """Sorted, filtered, computed and grouped rows, and each search begins anew with them."""
+    """Sorted, filtered, computed and grouped rows, and each change starts the search again."""
     assert find("row 12").endswith("of 11")
     table_tab.set_filter(col("delay") > 100)
     settled()

@@ -51,7 +51,7 @@ def tree(window: MainWindow, store: Store, settled: Settled) -> DatasetTab:
 
 
 def keys_shown(tab: DatasetTab) -> list[tuple[str, str]]:
-    """What stands in the key columns, as a screen reader hears it."""
+    """The texts of the key columns, as a screen reader reads them."""
     model = tab.grid.grid_model
     return [tuple(model.data(model.index(row, column)) for column in (0, 1)) for row in range(model.num_rows)]  # type: ignore[misc]
 
@@ -121,7 +121,7 @@ def test_right_opens_left_closes_and_leads_to_the_group_around(qtbot: QtBot, tre
 
 
 def test_groups_are_opened_quickly_one_after_the_other(qtbot: QtBot, tree: DatasetTab) -> None:
-    """Before the rows of the first are there."""
+    """This happens before the rows of the first group have arrived."""
     for row in (0, 0, 1, 2):
         tree.grid.open_requested.emit(row, True)
     shows(qtbot, tree, 9)
@@ -178,7 +178,7 @@ def test_what_is_open_stays_open_when_groups_are_sorted_or_filtered(
 def test_what_is_open_stays_open_with_other_figures_and_rows(
     qtbot: QtBot, tree: DatasetTab, settled: Settled
 ) -> None:
-    """Groups are found again by their keys, also when their numbers are others."""
+    """Groups are identified by their keys, even if their positions change."""
     click_arrow(qtbot, tree, 2)
     shows(qtbot, tree, 5)
     click_arrow(qtbot, tree, 1)
@@ -208,7 +208,7 @@ def test_what_is_open_stays_open_with_other_figures_and_rows(
 def test_a_double_click_shows_the_rows_of_a_subtotal_and_of_a_group(
     qtbot: QtBot, window: MainWindow, tree: DatasetTab, settled: Settled
 ) -> None:
-    """On its arrow it only opens and closes."""
+    """A click on its arrow only opens and closes it."""
     click_arrow(qtbot, tree, 2)
     shows(qtbot, tree, 5)
     click_arrow(qtbot, tree, 2, double=True)
@@ -322,7 +322,7 @@ def test_what_is_exported_are_the_groups(qtbot: QtBot, tree: DatasetTab, tmp_pat
 
 
 def columns_shown(tab: DatasetTab) -> dict[str, list[str]]:
-    """The text of each cell, as a screen reader hears it."""
+    """The text of each cell, as a screen reader reads it."""
     model = tab.grid.grid_model
     rows = range(model.num_rows)
     return {

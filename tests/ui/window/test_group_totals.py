@@ -165,7 +165,7 @@ def figures(window: MainWindow, store: Store, settled: Settled) -> DatasetTab:
 
 
 def column(tab: DatasetTab, name: str) -> list[str]:
-    """Its texts as they are drawn."""
+    """The texts of the row, as they are drawn."""
     pages, place = tab.grid.grid_model.pages, tab.grid.grid_model.names.index(name)
     return [pages.shown_text(row, place) or "NULL" for row in range(tab.grid.grid_model.num_rows)]
 
@@ -176,7 +176,7 @@ def values(tab: DatasetTab, name: str) -> list[float]:
 
 
 def test_computed_figures_are_rounded_and_values_are_not(figures: DatasetTab) -> None:
-    """A least value is one of the table's own."""
+    """A minimum is one of the column's own values, so it is not rounded."""
     assert column(figures, "mean") == ["4.267", "601,723.125", "-0.000123"]
     assert column(figures, "total") == ["12.8", "1,203,446.25", "-0.000123"]
     assert column(figures, "least") == ["0.1", "4", "-0.000123456789"]
@@ -196,7 +196,7 @@ def test_points_of_rounded_figures_stand_below_each_other(figures: DatasetTab) -
 
 
 def test_a_rounded_figure_says_all_its_digits(figures: DatasetTab, window: MainWindow, qtbot: QtBot) -> None:
-    """In its tooltip and on the clipboard."""
+    """This is so in its tool tip and on the clipboard."""
     grid, (mean, *_) = figures.grid, values(figures, "mean")
     place = grid.grid_model.names.index("mean")
     assert repr(mean) == grid._tip(0, place, 400) and len(repr(mean)) > 10

@@ -25,7 +25,7 @@ from lamella.ui.window.benchmarking import source_of
 
 @pytest.fixture
 def catalog_calls() -> Iterator[list[str]]:
-    """What this thread, which is the GUI's, calls of the catalog."""
+    """The catalog's methods that this thread, the GUI thread, calls."""
     calls: list[str] = []
 
     def watch(frame: FrameType, event: str, _argument: Any) -> None:

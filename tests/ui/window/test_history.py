@@ -18,7 +18,7 @@ from lamella.ui.stores.upkeep_dialogs import ExpireDialog
 
 @pytest.fixture
 def history(qtbot, window, table, settled):
-    """The page of a table of four versions, read to the end."""
+    """The history page of a table with four versions, once it is read."""
     table.insert([{"note": "new"}], message="append one row")
     table.edit([pa.table({"_id": [3], "note": ["three"]})], message="fix a note")
     table.delete(ids=[5, 6], message="clean up")

@@ -1,4 +1,4 @@
-"""An edited row stays where it is until the tab is refreshed, so that nobody loses their place."""
+"""An edited row stays where it is until the tab is refreshed, so that users do not lose their place."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def filtered_tab(table_tab, settled):
 
 
 def enter(tab, text: str) -> None:
-    """Type into the current cell, and Enter."""
+    """Type into the current cell, and press Enter."""
     QTest.keyClicks(tab.grid, text[0])
     QTest.keyClicks(tab.editing.editor, text[1:])
     QTest.keyClick(tab.editing.editor, Qt.Key.Key_Return)

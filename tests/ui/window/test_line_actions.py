@@ -1,4 +1,4 @@
-"""The line of steps as text for somewhere else and back, as a saved view, and as a file."""
+"""The steps of a tab copied as text and pasted back, saved as a view, and exported."""
 
 from __future__ import annotations
 

@@ -441,7 +441,7 @@ def test_a_stopped_sort_leaves_the_marks_of_the_rows_that_are_shown(window, file
 
 
 def places(tab) -> list[QPoint]:
-    """Where the first cell and the first header stand in the window."""
+    """The positions of the first cell and the first header in the window."""
     grid = tab.grid
     corner = grid.viewport().mapTo(tab, QPoint())
     return [corner, corner + QPoint(grid.columnViewportPosition(0), grid.row_top(0))]

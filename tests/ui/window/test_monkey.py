@@ -1,5 +1,5 @@
 """Random events in the real window, on the sample's smaller tables: no exception, no warning of Qt, no thread
-left, and what is shown is what the line of steps says.
+left, and the shown rows are those of the steps.
 
 LAMELLA_LONG_RUNS=10000 has as many events. A failure prints its seed and the last events;
 LAMELLA_MONKEY_SEED=… begins with the same seed again.
@@ -55,7 +55,7 @@ from tests.slow_tests import examples
 EVENTS = examples(80)
 SEED = int(os.environ.get("LAMELLA_MONKEY_SEED", "0")) or (1 if "CI" in os.environ else secrets.randbits(32))
 TOLD = 30
-"""Of the last events that are printed."""
+"""The number of last events that are printed."""
 
 REST_EVERY = 25
 TABLES = ("airlines", "airports", "planes")
@@ -63,7 +63,7 @@ ELSEWHERE = ("open", "open_folder", "import", "export", "quit", "about", "benchm
              "benchmark_file", "saved_runs", "open_server", "connections", "new_store",
              "open_store", "move_store", "backup_store", "restore_backup", "new_window", "move_tab",
              "close_window")  # fmt: skip
-"""They open dialogs of the system, other windows, ask servers, or end the program."""
+"""Actions that open system dialogs or other windows, contact servers, or end the program."""
 
 Key, Modifier = Qt.Key, Qt.KeyboardModifier
 BEHIND = "behind its line"
@@ -83,13 +83,13 @@ SIZES = ((1000, 700), (1280, 800), (640, 480), (1600, 1000))
 
 
 def without_saving(*arguments: Any) -> Button:
-    """The button of a question that goes on and saves nothing: PySide's `~` of a button lacks Discard."""
+    """The button that continues without saving; PySide's `~` of a button lacks Discard."""
     buttons = arguments[3]
     return next(one for one in (Button.Discard, Button.Close, Button.Yes, Button.Ok) if one in buttons)
 
 
 class Monkey:
-    """`events` are the last ones, as text. `failures` are what no user may see."""
+    """`events` are the last ones, as text; `failures` are errors that no user may see."""
 
     def __init__(self, window: MainWindow, store: Store, file: Path, seed: int) -> None:
         self.window, self.store, self.file = window, store, file
@@ -114,7 +114,7 @@ class Monkey:
 
     @property
     def top(self) -> QWidget:
-        """What has the keyboard: a menu, a dialog, or the window."""
+        """The widget with the focus: a menu, a dialog, or the window."""
         return QApplication.activePopupWidget() or QApplication.activeModalWidget() or self.window
 
     # -------------------------------------------------------------- mouse and keys
@@ -173,12 +173,14 @@ class Monkey:
         for letter in text[:40]:
             if not shiboken6.isValid(widget):
                 break
-            event = QKeyEvent(QEvent.Type.KeyPress, 0, Modifier.NoModifier, letter)  # QTest knows ASCII only
+            event = QKeyEvent(
+                QEvent.Type.KeyPress, 0, Modifier.NoModifier, letter
+            )  # QTest supports only ASCII
             QApplication.sendEvent(widget, event)
         return said
 
     def leave(self) -> str:
-        """Out of menus, dialogs and forms."""
+        """Leave menus, dialogs and forms."""
         for _ in range(3):
             QTest.keyClick(self.top, Key.Key_Escape)
         return ""
@@ -294,7 +296,7 @@ class Monkey:
         return f"{row} {place}"
 
     def edit(self) -> str:
-        """Typed over the current cell."""
+        """Type over the current cell."""
         if self.tab is None:
             return "nowhere"
         self.tab.grid.setFocus()
@@ -328,7 +330,7 @@ class Monkey:
         return str(place)
 
     def commit(self) -> str:
-        """By another user of the store, to a column of texts that was not dropped in the window."""
+        """Change a text column that was not dropped in the window, as another user of the store would."""
         table = self.store[self.random.choice(TABLES)]
         texts = [one.name for one in table.schema if pa.types.is_string(one.type)]
         if texts:
@@ -337,7 +339,7 @@ class Monkey:
         return f"{table.name} {texts}"
 
     def rewrite(self) -> str:
-        """The file, with fewer columns and rows, by another program; or it is gone for a while."""
+        """Rewrite the file with fewer columns and rows as another program would, or remove it for a while."""
         if self.file.exists() and self.random.random() < 0.2:
             self.file.unlink()
             return "gone"
@@ -362,7 +364,7 @@ def _name(widget: QWidget) -> str:
 
 @pytest.fixture
 def unexpected(monkeypatch: pytest.MonkeyPatch) -> list[Exception]:
-    """What went wrong on threads and is no error that a user can cause."""
+    """Errors on threads that a user cannot cause."""
     errors: list[Exception] = []
     before = Tasks._call_back
 
@@ -378,7 +380,7 @@ def unexpected(monkeypatch: pytest.MonkeyPatch) -> list[Exception]:
 @pytest.fixture
 def confined(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Nothing waits for a dialog of the system, for an answer or for the end of a drag, and no benchmark
-    begins. Every other question is answered with Cancel."""
+    begins. Other questions are answered with Cancel."""
 
     def inside(window: MainWindow) -> dict[str, Handler]:
         return {**handlers(window), **{name: lambda: None for name in ELSEWHERE}}

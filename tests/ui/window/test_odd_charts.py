@@ -1,4 +1,4 @@
-"""Charts of numbers, names and places that are not as one expects."""
+"""Charts of unusual numbers, names and places."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ ODD: dict[str, Callable[[], pa.Table]] = {
     "1,000 columns": lambda: pa.table({f"c{n}": [n, None, -n] for n in range(1_000)}),
     "20 MB": lambda: pa.table({"small": [1, 2, 3], "large": ["x" * 20_000_000, "y", None]}),
 }
-"""Each is made where it is needed: every worker collects this module."""
+"""Each is created on first use, since every worker collects this module."""
 
 COMMANDS = (
     "sort_ascending", "sort_within", "filter_equal", "clear_steps", "group", "clear_steps", "filter_row",

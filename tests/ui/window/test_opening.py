@@ -132,7 +132,7 @@ def test_tables_stand_under_their_store_and_open(window, table, qtbot, settled) 
 def test_a_table_that_cannot_be_counted_is_logged(
     window, store, table, rows, qtbot, monkeypatch, caplog
 ) -> None:
-    """The others have their numbers of rows."""
+    """The other entries show their numbers of rows."""
     store.create_table("broken", rows)
     count = type(table).num_rows.fget
 
@@ -194,7 +194,7 @@ def test_a_text_file_grows_until_it_is_whole(window, tmp_path, qtbot, settled) -
 
 
 class Stumbling(Dataset):
-    """A text file that cannot be looked at once while its rows come in."""
+    """A text file whose second snapshot fails, while its rows arrive."""
 
     def __init__(self, path: Path) -> None:
         self.name, self._file = path.name, open_dataset(path)
@@ -209,7 +209,7 @@ class Stumbling(Dataset):
         return self._file.snapshot()
 
     def fill(self, job: Job) -> None:
-        """As long as it takes until somebody looks again."""
+        """Wait for another snapshot before the file is read."""
         while not self.looked_again.wait(0.01):
             job.report(1)
         self._file.fill(job)
@@ -253,7 +253,7 @@ def test_every_control_has_a_name_for_screen_readers(window, file_tab) -> None:
 
 
 def inner(widget) -> bool:
-    """Parts of Qt's own controls, which speak for them."""
+    """Parts of Qt's own controls, which are accessible through their controls."""
     if isinstance(widget, QHeaderView):
         return True
     names = ("QComboBox", "QTabBar", "QAbstractSpinBox", "QSpinBox", "QComboBoxPrivateContainer")
@@ -303,7 +303,7 @@ def test_a_note_on_a_column_is_shown_in_its_header(window, settled, tmp_path: Pa
 
 
 def sign_drawn(header, column: int) -> bool:
-    """Whether something stands at the right end of a column's header."""
+    """Whether something is drawn at the right end of a column's header."""
     left, width = header.sectionViewportPosition(column), header.sectionSize(column)
     picture = header.grab().toImage()
     scale = picture.devicePixelRatio()
