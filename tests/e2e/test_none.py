@@ -1,4 +1,4 @@
-"""Qt's bindings keep their hands off None: a release that loses references to it ends in a crash."""
+"""Qt's bindings count references to None correctly: a release that loses some would crash."""
 
 from __future__ import annotations
 

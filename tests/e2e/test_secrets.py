@@ -1,4 +1,4 @@
-"""No secret is to be found: not in what is shown and printed, nor in any file of the user's folder."""
+"""No secret appears on the screen, in printed output or in any file of the user's folder."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ IN_SPARK_ADDRESS = "sparkAddressNobodyMaySee"
 
 
 def forms_of(secret: str) -> set[bytes]:
-    """As it is, as addresses have it, and as the header of a basic login does."""
+    """The secret in plain, as escaped in addresses, and as encoded in a basic login header."""
     login = base64.b64encode(f"ann:{secret}".encode()).decode()
     return {form.encode() for form in (secret, quote(secret), quote(secret, safe=""), login)}
 
@@ -67,7 +67,7 @@ def web(monkeypatch: pytest.MonkeyPatch) -> Iterator[WebServer]:
 
 @pytest.fixture
 def addresses(web: WebServer, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """One for each kind of secret, none of which can be opened."""
+    """One address for each kind of secret; none of them can be opened."""
     s3 = s3_server()
     monkeypatch.setenv("ACCESS_KEY", s3.access_key)
     key = {"access_key": "env:ACCESS_KEY", "secret_key": "env:SECRET_KEY"}
@@ -98,7 +98,7 @@ def addresses(web: WebServer, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def texts_shown() -> Iterator[str]:
-    """Of all windows."""
+    """The texts of all widgets."""
     for widget in QApplication.allWidgets():
         yield f"{widget.windowTitle()} {widget.toolTip()} {widget.accessibleName()}"
         if isinstance(widget, QLabel | QLineEdit):
@@ -110,14 +110,14 @@ def texts_shown() -> Iterator[str]:
 
 
 def paths_of(addresses: list[str]) -> Iterator[Path]:
-    """Those that are not refused as they stand."""
+    """The addresses that are not refused immediately."""
     for address in addresses:
         with suppress(LamellaError):
             yield path_or_address(address)
 
 
 def failures(addresses: list[str], rows: Path) -> Iterator[LamellaError]:
-    """Of opening and of exporting, here and as commands."""
+    """The errors of opening and exporting, in this process and by commands."""
     source = open_dataset(rows)
     for address in addresses:
         with pytest.raises(LamellaError) as opening:

@@ -245,8 +245,8 @@ from pathlib import Path
 
 from lamella.core import libraries
 from lamella.ui.cards.loader import CardLoader
-libraries.load = lambda: None  # it comes after the first paint, and would hide what comes before
-CardLoader.want = lambda self, names: None  # so do the cards of columns, after the first page
+libraries.load = lambda: None  # runs after the first paint, and would hide what is loaded before it
+CardLoader.want = lambda self, names: None  # column cards are loaded after the first page, too
 
 from lamella.app.bootstrap import application
 from lamella.app.program import FirstPaint, Program

@@ -53,7 +53,7 @@ def test_screens_at_200_percent_have_the_table_with_twice_the_pixels(tmp_path: P
 
 @pytest.mark.parametrize("take", [lambda path: cli.main(["--tour", path]), lambda path: main([path])])
 def test_pictures_that_cannot_be_written_are_refused_at_once(tmp_path, take, capsys, monkeypatch):
-    monkeypatch.setenv("QT_QPA_PLATFORM", "offscreen")  # it is set anew, for a screen of a certain size
+    monkeypatch.setenv("QT_QPA_PLATFORM", "offscreen")  # the tour changes it, for a screen of a fixed size
     (tmp_path / "file").write_text("")
     assert take(str(tmp_path / "file")) == 2
     assert str(tmp_path / "file") in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""Several windows of one program: what one changes the others show, and each closes by itself."""
+"""Several windows of one program: changes in one appear in the others, and each can be closed separately."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_tab_moves_to_a_new_window_as_it_is(qtbot, program, tmp_path: Path):
 
 
 def pull_out(qtbot, window: MainWindow) -> None:
-    """The first tab, away from its bar."""
+    """Drag the first tab away from its bar."""
     bar = window.tabs.tabs.tabBar()
     middle = bar.tabRect(0).center()
     qtbot.mousePress(bar, Qt.MouseButton.LeftButton, pos=middle)
@@ -131,7 +131,7 @@ def test_tab_is_dragged_to_the_other_window_with_its_steps(qtbot, pair, monkeypa
     dropped_on = [first, second]
 
     def drop(source, data):
-        """What the window system does while the mouse is down."""
+        """Do what the window system does during a drag."""
         copy, left, none = Qt.DropAction.CopyAction, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
         window = dropped_on.pop(0)
         enter = QDragEnterEvent(QPoint(300, 300), copy, data, left, none)
@@ -142,7 +142,7 @@ def test_tab_is_dragged_to_the_other_window_with_its_steps(qtbot, pair, monkeypa
         assert not window.overlay.isVisible()
 
     monkeypatch.setattr(tab_drag, "run_drag", drop)
-    for _ in range(2):  # on its own window nothing happens
+    for _ in range(2):  # nothing happens on its own window
         pull_out(qtbot, first)
     qtbot.waitUntil(lambda: first.tabs.tabs.count() == 0)
     moved = shown(qtbot, second)
@@ -176,7 +176,7 @@ def test_tab_that_is_dropped_outside_every_window_opens_in_one_there(qtbot, prog
     assert moved.where == (col("x") > 1) and first.tabs.tabs.count() == 1
     assert second.pos() == void - tab_drag.BELOW_MOUSE
     places[0] = void + QPoint(900, 0)
-    pull_out(qtbot, second)  # its only tab takes the window along
+    pull_out(qtbot, second)  # dragging the only tab moves the window
     qtbot.waitUntil(lambda: second.pos() == places[0] - tab_drag.BELOW_MOUSE)
     assert len(program.windows.all) == 2
     first.quit()

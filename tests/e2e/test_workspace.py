@@ -1,4 +1,4 @@
-"""A program that ends, or is killed, and is started again: real processes, a home of their own."""
+"""A program that ends or is killed, and is started again: real processes with their own home folder."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ QTimer.singleShot(0, lambda: print("started", flush=True))
 qt.exec()
 """
 HOT = 277
-"""Rows of the sample's weather of more than 90 degrees."""
+"""The number of rows of the sample's weather above 90 degrees."""
 
 
 @pytest.fixture
@@ -75,7 +75,7 @@ def start(lamella_home: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
 
 
 def shown(process: subprocess.Popen[str], steps: int = 1) -> list[object]:
-    """What its tab shows, once it has so many steps; it is ended where that does not come."""
+    """The state of its tab, once it has this many steps; the process is killed after a timeout."""
     too_late = threading.Timer(PATIENCE_SECONDS, process.kill)
     too_late.start()
     try:
@@ -113,7 +113,7 @@ def test_what_was_open_comes_back_after_the_program_was_killed(start, lamella_ho
 
 @pytest.fixture
 def broken_off(qtbot, lamella_home: Path) -> Path:
-    """What was open when the program broke off as it started, as often as it is borne."""
+    """The workspace of a program that crashed at its start as often as is tolerated."""
     folder = lamella_home / "config" / "workspace"
     folder.mkdir(parents=True)
     tab = {"kind": "dataset", "title": "airlines", "icon": "file", "tip": "",

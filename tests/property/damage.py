@@ -28,8 +28,8 @@ def flip_bit(path: Path, place: int | None = None) -> None:
 
 
 def damage(path: Path, chance: random.Random, spared: Collection[int] = ()) -> str:
-    """Flip bits, write zeros over a block, or cut the file off; return what was done. Bytes at the places
-    `spared` are left as they are."""
+    """Flip bits, write zeros over a block, or cut the file off; return a description. Bytes at the positions
+    `spared` are unchanged."""
     content = bytearray(path.read_bytes())
     before = bytes(content)
     kind = chance.choice(["flip", "flip", "flips", "zeros", "cut"])

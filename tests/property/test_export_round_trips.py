@@ -1,4 +1,4 @@
-"""What is exported can be read again, equal but for the losses that the table of formats lists.
+"""Exported rows are read back equal, except for the losses that the table of formats lists.
 
 Each format is read by other people's readers: pyarrow, json, csv, sqlite3, DuckDB, calamine, an HTML parser.
 LAMELLA_LONG_RUNS=500 runs it longer.
@@ -177,14 +177,14 @@ def clock(cell: str, unit: int) -> int:
 
 
 def in_json(value: Any) -> Any:
-    """What JSON has instead of a nested value."""
+    """The JSON form of a nested value."""
     if isinstance(value, dict):
         return {key: in_json(inner) for key, inner in value.items()}
     return [in_json(inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
 def check_texts(texts: list[Any], values: pa.ChunkedArray, where: str) -> None:
-    """Each text says its value, which can be found again knowing the type."""
+    """Check that each text can be converted back to its value, given the type."""
     kind, name = values.type, kind_of(values.type)
     if name == "category":
         values, kind = values.cast(kind.value_type), kind.value_type
@@ -236,7 +236,7 @@ def is_same(found: pa.ChunkedArray, values: pa.ChunkedArray) -> bool:
 
 
 def check_losses(format_id: str, table: pa.Table, read: pa.Table) -> set[str]:
-    """Columns of kinds without a loss are exactly equal; the kinds of others that differ are given back."""
+    """Check that columns of kinds without a loss are equal; return the kinds of other columns that differ."""
     losses = next(known.losses for known in FORMATS if known.id == format_id)
     differing = set()
     for name in table.column_names:
@@ -419,7 +419,7 @@ def check_excel(folder: Path, seed: int) -> None:
     rows = sheet.to_python(skip_empty_area=False)
     assert rows[0] == table.column_names
     rows = [[*row, *[""] * (len(rows[0]) - len(row))] for row in rows[1:]]
-    rows += [[""] * len(table.column_names)] * (len(table) - len(rows))  # of nulls alone, at the end
+    rows += [[""] * len(table.column_names)] * (len(table) - len(rows))  # only nulls, at the end
     for place, name in enumerate(table.column_names):
         check_cells([row[place] for row in rows], table[name], name)
 
@@ -516,7 +516,7 @@ def test_documents(folder: Path, format_id: str, seed: int) -> None:
 
 
 def test_listed_losses_are_losses(folder: Path) -> None:
-    """Nothing is listed that is kept by formats that keep types."""
+    """Formats that keep types list no loss that does not occur."""
     actual: dict[str, set[str]] = {"parquet": set(), "arrow": set(), "duckdb": set()}
     for seed in range(6):
         table = made(seed)

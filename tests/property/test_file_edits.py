@@ -1,4 +1,4 @@
-"""Random edits of files in any dialect: what is read afterwards is what was edited, and nothing else changed.
+"""Random edits of files in any dialect: reads return the edited values, and nothing else changed.
 
 LAMELLA_LONG_RUNS=2000 runs it longer.
 """
@@ -101,7 +101,7 @@ def cases(
 
 @pytest.fixture(autouse=True)
 def small_pieces() -> Iterator[None]:
-    """So that rows and characters lie across them."""
+    """Use pieces so small that rows and characters cross their edges."""
     with patch.object(text_edits, "PIECE_BYTES", 24), patch.object(text_output, "LEAST_COPIED", 5):
         yield
 
@@ -179,7 +179,7 @@ def _check_untouched(
     deleted: list[int],
     style: Style,
 ) -> None:
-    """Rows that are not edited are there byte by byte, and so are the other fields of those that are."""
+    """Unedited rows are kept byte for byte, and so are the unedited fields of edited rows."""
     stripped = head if data.startswith(head) else head[: len(head) - len(style.bytes(style.newline))]
     assert data.startswith(stripped)
     text = data[len(stripped) :].decode(style.encoding)

@@ -37,8 +37,8 @@ Ask = Callable[[pa.Table], Callable[[Sequence[Filter]], list[list[int]]]]
 
 @pytest.fixture(scope="module")
 def ask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ask]:
-    """Rows written to a Parquet file, then which of them DuckDB finds there for each filter. Several filters
-    are one statement, in which each has a scan of its own."""
+    """Write rows to a Parquet file, and return which of them DuckDB finds for each filter. One statement has
+    all filters, each with its own scan."""
     file = tmp_path_factory.mktemp("filters") / "rows.parquet"
     with duckdb.connect() as engine:
 

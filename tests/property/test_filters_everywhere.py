@@ -1,4 +1,4 @@
-"""On tables of a store and on Parquet files whoever wrote them, filters find what plain Python finds.
+"""On tables of a store and on Parquet files of any writer, filters find the same rows as plain Python.
 
 LAMELLA_LONG_RUNS=2000 runs it longer.
 """
@@ -24,8 +24,8 @@ RUNS = examples(7)
 
 NAMES = ["a", "A", "b c", "é", "É", "select", "a.x", "_", "c0", 'say "x"', "ß", "SS", "item", "and"]
 BY_DUCKDB = "files of DuckDB"
-"""It takes names that differ only in case for one, knows no half floats and no negative spans of time, and
-what it writes for an array that is null cannot be read by Arrow."""
+"""DuckDB treats names that differ only in case as equal, has no half floats and no negative durations, and
+writes null arrays in a form that Arrow cannot read."""
 
 
 @st.composite

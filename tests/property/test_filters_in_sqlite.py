@@ -1,4 +1,4 @@
-"""Where SQLite has the type, it finds the rows that Lamella finds, when null is taken for no.
+"""For the types that it has, SQLite finds the same rows as Lamella, if null counts as false.
 
 LAMELLA_LONG_RUNS=2000 runs it longer.
 """
@@ -35,7 +35,7 @@ STORED_BY_SQLITE = {
     "Word": Family(pa.string(), WORDS, WORDS),
 }
 COLUMNS = {name: f"c{number}" for number, name in enumerate(STORED_BY_SQLITE)}
-"""SQLite takes names that differ only in case for one."""
+"""SQLite treats names that differ only in case as equal."""
 
 Write = Callable[[str, list[str]], str]
 COMPARISONS = {"eq": "=", "gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
@@ -66,7 +66,7 @@ OPPOSITES = {
 
 
 def askable(node: Filter) -> bool:
-    """Whether SQLite has all of it: no patterns, types, foldings of case and remainders of floats."""
+    """Whether SQLite supports the filter: it lacks patterns, types, case folding and remainders of floats."""
     return fold(node, _has, lambda _node, met: all(met))
 
 
@@ -76,7 +76,7 @@ def _has(predicate: Predicate) -> bool:
 
 
 def statement(where: Filter) -> tuple[str, dict[str, Any]]:
-    """Two-valued, as filters are: a condition that is null is not met."""
+    """The filter as SQL with two-valued logic: a condition that is null is not met."""
     values: dict[str, Any] = {}
 
     def placed(value: Any, column: str) -> str:

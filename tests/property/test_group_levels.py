@@ -79,7 +79,7 @@ def model_of(query: Query, table: pa.Table) -> list[Row]:
 
 
 def level_model(groups: Query, count: int, table: pa.Table) -> list[Row]:
-    """The groups by so many of the first keys, whatever is asked of the groups by all of them."""
+    """The groups by the first `count` keys, with the later steps of the query."""
     steps = [
         Group(step.keys[:count], step.aggregates) if isinstance(step, Group) else step
         for step in groups.pipeline.steps
@@ -141,7 +141,7 @@ def told_keys(row: Row, keys: tuple[str, ...]) -> tuple[Any, ...]:
 def tree_of(
     leaves: list[Row], uppers: list[list[Row]], keys: tuple[str, ...], sort: list[Any], open_keys: set[Any]
 ) -> Iterator[Row]:
-    """What is shown, the groups of the first level one after the other with what is open in them."""
+    """The expected rows: the groups of the first level in order, each with its expanded contents."""
 
     def below(level: int, inside: list[Row]) -> Iterator[Row]:
         if level == len(uppers):

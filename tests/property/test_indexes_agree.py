@@ -1,4 +1,4 @@
-"""With and without indexes the same rows are found, in the same order, whatever was done to the table."""
+"""The same rows are found with and without indexes, in the same order, after any changes to the table."""
 
 from __future__ import annotations
 
@@ -106,9 +106,9 @@ def sorts(kinds: dict[str, str]) -> st.SearchStrategy[tuple[SortKey, ...]]:
 
 
 def agree(snapshot: Snapshot, where: Filter | None, sort: tuple[SortKey, ...], limit: int | None) -> bool:
-    """Whether an index was used; what is found is the same as without."""
+    """Check that the rows are the same as without indexes, and return whether an index was used."""
     bare = replace(snapshot, indexes=None)
-    forget()  # no order that was asked for before
+    forget()  # so that no earlier sort order is reused
     found = RowSearch(snapshot, where, sort, limit).run()
     wanted = find_rows(bare, where, sort, method=Method.DUCKDB)
     if where is not None:
@@ -135,7 +135,7 @@ def store() -> Iterator[Store]:
 
 @pytest.fixture
 def listed(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
-    """How many values of a list are looked for in which way: all are, among few rows too."""
+    """A patch for the limits between the ways of looking up lists, so that few rows reach all of them."""
     return monkeypatch
 
 
@@ -168,7 +168,7 @@ def test_every_type_is_found_and_sorted_as_without(
 
 
 class Changing(RuleBasedStateMachine):
-    """A table with indexes that is changed in every way."""
+    """A table with indexes, with every kind of change."""
 
     @initialize(data=st.data(), count=st.integers(0, 20))
     def create(self, data: st.DataObject, count: int) -> None:
@@ -242,7 +242,7 @@ class Changing(RuleBasedStateMachine):
 
     @rule(number=NUMBER, place=NUMBER, how=st.sampled_from(["gone", "damaged", "another's"]))
     def harm(self, number: int, place: int, how: str) -> None:
-        """Files have other names, and come in another order, each time: they are drawn by number."""
+        """Files are drawn by number, since their names and order differ in each run."""
         files = sorted(f for f in (self.folder / "s" / "index").rglob("*") if f.is_file())
         if not files:
             return

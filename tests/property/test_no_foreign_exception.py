@@ -1,4 +1,4 @@
-"""Whatever is given to a public function or a command: what comes out is an answer or a `LamellaError`.
+"""Public functions and commands return a result or raise a `LamellaError`, whatever the arguments.
 
 LAMELLA_LONG_RUNS=30000 tries every function with every odd argument, and as many commands and files.
 """
@@ -33,24 +33,24 @@ from tests.slow_tests import examples
 RUNS = examples(600)
 FILES, COMMANDS = max(60, RUNS // 20), max(60, RUNS // 20)
 OF_THE_CALLER = (
-    "of the caller's that fails",  # what its iterator raises
-    "The truth value of",  # an array where a flag is due
-    "takes 0 positional arguments",  # its function, called with rows
-    "int() argument must be",  # its class, called with them
+    "of the caller's that fails",  # raised by the caller's iterator
+    "The truth value of",  # an array instead of a flag
+    "takes 0 positional arguments",  # the caller's function, called with rows
+    "int() argument must be",  # the caller's class, called with rows
 )
-"""What the caller's own objects raise is the caller's."""
+"""Errors that the caller's own objects raise may pass through."""
 
 
 @pytest.fixture
 def randomly(request: pytest.FixtureRequest) -> random.Random:
-    """The same each time where `CI` says so; else the seed is in the report of a failure."""
+    """A generator with a fixed seed if `CI` is set; otherwise the seed is in the report of a failure."""
     seed = 1 if "CI" in os.environ else random.randrange(2**32)
     print(f"seed {seed}")
     return random.Random(seed)
 
 
 class Shop:
-    """A small store that is made anew whenever a call changed it."""
+    """A small store that is recreated whenever a call has changed it."""
 
     def __init__(self, folder: Path) -> None:
         self._template, self._place = folder / "template", folder / "shop"
@@ -76,7 +76,7 @@ class Shop:
         return getattr(found, collaborator) if collaborator else found
 
     def renew(self) -> None:
-        """Also after a call that closed it."""
+        """Recreate the store if a call has changed or closed it."""
         try:
             as_it_was = self.store.tables == ["t", "u"] and self.store["t"].version == 1
         except LamellaError:
@@ -88,7 +88,7 @@ class Shop:
 
 @pytest.fixture
 def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Shop]:
-    """In a folder of its own, where odd paths end."""
+    """A store in its own folder, to which odd paths are relative."""
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
     made = Shop(tmp_path)
@@ -97,7 +97,7 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Shop]:
 
 
 def answered(answer: Any, shop: Shop) -> None:
-    """Answers that come when they are read."""
+    """Read lazy results."""
     table = shop.store["t"]
     if isinstance(answer, Filter):
         table.where(answer).read()
@@ -111,7 +111,7 @@ def answered(answer: Any, shop: Shop) -> None:
 
 
 def foreign(work: Callable[[], object], what: object) -> str:
-    """What came out that is neither an answer nor an error of ours."""
+    """Describe an exception that is not an error of ours; empty if there was none."""
     try:
         work()
     except LamellaError:
@@ -187,7 +187,7 @@ ODD_FILES = {
 
 
 def odd_file(folder: Path, randomly: random.Random) -> Path:
-    """One that is odd by itself, or one that is damaged at random."""
+    """Write an odd file, or a valid one that is damaged at random."""
     if randomly.random() < 0.3:
         name, content = randomly.choice(list(ODD_FILES.items()))
     else:

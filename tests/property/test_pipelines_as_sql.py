@@ -123,7 +123,7 @@ def test_conditions_that_people_write_mean_what_sql_means(air: Air, condition: s
 
 
 def run(code: str, store: Store) -> Query:
-    """The value of the expression behind the imports."""
+    """The value of the expression after the imports."""
     imports, _gap, made = code.rpartition("\n\n")
     names: dict[str, Any] = {"store": store}
     exec(imports, names)
@@ -148,7 +148,7 @@ def assert_alike(found: pa.Table, answer: pa.Table, query: Query) -> None:
 
 
 def is_arbitrary(step: Step) -> bool:
-    """Which of rows that are equal in their order it is: not to be told from SQL."""
+    """Whether a step picks arbitrarily among rows with equal sort keys, so that SQL may give other rows."""
     if isinstance(step, Join):
         return any(map(is_arbitrary, step.other.steps))
     if isinstance(step, Group | Pivot | Buckets):
@@ -161,8 +161,8 @@ def key(row: dict[str, Any]) -> str:
 
 
 def rounded(value: Any) -> Any:
-    """Sums of floats differ in their last digits from run to run; 0.0 and -0.0 are one key. What SQL computes
-    of moments is of the zone UTC."""
+    """Round floats, since sums differ in their last digits from run to run, and merge 0.0 and -0.0. Times are
+    converted to UTC, the zone of SQL results."""
     if isinstance(value, dt.datetime) and value.tzinfo is not None:
         return value.astimezone(dt.UTC)
     if isinstance(value, float) and math.isfinite(value):

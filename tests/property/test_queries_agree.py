@@ -31,12 +31,12 @@ from tests.slow_tests import examples
 RUNS = examples(25)
 
 FROM_MEMORY = 5
-"""How often a grouping is asked until it is answered from columns in memory, by a statement bound before."""
+"""How often a grouping runs until it is answered from columns in memory, by a prepared statement."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """Two datasets and the rows that they hold, as PyArrow reads them."""
+    """Two datasets, and their rows as PyArrow reads them."""
 
     table: Dataset
     other: Dataset
@@ -57,7 +57,7 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Source]]:
 
 
 def in_store(store: Store, data: pa.Table, other: pa.Table, choose: random.Random) -> Source:
-    """Several files, cells of some columns and of others that are pending, and rows that are gone."""
+    """A table of several files, with changed cells in files and pending ones, and deleted rows."""
     table = store.create_table("t", data.slice(0, 40))
     table.insert(data.slice(40))
     given = rows(SCHEMA, 8, choose).select(["k", "f", "n"]).to_pylist()
@@ -114,7 +114,7 @@ def test_queries_mean_what_the_model_says(sources, data, which):
 
 
 def sampled(answer: list[Row], count: int, rows: list[Row]) -> list[Row]:
-    """Which rows are drawn is not told: so many of those there are, each at most once."""
+    """Check that a sample has the right size and each row at most once; the choice of rows is undefined."""
     assert len(answer) == min(count, len(rows))
     left, drawn = list(rows), []
     for got in answer:
@@ -130,7 +130,7 @@ def agree(answer: list[Row], expected: list[Row]) -> None:
 
 
 def alike(got: Any, wanted: Any) -> bool:
-    """Sums and means of floats may differ in the last digits; their order is not told."""
+    """Sums and means of floats may differ in the last digits, since their order is undefined."""
     if isinstance(got, list) and isinstance(wanted, list):
         return len(got) == len(wanted) and all(map(alike, got, wanted))
     if isinstance(got, dict) and isinstance(wanted, dict):

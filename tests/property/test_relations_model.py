@@ -31,7 +31,7 @@ TYPES = {
 }
 RELATIONS = {"one": (["n"], ["n"]), "two": (["word", "n"], ["word", "n"]), "cross": (["x"], ["x"])}
 LARGE = 1_005
-"""More keys than are looked for by a condition."""
+"""More keys than are looked up by a condition."""
 
 Row = dict[str, Any]
 
@@ -52,7 +52,7 @@ def equal(one: Any, other: Any) -> bool:
 
 
 class RelatedTables(RuleBasedStateMachine):
-    """Two tables, what their rows should be, and every way from one to the other."""
+    """Two tables, their expected rows, and every way from one table to the other."""
 
     @initialize(a=rows_of("a"), b=rows_of("b"))
     def create(self, a: list[Row], b: list[Row]) -> None:

@@ -13,7 +13,7 @@ from lamella.core.filters.to_arrow import mask
 from lamella.core.store.operators.texts import read_replacement, replaced
 
 LETTERS = "abIiİıſsSσςΣßẞkK\u212aµμå\u212b.\\[]^-&~# \n"
-"""Letters whose cases come in threes, or are no pairs, and what patterns are made of."""
+"""Letters whose case forms are not pairs, and characters with a meaning in patterns."""
 
 
 @given(

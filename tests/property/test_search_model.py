@@ -1,4 +1,4 @@
-"""After any changes a search finds the rows that plain Python finds, in the order of their scores.
+"""After any changes, a search finds the same rows as plain Python, in the order of their scores.
 
 In files, pending, at earlier versions, with damaged indexes and after compaction. LAMELLA_LONG_RUNS=1000 runs
 it longer.
@@ -95,7 +95,7 @@ class Searches(RuleBasedStateMachine):
 
     @rule(place=st.integers(0, 1_000))
     def damage(self, place: int) -> None:
-        """One byte of the indexes becomes another."""
+        """Change one byte of the indexes."""
         self.store.close()
         files = sorted(path for path in (self.folder / "s").glob("index/*/*/**/*") if path.is_file())
         for file in files[place % len(files) : place % len(files) + 1] if files else []:

@@ -1,6 +1,6 @@
-"""Random queries have one answer, from DuckDB and from a server of Spark Connect.
+"""Random queries have the same answer from DuckDB and from a Spark Connect server.
 
-LAMELLA_LONG_RUNS=200 asks more; LAMELLA_SPARK=apache asks Apache Spark itself.
+LAMELLA_LONG_RUNS=200 runs more queries; LAMELLA_SPARK=apache runs them on Apache Spark itself.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ IN_UTC = [one.with_type(pa.timestamp("us", "UTC")) if one.name == "z" else one f
 SCHEMA = pa.schema([("id", pa.int64()), *IN_UTC])
 OTHER = pa.schema([("key", pa.int64()), *query_cases.OTHER])
 STEPS = [one for one in query_cases.STEPS if one not in (query_cases.sample, query_cases.facets)]
-"""Which rows a sample draws is each engine's own; facets are refused."""
+"""Without samples, which differ between engines, and facets, which are refused."""
 
 SAIL_LACKS = ("mode function", "Internal error", "Physical input schema", "panicked")
-"""What Sail 0.7 says of queries that it takes, and then finds it cannot run."""
+"""Messages of Sail 0.7 for queries that it accepts but cannot run."""
 
 
 @dataclass(frozen=True)
 class Pair:
-    """The same rows here and there."""
+    """The same rows on this machine and on the server."""
 
     here: Dataset
     there: SparkTable
@@ -62,7 +62,7 @@ def pairs(spark_address: str, tmp_path_factory: pytest.TempPathFactory) -> tuple
 
 
 def pair(path: Path, schema: pa.Schema, size: int, choose: random.Random, address: str) -> Pair:
-    """Rows with a key, by which they are in order."""
+    """Create a pair with a key column, by which the rows are sorted."""
     key, *others = schema
     values = rows(pa.schema(others), size, choose)
     pq.write_table(pa.table([pa.array(range(size)), *values.columns], schema=schema), path)
@@ -113,13 +113,13 @@ def test_rows_from_some_row_on(pairs: tuple[Pair, Pair], following: tuple[Step, 
 
 
 def loses_filters(steps: tuple[Step, ...]) -> bool:
-    """Sail 0.7 counts the one row of aggregates without keys, also where it does not meet a filter."""
+    """Sail 0.7 counts the single row of aggregates without keys even if it does not meet a filter."""
     return any(isinstance(step, Group | Pivot) and not step.keys for step in steps)
 
 
 def forgets_order(steps: tuple[Step, ...]) -> bool:
-    """Sail 0.7 takes the keys of groups for keys of the rows made of them, and sorts by them alone; and what
-    is constant on one side of an outer join for constant behind it."""
+    """Sail 0.7 assumes that group keys are still unique in rows derived from groups, and sorts only by them;
+    and that a constant on one side of an outer join stays constant after it."""
     if any(isinstance(step, Join) and step.how in ("right", "full") for step in steps):
         return True
     made = [place for place, step in enumerate(steps) if isinstance(step, Group | Pivot | Buckets)]
@@ -128,7 +128,7 @@ def forgets_order(steps: tuple[Step, ...]) -> bool:
 
 @pytest.fixture(scope="module")
 def monkeypatch_module() -> None:
-    """The steps that both engines take."""
+    """Restrict random queries to the steps that both engines support."""
     patch = pytest.MonkeyPatch()
     patch.setattr(query_cases, "STEPS", STEPS)
     yield

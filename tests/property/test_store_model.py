@@ -27,7 +27,7 @@ MOST_HELD = 3
 
 @dataclass
 class Other:
-    """The table beside the one that is being changed."""
+    """The table, of the original and its copy, that is not being changed at the moment."""
 
     name: str
     history: History
@@ -46,7 +46,7 @@ class Versions(Columns):
         self.step("redo")
 
     def step(self, kind: str) -> None:
-        """What was done to both tables together goes back and forth on both, or not at all."""
+        """Changes made to both tables together are undone and redone on both, or not at all."""
         step, way = getattr(self.table.history, kind), self.history.way(kind)
         if getattr(self.table.history, f"{kind}able")() is None:
             assert self.history.expired or not way
@@ -151,7 +151,7 @@ class Versions(Columns):
 
 
 class Copies(Versions):
-    """There may be a copy of the table, or of its copy: each is changed by turns."""
+    """The table may have a copy, itself copied again; the copies are changed in turn."""
 
     @precondition(lambda self: self.other is None)
     @rule()
@@ -178,7 +178,7 @@ class Copies(Versions):
 
     @rule()
     def rename(self) -> None:
-        """Whoever holds the table has it still, also in another store."""
+        """Objects of the table stay valid, also in another open store."""
         taken = {self.name, self.other.name if self.other else ""}
         new = next(name for name in TABLES if name not in taken)
         self.store.rename_table(self.name, new)
@@ -244,13 +244,13 @@ class Upkeep(Copies):
 
     @rule()
     def go_on_in_another_store(self) -> None:
-        """That has it open, too, and may remember how the table was."""
+        """Continue with a second open store, which may have cached an earlier state of the table."""
         self.second = self.second or Store.open(self.folder / "s")
         self.store, self.second = self.second, self.store
         self.table = self.store[self.name]
 
     def held(self) -> list[tuple[OldVersion, Content]]:
-        """Versions that somebody reads, whatever happens to them meanwhile."""
+        """Versions that are open for reading, whatever happens to them meanwhile."""
         return self.__dict__.setdefault("_held", [])
 
     @rule(data=st.data())
@@ -290,7 +290,7 @@ class Questions(Upkeep):
 
     @rule(data=st.data())
     def grouped(self, data: st.DataObject) -> None:
-        """DuckDB reads the files, and what is pending beside them."""
+        """DuckDB reads the files and the pending changes."""
         key, value = self.column(data, *VALUES), self.column(data, "int", "float", "text")
         if key is None or value is None:
             return
@@ -320,7 +320,7 @@ def as_key(value: object) -> object:
 
 
 class Failed(Exception):
-    """Leaves a transaction that then never happened."""
+    """Raised to roll back a transaction."""
 
 
 Questions.TestCase.settings = settings(

@@ -1,7 +1,7 @@
 """Generated CSV, TSV and JSON lines, read in blocks of a few bytes, against Python's own csv and json.
 
-Types, widths, quotes and characters change across the edges of blocks everywhere. What is opened, counted,
-cached, paged, imported and exported agrees cell by cell. LAMELLA_LONG_RUNS=5000 runs it longer.
+Types, widths, quotes and characters change across the edges of blocks everywhere. Opening, counting,
+caching, paging, importing and exporting agree cell by cell. LAMELLA_LONG_RUNS=5000 runs it longer.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ def delimited_files(draw: st.DrawFn) -> DelimitedFile:
 
 
 def typed(texts: list[str | None]) -> tuple[pa.DataType, list[Any]]:
-    """The type and the values of a column by the rules of the docs, one cell after the other."""
+    """The type and the values of a column by the documented rules, cell by cell."""
     present = [text for text in texts if text is not None]
     known = [text.strip() for text in present if text.strip() not in MARKERS]
     for kind, reads in KINDS:
@@ -193,7 +193,7 @@ def value_of(text: str, kind: pa.DataType) -> Any:
 
 
 def cells(table: pa.Table) -> list[list[Any]]:
-    """Columns of values that compare: doubles as they print, times as counts of their unit."""
+    """The columns as comparable values: doubles as text, times as integers in their unit."""
     return [
         (column.cast(pa.int64()) if pa.types.is_timestamp(column.type) else column).to_pylist()
         if not pa.types.is_floating(column.type)
@@ -203,7 +203,7 @@ def cells(table: pa.Table) -> list[list[Any]]:
 
 
 def lines_outside_quotes(text: str) -> int:
-    """How many lines end outside quotes: counted character by character."""
+    """The number of lines that end outside quotes, counted character by character."""
     inside, count = False, 0
     for sign in text:
         inside ^= sign == '"'
@@ -212,7 +212,7 @@ def lines_outside_quotes(text: str) -> int:
 
 
 def check_everywhere(path: Path, store: Store, size: int, rows: int, **options: Any) -> pa.Table:
-    """Filled, counted, paged, cached and imported alike; answers the rows."""
+    """Check that filling, counting, paging, caching and importing agree; return the rows."""
     cache = path.parent / "cache"
     with tiny_blocks(size):
         opened = open_dataset(path, cache_dir=cache, **options)
@@ -263,7 +263,7 @@ def check_exported_json(opened: Dataset, read: pa.Table, folder: Path) -> None:
 
 
 def comparable(value: pa.Scalar) -> Any:
-    """A double that is whole is written without its point, and then it is an integer again."""
+    """The value as it is read back: a whole double is written without a point, so it becomes an integer."""
     if not value.is_valid:
         return None
     if pa.types.is_timestamp(value.type):
@@ -300,7 +300,7 @@ def test_delimited_text(
 
 
 def duckdb_cells(path: Path, file: DelimitedFile) -> Rows:
-    """The same cells as texts by DuckDB, whose types follow other rules."""
+    """The same cells as texts by DuckDB, which infers types by other rules."""
     with duckdb.connect() as connection:
         rows = connection.execute(
             "SELECT * FROM read_csv($1, delim=$2, quote='\"', escape='\"', header=true, all_varchar=true,"
@@ -375,12 +375,12 @@ def decimals(draw: st.DrawFn) -> str:
     places = [place for place, sign in enumerate(text.split("e")[0]) if sign in "123456789"]
     for place in draw(st.lists(st.sampled_from(places), max_size=2)) if places else []:
         text = text[:place] + draw(st.sampled_from("123456789")) + text[place + 1 :]
-    assume(abs(float(text)) != float("inf"))  # of these JsonLines knows, as of whole numbers
+    assume(abs(float(text)) != float("inf"))  # JsonLines covers numbers beyond the range of doubles
     return text if re.search("[.e]", text) else f"{text}.0"
 
 
 def gives_back(text: str) -> bool:
-    """Whether the double nearest to the number, rounded to as many digits, is the number."""
+    """Whether the nearest double, rounded to the number's digits, equals the number."""
     number, written = float(text), Decimal(text).normalize(Context(prec=400))
     rounded = Context(prec=len(written.as_tuple().digits)).create_decimal_from_float(number)
     return rounded == written or Decimal(repr(number)) == written
