@@ -69,7 +69,7 @@ def unmark_cases(items: list[pytest.Item]) -> None:
 
 
 def named_files(config: pytest.Config) -> set[Path]:
-    """Those on the command line, also before the `::` of a test."""
+    """The files on the command line, including those before the `::` of a test."""
     paths = (config.invocation_params.dir / argument.split("::")[0] for argument in config.args)
     return {path.resolve() for path in paths if path.is_file()}
 
@@ -81,7 +81,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
-    """Of pytest-xdist: each worker leaves out the same tests."""
+    """Take the number from a worker of pytest-xdist: each worker leaves out the same tests."""
     node.config.stash[LEFT_OUT] = getattr(node, "workeroutput", {}).get("slow", 0)
 
 

@@ -89,7 +89,7 @@ def is_private(name: str) -> bool:
 
 
 def private_names(text: str) -> Iterator[str]:
-    """Those that are imported, looked up in something else than the test's own `self`, or patched."""
+    """Private names that are imported, patched, or attributes of anything but the test's own `self`."""
     if not PRIVATE.search(text):
         return
     for node in ast.walk(ast.parse(text)):

@@ -1,4 +1,4 @@
-"""What can be asked from the command line: stores and files, in SQL, by conditions, words and steps."""
+"""Queries from the command line: of stores and files, in SQL, by conditions, words and steps."""
 
 from __future__ import annotations
 
@@ -204,7 +204,7 @@ def test_what_does_not_go_together_is_told(
 def test_totals_are_printed_below_the_groups(
     shop: str, capsys: pytest.CaptureFixture[str], asked: Asked, tmp_path: Path
 ) -> None:
-    """Those of all rows, and to no program that would take them for a group."""
+    """The totals are of all rows, and are not printed for programs, which would read them as a group."""
     groups = ["--group-by", "city", "--agg", "n=count()", "m=mean(amount)", "--sort=-n", "--limit", "1"]
     assert cli.main(["query", shop, *groups, "--totals"]) == cli.OK
     printed = capsys.readouterr().out

@@ -96,8 +96,8 @@ def held(row: Mapping[str, Any], place: Place) -> Any:
 
 
 def compared(value: Any, cell: Any, row: Mapping[str, Any], type_: pa.DataType, types: Types) -> Any:
-    """What a cell is compared with: a fraction asked of a float column stands for the nearest float there is,
-    and a decimal in another column for the nearest that is as long as any. None for null."""
+    """The value that a cell is compared with: a fraction compared with a float column is the nearest float of
+    the column's type, a decimal in another column the nearest double. None for null."""
     if not isinstance(value, Reference):
         return asked(value, type_)
     other = held(row, found(value.name, types))

@@ -71,8 +71,8 @@ class Content:
 
 @dataclass(frozen=True)
 class Past:
-    """What an undo or a redo goes to, and the number of the transaction over several tables that was left
-    there, 0 for none."""
+    """The state that an undo or redo returns to, and the number of the transaction over several tables that
+    is undone or redone, 0 for none."""
 
     content: Content
     together: int = 0

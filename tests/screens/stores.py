@@ -92,7 +92,7 @@ def store_verified(tour: Tour) -> None:
 
 
 def store_damaged(tour: Tour) -> None:
-    """What verifying says of files that are not as they were written."""
+    """The result of verifying a store with a damaged file."""
     page = store_page(tour)
     path = max((page.store.path / "data").rglob("*.parquet"), key=lambda one: one.stat().st_size)
     whole = path.read_bytes()

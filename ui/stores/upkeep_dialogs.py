@@ -48,7 +48,7 @@ class CompactDialog(StoreDialog):
         self.vacuum = QCheckBox(THEN_VACUUM, checked=True)
         self.form.addRow(self.vacuum)
         self.accept_button.setEnabled(False)
-        self.say("Examining the files…")
+        self.say("Looking at the files…")
         tasks.read(self._plan, self._show, self._fail, owner=self, quiet=True)
 
     def _plan(self, job: Job) -> list[CompactionPlan]:

@@ -96,8 +96,8 @@ def problems(path: Path, scratch: Path, steps: Sequence[str] = STEPS, thorough: 
 
 
 def refusals(path: Path, scratch: Path) -> list[str]:
-    """What is said of a file that pyarrow cannot read, at each step: errors of ours, or an answer where the
-    step got by without what is damaged. Any other exception is raised."""
+    """The messages for a file that pyarrow cannot read, at each step: errors of ours, or an answer if the
+    step did not need the damaged part. Any other exception is raised."""
     try:
         dataset = lamella.open_dataset(path)
     except LamellaError as error:

@@ -196,7 +196,7 @@ def test_every_widening_of_the_protocol_keeps_values(kind: str, stored: pa.DataT
 
 @pytest.mark.parametrize("suffix", ["json", "parquet"])
 def test_a_checkpoint_with_sidecars_is_read(suffix: str, tmp_path: Path) -> None:
-    """Of the second version of checkpoints; the commits before it are cleaned up."""
+    """The checkpoint has version 2, and the commits before it were cleaned up."""
     actions = [add(tmp_path, f"{n}.parquet", numbers(n)) for n in range(4)]
     table(tmp_path, LONG, [actions[0]], ["v2Checkpoint"])
     v2_checkpoint(tmp_path, 2, [actions[:2], [actions[2]]], suffix)

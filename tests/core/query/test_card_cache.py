@@ -44,7 +44,7 @@ def file(tmp_path: Path) -> Path:
 
 
 def opened(file: Path) -> Snapshot:
-    """As by a program that has just been started."""
+    """Open the file as a newly started program does, without cached cards."""
     forget_cards()
     return open_dataset(file).snapshot()
 

@@ -39,7 +39,7 @@ def in_memory(values: pa.Array | pa.ChunkedArray, **others: Any) -> Snapshot:
 
 @pytest.fixture
 def small_samples(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """As many rows as a test has are taken for very many."""
+    """Treat the few rows of a test as very many."""
     monkeypatch.setattr(cards, "SMALL_ROWS", 10)
     monkeypatch.setattr(cards, "SAMPLE_BLOCKS", 2)
     monkeypatch.setattr(cards, "BLOCK_ROWS", 20)

@@ -91,5 +91,5 @@ def test_rows_that_other_steps_make_and_few_rows_have_none(rows):
 
 
 def test_points_are_drawn_when_all_of_them_are_there(rows):
-    """Of few that meet a filter every row is a point, and a sample would have some of them."""
+    """If few rows meet a filter, each is a point, and a sample would miss some of them."""
     assert preview_chart(rows.where(col("value") > 110), ChartSpec("scatter", x="value", y="other")) is None

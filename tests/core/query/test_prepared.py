@@ -52,7 +52,7 @@ def ask(request: pytest.FixtureRequest, table: Table) -> Ask:
 
 @pytest.fixture
 def cursors(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """Those that are made from now on."""
+    """The cursors created from now on."""
     made: list[Any] = []
     real = engine.Engine.cursor
 

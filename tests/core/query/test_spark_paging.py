@@ -97,7 +97,7 @@ def test_with_a_key_rows_go_on_behind_the_last_one(
 @pytest.mark.slow(after=1)
 @pytest.mark.parametrize("how", ["left", "right", "full"])
 def test_rows_of_a_join_go_on_behind_keys_of_both_sides(spark_address: str, path: Path, how: str) -> None:
-    """Of which the result shows neither, and one is null where a side has no row."""
+    """The result shows neither key, and one is null where a side has no row."""
     spill.limit_rows(70)
 
     def joined(table: Dataset) -> Query:
@@ -118,7 +118,7 @@ def test_rows_of_a_join_go_on_behind_keys_of_both_sides(spark_address: str, path
 
 @pytest.fixture(scope="module")
 def floats(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Of few different ones, so that pages end among equal numbers, too."""
+    """A file with few distinct numbers, so that pages also end among equal ones."""
     path, choose = tmp_path_factory.mktemp("floats") / "f.parquet", random.Random(8)
     (signed_nan,) = struct.unpack("<d", struct.pack("<Q", 0xFFF8_0000_0000_0000))
     odd = [math.nan, signed_nan, math.inf, -math.inf, 0.0, -0.0, None, 0.1, -1e300, 5e-324]
@@ -178,7 +178,7 @@ def test_a_key_is_of_tables_of_servers_alone(path: Path) -> None:
 
 
 def batches(count: int) -> Iterator[pa.Table]:
-    """As servers send them: a few thousand rows at a time."""
+    """Batches of a few thousand rows, as servers send them."""
     for number in range(count):
         first = number * 5_000
         yield pa.table({"id": range(first, first + 5_000), "text": [f"{'x' * 100} {number}"] * 5_000})

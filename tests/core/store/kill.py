@@ -68,7 +68,7 @@ Tables = dict[str, Model]
 
 
 class Step(NamedTuple):
-    """What the tables are to be, and what makes them so."""
+    """The expected tables, and the work that produces them."""
 
     tables: Tables
     work: Callable[[], object]

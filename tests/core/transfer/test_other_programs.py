@@ -63,7 +63,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 def cells(rows: Iterable[Iterable[Any]]) -> list[list[Any]]:
-    """As they were made, whatever a reader takes for null, for a date, or for a truth."""
+    """The cells as they were exported, whatever a reader uses for nulls, dates and booleans."""
     return [
         [_as_made(value, name) for value, name in zip(row, ROWS.column_names, strict=True)] for row in rows
     ]

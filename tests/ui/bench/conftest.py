@@ -24,7 +24,7 @@ BENCHMARK_MILLISECONDS = 60_000
 
 @pytest.fixture(autouse=True)
 def window_takes_part(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As in the program."""
+    """Add the window to the benchmark, as the program does."""
     monkeypatch.setitem(ENTRIES, "lamella", ENTRIES["lamella"])  # as it is now, when the test is over
     add_window_to_benchmark()
 

@@ -23,7 +23,7 @@ Choose = Callable[..., None]
 
 
 def labels(panel: BenchmarkPanel, operation: str = "read") -> set[str]:
-    """Of the lines in the plot of one operation."""
+    """The labels of the lines in the plot of one operation."""
     return {series.label for series in drawn(panel, operation).series}
 
 

@@ -193,7 +193,7 @@ def test_the_size_under_way_is_shaded(panel: BenchmarkPanel, multiples: Multiple
 def test_wrong_answers_are_red_crosses_on_the_plots_and_never_points(
     panel: BenchmarkPanel, tell: Make, measured: Make, multiples: Multiples
 ) -> None:
-    """Of a system that is right at other sizes and was right before, and of one that never is."""
+    """One system is right at other sizes and was right before; the other never is."""
     lies = [
         Failure("small", system, "read", rows, 2, "9 instead of 10", kind=WRONG)
         for system, rows in (("sqlite", 100), ("sqlite", 100), ("parquetdb", 100), ("parquetdb", 1))

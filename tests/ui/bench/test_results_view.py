@@ -1,4 +1,4 @@
-"""What is drawn of a benchmark's results, and what is written of them."""
+"""The plots and texts of a benchmark's results."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def live(panel: BenchmarkPanel) -> list[object]:
 
 
 def words(panel: BenchmarkPanel) -> dict[tuple[str, str], str]:
-    """What stands beside each bar, by group and system."""
+    """The texts beside the bars, by group and system."""
     return {
         (place.group.title, place.bar.series.label): place.bar.words for place in panel.view.plot.bars.places
     }

@@ -15,7 +15,7 @@ from tests.ui.test_theme import contrast
 
 
 def nothing() -> None:
-    """What an offer that is not chosen does."""
+    """The action of offers that are not chosen."""
 
 
 @pytest.fixture

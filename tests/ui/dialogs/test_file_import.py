@@ -51,7 +51,7 @@ def show(qtbot, tmp_path: Path, stores: list[Store], tasks: Tasks):
 
 
 def choose(qtbot, box: QComboBox, text: str) -> None:
-    """As a person does it: with the keyboard, until the text is chosen."""
+    """Choose a text with the keyboard, as users do."""
     box.setFocus()
     for _ in range(box.count() + 1):
         if box.currentText() == text:

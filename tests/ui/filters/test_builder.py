@@ -49,7 +49,7 @@ def column_of(builder: FilterBuilder) -> ColumnBox:
 
 
 def press(qtbot, box: ColumnBox, key: Qt.Key) -> None:
-    """Where a person's key goes: to the list while it is open."""
+    """Press a key where a user's key goes: in the list while it is open."""
     popup = box.completer().popup()
     qtbot.keyClick(popup if popup.isVisible() else box, key)
 
@@ -166,7 +166,7 @@ def value_of(builder: FilterBuilder, place: int = 0) -> QLineEdit:
 
 
 def switch(builder: FilterBuilder, place: int = 0) -> None:
-    """As a click on the icon in the field does."""
+    """Switch the field as a click on its icon does."""
     actions = {action.toolTip(): action for action in value_of(builder, place).actions()}
     next(action for tip, action in actions.items() if tip.startswith("Compare with")).trigger()
 

@@ -1,4 +1,4 @@
-"""What is typed above a column, as a condition and back."""
+"""Typed texts of the filter row are parsed as conditions, and written back."""
 
 from __future__ import annotations
 

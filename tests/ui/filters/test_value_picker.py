@@ -57,7 +57,7 @@ def editor(qtbot: QtBot, tasks: Tasks) -> WhereEditor:
 
 
 def open_picker(qtbot: QtBot, editor: WhereEditor, number: int = 0) -> ValuePicker:
-    """As a person does, by Down in the value field; once the values are counted."""
+    """Open the list by Down in the value field, and wait until the values are counted."""
     row = editor.builder.findChildren(ConditionRow)[number]
     field = row.findChild(ValueField)
     field.setFocus()

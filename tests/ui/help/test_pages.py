@@ -1,4 +1,4 @@
-"""What the help holds: every page of the documentation, every key, and links that lead somewhere."""
+"""The contents of the help: every page of the documentation, every key, and valid links."""
 
 from __future__ import annotations
 

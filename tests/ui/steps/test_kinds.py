@@ -1,4 +1,4 @@
-"""What chips say of steps, whatever they compute and filter by."""
+"""The texts of chips for every kind of step."""
 
 from __future__ import annotations
 

@@ -396,7 +396,7 @@ def show_page(qtbot: QtBot, editor: WhereEditor, name: str) -> None:
 
 
 def rewrite(qtbot: QtBot, page: WrittenFilter, text: str) -> None:
-    """As a person does, in place of all that is there."""
+    """Replace the whole text, as users do."""
     page.edit.setFocus()
     page.edit.selectAll()
     qtbot.keyClicks(page.edit, text)

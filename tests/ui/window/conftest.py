@@ -115,7 +115,7 @@ def file_tab(window: MainWindow, file: Path, settled) -> DatasetTab:
 
 @pytest.fixture
 def locked_tab(window: MainWindow, file: Path, settled) -> DatasetTab:
-    """Of a file that may not be written."""
+    """The tab of a file without write permission."""
     file.chmod(0o444)
     window.open_paths([file])
     return settled()

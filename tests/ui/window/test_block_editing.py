@@ -116,7 +116,7 @@ def test_paste_skips_hidden_columns(table_tab, table, go_to, paste) -> None:
 
 @pytest.fixture
 def dialog(qtbot):
-    """The one that a paste opened."""
+    """A function that returns the dialog that a paste opened."""
 
     def find(tab):
         qtbot.waitUntil(lambda: tab.blocks.dialog is not None)

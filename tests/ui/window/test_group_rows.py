@@ -244,7 +244,7 @@ def test_a_double_click_shows_the_rows_of_a_subtotal_and_of_a_group(
 def test_a_selection_counts_each_row_once(
     qtbot: QtBot, window: MainWindow, tree: DatasetTab, settled: Settled
 ) -> None:
-    """Whatever is open, a whole column comes to the same."""
+    """A whole column has the same sum, whichever groups are open."""
     window.commands["open_groups"].trigger()
     shows(qtbot, tree, 9)
     tree.grid.select_column(2)

@@ -137,7 +137,7 @@ class Monkey:
         return said
 
     def _click(self, widget: QWidget, button: Qt.MouseButton, point: QPoint, is_double: bool) -> None:
-        """As a mouse does it: what the first press took away or switched off gets no more of the rest."""
+        """Click as a mouse does: a widget that the first press removed or disabled gets no further events."""
         keys, none = self.random.choice(MODIFIERS), Qt.MouseButton.NoButton
         press, release, double = (
             QEvent.Type.MouseButtonPress,
@@ -379,8 +379,8 @@ def unexpected(monkeypatch: pytest.MonkeyPatch) -> list[Exception]:
 
 @pytest.fixture
 def confined(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Nothing waits for a dialog of the system, for an answer or for the end of a drag, and no benchmark
-    begins. Other questions are answered with Cancel."""
+    """No event waits for a system dialog, an answer or the end of a drag, and none starts a benchmark. Other
+    questions are answered with Cancel."""
 
     def inside(window: MainWindow) -> dict[str, Handler]:
         return {**handlers(window), **{name: lambda: None for name in ELSEWHERE}}

@@ -36,7 +36,7 @@ def airlines(store: Store) -> None:
 
 @pytest.fixture
 def shown_table(qtbot: QtBot, window: MainWindow, store: Store, airlines: None, settled: Settled):
-    """Opens a table; its links are known."""
+    """A function that opens a table and waits for its links."""
 
     def open_table(name: str) -> DatasetTab:
         window.opening.open_key((str(store.path), name))
@@ -49,7 +49,7 @@ def shown_table(qtbot: QtBot, window: MainWindow, store: Store, airlines: None, 
 
 @pytest.fixture
 def related(qtbot: QtBot, window: MainWindow, go_to):
-    """What the inspector says of a row's related rows, as lines of each relation."""
+    """A function that reads a row's related rows in the inspector, as lines of each relation."""
 
     def read(tab: DatasetTab, row: int, column: str) -> list[list[str]]:
         go_to(tab, row, column)
@@ -351,7 +351,7 @@ def test_the_form_of_a_join_offers_what_is_related(
 
 
 def open_row(qtbot: QtBot, tab: DatasetTab, item: QTreeWidgetItem) -> list[list[str]]:
-    """What a related row is related to in turn: the lines of each link."""
+    """The rows related to a related row, as lines of each link."""
     item.setExpanded(True)
     qtbot.waitUntil(lambda: item.childCount() > 0 and item.child(0).text(0) != "…")
     links = [item.child(n) for n in range(item.childCount())]

@@ -62,7 +62,7 @@ def settle(qtbot: QtBot, diagram: RelationsTab) -> None:
 
 
 def point_of(canvas: Canvas, table: str, column: str = "") -> QPoint:
-    """Of a column of a box, or of its head, in the viewport."""
+    """The point of a column of a box, or of its head, in the viewport."""
     box = canvas.boxes[table]
     y = box.height_of(column) if column else box.pos().y() + box.head / 2
     return canvas.mapFromScene(QPointF(box.pos().x() + box.size[0] / 2, y))

@@ -24,7 +24,7 @@ def replace(window, qtbot):
 
 @pytest.fixture
 def ready(qtbot):
-    """Once it is known what would change."""
+    """Wait until the dialog shows what would change."""
 
     def ready(dialog) -> ReplaceDialog:
         qtbot.waitUntil(lambda: "Counting" not in dialog.news.text(), timeout=10_000)

@@ -22,7 +22,7 @@ def review_tab(window, table_tab, settled):
 
 @pytest.fixture
 def counted(qtbot):
-    """Once so many edits are collected and shown."""
+    """Wait until this many edits are collected and shown."""
 
     def wait(tab, count: int) -> None:
         qtbot.waitUntil(lambda: tab.review.count == count, timeout=10_000)

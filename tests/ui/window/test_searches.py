@@ -1,4 +1,4 @@
-"""Words in a table, and anything in all that is open: results by rank and place, and a click goes there."""
+"""Searches by words in a table, and in everything that is open: ranked results, and clicks on them."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from lamella.ui.widgets.sidebar import ROWS_ROLE
 
 @pytest.fixture
 def menu_of(window, qtbot) -> Callable[[str, str], QMenu]:
-    """That a right click on an entry opens, by the entry's text and the section it is in."""
+    """The menu of a right click on an entry, given the entry's text and section."""
 
     def open_menu(text: str, under: str) -> QMenu:
         tree = window.sidebar.tree

@@ -48,12 +48,12 @@ def begin(qtbot, console: SqlConsole):
 
 
 def text_at(tab: ResultTab, row: int) -> str:
-    """On screen; empty before it is read."""
+    """The text of a cell on screen; empty before it is read."""
     return tab.grid.grid_model.index(row, tab.grid.place(0)).data() or ""
 
 
 def end(qtbot, console: SqlConsole) -> None:
-    """By the button, as a user does."""
+    """Stop the statement by the button."""
     console.bar.stop.click()
     qtbot.waitUntil(lambda: not console.runner.running and not console.tasks.running)
 

@@ -46,7 +46,7 @@ def columns(tab: DatasetTab) -> list[str]:
 
 
 def add_step(qtbot: QtBot, tab: DatasetTab, name: str) -> None:
-    """By the keyboard: its name is typed into the menu."""
+    """Add a step by typing its name into the menu."""
     tab.steps.bar.open_menu()
     menu = tab.steps.bar.menu
     qtbot.waitUntil(menu.isVisible)
@@ -195,7 +195,7 @@ def test_columns_are_chosen(qtbot: QtBot, table_tab: DatasetTab, settled: Settle
 def test_every_kind_of_step_has_a_form_that_makes_what_it_shows(
     table_tab: DatasetTab, settled: Settled, table: Table
 ) -> None:
-    """What a form is opened with is what it gives back."""
+    """A form returns the step that it was opened with."""
     names = table.store.create_table("names", {"carrier": ["AA", "UA"], "name": ["American", "United"]})
     steps = [
         Where(col("delay") > 60),
@@ -396,7 +396,7 @@ def test_a_computed_column_of_a_large_table_is_shown_sorted_and_exported(
     monkeypatch,
     tmp_path,
 ) -> None:
-    """Its values are made page by page."""
+    """Its values are computed page by page."""
     monkeypatch.setattr("lamella.core.query.computed_view.MOST_COMPUTED", 10)
     table_tab.add_step(Compute((("hours", col("delay") / 60),)))
     tab = settled()
@@ -416,7 +416,7 @@ def test_a_computed_column_of_a_large_table_is_shown_sorted_and_exported(
 def test_a_chip_is_moved_switched_and_removed_while_another_form_is_unfinished(
     qtbot: QtBot, table_tab: DatasetTab, settled: Settled
 ) -> None:
-    """Closing the form takes its chip away, and those behind it stand one place further left."""
+    """Closing the form removes its chip, and the chips after it move left by one."""
     left = {Qt.Key.Key_Left: Qt.KeyboardModifier.ControlModifier}
     for key, expected in (
         (Qt.Key.Key_Left, (["keep 10 rows", "delay > 5"], [True, True])),
@@ -451,7 +451,7 @@ def test_a_form_is_begun_in_place_of_another_that_was_never_finished(
 def test_a_form_stays_while_the_rows_are_read_again(
     qtbot: QtBot, table_tab: DatasetTab, table: Table, settled: Settled, kind: type[Step]
 ) -> None:
-    """Because another program changed them, say, or because they had not been there yet."""
+    """For example, another program changed them, or they did not exist yet."""
     table_tab.apply(Line.of([Where(col("note") != "x"), BY_CARRIER]))
     settled()
     table_tab.steps.add(kind, 1)

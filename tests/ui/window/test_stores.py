@@ -56,7 +56,7 @@ def page(qtbot: QtBot, window: MainWindow, orders: None) -> StorePage:
 
 @pytest.fixture
 def tab(window: MainWindow, store: Store, orders: None, settled: Callable[[], DatasetTab]) -> DatasetTab:
-    """Of orders, filtered and joined."""
+    """A tab of orders, filtered and joined."""
     window.opening.open_key((str(store.path), "orders"))
     made = settled()
     join = Join(Pipeline("kinds"), ("n",), ("n",), "left", "_kinds")
@@ -65,7 +65,7 @@ def tab(window: MainWindow, store: Store, orders: None, settled: Callable[[], Da
 
 
 def press(qtbot: QtBot, page: StorePage, act: str, kind: type[StoreDialog]) -> StoreDialog:
-    """The dialog of a button of the page, once it says what it will do."""
+    """Open the dialog of a button of the page, and wait until it describes what it will do."""
     qtbot.mouseClick(page.buttons[act] if act != "expire" else page.expire, LEFT)
     dialog = page.window().findChildren(kind)[-1]
     qtbot.waitUntil(lambda: bool(dialog.about.text()) and "Looking" not in dialog.about.text())
@@ -73,7 +73,7 @@ def press(qtbot: QtBot, page: StorePage, act: str, kind: type[StoreDialog]) -> S
 
 
 def done(qtbot: QtBot, dialog: StoreDialog) -> str:
-    """What a dialog says in the end; it is closed then."""
+    """Carry out the act of a dialog, and return its outcome; the dialog is closed."""
     qtbot.waitUntil(dialog.accept_button.isEnabled)
     qtbot.mouseClick(dialog.accept_button, LEFT)
     qtbot.waitUntil(lambda: dialog.outcome.isVisible() and not dialog.is_working)
@@ -343,7 +343,7 @@ def test_a_medium_that_vanishes_is_said_and_tabs_go_on_when_it_is_back(
 
 
 def _look(qtbot: QtBot, window: MainWindow) -> None:
-    """Let the window look what became of its stores, and wait until it knows."""
+    """Let the window check whether its stores still exist, and wait for the result."""
     watch = window.store_actions.watch
     qtbot.waitUntil(lambda: not watch.is_looking)
     watch.look()

@@ -19,7 +19,7 @@ from lamella.ui.indexes.manager import IndexesDialog
 
 @pytest.fixture
 def grouped(window, tmp_path: Path, settled):
-    """Of a file of four row groups, in the order of its numbers."""
+    """The tab of a file of four row groups, sorted by its numbers."""
     rows = pa.table({"n": list(range(1000)), "word": ["a", None] * 500, "s": [{"x": 1}] * 1000})
     path = tmp_path / "grouped.parquet"
     pq.write_table(rows.replace_schema_metadata({"made by": "a test"}), path, row_group_size=250)

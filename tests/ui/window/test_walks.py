@@ -1,4 +1,4 @@
-"""The walks through the code that ARCHITECTURE.md describes are the ones that are taken."""
+"""The code takes the walks that ARCHITECTURE.md describes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ def steps_on_page(title: str) -> list[tuple[str, str]]:
 
 
 def check(title: str, walk: Walk) -> None:
-    """Those on the page are called in that order. Others may come between: the window's threads overlap."""
+    """Check that the functions on the page are called in that order. Others may be called in between, since
+    the window's threads overlap."""
     taken, functions = walk.end(), walk.functions
     print(f"walk: {title}: {len(set(taken))} files")
     steps = steps_on_page(title)

@@ -108,7 +108,7 @@ def test_an_index_is_built_and_the_filter_goes_on(
 
 
 class Estimates(WordIndexes):
-    """Answers when it is told to."""
+    """Answers when the test says so."""
 
     def search(self, column: str) -> WordSearch:
         return WordSearch.NO_INDEX

@@ -1,4 +1,4 @@
-"""What is open in a window comes back at the next start: tabs, steps, looks, places; or why it does not."""
+"""Tabs are restored at the next start with their steps, layout and position, or a reason is given."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from tests.ui.fake_memory import FakeEntry, FakeMemory
 
 @pytest.fixture
 def restart(qtbot, memory: FakeMemory, tmp_path: Path) -> Iterator[Callable[..., MainWindow]]:
-    """Close a window, and start again with what it left."""
+    """Close a window, and start again with its saved workspace."""
     made: list[tuple[MainWindow, Tasks]] = []
 
     def start(window: MainWindow, opens_current: bool = True) -> MainWindow:
