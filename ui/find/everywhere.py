@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from typing import Any
 
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QButtonGroup, QFrame, QHBoxLayout, QLabel, QLineEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QButtonGroup,
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QVBoxLayout,
+    QWidget,
+)
 
 from lamella.core.errors import visible
 from lamella.core.jobs import Job, Progress
@@ -22,6 +32,7 @@ from lamella.ui.widgets.controls import IconButton
 
 PAUSE_MS = 300
 HINT = "Type a text to find it in every column of all tables and open files."
+AGAIN = "Press Enter to search again."
 NO_SOURCES = "There is nothing to search: open a store or a file first."
 NOTHING = "Nothing found in {tables}."
 
@@ -30,8 +41,11 @@ class SearchEverywhere(QWidget):
     """The tab. `chosen` carries the result to show; `status_changed` is emitted when `status` may have
     changed."""
 
+    workspace_kind = "search"
+
     chosen = Signal(Result)
     status_changed = Signal()
+    state_changed = Signal()
 
     def __init__(
         self, sources: Callable[[], ListSources], tasks: Tasks, parent: QWidget | None = None
@@ -62,6 +76,25 @@ class SearchEverywhere(QWidget):
         if self.words.isChecked():
             flags = (False, False, False)
         return TextPattern(self.field.text(), *flags)
+
+    def state(self) -> dict[str, Any]:
+        return {
+            "text": self.field.text(),
+            **{name: option.isChecked() for name, option in self._options.items()},
+        }
+
+    def show_state(self, state: Mapping[str, Any]) -> None:
+        """Show what `state` returned, without searching."""
+        self.field.setText(str(state.get("text", "")))
+        for name, option in self._options.items():
+            option.setChecked(state.get(name) is True)
+        self._drop()
+        if self.field.text():
+            self._say(AGAIN)
+
+    @property
+    def _options(self) -> dict[str, QAbstractButton]:
+        return {"words": self.words, "case": self.case, "whole": self.whole, "regex": self.regex}
 
     def begin(self) -> None:
         self.field.setFocus(Qt.FocusReason.ShortcutFocusReason)
@@ -177,6 +210,7 @@ class SearchEverywhere(QWidget):
     def _typed(self) -> None:
         self._drop()
         self._pause.start()
+        self.state_changed.emit()
 
     def _change_mode(self) -> None:
         for option in (self.case, self.whole, self.regex):
@@ -187,7 +221,7 @@ class SearchEverywhere(QWidget):
     def keyPressEvent(self, event: QKeyEvent) -> None:
         key = event.key()
         if key in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self.field.hasFocus():
-            self.search() if self._pause.isActive() else self.list.step(1)
+            self.search() if self._pause.isActive() or not self._search_sources else self.list.step(1)
         elif key == Qt.Key.Key_Down and self.field.hasFocus():
             self.list.setFocus()
         else:

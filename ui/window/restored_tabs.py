@@ -51,6 +51,12 @@ def restore_settings(window: Window, state: Mapping[str, Any], place: PendingTab
     place.become(page)
 
 
+def restore_search(window: Window, state: Mapping[str, Any], place: PendingTab) -> None:
+    tab = window.searches.make()
+    tab.show_state(state)
+    place.become(tab)
+
+
 def restore_diagram(window: Window, state: Mapping[str, Any], place: PendingTab) -> None:
     _restore_of_store(window, state, place, window.diagrams.make)
 

@@ -52,17 +52,26 @@ class Searches(QObject):
         return self.tab if self.tab is not None and self.tab is self._window.tabs.current else None
 
     def show(self) -> SearchEverywhere:
-        tab, window = self.tab, self._window
+        window = self._window
+        for pending in window.tabs.pending_tabs:
+            if pending.workspace_kind == "search":
+                pending.open()
+        tab = self.tab
         if tab is None:
-            from lamella.ui.find.everywhere import SearchEverywhere
-
-            tab = self._tab = SearchEverywhere(self._sources, window.tasks)
-            tab.chosen.connect(self._go)
-            tab.status_changed.connect(window.update_state)
+            tab = self.make()
             window.tabs.add(tab, TITLE, "search", "Find a text in all tables and open files")
         else:
             window.tabs.show_tab(tab)
         tab.begin()
+        return tab
+
+    def make(self) -> SearchEverywhere:
+        """Make the search tab; it is not shown yet."""
+        from lamella.ui.find.everywhere import SearchEverywhere
+
+        tab = self._tab = SearchEverywhere(self._sources, self._window.tasks)
+        tab.chosen.connect(self._go)
+        tab.status_changed.connect(self._window.update_state)
         return tab
 
     def _sources(self) -> ListSources:

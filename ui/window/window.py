@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from lamella.core.datasets.base import Dataset
     from lamella.core.query.line import Line
     from lamella.ui.bench.benchmark_panel import BenchmarkPanel
+    from lamella.ui.find.everywhere import SearchEverywhere
     from lamella.ui.tasks import Tasks
     from lamella.ui.widgets.sidebar import Sidebar
     from lamella.ui.window.action_state import ActionSet
@@ -48,6 +49,8 @@ class EverythingSearch(Protocol):
     """The search in everything that is open, as far as actions need to know it."""
 
     def show(self) -> QWidget: ...
+
+    def make(self) -> SearchEverywhere: ...
 
 
 class Appearance(Protocol):

@@ -26,6 +26,7 @@ from lamella.ui.window.restored_tabs import (
     restore_console,
     restore_dataset,
     restore_diagram,
+    restore_search,
     restore_settings,
     restore_store_page,
 )
@@ -40,6 +41,7 @@ KINDS: dict[str, Restore] = {
     "benchmark": restore_benchmark,
     "sql": restore_console,
     "settings": restore_settings,
+    "search": restore_search,
     "relations": restore_diagram,
     "store": restore_store_page,
 }

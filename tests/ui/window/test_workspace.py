@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from PySide6.QtCore import QPoint, QRect, Qt
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QPushButton
 
 from lamella import Store, col
@@ -322,6 +323,26 @@ def test_diagram_and_page_of_a_store_come_back(qtbot, window, table_tab, restart
     page = again.store_actions.current_page
     qtbot.waitUntil(lambda: page.sizes is not None and not page.is_busy)
     assert titles(again)[1:] == ["My tables", "My tables relations"]
+
+
+def test_search_everywhere_comes_back_and_searches_when_asked(qtbot, window, table_tab, restart):
+    search = window.searches.show()
+    search.words.setChecked(True)
+    search.text.setChecked(True)
+    search.case.setChecked(True)
+    QTest.keyClicks(search.field, "1")
+    qtbot.waitUntil(lambda: not search.running)
+    status = search.status
+    again = restart(window)
+    qtbot.waitUntil(lambda: again.searches.current is not None)
+    search = again.searches.current
+    assert (search.field.text(), search.case.isChecked(), search.running) == ("1", True, False)
+    assert again.searches.show() is search, "there is one such tab in a window"
+    again.activateWindow()
+    qtbot.waitUntil(search.field.hasFocus)
+    QTest.keyClick(search.field, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: not search.running)
+    assert search.status == status and search.tables
 
 
 def test_closed_tab_is_reopened_with_its_steps(qtbot, window, settled, file_tab, go_to):
