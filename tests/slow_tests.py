@@ -25,10 +25,14 @@ class Tier:
 
 
 def examples(full: int) -> int:
-    """How many examples a property test has, or how many rounds another: what LAMELLA_LONG_RUNS says; else
-    `full` where slow tests run, and two fifths of them in the suite."""
+    """How many examples a property test has: what LAMELLA_LONG_RUNS says, else its `rounds`."""
     long = os.environ.get("LAMELLA_LONG_RUNS")
-    return int(long) if long else full if Tier.slow else max(1, full * 2 // 5)
+    return int(long) if long else rounds(full)
+
+
+def rounds(full: int) -> int:
+    """How many rounds a test goes: `full` where slow tests run, and two fifths of them in the suite."""
+    return full if Tier.slow else max(1, full * 2 // 5)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

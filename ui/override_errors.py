@@ -32,7 +32,8 @@ arguments of slots."""
 
 def complete_exceptions() -> None:
     """Wrap the overridden methods of all classes that are derived from Qt's from now on."""
-    Shiboken.Object.__init_subclass__ = classmethod(_wrap_overrides)
+    if sys.version_info < (3, 12):
+        Shiboken.Object.__init_subclass__ = classmethod(_wrap_overrides)
 
 
 def _wrap_overrides(cls: type, **options: Any) -> None:
@@ -52,7 +53,3 @@ def _completing(method: FunctionType) -> Any:
             raise
 
     return override
-
-
-if sys.version_info < (3, 12):
-    complete_exceptions()

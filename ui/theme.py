@@ -31,7 +31,10 @@ from PySide6.QtGui import (
 from PySide6.QtSvg import QSvgRenderer
 from PySide6.QtWidgets import QApplication, QWidget
 
+from lamella.ui.override_errors import complete_exceptions
 from lamella.ui.style.sheet import DARK, ICONS_USED, LIGHT, Palette, style_sheet
+
+complete_exceptions()  # before the classes of the window, whose modules import this one
 
 SPACE = 4  # every gap is a multiple of it
 XS, S, M, L, XL = SPACE, 2 * SPACE, 3 * SPACE, 4 * SPACE, 6 * SPACE

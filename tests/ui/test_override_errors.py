@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
+import sys
+from collections.abc import Iterator
+from types import FunctionType
+
 import pytest
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QStringListModel
 from PySide6.QtGui import QPaintEvent
 from PySide6.QtWidgets import QListView, QWidget
 from pytestqt.qtbot import QtBot
+from shiboken6 import Shiboken
 
-import lamella.ui  # noqa: F401 -- completes the exceptions of classes that follow
+import lamella.ui.theme  # completes the exceptions of classes that follow
+from lamella.ui.override_errors import OVERRIDES
 
 Index = QModelIndex | QPersistentModelIndex
 NOTHING = list[int]()
@@ -35,3 +43,26 @@ def test_an_error_in_a_model_is_raised(qtbot: QtBot):
     qtbot.addWidget(view)
     with pytest.raises(IndexError, match="list index out of range"):
         view.grab()
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="exceptions are always complete there")
+def test_all_classes_of_the_window_are_covered():
+    """Also if another module than the window's is imported first."""
+    for module in pkgutil.walk_packages(lamella.ui.__path__, "lamella.ui."):
+        importlib.import_module(module.name)
+    classes = set(derived_from(Shiboken.Object))
+    overrides = [
+        (cls.__qualname__, name, method)
+        for cls in classes
+        if cls.__module__.startswith("lamella.ui")
+        for name, method in vars(cls).items()
+        if isinstance(method, FunctionType) and (name in OVERRIDES or name.endswith("Event"))
+    ]
+    assert len(overrides) > 200
+    assert [(cls, name) for cls, name, method in overrides if not hasattr(method, "__wrapped__")] == []
+
+
+def derived_from(cls: type) -> Iterator[type]:
+    for derived in cls.__subclasses__():
+        yield derived
+        yield from derived_from(derived)

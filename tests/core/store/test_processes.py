@@ -12,9 +12,9 @@ import pytest
 
 from lamella import Store
 from lamella.core.store import Table
-from tests.slow_tests import examples
+from tests.slow_tests import rounds
 
-CHANGES = examples(60)
+CHANGES = rounds(60)
 """How often each of two writers makes each of three changes."""
 
 WRITER = """
@@ -67,7 +67,7 @@ def test_readers_see_each_version_whole_while_one_process_writes(tmp_path: Path)
             )
             for how in ("read only", "for writing")
         ]
-        for n in range(examples(6)):
+        for n in range(rounds(6)):
             for rows in (2, 4_000, 12_000, 30_000):
                 give_and_take(table, rows, n + rows % 7)
             table.maintenance.flush() if n % 2 else table.maintenance.compact()

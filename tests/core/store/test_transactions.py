@@ -22,9 +22,9 @@ from lamella.core.errors import (
     UnknownRow,
 )
 from lamella.core.store import Table
-from tests.slow_tests import examples
+from tests.slow_tests import rounds
 
-MOVES = examples(16)
+MOVES = rounds(16)
 
 
 @pytest.fixture

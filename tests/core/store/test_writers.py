@@ -19,9 +19,9 @@ from lamella import Store, col
 from lamella.core.errors import BadData, StoreProblem, TypeConflict, UnknownRow
 from lamella.core.store import Table
 from lamella.core.store.catalog.queries import Catalog
-from tests.slow_tests import examples
+from tests.slow_tests import rounds
 
-INSERTS = examples(40)
+INSERTS = rounds(40)
 """The number of inserts by another process, while stores are opened."""
 
 

@@ -123,7 +123,9 @@ def test_other_tabs_are_read_while_a_statement_runs_without_end(one_reader, qtbo
     QTest.keyClick(console.editor, Qt.Key.Key_Return, CONTROL)
     qtbot.waitUntil(console.bar.stop.isVisible)
     window.opening.open_key((str(table.store.path), table.name))
-    qtbot.waitUntil(lambda: window.tabs.dataset_tab is not None and window.tabs.dataset_tab.shown is not None)
+    qtbot.waitUntil(
+        lambda: window.tabs.dataset_tab is not None and window.tabs.dataset_tab.content is not None
+    )
     assert console.runner.running
     window.tabs.show_tab(console)
     end(qtbot, console)
