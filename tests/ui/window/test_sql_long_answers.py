@@ -92,7 +92,7 @@ def test_closing_its_tab_ends_the_statement_and_frees_the_disk(qtbot, window, co
 
 
 def test_its_export_is_cancelled_and_leaves_no_file(qtbot, window, console, begin, tmp_path: Path):
-    begin(LONG, 100_000)
+    begin(LONG, 600_000)
     window.commands["export"].trigger()
     dialog = window.findChildren(ExportDialog)[-1]
     qtbot.waitUntil(lambda: dialog.is_settled)
