@@ -17,7 +17,7 @@ from lamella.core.errors import visible
 from lamella.core.filters.expr import Filter, all_of
 from lamella.core.query.charts import ChartData
 from lamella.core.query.charts.dimensions import Dimension, Place
-from lamella.core.query.charts.spec import AREA, BOX, HEAT_MAP, LINE, SCATTER
+from lamella.core.query.charts.spec import AREA, BAR, BOX, HEAT_MAP, HISTOGRAM, LINE, SCATTER
 from lamella.ui import theme
 from lamella.ui.charts.axes import ChartAxis, LogTicks, NumberTicks, ticks_of
 from lamella.ui.charts.marks import (
@@ -232,8 +232,9 @@ class ChartCanvas(pg.GraphicsLayoutWidget):
             if low == high and not data.spec.log_y:  # a flat line is clearer above zero
                 low, high = min(low, 0.0), max(high, 0.0) or float(low == 0)
             room = MARGIN * (high - low or abs(high) or 1.0)
-            from_zero = low == 0 and data.spec.kind not in (LINE, BOX)
-            low, high = low if from_zero else low - room, high + room
+            stands = low == 0 if not data.spec.log_y else data.spec.kind in (BAR, HISTOGRAM)
+            low = low if stands and data.spec.kind not in (LINE, BOX) else low - room
+            high += room
         self._view = left, right
         stretch = map_stretch(low, high) if data.is_map and self.display.map else None
         for panel in self.panels:
