@@ -18,6 +18,8 @@ MOST = 200
 """The maximum number of proposals: nobody reads more, and another letter narrows them down."""
 LEAST_ANYWHERE = 2
 """The number of letters from which columns of other tables are proposed too."""
+MOST_UNKNOWN = 100
+"""The maximum number of tables whose columns are to be read for a statement that names no table."""
 
 _PLAIN_NAME = re.compile(r"[^\W\d]\w*\Z")
 _BEFORE_TABLE = frozenset({"from", "join", "into", "update", "table", "describe", "desc", "summarize"})
@@ -494,6 +496,8 @@ class _Search:
         """Columns of all tables, for a statement that names none yet."""
         for table in self._names.alone:
             columns = self._names.tables[table]
+            if columns is None and len(self._unknown) < MOST_UNKNOWN:
+                self._unknown[table] = None
             for (name, _kind), folded in zip(
                 columns.columns if columns else (), columns.folded if columns else (), strict=True
             ):

@@ -77,6 +77,11 @@ def test_propose_columns_of_tables_that_are_not_named_yet():
     assert ("dep_delay", "column", "flights") in [(p.text, p.kind, p.detail) for p in at("select dep|").found]
 
 
+def test_propose_asks_for_the_columns_of_tables_when_none_is_named():
+    assert at("select ca|").unknown == ("trips",)
+    assert at("select c|").unknown == ()
+
+
 def test_propose_among_ten_thousand_columns():
     wide = Names({"wide": TableColumns(tuple((f"column_{n}", "int64") for n in range(10_000)))})
     actual = proposed("select column_99| from wide", wide)
