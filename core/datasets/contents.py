@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 import zipfile
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
 
 from lamella.core.datasets.locate import cannot_read
+from lamella.core.errors import FileProblem
 
 HEAD_BYTES = 64 << 10
 TAIL_BYTES = 8
@@ -149,6 +151,20 @@ def foreign_format(contents: Contents) -> str | None:
                 else _unless_text(contents, signature, label)
             )
     return None
+
+
+def refuse_foreign(contents: Contents, fix: Callable[[], str]) -> None:
+    """Raise `FileProblem` for a file in a format that cannot be opened. `fix` names those that can."""
+    foreign = foreign_format(contents)
+    if foreign is None:
+        return
+    if foreign == WEB_PAGE:
+        why = "A server may have sent a page for signing in, or an error, instead of the file"
+        raise FileProblem(contents.path, f"is {foreign}", why, "Open it in a browser to see what it says")
+    if "a ZIP archive of" in foreign:
+        why = "Only archives of one file are opened"
+        raise FileProblem(contents.path, f"is {foreign}", why, "Unpack it first")
+    raise FileProblem(contents.path, f"is {foreign}", "Files of that kind cannot be opened", fix())
 
 
 def _unless_text(contents: Contents, signature: bytes, label: str) -> str | None:

@@ -12,13 +12,13 @@ from pathlib import Path
 from lamella.core.datasets.base import BadLines, Checksums, Dataset, OpenOptions, Ragged, problems_of
 from lamella.core.datasets.cached_dataset import CachedDataset
 from lamella.core.datasets.contents import (
-    WEB_PAGE,
     Contents,
     foreign_format,
     is_arrow_file,
     is_arrow_stream,
     is_workbook,
     look_into,
+    refuse_foreign,
 )
 from lamella.core.datasets.locate import Location, locate, locate_several
 from lamella.core.datasets.options import BY_NAME, read_options
@@ -230,18 +230,7 @@ def recognise(path: Path) -> Format:
     for known in FORMATS:
         if not known.is_text and known.recognises(contents):
             return known
-    foreign = foreign_format(contents)
-    if foreign:
-        if foreign == WEB_PAGE:
-            raise FileProblem(
-                path,
-                f"is {foreign}",
-                "A server may have sent a page for signing in, or an error, instead of the file",
-                "Open it in a browser to see what it says",
-            )
-        archive = "a ZIP archive of" in foreign
-        why = "Only archives of one file are opened" if archive else "Files of that kind cannot be opened"
-        raise FileProblem(path, f"is {foreign}", why, "Unpack it first" if archive else _openable())
+    refuse_foreign(contents, _openable)
     for known in FORMATS:
         if known.is_text and known.recognises(contents):
             _refuse_prose_named_parquet(known, contents)

@@ -41,8 +41,7 @@ SIGNATURE_BYTES = 28
 """They follow a footer with encrypted columns. Asking pyarrow 26 for such a column's metadata crashes the
 process."""
 MOST_NESTED_TEXT = 2**31 - 1
-"""The most bytes of nested text that Arrow decodes at once, which is the range of the offsets of one
-array."""
+"""The most bytes of nested text that Arrow decodes at once: the range of an array's offsets."""
 LENGTH_AND_LEVELS = 8
 """The most bytes that a text takes in addition to its own: its length and levels."""
 REFUSALS = (OSError, pa.ArrowException, UnicodeDecodeError)
@@ -225,8 +224,7 @@ class Footer:
         return any(self._is_doubtful(group.column(leaf), leaf) for group in groups for leaf in leaves)
 
     def _is_doubtful(self, chunk: pq.ColumnChunkMetaData, leaf: int) -> bool:
-        """Whether the extremes of a chunk may be wrong. Arrow omits those that it does not trust, except for
-        decimals."""
+        """Whether a chunk's extremes may be wrong. Arrow omits those it does not trust, but for decimals."""
         kind = self.metadata.schema.column(leaf)
         if chunk.physical_type in _BYTES and kind.logical_type.type == "DECIMAL":
             return not _is_by_later_java(self.metadata)

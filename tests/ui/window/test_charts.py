@@ -328,12 +328,6 @@ def test_a_log_axis_names_what_it_has_room_for(low, high, pixels, names):
     assert {text for text in texts if text} == names
 
 
-def test_bars_stand_on_a_log_axis(chart):
-    panel = chart(ChartSpec("histogram", "delay", log_y=True)).canvas.panels[0]
-    _, (low, high) = panel.plot.vb.viewRange()
-    assert low == panel.made.low and high > panel.made.high
-
-
 def test_figures_that_a_log_axis_lacks_are_said(qtbot, chart):
     view = chart(ChartSpec("bar", "delay", measure="delay", aggregate="mean", log_y=True))
     lost = sum(value <= 0 for value in view.data.table["value"].to_pylist())

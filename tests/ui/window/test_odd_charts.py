@@ -111,7 +111,7 @@ def test_an_area_ends_where_its_rows_end(qtbot, window, settled, tmp_path):
         assert ends == ({"a": 3, "b": 2} if aggregate == "mean" else {"a": 3, "b": 3})
 
 
-def test_one_whole_number_is_named_below_its_bar(qtbot, window, settled, tmp_path):
+def test_one_whole_number_is_named_below_its_bar_which_stands_on_the_axis(qtbot, window, settled, tmp_path):
     pq.write_table(pa.table({"year": [2013, 2013], "doors": [3, 4]}), tmp_path / "one.parquet")
     window.open_paths([tmp_path / "one.parquet"])
     tab = settled()
@@ -120,9 +120,11 @@ def test_one_whole_number_is_named_below_its_bar(qtbot, window, settled, tmp_pat
     for column, names in (("year", {"2013"}), ("doors", {"3", "4"})):
         view.show_spec(ChartSpec("histogram", column, log_y=True))
         qtbot.waitUntil(lambda: not view.running)
-        axis = view.canvas.panels[0].plot.getAxis("bottom")
+        panel = view.canvas.panels[0]
+        axis, (_, (low, high)) = panel.plot.getAxis("bottom"), panel.plot.vb.viewRange()
         (ticks,) = axis.tickValues(*axis.range, axis.width())
         assert set(axis.tickStrings(ticks[1], 1.0, ticks[0])) == names
+        assert low == panel.made.low and high > panel.made.high
 
 
 def test_counts_have_whole_ticks_and_equal_means_one_colour(qtbot, window, settled, tmp_path):
