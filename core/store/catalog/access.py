@@ -30,6 +30,7 @@ from lamella.core.store.catalog.connection import (
 )
 from lamella.core.store.catalog.schema import LAST_NUMBER, NUMBERED, damaged_entry
 from lamella.core.store.catalog.transaction import CommitGroup, OnRollback, Transaction
+from lamella.core.store.folder import network_type
 from lamella.core.store.paths import CATALOG, NO_FILE, FileIdentity, StorePaths, file_identity
 
 LEAST_BYTES, MOST_BYTES = 128 << 10, 1 << 20
@@ -147,6 +148,7 @@ class CatalogAccess:
         self._log_room: LogRoom | None = None
         self._reserve = Reserve(StorePaths(folder))
         self._leaves_log = not read_only or log_exists(self.path)
+        self._network = network_type(folder)  # looking through the mounts takes longer than connecting
         self._writer = self._connect()
         self._reader = self._writer
         self._place = str(self.path)
@@ -371,7 +373,7 @@ class CatalogAccess:
         if self.read_only:
             return
         try:
-            if settle_journal(self._writer, self.path, new):
+            if settle_journal(self._writer, self._network, new):
                 self._log_room = LogRoom(self.path)
         except SQLITE_ERRORS as error:
             raise self._problem(error) from error
@@ -379,7 +381,7 @@ class CatalogAccess:
     def _connect(self) -> sqlite3.Connection:
         opened = connect_to_read if self.read_only else connect
         try:
-            return opened(self.path, self._busy_seconds)
+            return opened(self.path, self._network, self._busy_seconds)
         except SQLITE_ERRORS as error:
             raise unopened(self.path, error) from error
 

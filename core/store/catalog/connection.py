@@ -13,7 +13,6 @@ from typing import Any
 
 from lamella.core.errors import ReadOnlyStore, StoreBusy, StoreProblem
 from lamella.core.processes import never_finalize
-from lamella.core.store.folder import network_type
 
 log = logging.getLogger(__name__)
 
@@ -91,13 +90,13 @@ _NEEDS_TO_WRITE = ("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_IOERR")
 _NO_ROOM = ("SQLITE_FULL", "SQLITE_IOERR")
 
 
-def connect(path: Path, busy_seconds: float = BUSY_SECONDS) -> sqlite3.Connection:
-    """Connect for writing; create the file if it is missing."""
+def connect(path: Path, network: str | None, busy_seconds: float = BUSY_SECONDS) -> sqlite3.Connection:
+    """Connect for writing; create the file if it is missing. `network` is the `network_type` of its
+    folder."""
     connection = _open(path, "mode=rwc", busy_seconds)
     try:
-        kind = network_type(path.parent)
-        if kind is not None:
-            _leave_log(connection, path, kind)
+        if network is not None:
+            _leave_log(connection, path, network)
     except sqlite3.OperationalError as error:
         connection.close()
         raise problem(path, error) from error
@@ -107,7 +106,9 @@ def connect(path: Path, busy_seconds: float = BUSY_SECONDS) -> sqlite3.Connectio
     return connection
 
 
-def connect_to_read(path: Path, busy_seconds: float = BUSY_SECONDS) -> sqlite3.Connection:
+def connect_to_read(
+    path: Path, network: str | None, busy_seconds: float = BUSY_SECONDS
+) -> sqlite3.Connection:
     """Connect for reading only: nothing is written, not even beside the file.
 
     Where SQLite would have to write, to merge what a crash left or to tell writers that it is reading, the
@@ -115,7 +116,7 @@ def connect_to_read(path: Path, busy_seconds: float = BUSY_SECONDS) -> sqlite3.C
     """
     connection = _open(path, "mode=ro", busy_seconds)
     try:
-        if _readable_in_place(connection, network_type(path.parent) is not None):
+        if _readable_in_place(connection, network is not None):
             return connection
     except sqlite3.OperationalError as error:
         if not _name(error).startswith(_NEEDS_TO_WRITE):
@@ -149,12 +150,12 @@ def remove_empty_log(path: Path) -> None:
         log.info("%s: an empty log may stay beside it: %s", path, error)
 
 
-def settle_journal(connection: sqlite3.Connection, path: Path, new: bool) -> bool:
+def settle_journal(connection: sqlite3.Connection, network: str | None, new: bool) -> bool:
     """Choose how a connection protects commits from a power failure; return whether by a write-ahead log.
 
     Only a `new` catalog gets one: an existing one without may be open on another computer.
     """
-    mode = "= WAL" if new and network_type(path.parent) is None else ""
+    mode = "= WAL" if new and network is None else ""
     ahead: bool = connection.execute(f"PRAGMA journal_mode {mode}").fetchone()[0] == "wal"
     if not ahead:
         connection.execute("PRAGMA journal_mode = TRUNCATE")

@@ -238,7 +238,7 @@ def test_a_store_that_is_in_use_with_a_log_is_refused_on_a_network_folder(
 def test_where_sqlite_has_no_log_a_rollback_journal_is_used(tmp_path: Path) -> None:
     path = tmp_path / CATALOG
     own = sqlite3.connect(f"{path.as_uri()}?vfs=unix-dotfile", uri=True, isolation_level=None)
-    connection.settle_journal(own, path, new=True)
+    connection.settle_journal(own, None, new=True)
     assert own.execute("PRAGMA journal_mode").fetchone()[0] == "truncate"
     assert own.execute("PRAGMA synchronous").fetchone()[0] == 2
     own.close()
