@@ -207,8 +207,8 @@ def with_full_stop(text: str) -> str:
 
 def _capitalised(text: str) -> str:
     """Capitalise a sentence after a full stop, unless it begins with code or a name, such as `n (int64)`."""
-    first, *others = text.split(maxsplit=1) or [""]
-    named = bool(others) and others[0].startswith("(")
+    first, *tail = text.split(maxsplit=1) or [""]
+    named = bool(tail) and tail[0].startswith("(")
     return text[0].upper() + text[1:] if first.rstrip(",;").isalpha() and not named else text
 
 
@@ -217,8 +217,8 @@ def instead_of(name: str, known: Sequence[str]) -> str:
     guesses = nearest(name, known)
     if guesses:
         return "Did you mean " + " or ".join(f"'{guess}'" for guess in guesses) + "?"
-    shown = ", ".join(known[:12]) + (", …" if len(known) > 12 else "")
-    return f"There are: {shown}" if shown else ""
+    names = ", ".join(known[:12]) + (", …" if len(known) > 12 else "")
+    return f"There are: {names}" if names else ""
 
 
 def nearest(name: str, known: Sequence[str], least: float = 0.6) -> list[str]:

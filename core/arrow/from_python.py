@@ -108,12 +108,12 @@ def _converted(values: list[Any]) -> pa.Array:
 
 def _lists(values: list[Any], nulls: bool) -> pa.Array:
     """Convert lists of any lengths; they contain None only with `nulls`."""
-    there: list[Any] = [() if value is None else value for value in values] if nulls else values
-    offsets = np.zeros(len(there) + 1, np.int64)
-    np.cumsum(np.fromiter(map(len, there), np.int64, len(there)), out=offsets[1:])
+    lists: list[Any] = [() if value is None else value for value in values] if nulls else values
+    offsets = np.zeros(len(lists) + 1, np.int64)
+    np.cumsum(np.fromiter(map(len, lists), np.int64, len(lists)), out=offsets[1:])
     if offsets[-1] >= 2**31:
         raise OverflowError("too many values in lists")
-    inside, mask = _converted(list(chain.from_iterable(there))), nulls_among(values) if nulls else None
+    inside, mask = _converted(list(chain.from_iterable(lists))), nulls_among(values) if nulls else None
     return pa.ListArray.from_arrays(from_numpy(offsets.astype(np.int32)), inside, mask=mask)
 
 
@@ -122,8 +122,8 @@ def _numpy_times(values: list[Any], kind: type) -> np.ndarray:
     times = np.array([kind("NaT") if value is None else value for value in values])
     units = {value.dtype for value in values if value is not None}
     same = len(units) == 1 or all(
-        value is None or np.isnat(value) or (one.astype(value.dtype) == value and one == value)
-        for one, value in zip(times, values, strict=True)
+        value is None or np.isnat(value) or (time.astype(value.dtype) == value and time == value)
+        for time, value in zip(times, values, strict=True)
     )
     if not same:
         raise OverflowError("the times are too far away for the finest unit among them")
@@ -139,12 +139,12 @@ def _from_numpy_times(values: np.ndarray) -> pa.Array:
     if not arrow_unit:
         raise TypeError(f"a duration in NumPy's unit '{unit}' has no fixed length" if span else "no unit")
     array = values.astype(f"{'timedelta64' if span else 'datetime64'}[{arrow_unit}]")
-    there = ~np.isnat(values)
-    if not (np.isnat(array) == ~there).all() or (array[there] != values[there]).any():
+    present = ~np.isnat(values)
+    if not (np.isnat(array) == ~present).all() or (array[present] != values[present]).any():
         raise OverflowError(f"a time in NumPy's unit '{unit}' does not fit Arrow's units")
-    if arrow_unit == "D" and there.any() and abs(array[there].astype(np.int64)).max() >= 2**31:
+    if arrow_unit == "D" and present.any() and abs(array[present].astype(np.int64)).max() >= 2**31:
         raise OverflowError("a date is too far away")
-    return pa.array(array, mask=~there)
+    return pa.array(array, mask=~present)
 
 
 def _kinds(values: list[Any]) -> set[type]:
@@ -486,15 +486,15 @@ def _refuse_duplicates(schema: pa.Schema) -> None:
 
 def common_schema(schemas: Iterable[pa.Schema]) -> pa.Schema:
     types: dict[str, pa.DataType] = {}
-    for one in itertools.chain.from_iterable(schemas):
-        have = types.get(one.name, pa.null())
-        wider = wider_type(have, one.type)
+    for field in itertools.chain.from_iterable(schemas):
+        have = types.get(field.name, pa.null())
+        wider = wider_type(have, field.type)
         if wider is None:
             raise BadData(
-                f"column '{one.name}' is {have} in some rows and {one.type} in others",
+                f"column '{field.name}' is {have} in some rows and {field.type} in others",
                 fix="Give one type, or cast the column first",
             )
-        types[one.name] = wider
+        types[field.name] = wider
     return pa.schema(list(types.items()))
 
 

@@ -104,10 +104,10 @@ class IntegerRow:
 
     def without(self, key: str) -> tuple[int, IntegerRow]:
         """Split into the value of a key, and the row of the other keys."""
-        place, others = _apart(self.keys, key)
+        place, remaining_keys = _apart(self.keys, key)
         start, stop = 8 * place, 8 * (place + 1)
         value = int.from_bytes(self.packed[start:stop], "little", signed=True)
-        return value, IntegerRow(others, self.packed[:start] + self.packed[stop:])
+        return value, IntegerRow(remaining_keys, self.packed[:start] + self.packed[stop:])
 
 
 class IntegerRows:
@@ -148,8 +148,10 @@ class IntegerRows:
         schema = self._shape.schema
         columns, self._columns = self._columns, np.empty((len(self._keys), 0), np.int64)
         rows, self.rows = self.rows, 0
-        one = IntegerRow(self._keys, columns.tobytes()) if rows == columns.shape[1] == 1 else None
-        return RowBatch(schema, rows, lambda: _table(columns, rows, schema), checked=True, integers=one)
+        integer_row = IntegerRow(self._keys, columns.tobytes()) if rows == columns.shape[1] == 1 else None
+        return RowBatch(
+            schema, rows, lambda: _table(columns, rows, schema), checked=True, integers=integer_row
+        )
 
     def _make_room(self, count: int) -> None:
         """Allocate what the first rows need, then at once the full size, so that few rows use little
@@ -181,9 +183,11 @@ def integers_end_to_end(packed: Sequence[bytes], schema: pa.Schema) -> pa.Table 
     if not all(kind == _INT64 for kind in schema.types):
         return None
     head, values = _head(len(schema), 1), 8 * len(schema)
-    if not all(len(one) == len(head) + values and one.startswith(head) for one in packed):
+    if not all(
+        len(packed_row) == len(head) + values and packed_row.startswith(head) for packed_row in packed
+    ):
         return None
-    by_row = np.frombuffer(b"".join(one[len(head) :] for one in packed), "<i8")
+    by_row = np.frombuffer(b"".join(packed_row[len(head) :] for packed_row in packed), "<i8")
     columns = np.ascontiguousarray(by_row.reshape(len(packed), len(schema)).T)
     return _table(columns, len(packed), schema)
 

@@ -12,7 +12,7 @@ EMPTY = np.empty(0, np.int64)
 
 def union(*sets: np.ndarray) -> np.ndarray:
     """The union of the sets."""
-    filled = [one for one in sets if len(one)]
+    filled = [ids for ids in sets if len(ids)]
     if len(filled) < 2:
         return filled[0] if filled else EMPTY
     together = np.concatenate(filled)
@@ -37,9 +37,9 @@ def among(values: np.ndarray, ascending: np.ndarray) -> np.ndarray:
     return hits
 
 
-def without(ascending: np.ndarray, others: np.ndarray) -> np.ndarray:
+def without(ascending: np.ndarray, exclusions: np.ndarray) -> np.ndarray:
     """The difference of two sets: values of the first that are not in the second."""
-    return ascending[~among(ascending, others)] if len(others) else ascending
+    return ascending[~among(ascending, exclusions)] if len(exclusions) else ascending
 
 
 SIGN = np.uint64(1 << 63)
@@ -173,8 +173,8 @@ def _wrong(
     differences = [np.empty(0, np.uint64)]
     for start in range(0, len(equal), BLOCK):
         check()
-        here = equal[start : start + BLOCK]
-        wrong = keys[places[here + 1]] < keys[places[here]]
+        block = equal[start : start + BLOCK]
+        wrong = keys[places[block + 1]] < keys[places[block]]
         differences.append(cut[start : start + BLOCK][wrong])
     values = np.concatenate(differences)
     distinct: np.ndarray = values[np.append(True, values[1:] != values[:-1])] if len(values) else values

@@ -30,7 +30,7 @@ _PYTHON: dict[type, pa.DataType] = {
     dt.timedelta: pa.duration("us"),
 }
 _NAMES = {
-    **{kind.__name__: made for kind, made in _PYTHON.items()},
+    **{kind.__name__: arrow_type for kind, arrow_type in _PYTHON.items()},
     "text": pa.string(),
     "boolean": pa.bool_(),
     "integer": pa.int64(),
@@ -389,9 +389,9 @@ def _times(a: pa.DataType, b: pa.DataType) -> pa.DataType | None:
 def _far_times(a: pa.DataType, b: pa.DataType) -> pa.DataType | None:
     if is_.is_duration(a) and is_.is_duration(b):
         return pa.duration(_finer(a, b))
-    date, other = (a, b) if is_.is_date32(a) else (b, a)
-    if is_.is_date32(date) and is_.is_timestamp(other):
-        return other if other.tz is None else None
+    date, partner = (a, b) if is_.is_date32(a) else (b, a)
+    if is_.is_date32(date) and is_.is_timestamp(partner):
+        return partner if partner.tz is None else None
     if is_.is_timestamp(a) and is_.is_timestamp(b) and (a.tz is None) == (b.tz is None):
         return pa.timestamp(_finer(a, b), a.tz)  # a moment is the same in any zone
     return None
@@ -405,8 +405,8 @@ def _numbers(a: pa.DataType, b: pa.DataType) -> pa.DataType | None:
     """The common type of numbers: booleans count as 0 and 1; integers among floats become doubles if they
     fit; uint64 among signed integers becomes decimal."""
     if is_.is_boolean(a) or is_.is_boolean(b):
-        other = b if is_.is_boolean(a) else a
-        return other if is_.is_integer(other) or is_.is_floating(other) else None
+        number = b if is_.is_boolean(a) else a
+        return number if is_.is_integer(number) or is_.is_floating(number) else None
     if is_.is_integer(a) and is_.is_integer(b):
         return pa.decimal128(_DIGITS[64], 0)
     return pa.float64() if all(is_.is_integer(t) or is_.is_floating(t) for t in (a, b)) else None
@@ -475,15 +475,17 @@ def _filled(source: pa.DataType, kind: pa.DataType) -> pa.DataType:
     if pa.types.is_list(source) and pa.types.is_list(kind):
         return pa.list_(_filled(source.value_type, kind.value_type))
     if pa.types.is_struct(source) and pa.types.is_struct(kind):
-        others = {field.name: field.type for field in kind}
-        return pa.struct([(f.name, _filled(f.type, others.get(f.name, f.type))) for f in source])
+        types_by_name = {field.name: field.type for field in kind}
+        return pa.struct([(f.name, _filled(f.type, types_by_name.get(f.name, f.type))) for f in source])
     return source
 
 
 def _same_meaning(a: pa.DataType, b: pa.DataType) -> bool:
     if pa.types.is_temporal(a) and pa.types.is_temporal(b):
         return _has_zone(a) == _has_zone(b)
-    return not any(pa.types.is_temporal(one) and _is_number(other) for one, other in ((a, b), (b, a)))
+    return not any(
+        pa.types.is_temporal(temporal) and _is_number(number) for temporal, number in ((a, b), (b, a))
+    )
 
 
 def _has_zone(kind: pa.DataType) -> bool:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from lamella.core.jobs import Job
 
 _PACKAGE = "lamella."
-_HERE = f"{_PACKAGE}core.bench."
+_BENCH_PACKAGE = f"{_PACKAGE}core.bench."
 USE = "name it by --interpreter"
 """How to use another Python that has the packages that the installed program lacks."""
 
@@ -74,7 +74,7 @@ class Entry:
         if ":" in self.id:
             return self.id
         place = self.classes.get(family, "")
-        return f"{_HERE}systems.{place}" if place and not place.startswith(_PACKAGE) else place
+        return f"{_BENCH_PACKAGE}systems.{place}" if place and not place.startswith(_PACKAGE) else place
 
     def takes(self, family: str) -> bool:
         return bool(self.place(family))
@@ -415,17 +415,17 @@ class Family:
         """Prepare the workload's data in the benchmark's folder, before any system is timed."""
         if self.prepares is None:
             return workload
-        prepared_workload: Workload = load_place(_HERE + self.prepares)(workload, rows, folder, job)
+        prepared_workload: Workload = load_place(_BENCH_PACKAGE + self.prepares)(workload, rows, folder, job)
         return prepared_workload
 
     @property
     def cycle(self) -> type[Cycle[Any]]:
-        cycle_class: type[Cycle[Any]] = load_place(_HERE + self.runs)
+        cycle_class: type[Cycle[Any]] = load_place(_BENCH_PACKAGE + self.runs)
         return cycle_class
 
     @property
     def expected(self) -> Expected | None:
-        return load_place(_HERE + self.answers) if self.answers else None
+        return load_place(_BENCH_PACKAGE + self.answers) if self.answers else None
 
     @property
     def places(self) -> Mapping[str, str]:
@@ -483,7 +483,7 @@ class _Workloads(Mapping[str, Workload]):
         self._places = places
 
     def __getitem__(self, name: str) -> Workload:
-        workload: Workload = load_place(f"{_HERE}workloads.{self._places[name]}")
+        workload: Workload = load_place(f"{_BENCH_PACKAGE}workloads.{self._places[name]}")
         return workload
 
     def __iter__(self) -> Iterator[str]:

@@ -163,16 +163,16 @@ def _beginning(column: ColumnType, op: str, pattern: Any) -> MatchingValues:
     if op == "glob":
         return MatchingValues((_from_to(text, text),))
     return MatchingValues(
-        tuple(_from_to(head + rest.upper(), head + rest.lower()) for head, rest in _in_any_case(text))
+        tuple(_from_to(head + tail.upper(), head + tail.lower()) for head, tail in _in_any_case(text))
     )
 
 
 def _in_any_case(text: str) -> Iterator[tuple[str, str]]:
     """Return the first letters in every combination of cases, where most ranges differ, each with the
     rest."""
-    first, rest = text[:LETTERS_IN_BOTH_CASES], text[LETTERS_IN_BOTH_CASES:]
+    first, tail = text[:LETTERS_IN_BOTH_CASES], text[LETTERS_IN_BOTH_CASES:]
     heads = product(*(dict.fromkeys((letter.upper(), letter.lower())) for letter in first))
-    return (("".join(head), rest) for head in heads)
+    return (("".join(head), tail) for head in heads)
 
 
 def _from_to(low: str, high: str) -> Range:
@@ -370,21 +370,21 @@ def _leaf(footer: Footer, name: str) -> int | None:
     return places[0] if len(places) == 1 and not pa.types.is_nested(footer.schema.field(name).type) else None
 
 
-def _alike(stored: pa.DataType, shown: pa.DataType) -> bool:
+def _alike(stored: pa.DataType, kind_shown: pa.DataType) -> bool:
     """Return whether a value has the same key as stored and as the type that is shown."""
-    if stored.equals(shown):
+    if stored.equals(kind_shown):
         return True
     families = (pa.types.is_integer, pa.types.is_floating)
-    return any(family(stored) and family(shown) for family in families)
+    return any(family(stored) and family(kind_shown) for family in families)
 
 
 def _extent(
-    chunk: pq.ColumnChunkMetaData, leaf: pq.ColumnSchema, kind: ColumnType, shown: pa.DataType
+    chunk: pq.ColumnChunkMetaData, leaf: pq.ColumnSchema, kind: ColumnType, kind_shown: pa.DataType
 ) -> Extent:
     statistics = chunk.statistics
     if statistics is None:
         return UNKNOWN
-    floats = pa.types.is_floating(shown)
+    floats = pa.types.is_floating(kind_shown)
     nulls = floats or not statistics.has_null_count or statistics.null_count > 0
     if statistics.has_null_count and statistics.null_count == chunk.num_values:
         return ALL_NULL

@@ -477,7 +477,7 @@ def _blob(_kind: pa.DataType) -> ColumnType:
 
 
 _NESTED = ColumnType("TEXT", Storage.TEXT, None, _documents)
-_OTHER = ColumnType("TEXT", Storage.TEXT, None, _other)
+_OPAQUE = ColumnType("TEXT", Storage.TEXT, None, _other)
 _TABLE: tuple[tuple[Callable[[pa.DataType], bool], Callable[[pa.DataType], ColumnType]], ...] = (
     (is_.is_boolean, lambda kind: ColumnType("INTEGER", Storage.NUMBER, Integers(), _integers)),
     (
@@ -515,4 +515,4 @@ def column_type(kind: pa.DataType) -> ColumnType:
     for fits, make in _TABLE:
         if fits(kind):
             return make(kind)
-    return _OTHER
+    return _OPAQUE

@@ -124,8 +124,8 @@ class MappedDataset(Dataset):
     ) -> None:
         self.name, self.paths = name, (path,)
         self._path, self._stamp, self._columns, self._reader = path, stamp, columns, reader
-        shown = tuple(Column(field.name, field.type, key) for key, field in enumerate(columns.schema))
-        self._snapshot = Snapshot(name, shown, tuple(self._segments()), ("arrow", *stamp))
+        visible = tuple(Column(field.name, field.type, key) for key, field in enumerate(columns.schema))
+        self._snapshot = Snapshot(name, visible, tuple(self._segments()), ("arrow", *stamp))
 
     @property
     def remarks(self) -> tuple[str, ...]:

@@ -129,12 +129,12 @@ def rows_of(
     def read(block: Block) -> tuple[Reading, int]:
         return read_block(file, block, wide), block.done
 
-    for reading, done in in_order(read, blocks):
+    for reading, position in in_order(read, blocks):
         wide = file.join(wide, reading.schema)
         if reading.rows is not None and wide.equals(schema):
             yield from reading.rows.to_batches()
             count += reading.rows.num_rows
-        progress(count, done)
+        progress(count, position)
     if not wide.equals(schema):
         raise TypesWidened(wide)
 
@@ -257,23 +257,23 @@ class ArrowFile:
         return self.columns.remarks
 
     def blocks(self, job: Job) -> Generator[ArrowBlock, None, None]:
-        number, waiting, done = 0, [], 0
+        number, waiting, position = 0, [], 0
         rows = size = 0
         with closing(self.batches(job)) as batches:
-            for batch, done in batches:
+            for batch, position in batches:
                 job.check()
                 waiting.append(batch)
                 rows, size = rows + batch.num_rows, size + batch.get_total_buffer_size()
                 if rows < MOST_ROWS and size < MOST_BYTES:
                     continue
-                yield ArrowBlock(number, pa.Table.from_batches(waiting), done)
+                yield ArrowBlock(number, pa.Table.from_batches(waiting), position)
                 number, waiting, rows, size = number + 1, [], 0, 0
         if waiting or not number:
-            yield ArrowBlock(number, pa.Table.from_batches(waiting, self.columns.stored), done)
+            yield ArrowBlock(number, pa.Table.from_batches(waiting, self.columns.stored), position)
 
     def read(self, block: ArrowBlock, schema: pa.Schema) -> Reading:
-        shown = self.columns.schema
-        return Reading(shown, self.columns.shown(block.rows, self.path) if schema.equals(shown) else None)
+        visible = self.columns.schema
+        return Reading(visible, self.columns.shown(block.rows, self.path) if schema.equals(visible) else None)
 
     def join(self, a: pa.Schema, b: pa.Schema) -> pa.Schema:
         return b

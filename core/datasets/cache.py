@@ -188,7 +188,7 @@ def _is_current(folder: Path) -> bool:
     if manifest is None:
         return False
     return all(
-        is_file_address(path) or stamp_of(Path(path)) == (path, *rest) for path, *rest in manifest["files"]
+        is_file_address(path) or stamp_of(Path(path)) == (path, *times) for path, *times in manifest["files"]
     )  # asking servers takes time; unused entries are swept by age
 
 
@@ -212,8 +212,8 @@ def _read_manifest(folder: Path) -> dict[str, Any] | None:
 
 
 def _folders(root: Path, own: re.Pattern[str]) -> list[Path]:
-    there = root.iterdir() if root.is_dir() else ()
-    return [p for p in there if own.fullmatch(p.name) and p.is_dir() and not p.is_symlink()]
+    entries = root.iterdir() if root.is_dir() else ()
+    return [p for p in entries if own.fullmatch(p.name) and p.is_dir() and not p.is_symlink()]
 
 
 def _size(folder: Path) -> int:

@@ -182,13 +182,13 @@ class CachedDataset(Dataset):
         return self._snapshot_of(self.file.shown(schema), segments, generation, complete)
 
     def _snapshot_of(
-        self, shown: pa.Schema, segments: tuple[Segment, ...], generation: str, complete: bool
+        self, schema: pa.Schema, segments: tuple[Segment, ...], generation: str, complete: bool
     ) -> Snapshot:
         rows = sum(segment.num_rows for segment in segments)
         token = ("cached", *self.file.stamps, *map(str, self.file.reading), generation, rows)
         columns = tuple(
             Column(f.name, f.type, key, note=(f.metadata or {}).get(NOTE, b"").decode())
-            for key, f in enumerate(shown)
+            for key, f in enumerate(schema)
         )
         return Snapshot(self.name, columns, segments, token, complete=complete)
 

@@ -200,12 +200,12 @@ def _fields(root: Path, table: DeltaTable) -> list[_Field]:
     schema = pa.schema(table.schema().to_arrow())
     mode = table.metadata().configuration.get(f"{MAPPING}mode", "none")
     fields = []
-    for one, described in zip(schema, json.loads(table.schema().to_json())["fields"], strict=True):
+    for field, described in zip(schema, json.loads(table.schema().to_json())["fields"], strict=True):
         about = described["metadata"] if mode != "none" else {}
         if mode != "none":
-            _refuse_renamed(root, one.name, described["type"])
+            _refuse_renamed(root, field.name, described["type"])
         number = str(about[f"{MAPPING}id"]) if mode == "id" else None
-        fields.append(_Field(one.name, one.type, about.get(f"{MAPPING}physicalName", one.name), number))
+        fields.append(_Field(field.name, field.type, about.get(f"{MAPPING}physicalName", field.name), number))
     return fields
 
 
@@ -304,7 +304,9 @@ def _note_files(root: Path, live: Sequence[_LiveFile]) -> None:
                     files.note(address, status)
         return
     with suppress(MissingFile):  # reported later, with the version
-        answers([partial(files.known, one.path.address) for one in live if isinstance(one.path, RemotePath)])
+        answers(
+            [partial(files.known, file.path.address) for file in live if isinstance(file.path, RemotePath)]
+        )
 
 
 def _refuse_other(log: Log, version: int, file: _LiveFile) -> None:
@@ -360,7 +362,7 @@ def _snapshot(log: Log, version: int, table: DeltaTable, is_verified: bool) -> S
 def _segment(
     file: _LiveFile, footer: Footer, fields: Sequence[_Field], columns: Sequence[Column]
 ) -> FileSegment:
-    by_id = {(one.metadata or {}).get(FIELD_ID, b"").decode(): one.name for one in footer.schema}
+    by_id = {(leaf.metadata or {}).get(FIELD_ID, b"").decode(): leaf.name for leaf in footer.schema}
     stored, names, constants = set(footer.schema.names), dict[int, str](), dict[int, pa.Array]()
     for field, column in zip(fields, columns, strict=True):
         if column.note == PARTITION:

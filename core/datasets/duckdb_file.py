@@ -46,8 +46,8 @@ def foreign_keys_of(path: Path) -> list[ForeignKey]:
     with _connection(path) as connection:
         rows = connection.execute(_FOREIGN_KEYS).fetchall()
     return [
-        ForeignKey(_name(schema, table), tuple(columns), _name(schema, other), tuple(targets))
-        for schema, table, columns, other, targets in rows
+        ForeignKey(_name(schema, table), tuple(columns), _name(schema, target), tuple(targets))
+        for schema, table, columns, target, targets in rows
     ]
 
 
@@ -79,13 +79,13 @@ def open_table(location: Location, options: OpenOptions) -> Dataset:
 def _batches(
     path: Path, stamps: tuple[Stamp, ...], query: str, job: Job
 ) -> Generator[tuple[pa.RecordBatch, int], None, None]:
-    done = 0
+    position = 0
     with _connection(path) as connection, job.interrupted_by(connection.interrupt):
         refuse_changed(stamps)
         try:
             for batch in connection.sql(query).to_arrow_reader(MOST_ROWS):
-                done += batch.num_rows
-                yield batch, done
+                position += batch.num_rows
+                yield batch, position
         except duckdb.InterruptException:
             job.check()
             raise
@@ -122,15 +122,15 @@ def _name(schema: str, table: str) -> str:
 
 def _entry(connection: duckdb.DuckDBPyConnection, schema: str, name: str, kind: str) -> TableEntry:
     source = f"{quoted(schema)}.{quoted(name)}"
-    shown = _name(schema, name)
+    full_name = _name(schema, name)
     try:
         described = connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()
     except duckdb.Error:  # a view of something missing or forbidden must not hide the other tables
-        return TableEntry(shown, kind)
+        return TableEntry(full_name, kind)
     rows = None  # a view may take long
     if kind == "table":
         rows = connection.execute(f"SELECT count(*) FROM {source}").fetchall()[0][0]
-    return TableEntry(shown, kind, rows, len(described))
+    return TableEntry(full_name, kind, rows, len(described))
 
 
 def _qualified_name(connection: duckdb.DuckDBPyConnection, table: str) -> str:

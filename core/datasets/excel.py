@@ -148,7 +148,9 @@ class SheetFile(ValuesFile):
         header = options.header
         super().__init__(path, "Excel", [stamp], ("sheet", sheet, header, str(cells)), options)
         self._sheet_name, self._header, self._cells = sheet, header, cells
-        self._others = [other.name for other in sheets if other.name != sheet and other.kind != "sheet"]
+        self._others = [
+            sibling.name for sibling in sheets if sibling.name != sheet and sibling.kind != "sheet"
+        ]
         self._lock = threading.Lock()
         self._sheet: CalamineSheet | None = None
         self._titles: list[list[Any]] = []
@@ -316,13 +318,13 @@ def errors_in(path: Path, sheet: str) -> list[tuple[int, int]]:
             if part is None:
                 return errors
             with book.open(part) as xml:
-                rest = b""
+                tail = b""
                 while data := xml.read(_XML_BYTES):
-                    data = rest + data
+                    data = tail + data
                     end = max(0, data.rfind(b"<c "))
                     errors += [_place(*match.groups()) for match in _ERROR_CELL.finditer(data, 0, end)]
-                    rest = data[end:][-_XML_BYTES:]  # bounds memory in a file without such tags
-                errors += [_place(*match.groups()) for match in _ERROR_CELL.finditer(rest)]
+                    tail = data[end:][-_XML_BYTES:]  # bounds memory in a file without such tags
+                errors += [_place(*match.groups()) for match in _ERROR_CELL.finditer(tail)]
     except (zipfile.BadZipFile, KeyError, ElementTree.ParseError, NotImplementedError):
         return []  # not Excel's XML, or a variant that only calamine understands
     return errors
@@ -335,9 +337,9 @@ def _part_of(book: zipfile.ZipFile, sheet: str) -> str | None:
     sheets = ElementTree.fromstring(book.read("xl/workbook.xml")).iterfind(".//{*}sheet")
     ids = [
         value
-        for one in sheets
-        if one.get("name") == sheet
-        for key, value in one.attrib.items()
+        for element in sheets
+        if element.get("name") == sheet
+        for key, value in element.attrib.items()
         if key.endswith("}id")
     ]
     relations = ElementTree.fromstring(book.read("xl/_rels/workbook.xml.rels"))
@@ -371,8 +373,8 @@ def _sheet_named(book: CalamineWorkbook, name: str, path: Path) -> CalamineSheet
         trimmed = _with_trimmed_numbers(path)
         if trimmed is None:
             raise
-        with CalamineWorkbook.from_filelike(trimmed) as other:
-            return other.get_sheet_by_name(name)
+        with CalamineWorkbook.from_filelike(trimmed) as workbook:
+            return workbook.get_sheet_by_name(name)
 
 
 def _with_trimmed_numbers(path: Path) -> BytesIO | None:
@@ -380,13 +382,13 @@ def _with_trimmed_numbers(path: Path) -> BytesIO | None:
     refuses; None if there are none."""
     target, trimmed = BytesIO(), 0
     try:
-        with zipfile.ZipFile(path) as book, zipfile.ZipFile(target, "w") as other:
+        with zipfile.ZipFile(path) as book, zipfile.ZipFile(target, "w") as copy:
             for part in book.infolist():
                 content = book.read(part)
                 if part.filename.startswith("xl/worksheets/"):
                     content, count = _PADDED_NUMBER.subn(rb"\1\2\3", content)
                     trimmed += count
-                other.writestr(part, content)
+                copy.writestr(part, content)
     except (zipfile.BadZipFile, OSError):  # not Excel's XML
         return None
     target.seek(0)

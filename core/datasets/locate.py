@@ -111,8 +111,8 @@ def _refuse_part_of_table(root: RemotePath, folder: RemotePath) -> None:
     if not folder.address.key:
         return
     around = [folder, *(parent for parent in folder.parents if parent.address.key)]
-    are_tables = answers([partial(_is_known_table, one) for one in around])
-    if table := next((one for one, is_one in zip(around, are_tables, strict=True) if is_one), None):
+    are_tables = answers([partial(_is_known_table, path) for path in around])
+    if table := next((path for path, is_one in zip(around, are_tables, strict=True) if is_one), None):
         raise _part_of_table(root, table)
 
 
@@ -263,10 +263,10 @@ def missing(path: Path) -> FileProblem:
 def _nearest_files(name: str, known: Sequence[str]) -> list[str]:
     """Names with a similar stem: that two of them end in `.parquet` does not make them alike."""
     by_stem: dict[str, list[str]] = {}
-    for other in sorted(known):
-        by_stem.setdefault(_stem(other), []).append(other)
+    for candidate in sorted(known):
+        by_stem.setdefault(_stem(candidate), []).append(candidate)
     near = nearest(_stem(name), list(by_stem), least=0.7)
-    return [other for stem in near for other in by_stem[stem]][:MOST_GUESSES]
+    return [candidate for stem in near for candidate in by_stem[stem]][:MOST_GUESSES]
 
 
 def _stem(name: str) -> str:

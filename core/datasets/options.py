@@ -116,15 +116,15 @@ class Reading:
         pairs = value.items() if isinstance(value, Mapping) else value
         if isinstance(pairs, str) or not isinstance(pairs, Iterable):
             raise self._refusal(value, "Give a dict by columns' names")
-        read = []
+        texts = []
         for pair in pairs:
             if isinstance(pair, str) or not isinstance(pair, (tuple, list)) or len(pair) != 2:
                 raise self._refusal(value, "Give a dict by columns' names")
             column, words = pair
             if self.name == "types":
                 words = self._type(words)
-            read.append((text_of(column, self._what), text_of(words, self._what)))
-        return tuple(read)
+            texts.append((text_of(column, self._what), text_of(words, self._what)))
+        return tuple(texts)
 
     def _type(self, name: Any) -> str:
         """Parse the name of a type that text can be parsed as."""
@@ -200,13 +200,13 @@ BY_NAME = {reading.name: reading for reading in READING}
 
 def read_options(values: Mapping[str, Any]) -> dict[str, Any]:
     """Check and parse the options that are not None. Raises `BadData` and `UnknownReading`."""
-    read = {}
+    options = {}
     for name, value in values.items():
         if name not in BY_NAME:
             raise UnknownReading(name, "open_dataset", BY_NAME)
         if value is not None:
-            read[name] = BY_NAME[name].read(value)
-    return read
+            options[name] = BY_NAME[name].read(value)
+    return options
 
 
 def codec_name(encoding: str) -> str:

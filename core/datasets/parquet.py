@@ -75,10 +75,10 @@ class FileColumns:
             Column(name, self._types[key], key, note=notes.get(name, "")) for name, key in self._keys.items()
         )
 
-    def _are_alike(self, footer: Footer, other: Footer) -> bool:
-        if not footer.metadata.schema.equals(other.metadata.schema):
+    def _are_alike(self, footer: Footer, sibling: Footer) -> bool:
+        if not footer.metadata.schema.equals(sibling.metadata.schema):
             return False
-        return other.int96 is None or self._schema(footer).equals(self._schema(other))
+        return sibling.int96 is None or self._schema(footer).equals(self._schema(sibling))
 
     def _schema(self, footer: Footer) -> pa.Schema:
         coarse = self._coarse_int96 and footer.int96 is not None and footer.int96.whole

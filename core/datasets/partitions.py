@@ -97,10 +97,10 @@ def _typed(texts: Sequence[str | None], kind: pa.DataType | None) -> pa.Array:
 
 def _read_as(texts: Sequence[str | None], kind: pa.DataType) -> pa.Array:
     """Parse texts that `_text` wrote. Arrow parses neither times of day nor all fractions of a second."""
-    read = _reader_of(kind)
-    if read is None:
+    parse = _reader_of(kind)
+    if parse is None:
         return from_values(list(texts), pa.string()).cast(kind)
-    return from_values([None if text is None else read(text) for text in texts], kind)
+    return from_values([None if text is None else parse(text) for text in texts], kind)
 
 
 def _reader_of(kind: pa.DataType) -> Callable[[str], Any] | None:
@@ -112,10 +112,10 @@ def _reader_of(kind: pa.DataType) -> Callable[[str], Any] | None:
 def _guessed(texts: Sequence[str | None]) -> pa.Array:
     """The values as integers or dates if all are written in the canonical form of that type; else as text."""
     known = [text for text in texts if text is not None]
-    for kind, read in ((pa.int64(), _whole), (pa.date32(), dt.date.fromisoformat)):
+    for kind, parse in ((pa.int64(), _whole), (pa.date32(), dt.date.fromisoformat)):
         try:
-            if known and all(str(read(text)) == text for text in known):
-                return from_values([None if text is None else read(text) for text in texts], kind)
+            if known and all(str(parse(text)) == text for text in known):
+                return from_values([None if text is None else parse(text) for text in texts], kind)
         except (ValueError, pa.ArrowInvalid):
             continue
     return from_values(list(texts), pa.string())

@@ -133,7 +133,9 @@ def count_rows(dataset: Dataset, job: Job) -> int:
     while True:
         rows = 0
         try:
-            for batch in dataset.rows_once(job, lambda rows, done: job.report(done, dataset.file.size)):
+            for batch in dataset.rows_once(
+                job, lambda rows, position: job.report(position, dataset.file.size)
+            ):
                 rows += batch.num_rows
             return rows
         except TypesWidened:  # the next reading begins with the wider types
@@ -142,33 +144,33 @@ def count_rows(dataset: Dataset, job: Job) -> int:
 
 def _described(dataset: Dataset, counted: int | None) -> FilePreview:
     head = dataset.snapshot().num_rows and dataset.head(SHOWN_ROWS)
-    shown = head if isinstance(head, pa.Table) else dataset.schema.empty_table()
+    sample = head if isinstance(head, pa.Table) else dataset.schema.empty_table()
     snapshot = dataset.snapshot()
     rows = counted if counted is not None else snapshot.num_rows
     is_counted = counted is not None or snapshot.complete
     file = dataset.file if isinstance(dataset, CachedDataset) else None
     if isinstance(file, TextFile) and isinstance(file.text, DelimitedText):
-        return _of_text(dataset, file, file.text, rows, is_counted, shown)
+        return _of_text(dataset, file, file.text, rows, is_counted, sample)
     size = file.size if isinstance(file, (TextFile, SeveralTexts)) else _size_of(dataset)
     keys = _keys(file)
     texts, description = _texts_of_files(file.files if isinstance(file, SeveralTexts) else ())
     misfits = getattr(file, "misfits", {})
     columns = tuple(
         ColumnPreview(
-            keys.get(f.name, f.name), f.name, f.type, texts.get(f.name) or _first_texts(shown, f.name),
+            keys.get(f.name, f.name), f.name, f.type, texts.get(f.name) or _first_texts(sample, f.name),
             _note_of(f), misfits=misfits.get(f.name, 0),
         )
         for f in dataset.schema
     )  # fmt: skip
-    return FilePreview(dataset, size, rows, is_counted, columns, shown, description)
+    return FilePreview(dataset, size, rows, is_counted, columns, sample, description)
 
 
 def _keys(file: object) -> dict[str, str]:
     """The name in the file, or in one of several files, of each column, by its shown name."""
     files = file.files if isinstance(file, SeveralTexts) else [file]
-    named = [one for one in files if isinstance(one, (ValuesFile, TextFile)) and one.names]
+    named = [item for item in files if isinstance(item, (ValuesFile, TextFile)) and item.names]
     return {
-        name: key for one in reversed(named) for name, key in zip(one.names or (), one.stored, strict=True)
+        name: key for item in reversed(named) for name, key in zip(item.names or (), item.stored, strict=True)
     }
 
 
@@ -186,11 +188,11 @@ def _texts_of_files(files: Sequence[TextFile]) -> tuple[dict[str, tuple[str | No
 
 
 def _of_text(
-    dataset: Dataset, file: TextFile, text: DelimitedText, rows: int, is_counted: bool, shown: pa.Table
+    dataset: Dataset, file: TextFile, text: DelimitedText, rows: int, is_counted: bool, sample: pa.Table
 ) -> FilePreview:
     block, schema, _ = file.begin()
     if not is_counted and block.data:
-        rows = round(file.size * max(shown.num_rows, dataset.num_rows) / max(1, block.done))
+        rows = round(file.size * max(sample.num_rows, dataset.num_rows) / max(1, block.done))
     texts = text.fields(block)
     misfits = dict(file.misfits)
     final = dataset.reading_schema if isinstance(dataset, CachedDataset) else dataset.schema
@@ -209,7 +211,7 @@ def _of_text(
         rows,
         is_counted,
         columns,
-        shown,
+        sample,
         _text_options(file, text, schema),
         tuple(dict.fromkeys(pair for pair in words if pair is not None)),
     )

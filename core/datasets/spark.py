@@ -60,8 +60,8 @@ class SparkTable(Dataset):
     def snapshot(self) -> Snapshot:
         """Return a snapshot of the columns without rows: these are on the server."""
         columns = [
-            Column(one.name, one.type, place, note=(one.metadata or {}).get(NOTE, b"").decode())
-            for place, one in enumerate(self.schema)
+            Column(field.name, field.type, place, note=(field.metadata or {}).get(NOTE, b"").decode())
+            for place, field in enumerate(self.schema)
         ]
         return Snapshot(
             self.name, tuple(columns), (), ("spark", self.address, columns_of(self.stored_schema))

@@ -83,14 +83,16 @@ def foreign_keys_of(path: Path) -> list[ForeignKey]:
         for table in tables:
             pairs_by_key: dict[int, list[tuple[str, str, str | None]]] = {}
             rows = connection.execute(f"PRAGMA foreign_key_list({quoted(table)})").fetchall()
-            for number, _, target, column, other, *_ in sorted(rows):
-                pairs_by_key.setdefault(number, []).append((target, column, other))
+            for number, _, target, column, target_column, *_ in sorted(rows):
+                pairs_by_key.setdefault(number, []).append((target, column, target_column))
             for parts in pairs_by_key.values():
                 target = called.get(parts[0][0].casefold())
                 if target is not None:
-                    named = tuple(str(other) for _, _, other in parts)
-                    others = named if parts[0][2] else _primary_key(connection, target)
-                    keys.append(ForeignKey(table, tuple(column for _, column, _ in parts), target, others))
+                    named = tuple(str(name) for _, _, name in parts)
+                    target_columns = named if parts[0][2] else _primary_key(connection, target)
+                    keys.append(
+                        ForeignKey(table, tuple(column for _, column, _ in parts), target, target_columns)
+                    )
     return [key for key in keys if len(key.columns) == len(key.to_columns)]
 
 
@@ -157,20 +159,20 @@ class SqliteTable(ValuesFile):
                 raise
 
     def _cut(self, connection: sqlite3.Connection) -> Iterator[TableBlock]:
-        number = done = 0
+        number = position = 0
         cursor = connection.execute(self._query)
         while True:
             try:
                 for columns, count in _fetch(cursor, ROWS_A_BLOCK if number else FIRST_ROWS):
-                    yield TableBlock(number, columns, done + 1, done + count)
-                    number, done = number + 1, done + count
+                    yield TableBlock(number, columns, position + 1, position + count)
+                    number, position = number + 1, position + count
                 break
             except sqlite3.OperationalError as error:
                 if "decode" not in str(error) or self.about:
                     raise
             self.about = (BROKEN_TEXT,)
             connection.text_factory = _text_or_bytes
-            cursor = connection.execute(f"{self._query} LIMIT -1 OFFSET {done}")
+            cursor = connection.execute(f"{self._query} LIMIT -1 OFFSET {position}")
         if not number:
             yield TableBlock(0, [], 1, 0)
 
@@ -293,10 +295,10 @@ def pack(values: tuple[Any, ...]) -> ColumnPart:
         return ColumnPart(float, count, np.fromiter(values, np.float64, count))
     if kinds == {type(None)}:
         return ColumnPart(None, count)
-    others = kinds - {type(None)}
-    if others == kinds or len(others) > 1 or bytes in others:
+    value_kinds = kinds - {type(None)}
+    if value_kinds == kinds or len(value_kinds) > 1 or bytes in value_kinds:
         return _as_python(values)
-    empty = others.pop()()
+    empty = value_kinds.pop()()
     valid = np.fromiter([value is not None for value in values], np.bool_, count)
     filled = pack(tuple([empty if value is None else value for value in values]))
     return _as_python(values) if filled.kind is object else filled._replace(valid=valid)

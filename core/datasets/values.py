@@ -317,11 +317,11 @@ class ValuesFile(ABC):
         if not len(a):
             return b
         kinds = []
-        for place, (name, one, other) in enumerate(zip(self.names, a.types, b.types, strict=True)):
+        for place, (name, type_a, type_b) in enumerate(zip(self.names, a.types, b.types, strict=True)):
             if name in self.types:
-                kinds.append(other if pa.types.is_null(one) else one)
+                kinds.append(type_b if pa.types.is_null(type_a) else type_a)
             else:
-                kinds.append(self.joined(place, one, other))
+                kinds.append(self.joined(place, type_a, type_b))
         return pa.schema(list(zip(self.names, kinds, strict=True)))
 
     def shown(self, schema: pa.Schema) -> pa.Schema:

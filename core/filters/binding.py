@@ -100,12 +100,12 @@ def _bound(predicate: Predicate, operator: Operator, place: Place, types: Types,
         met = _met_by_null(operator, TypedPredicate(predicate, place.type, types, name, bind_to))
         return _bind_place(place, "is_null" if met else "not_null")
     _refuse_unfit(predicate, operator, place.type)
-    shown, exact = TypedPredicate(predicate, place.type, types, name, bind_to).read(
+    values, exact = TypedPredicate(predicate, place.type, types, name, bind_to).read(
         counted(predicate, operator)
     )
     if None in exact:
         return _bind_place(place, "has_any")
-    return Bound(predicate.column, operator.id, shown, predicate.ignore_case, place.type, exact, place)
+    return Bound(predicate.column, operator.id, values, predicate.ignore_case, place.type, exact, place)
 
 
 def _branch(node: Branch, children: list[tuple[Filter, int]]) -> tuple[Filter, int]:
@@ -124,10 +124,10 @@ def _branch(node: Branch, children: list[tuple[Filter, int]]) -> tuple[Filter, i
 def gathered(kind: type[Branch], conditions: Sequence[Filter]) -> tuple[Filter, ...]:
     """Merge `a = 1 or a = 2` into `a in (1, 2)`, and `a != 1 and a != 2` into `a not in (1, 2)`, which read
     the column once."""
-    many, one = {Or: ("in", "eq"), And: ("nin", "ne")}.get(kind, ("", ""))
+    many, single = {Or: ("in", "eq"), And: ("nin", "ne")}.get(kind, ("", ""))
     groups: dict[object, Filter | list[Bound]] = {}
     for at, condition in enumerate(conditions):
-        if isinstance(condition, Bound) and condition.operator in (many, one) and condition.is_listable:
+        if isinstance(condition, Bound) and condition.operator in (many, single) and condition.is_listable:
             alike = groups.setdefault((condition.column, condition.ignore_case), [])
             assert isinstance(alike, list)
             alike.append(condition)
@@ -182,7 +182,7 @@ def _whole(predicate: Predicate, operator: Operator, place: Place, types: Types,
 
 
 def _count_inside(value: Any) -> int:
-    inside = [one for _name, one in value] if isinstance(value, Struct) else value
+    inside = [inner for _name, inner in value] if isinstance(value, Struct) else value
     return 1 + sum(map(_count_inside, inside)) if is_whole(value) else 1
 
 
@@ -225,9 +225,9 @@ def _refuse_other_fields(predicate: Predicate, place: Place, value: Struct) -> N
         )
     for name in names:
         refuse_twins(place.name, place.type, name)
-    for name, one in value:
-        if name not in names and one is not None:
-            paths = [f"{place.name}.{other}" for other in names]
+    for name, inner in value:
+        if name not in names and inner is not None:
+            paths = [f"{place.name}.{field_name}" for field_name in names]
             raise UnknownColumn(f"{place.name}.{name}", predicate.column, paths)
 
 

@@ -155,8 +155,8 @@ def _float_texts(values: pa.Array) -> pa.Array:
     odd = np.flatnonzero(~alike & to_numpy(values.is_valid()))
     if not len(odd):
         return texts
-    others = from_values(whole_texts(values.take(from_numpy(odd))), pa.string())
-    return in_one(put(pa.chunked_array([texts]), odd, others))
+    odd_texts = from_values(whole_texts(values.take(from_numpy(odd))), pa.string())
+    return in_one(put(pa.chunked_array([texts]), odd, odd_texts))
 
 
 def _clock_texts(values: pa.Array, is_moment: bool) -> pa.Array:

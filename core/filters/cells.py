@@ -54,12 +54,12 @@ def cell_reader(type_: pa.DataType) -> Callable[[str], Any]:
     short = _SHORT.get(kind_of(plain))
     if short is None or types.is_float32(plain) or types.is_float16(plain):
         return lambda text: parse_cell(text, type_)
-    pattern, read = short
+    pattern, read_short = short
     low, high = value_range(plain) if kind_of(plain) is Kind.INTEGER else (None, None)
 
     def parse(text: str) -> Any:
         if pattern.fullmatch(text):
-            value = read(text)
+            value = read_short(text)
             if low is None or low <= value <= high:
                 return value
         return parse_cell(text, type_)
@@ -136,8 +136,8 @@ def _nested(text: str, type_: pa.DataType) -> Any:
     if not types.is_nested(type_):
         raise ValueError("such values cannot be typed")
     try:
-        read = json.loads(text, parse_float=Decimal, object_pairs_hook=_each_name_once)
-        value = _inside(read, type_)
+        document = json.loads(text, parse_float=Decimal, object_pairs_hook=_each_name_once)
+        value = _inside(document, type_)
     except RecursionError as error:
         raise ValueError("it is nested too deep") from error
     pa.array([value], type=type_)
@@ -169,8 +169,8 @@ def _inside(value: Any, type_: pa.DataType) -> Any:
     kind = kind_of(plain)
     if kind in NESTED:
         return value
-    read = _READERS[kind](str(value), convert(value, plain), plain)
-    return pa.scalar(_count(read), plain) if isinstance(read, np.datetime64 | np.timedelta64) else read
+    cell = _READERS[kind](str(value), convert(value, plain), plain)
+    return pa.scalar(_count(cell), plain) if isinstance(cell, np.datetime64 | np.timedelta64) else cell
 
 
 def _count(value: np.datetime64 | np.timedelta64) -> int:

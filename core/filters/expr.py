@@ -163,7 +163,11 @@ def any_of(filters: Iterable[Filter]) -> Filter:
 
 
 def _spliced(filters: Iterable[Filter], kind: type[And] | type[Or]) -> tuple[Filter, ...]:
-    return tuple(chain.from_iterable(one.children if isinstance(one, kind) else (one,) for one in filters))
+    return tuple(
+        chain.from_iterable(
+            condition.children if isinstance(condition, kind) else (condition,) for condition in filters
+        )
+    )
 
 
 _AS_GIVEN = frozenset({str, bytes, bool, int})
@@ -186,8 +190,8 @@ def _frozen(value: Any, depth: int = 0) -> Any:
         if depth > DEEPEST:
             raise BadFilter(f"A value is nested more than {DEEPEST} deep", fix="Compare what is inside it")
         if isinstance(value, Mapping | Struct):
-            return Struct((str(name), _frozen(one, depth + 1)) for name, one in dict(value).items())
-        return tuple(_frozen(one, depth + 1) for one in value)
+            return Struct((str(name), _frozen(inner, depth + 1)) for name, inner in dict(value).items())
+        return tuple(_frozen(inner, depth + 1) for inner in value)
     if isinstance(value, bytearray):
         return bytes(value)
     return math.nan if isinstance(value, float) and math.isnan(value) else value
@@ -196,8 +200,8 @@ def _frozen(value: Any, depth: int = 0) -> Any:
 def thawed(value: Any) -> Any:
     """Convert a frozen value back to lists and dicts."""
     if isinstance(value, Struct):
-        return {name: thawed(one) for name, one in value}
-    return [thawed(one) for one in value] if isinstance(value, tuple) else value
+        return {name: thawed(inner) for name, inner in value}
+    return [thawed(inner) for inner in value] if isinstance(value, tuple) else value
 
 
 def preorder(root: Filter) -> Iterator[Filter]:
@@ -240,8 +244,8 @@ def flagged(pattern: str, flags: str) -> tuple[str, bool]:
             f"There is no flag '{odd[0]}' for the pattern '{pattern}'",
             fix="There are: i (ignores case), m (^ and $ at each line), s (the dot matches line ends)",
         )
-    rest = "".join(flag for flag in KNOWN if flag in flags and flag != "i")
-    return (f"(?{rest}){pattern}" if rest else pattern), "i" in flags
+    more_flags = "".join(flag for flag in KNOWN if flag in flags and flag != "i")
+    return (f"(?{more_flags}){pattern}" if more_flags else pattern), "i" in flags
 
 
 T = TypeVar("T")
@@ -287,7 +291,7 @@ def columns_read(root: Filter) -> list[str]:
         if any(issubclass(kind, Reference) for kind in set(map(type, predicate.values))):
             exact = getattr(predicate, "exact", predicate.values)
             pairs = zip(predicate.values, exact, strict=True)
-            names.update((_read(one.name, other), None) for one, other in pairs if isinstance(one, Reference))
+            names.update((_read(own.name, name), None) for own, name in pairs if isinstance(own, Reference))
     return list(names)
 
 

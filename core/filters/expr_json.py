@@ -77,9 +77,9 @@ def value_json(value: Any) -> Any:
     if isinstance(value, Reference):
         return {"column": value.name}
     if isinstance(value, Struct):
-        return {"struct": {name: value_json(one) for name, one in value}}
+        return {"struct": {name: value_json(inner) for name, inner in value}}
     if isinstance(value, tuple):
-        return {"list": [value_json(one) for one in value]}
+        return {"list": [value_json(inner) for inner in value]}
     value = natural(value)
     if value is None or isinstance(value, str | bool | int):
         return value
@@ -96,9 +96,9 @@ def value_from_json(obj: Any) -> Any:
         return obj
     ((kind, inside),) = obj.items()
     if kind == "struct":
-        return {name: value_from_json(one) for name, one in inside.items()}
+        return {name: value_from_json(inner) for name, inner in inside.items()}
     if kind == "list":
-        return [value_from_json(one) for one in inside]
+        return [value_from_json(inner) for inner in inside]
     return _read(inside) if kind == "filter" else _READERS[kind](inside)
 
 

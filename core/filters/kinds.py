@@ -122,21 +122,21 @@ MOST_DIGITS = 38
 """The maximum number of digits of a decimal in DuckDB."""
 
 
-def refusal(one: pa.DataType, other: pa.DataType) -> str | None:
+def refusal(left: pa.DataType, right: pa.DataType) -> str | None:
     """Why columns of these types cannot be compared, as the end of a sentence; None if they can."""
-    a, b = kind_of(one), kind_of(other)
-    if types.is_null(other) or (a is b and a in AS_THEY_ARE | {Kind.DURATION}):
+    a, b = kind_of(left), kind_of(right)
+    if types.is_null(right) or (a is b and a in AS_THEY_ARE | {Kind.DURATION}):
         return None
     if a in NUMBERS and b in NUMBERS:
-        return _of_numbers(value_type(one), value_type(other))
+        return _of_numbers(value_type(left), value_type(right))
     if a in TEMPORAL and b in TEMPORAL:
-        return _of_times(value_type(one), value_type(other))
+        return _of_times(value_type(left), value_type(right))
     return f"One holds {a.value}, the other {b.value}"
 
 
-def common_decimal(one: pa.DataType, other: pa.DataType) -> tuple[int, int]:
+def common_decimal(left: pa.DataType, right: pa.DataType) -> tuple[int, int]:
     """The precision and scale that can represent every value of two types of integers or decimals."""
-    (p, s), (q, t) = digits(one), digits(other)
+    (p, s), (q, t) = digits(left), digits(right)
     scale = max(s, t)
     return max(p - s, q - t) + scale, scale
 
@@ -148,26 +148,26 @@ def digits(type_: pa.DataType) -> tuple[int, int]:
     return {8: 3, 16: 5, 32: 10, 64: 20}[type_.bit_width], 0
 
 
-def _of_numbers(one: pa.DataType, other: pa.DataType) -> str | None:
-    huge = types.is_decimal256(one) or types.is_decimal256(other)
-    if types.is_floating(one) or types.is_floating(other):
+def _of_numbers(left: pa.DataType, right: pa.DataType) -> str | None:
+    huge = types.is_decimal256(left) or types.is_decimal256(right)
+    if types.is_floating(left) or types.is_floating(right):
         return "Decimals of more than 38 digits cannot be compared with floats" if huge else None
-    if types.is_integer(one) and types.is_integer(other):
+    if types.is_integer(left) and types.is_integer(right):
         return None
     if huge:
-        alike = types.is_decimal256(one) and types.is_decimal256(other) and one.scale == other.scale
+        alike = types.is_decimal256(left) and types.is_decimal256(right) and left.scale == right.scale
         return (
             None
             if alike
             else "Decimals of more than 38 digits can be compared only with others of their scale"
         )
-    precision, _scale = common_decimal(one, other)
-    too_long = one != other and precision > MOST_DIGITS
+    precision, _scale = common_decimal(left, right)
+    too_long = left != right and precision > MOST_DIGITS
     return f"No decimal of {MOST_DIGITS} digits can represent the values of both" if too_long else None
 
 
-def _of_times(one: pa.DataType, other: pa.DataType) -> str | None:
-    if types.is_time(one) != types.is_time(other):
+def _of_times(left: pa.DataType, right: pa.DataType) -> str | None:
+    if types.is_time(left) != types.is_time(right):
         return "One holds times of day, the other days"
-    zones = [types.is_timestamp(kind) and kind.tz is not None for kind in (one, other)]
+    zones = [types.is_timestamp(kind) and kind.tz is not None for kind in (left, right)]
     return "One has a time zone, the other has none" if zones[0] != zones[1] else None

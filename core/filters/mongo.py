@@ -172,9 +172,9 @@ def _operator(column: str, key: str, operand: Any, beside: Mapping[str, Any], de
         )
     if key == "$elemMatch":
         return _element(column, operand, _deeper(depth))
-    if key in _OTHERS:
-        return _OTHERS[key](column, operand)
-    raise _unknown(key, [*_VALUES, *_LISTS, *_OTHERS, "$regex", "$not", "$elemMatch"])
+    if key in _MEMBER_OPERATORS:
+        return _MEMBER_OPERATORS[key](column, operand)
+    raise _unknown(key, [*_VALUES, *_LISTS, *_MEMBER_OPERATORS, "$regex", "$not", "$elemMatch"])
 
 
 def _deeper(depth: int) -> int:
@@ -261,12 +261,12 @@ def _expression(spec: Any, depth: int) -> Filter:
         return Not(_expression(inside, _deeper(depth)))
     if key not in _COMPARISONS:
         raise _unknown(key, [*_COMPARISONS, "$and", "$or", "$not"])
-    one, other = _several(key, operands, 2)
-    if not _names_column(one):
-        text = shown(one)
+    left, right = _several(key, operands, 2)
+    if not _names_column(left):
+        text = shown(left)
         raise BadFilter(f"$expr: {key} begins with a column, not {text}", fix=f'Write "$name", then {text}')
-    value = Reference(other[1:]) if _names_column(other) else _literal(other)
-    return Predicate(one[1:], _COMPARISONS[key], (value,))
+    value = Reference(right[1:]) if _names_column(right) else _literal(right)
+    return Predicate(left[1:], _COMPARISONS[key], (value,))
 
 
 def _literal(operand: Any) -> Any:
@@ -306,7 +306,7 @@ def _unknown(key: str, names: Sequence[str]) -> BadFilter:
 
 _GROUPS: dict[str, Callable[[list[Filter]], Filter]] = {"$and": all_of, "$or": any_of, "$nor": _neither}
 _OF_ITEMS = {"eq": "has", "in": "has_any"}
-_OTHERS: dict[str, Callable[[str, Any], Filter]] = {
+_MEMBER_OPERATORS: dict[str, Callable[[str, Any], Filter]] = {
     "$eq": _equal,
     "$ne": _unequal,
     "$in": _one_of,

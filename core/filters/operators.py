@@ -84,10 +84,10 @@ class Operand(ABC, Generic[R]):
         """The complement: met by exactly the rows that do not meet `condition`."""
 
     @abstractmethod
-    def both(self, one: R, other: R) -> R: ...
+    def both(self, left: R, right: R) -> R: ...
 
     @abstractmethod
-    def either(self, one: R, other: R) -> R: ...
+    def either(self, left: R, right: R) -> R: ...
 
 
 class NullOperand(Operand[bool]):
@@ -136,11 +136,11 @@ class NullOperand(Operand[bool]):
     def opposite(self, condition: bool) -> bool:
         return not condition
 
-    def both(self, one: bool, other: bool) -> bool:
-        return one and other
+    def both(self, left: bool, right: bool) -> bool:
+        return left and right
 
-    def either(self, one: bool, other: bool) -> bool:
-        return one or other
+    def either(self, left: bool, right: bool) -> bool:
+        return left or right
 
 
 Test = Callable[[Operand[Any], Sequence[Any]], Any]
@@ -211,9 +211,11 @@ def offered(type_: pa.DataType) -> list[Operator]:
     answer is not the same for a whole column, no index is needed, and booleans need no list of values."""
     odd, comparable = (Takes.FILTER, Takes.TYPES, Takes.WORDS), kind_of(type_) is not Kind.BOOLEAN
     return [
-        one
-        for one in fitting(type_)
-        if one.takes not in odd and one.id not in PRESENCE and (comparable or one.arity is not Arity.MANY)
+        operator
+        for operator in fitting(type_)
+        if operator.takes not in odd
+        and operator.id not in PRESENCE
+        and (comparable or operator.arity is not Arity.MANY)
     ]
 
 

@@ -80,8 +80,8 @@ class TypedPredicate:
         if takes in _OF_THE_COLUMN and are_exact(values, self.type):
             raw_values = tuple(values)
             return raw_values, raw_values
-        read = _READERS[takes](self, values)
-        return tuple(value.shown for value in read), tuple(value.exact for value in read)
+        parsed = _READERS[takes](self, values)
+        return tuple(value.shown for value in parsed), tuple(value.exact for value in parsed)
 
     def refused(self, value: Any, why: str) -> BadFilter:
         what = f"Column '{self.predicate.column}' ({self.type}) cannot be compared with {value_text(value)}"
@@ -100,19 +100,19 @@ def place_in(types: Types, column: str, name: str) -> Place:
 
 
 def _refuse_inside_items(types: Types, column: str) -> None:
-    head, _, rest = column.partition(".")
+    head, _, tail = column.partition(".")
     kind = types.get(head)
     if (
         kind is not None
-        and rest
-        and not rest[0].isdigit()
+        and tail
+        and not tail[0].isdigit()
         and kind_of(kind) is Kind.LIST
         and pa.types.is_struct(kind.value_type)
     ):
         raise BadFilter(
             f"'{column}' is not a column: '{head}' is a list of items with fields",
-            fix=f"Ask whether there is such an item: {head} has item where ({rest} > 4); or of one of them, "
-            f"numbered from 0: {head}.0.{rest}",
+            fix=f"Ask whether there is such an item: {head} has item where ({tail} > 4); or of one of them, "
+            f"numbered from 0: {head}.0.{tail}",
         )
 
 
@@ -136,11 +136,11 @@ def _value(typed: TypedPredicate, value: Any, type_: pa.DataType) -> Value:
 def _misplaced(typed: TypedPredicate, value: Reference | Filter) -> BadFilter:
     operator = OPERATORS[typed.predicate.operator]
     what = f"column '{value.name}'" if isinstance(value, Reference) else "a condition"
-    others = ", ".join(other.id for other in OPERATORS.values() if other.takes is Takes.COLUMNS)
+    names = ", ".join(candidate.id for candidate in OPERATORS.values() if candidate.takes is Takes.COLUMNS)
     return BadFilter(
         f"'{operator.id}' on column '{typed.predicate.column}' cannot be given {what}",
         f"It takes {operator.takes.value}",
-        f"Columns are taken by: {others}" if isinstance(value, Reference) else "Give a value",
+        f"Columns are taken by: {names}" if isinstance(value, Reference) else "Give a value",
     )
 
 
@@ -152,29 +152,29 @@ def _values_or_columns(typed: TypedPredicate, values: Sequence[Any]) -> list[Val
 
 
 def _reference(typed: TypedPredicate, reference: Reference) -> Value:
-    other = place_in(typed.types, reference.name, typed.name)
-    why = refusal(typed.type, other.type)
+    target = place_in(typed.types, reference.name, typed.name)
+    why = refusal(typed.type, target.type)
     if why is not None:
         raise BadFilter(
             f"Column '{typed.predicate.column}' ({typed.type}) cannot be compared with column "
-            f"'{reference.name}' ({other.type})",
+            f"'{reference.name}' ({target.type})",
             why,
             "Cast one of them to the other's type",
         )
-    return Value(reference, BoundReference(other))
+    return Value(reference, BoundReference(target))
 
 
 def _pattern(typed: TypedPredicate, values: Sequence[Any]) -> list[Value]:
-    read = _values(typed, values)
+    parsed = _values(typed, values)
     check_pattern(typed.predicate)
-    return read
+    return parsed
 
 
 def _words(typed: TypedPredicate, values: Sequence[Any]) -> list[Value]:
-    read = _values(typed, values)
-    if not any(character.isalnum() for character in str(read[0].exact)):
+    parsed = _values(typed, values)
+    if not any(character.isalnum() for character in str(parsed[0].exact)):
         raise typed.refused(values[0], "it contains no word")
-    return read
+    return parsed
 
 
 def check_pattern(predicate: Predicate) -> None:

@@ -15,7 +15,7 @@ from lamella.core.filters.temporal import span_ns, span_text
 
 MOST_VALUES = 20
 _BARE_WORD = re.compile(r"[^\W\d][\w./:-]*")
-_TAKEN = {"and", "or", "not", "null", "true", "false", "is", "nan", "inf", "infinity"}
+_RESERVED = {"and", "or", "not", "null", "true", "false", "is", "nan", "inf", "infinity"}
 _MIDNIGHT = dt.time()
 
 Said = tuple[str, type[Branch] | None]
@@ -70,12 +70,12 @@ def _kind(predicate: Predicate) -> Kind | None:
 
 
 def _name(column: str) -> str:
-    return column if _BARE_WORD.fullmatch(column) and column.lower() not in _TAKEN else f"“{column}”"
+    return column if _BARE_WORD.fullmatch(column) and column.lower() not in _RESERVED else f"“{column}”"
 
 
 def _nested(value: tuple[Any, ...]) -> str:
     if isinstance(value, Struct):
-        return "{" + ", ".join(f"{_name(name)}: {_value(one)}" for name, one in value) + "}"
+        return "{" + ", ".join(f"{_name(name)}: {_value(inner)}" for name, inner in value) + "}"
     return "[" + ", ".join(map(_value, value)) + "]"
 
 
@@ -87,7 +87,7 @@ def _value(value: Any) -> str:
     if isinstance(value, tuple):
         return _nested(value)
     if isinstance(value, str):
-        return value if _BARE_WORD.fullmatch(value) and value.lower() not in _TAKEN else f"“{value}”"
+        return value if _BARE_WORD.fullmatch(value) and value.lower() not in _RESERVED else f"“{value}”"
     if isinstance(value, bool) or value is None:
         return {True: "true", False: "false", None: "null"}[value]
     return _scalar(value)

@@ -239,8 +239,8 @@ def span_from_text(text: str) -> int:
 
 def span_text(ns: int) -> str:
     """Format a duration so that `span_from_text` reads it back: `-1 d 2:03:04.5`."""
-    days, rest = divmod(abs(ns), _UNITS_NS["d"])
-    seconds, fraction = divmod(rest, 10**9)
+    days, remainder = divmod(abs(ns), _UNITS_NS["d"])
+    seconds, fraction = divmod(remainder, 10**9)
     clock = f"{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02}"
     fine = f".{fraction:09d}".rstrip("0") if fraction else ""
     return ("-" if ns < 0 else "") + (f"{days} d " if days else "") + clock + fine

@@ -93,40 +93,40 @@ class Side:
     type: pa.DataType
 
 
-def compare_arrays(how: str, one: Side, other: Side) -> pa.BooleanArray:
+def compare_arrays(how: str, left: Side, right: Side) -> pa.BooleanArray:
     """Compare arrays; null if either value is. The types must be comparable, or the other side all null."""
-    if types.is_null(other.type):
-        return typed_array([False] * len(one.values), pa.bool_())
-    kind = kind_of(one.type)
+    if types.is_null(right.type):
+        return typed_array([False] * len(left.values), pa.bool_())
+    kind = kind_of(left.type)
     if kind in NUMBERS:
-        return _numbers(how, one, other)
-    if kind in COUNTED and unit_ns(one.type) != unit_ns(other.type):
-        return _counts(how, one, other)
-    if one.values.type != other.values.type:
-        return _ARROW[how](one.values.cast(pa.int64()), other.values.cast(pa.int64()))
-    return _ARROW[how](one.values, other.values)
+        return _numbers(how, left, right)
+    if kind in COUNTED and unit_ns(left.type) != unit_ns(right.type):
+        return _counts(how, left, right)
+    if left.values.type != right.values.type:
+        return _ARROW[how](left.values.cast(pa.int64()), right.values.cast(pa.int64()))
+    return _ARROW[how](left.values, right.values)
 
 
-def _numbers(how: str, one: Side, other: Side) -> pa.BooleanArray:
-    if types.is_floating(one.type) and not types.is_floating(other.type):
-        return _numbers(_MIRRORED[how], other, one)
-    if types.is_floating(other.type):
-        if types.is_integer(one.type) and one.type.bit_width == 64:
-            return _integers_and_floats(how, one, other)
-        return _floats(how, _as_float(one.values), _as_float(other.values))
-    return _exact_numbers(how, one, other)
+def _numbers(how: str, left: Side, right: Side) -> pa.BooleanArray:
+    if types.is_floating(left.type) and not types.is_floating(right.type):
+        return _numbers(_MIRRORED[how], right, left)
+    if types.is_floating(right.type):
+        if types.is_integer(left.type) and left.type.bit_width == 64:
+            return _integers_and_floats(how, left, right)
+        return _floats(how, _as_float(left.values), _as_float(right.values))
+    return _exact_numbers(how, left, right)
 
 
-def _exact_numbers(how: str, one: Side, other: Side) -> pa.BooleanArray:
-    a, b = one.values, other.values
+def _exact_numbers(how: str, left: Side, right: Side) -> pa.BooleanArray:
+    a, b = left.values, right.values
     signed = (
-        types.is_integer(one.type) and types.is_integer(other.type) and pa.uint64() not in (a.type, b.type)
+        types.is_integer(left.type) and types.is_integer(right.type) and pa.uint64() not in (a.type, b.type)
     )
     if a.type == b.type or (signed and a.type.bit_width == b.type.bit_width == 64):
         return _ARROW[how](a, b)
     if signed:
         return _ARROW[how](a.cast(pa.int64()), b.cast(pa.int64()))
-    wide = pa.decimal256(76, common_decimal(one.type, other.type)[1])
+    wide = pa.decimal256(76, common_decimal(left.type, right.type)[1])
     return _ARROW[how](a.cast(wide), b.cast(wide))
 
 
@@ -135,38 +135,38 @@ def _as_float(values: pa.Array) -> pa.Array:
     return (values.cast(pa.string()) if types.is_decimal(values.type) else values).cast(pa.float64())
 
 
-def _floats(how: str, one: pa.Array, other: pa.Array) -> pa.BooleanArray:
+def _floats(how: str, left: pa.Array, right: pa.Array) -> pa.BooleanArray:
     """Compare floats: NaN equals itself and is greater than every number."""
-    a, b = to_numpy(one), to_numpy(other)
+    a, b = to_numpy(left), to_numpy(right)
     nan, beside = np.isnan(a), np.isnan(b)
     hits = np.where(nan | beside, _NUMPY[how](nan.astype(int), beside.astype(int)), _NUMPY[how](a, b))
-    return _where_both(hits, one, other)
+    return _where_both(hits, left, right)
 
 
-def _integers_and_floats(how: str, one: Side, other: Side) -> pa.BooleanArray:
+def _integers_and_floats(how: str, left: Side, right: Side) -> pa.BooleanArray:
     """Compare after rounding the float to a whole number in the direction that does not change the result."""
-    numbers, floats = to_numpy(one.values), to_numpy(other.values.cast(pa.float64()))
+    numbers, floats = to_numpy(left.values), to_numpy(right.values.cast(pa.float64()))
     low, high = (float(np.iinfo(numbers.dtype).min), 2.0 ** (64 - (numbers.dtype.kind == "i")))
     whole = np.ceil(floats) if how in ("lt", "gte") else np.floor(floats)
     above, below = ~(whole < high), whole < low
     hits = _NUMPY[how](numbers, np.where(above | below, 0, whole).astype(numbers.dtype))
     hits = np.where(above, how in ("lt", "lte"), np.where(below, how in ("gt", "gte"), hits))
-    return _where_both(hits & (floats == whole) if how == "eq" else hits, one.values, other.values)
+    return _where_both(hits & (floats == whole) if how == "eq" else hits, left.values, right.values)
 
 
-def _counts(how: str, one: Side, other: Side) -> pa.BooleanArray:
+def _counts(how: str, left: Side, right: Side) -> pa.BooleanArray:
     """Compare after rounding the finer count to the coarser unit in the direction that does not change the
     result."""
-    if unit_ns(one.type) < unit_ns(other.type):
-        return _counts(_MIRRORED[how], other, one)
-    coarse, fine = to_numpy(one.values), to_numpy(other.values)
-    whole, rest = np.divmod(fine, unit_ns(one.type) // unit_ns(other.type))
-    hits = _NUMPY[how](coarse, whole + (rest != 0) if how in ("lt", "gte") else whole)
-    return _where_both(hits & (rest == 0) if how == "eq" else hits, one.values, other.values)
+    if unit_ns(left.type) < unit_ns(right.type):
+        return _counts(_MIRRORED[how], right, left)
+    coarse, fine = to_numpy(left.values), to_numpy(right.values)
+    whole, remainder = np.divmod(fine, unit_ns(left.type) // unit_ns(right.type))
+    hits = _NUMPY[how](coarse, whole + (remainder != 0) if how in ("lt", "gte") else whole)
+    return _where_both(hits & (remainder == 0) if how == "eq" else hits, left.values, right.values)
 
 
-def _where_both(hits: np.ndarray, one: pa.Array, other: pa.Array) -> pa.BooleanArray:
-    return pc.and_(from_numpy(np.asarray(hits)), pc.and_(pc.is_valid(one), pc.is_valid(other)))
+def _where_both(hits: np.ndarray, left: pa.Array, right: pa.Array) -> pa.BooleanArray:
+    return pc.and_(from_numpy(np.asarray(hits)), pc.and_(pc.is_valid(left), pc.is_valid(right)))
 
 
 Items = tuple[pa.Array, np.ndarray, np.ndarray]
@@ -176,8 +176,8 @@ Items = tuple[pa.Array, np.ndarray, np.ndarray]
 def item_at(lists: pa.Array, number: int) -> pa.Array:
     """The item with this index, from 0; null if the list is null or too short."""
     items, starts, stops = items_of(lists)
-    there = to_numpy(lists.is_valid()) & (stops - starts > number)
-    return items.take(from_numpy(np.where(there, starts + number, 0), valid=there))
+    present = to_numpy(lists.is_valid()) & (stops - starts > number)
+    return items.take(from_numpy(np.where(present, starts + number, 0), valid=present))
 
 
 def items_of(lists: pa.Array) -> Items:
@@ -289,11 +289,11 @@ class ArrowOperand(Operand[pa.BooleanArray]):
     def opposite(self, condition: pa.BooleanArray) -> pa.BooleanArray:
         return pc.invert(condition)
 
-    def both(self, one: pa.BooleanArray, other: pa.BooleanArray) -> pa.BooleanArray:
-        return pc.and_(one, other)
+    def both(self, left: pa.BooleanArray, right: pa.BooleanArray) -> pa.BooleanArray:
+        return pc.and_(left, right)
 
-    def either(self, one: pa.BooleanArray, other: pa.BooleanArray) -> pa.BooleanArray:
-        return pc.or_(one, other)
+    def either(self, left: pa.BooleanArray, right: pa.BooleanArray) -> pa.BooleanArray:
+        return pc.or_(left, right)
 
     def _among(self, members: pa.Array) -> pa.BooleanArray:
         if not 0 < len(members) <= FEW_WANTED:

@@ -194,44 +194,44 @@ class Side:
     type: pa.DataType
 
 
-def compare_columns(how: Compared, one: Side, other: Side) -> exp.Expr:
+def compare_columns(how: Compared, left: Side, right: Side) -> exp.Expr:
     """Compare columns; null if either value is. The types must be comparable, or the other side all null."""
-    return exp.Paren(this=_compared(how, one, other))
+    return exp.Paren(this=_compared(how, left, right))
 
 
-def _compared(how: Compared, one: Side, other: Side) -> exp.Expr:
-    if types.is_null(other.type):
+def _compared(how: Compared, left: Side, right: Side) -> exp.Expr:
+    if types.is_null(right.type):
         return exp.false()
-    kind = kind_of(one.type)
+    kind = kind_of(left.type)
     if kind in NUMBERS:
-        return _numbers(how, one, other)
-    if kind in COUNTED and not _alike(one.type, other.type):
-        return how(this=_nanoseconds(one), expression=_nanoseconds(other))
-    return how(this=one.value, expression=other.value)
+        return _numbers(how, left, right)
+    if kind in COUNTED and not _alike(left.type, right.type):
+        return how(this=_nanoseconds(left), expression=_nanoseconds(right))
+    return how(this=left.value, expression=right.value)
 
 
-def _numbers(how: Compared, one: Side, other: Side) -> exp.Expr:
-    if types.is_floating(one.type) and not types.is_floating(other.type):
-        return _numbers(_mirrored()[how], other, one)
-    if not types.is_floating(other.type):
-        return _exact_numbers(how, one, other)
-    if types.is_integer(one.type) and one.type.bit_width == 64:
-        return _integer_and_float(how, one, other)
-    number = exp.cast(one.value, "text") if types.is_decimal(one.type) else one.value
-    return how(this=exp.cast(number, "double"), expression=exp.cast(other.value, "double"))
+def _numbers(how: Compared, left: Side, right: Side) -> exp.Expr:
+    if types.is_floating(left.type) and not types.is_floating(right.type):
+        return _numbers(_mirrored()[how], right, left)
+    if not types.is_floating(right.type):
+        return _exact_numbers(how, left, right)
+    if types.is_integer(left.type) and left.type.bit_width == 64:
+        return _integer_and_float(how, left, right)
+    number = exp.cast(left.value, "text") if types.is_decimal(left.type) else left.value
+    return how(this=exp.cast(number, "double"), expression=exp.cast(right.value, "double"))
 
 
-def _exact_numbers(how: Compared, one: Side, other: Side) -> exp.Expr:
-    if not (types.is_decimal(one.type) or types.is_decimal(other.type)) or types.is_decimal256(one.type):
-        return how(this=one.value, expression=other.value)
-    kind = "DECIMAL({}, {})".format(*common_decimal(one.type, other.type))
-    return how(this=_cast_side(one.value, kind), expression=_cast_side(other.value, kind))
+def _exact_numbers(how: Compared, left: Side, right: Side) -> exp.Expr:
+    if not (types.is_decimal(left.type) or types.is_decimal(right.type)) or types.is_decimal256(left.type):
+        return how(this=left.value, expression=right.value)
+    kind = "DECIMAL({}, {})".format(*common_decimal(left.type, right.type))
+    return how(this=_cast_side(left.value, kind), expression=_cast_side(right.value, kind))
 
 
-def _integer_and_float(how: Compared, one: Side, other: Side) -> exp.Expr:
+def _integer_and_float(how: Compared, left: Side, right: Side) -> exp.Expr:
     """Compare after rounding the float to a whole number in the direction that does not change the result."""
-    number = _cast_side(one.value, "HUGEINT")
-    below, above = (_whole(other, function) for function in ("floor", "ceil"))
+    number = _cast_side(left.value, "HUGEINT")
+    below, above = (_whole(right, function) for function in ("floor", "ceil"))
     if how is exp.EQ:
         same = exp.EQ(this=number, expression=below)
         return exp.And(this=same, expression=exp.EQ(this=below.copy(), expression=above))
@@ -252,8 +252,8 @@ def _whole(side: Side, function: str) -> exp.Expr:
     )
 
 
-def _alike(one: pa.DataType, other: pa.DataType) -> bool:
-    return types.is_date(one) == types.is_date(other) and sql_unit_ns(one) == sql_unit_ns(other)
+def _alike(left: pa.DataType, right: pa.DataType) -> bool:
+    return types.is_date(left) == types.is_date(right) and sql_unit_ns(left) == sql_unit_ns(right)
 
 
 def _nanoseconds(side: Side) -> exp.Expr:
@@ -381,11 +381,11 @@ class SqlOperand(Operand["exp.Expr"]):
             return exp.NullSafeNEQ(this=condition.this, expression=condition.expression)
         return complement(condition)
 
-    def both(self, one: exp.Expr, other: exp.Expr) -> exp.Expr:
-        return exp.And(this=one, expression=other)
+    def both(self, left: exp.Expr, right: exp.Expr) -> exp.Expr:
+        return exp.And(this=left, expression=right)
 
-    def either(self, one: exp.Expr, other: exp.Expr) -> exp.Expr:
-        return exp.Paren(this=exp.Or(this=one, expression=other))
+    def either(self, left: exp.Expr, right: exp.Expr) -> exp.Expr:
+        return exp.Paren(this=exp.Or(this=left, expression=right))
 
     @property
     def _column(self) -> exp.Expr:
@@ -567,7 +567,7 @@ def _balanced(conditions: list[exp.Expr], join: type[exp.Connector]) -> exp.Expr
     while len(level) > 1:
         pairs = zip(level[::2], level[1::2], strict=False)
         odd = level[-1:] if len(level) % 2 else []
-        level = [join(this=one, expression=other) for one, other in pairs] + odd
+        level = [join(this=left, expression=right) for left, right in pairs] + odd
     return level[0]
 
 

@@ -95,9 +95,9 @@ def exact_number_text(value: Any) -> str | None:
     exact = Decimal(repr(number)) if isinstance(number, float) else Decimal(number)
     if not exact.is_finite() or abs(exact.adjusted()) > MOST_DIGITS:
         return None
-    whole, point, rest = f"{exact:f}".partition(".")
-    rest = rest.rstrip("0")
-    return f"{whole}.{rest}" if point and rest else (whole if exact else "0")
+    whole, point, decimals = f"{exact:f}".partition(".")
+    decimals = decimals.rstrip("0")
+    return f"{whole}.{decimals}" if point and decimals else (whole if exact else "0")
 
 
 def value_range(type_: pa.DataType) -> tuple[int, int]:

@@ -76,19 +76,19 @@ class RelationCheck:
         return "; ".join([text, *notes])
 
 
-def check(relation: Relation, one: Snapshot, other: Snapshot, job: Job) -> RelationCheck:
+def check(relation: Relation, source: Snapshot, target: Snapshot, job: Job) -> RelationCheck:
     """Read every row of both tables. The keys of the table that is pointed at are kept in memory."""
     if relation.problem:
         return RelationCheck(relation)
-    columns, others = one.select(relation.from_columns), other.select(relation.to_columns)
-    keys = Keys(_all_values(other, others, job), columns)
+    columns, target_columns = source.select(relation.from_columns), target.select(relation.to_columns)
+    keys = Keys(_all_values(target, target_columns, job), columns)
     set_keys = keys.first[keys.first >= 0]
     repeated = len(set_keys) - len(distinct(set_keys))
     check = RelationCheck(relation, repeated=repeated)
     pointed_at = np.zeros(len(keys.first), bool)
-    for _, rows in key_rows(one, [*columns, ID_COLUMN], job):
+    for _, rows in key_rows(source, [*columns, ID_COLUMN], job):
         check = _with(check, keys, rows, pointed_at)
-        job.report(check.rows, one.num_rows, f"{relation.name}: {check.rows:,} rows checked")
+        job.report(check.rows, source.num_rows, f"{relation.name}: {check.rows:,} rows checked")
     return check
 
 
@@ -130,9 +130,9 @@ def _examples(
 
 
 def _all_values(snapshot: Snapshot, columns: Sequence[Column], job: Job) -> list[pa.ChunkedArray]:
-    read = [rows for _, rows in key_rows(snapshot, columns, job)]
+    parts = [rows for _, rows in key_rows(snapshot, columns, job)]
     empty = pa.Table.from_batches([], pa.schema([pa.field(c.name, c.type) for c in columns]))
-    return list(pa.concat_tables([empty, *read]).columns)
+    return list(pa.concat_tables([empty, *parts]).columns)
 
 
 def _key_text(key: tuple[Any, ...]) -> str:

@@ -163,44 +163,44 @@ class RowSelection:
         return RowSelection(all_of(both) if both else None, self.within)
 
 
-def related(link: Link, state: IdentifiedRows, row_id: int, other: IdentifiedRows, job: Job) -> RowSelection:
-    """Return the rows of `other` that are related to this row. Raises `UnknownRow`."""
+def related(link: Link, state: IdentifiedRows, row_id: int, far: IdentifiedRows, job: Job) -> RowSelection:
+    """Return the rows of `far` that are related to this row. Raises `UnknownRow`."""
     if link.other_columns != (ID,):
-        return RowSelection(condition(link, state, row_id, other, job))
-    return of_keys([_key(cell) for cell in _cells(link, state, row_id)], link.other_columns, other, job)
+        return RowSelection(condition(link, state, row_id, far, job))
+    return of_keys([_key(cell) for cell in _cells(link, state, row_id)], link.other_columns, far, job)
 
 
-def condition(link: Link, state: IdentifiedRows, row_id: int, other: IdentifiedRows, job: Job) -> Filter:
-    """Return the condition that exactly the rows of `other` related to this row meet. Raises `UnknownRow`."""
+def condition(link: Link, state: IdentifiedRows, row_id: int, far: IdentifiedRows, job: Job) -> Filter:
+    """Return the condition that exactly the rows of `far` related to this row meet. Raises `UnknownRow`."""
     cells = _cells(link, state, row_id)
-    condition = of_one_key(cells, other.snapshot.select(link.other_columns))
+    condition = of_one_key(cells, far.snapshot.select(link.other_columns))
     if condition is not None:
         return condition
-    return _condition([_key(cell) for cell in cells], link.other_columns, other, job)
+    return _condition([_key(cell) for cell in cells], link.other_columns, far, job)
 
 
 def of_keys(
-    values: Sequence[pa.ChunkedArray], names: Sequence[str], other: IdentifiedRows, job: Job
+    values: Sequence[pa.ChunkedArray], names: Sequence[str], far: IdentifiedRows, job: Job
 ) -> RowSelection:
-    """Return the rows of `other` that have one of the keys in the columns with these names."""
+    """Return the rows of `far` that have one of the keys in the columns with these names."""
     if tuple(names) == (ID,) and pa.types.is_signed_integer(values[0].type):
         ids = to_numpy(values[0].drop_null()).astype(np.int64)
-        positions = distinct(other.locate(ids))
+        positions = distinct(far.locate(ids))
         return RowSelection(within=positions[positions >= 0])
-    return RowSelection(_condition(values, names, other, job))
+    return RowSelection(_condition(values, names, far, job))
 
 
 def _condition(
-    values: Sequence[pa.ChunkedArray], names: Sequence[str], other: IdentifiedRows, job: Job
+    values: Sequence[pa.ChunkedArray], names: Sequence[str], far: IdentifiedRows, job: Job
 ) -> Filter:
-    keys = Keys(values, other.snapshot.select(names))
+    keys = Keys(values, far.snapshot.select(names))
     if keys.first.max(initial=-1) < 0:
         return any_of([])
     condition = keys.condition()
     if condition is not None and (len(names) == 1 or len(values[0]) == 1):
         return condition
-    positions = keys.matching(other.snapshot, None, job).positions
-    return Predicate(ID, "in", tuple(ids_at(other, positions).tolist()))
+    positions = keys.matching(far.snapshot, None, job).positions
+    return Predicate(ID, "in", tuple(ids_at(far, positions).tolist()))
 
 
 def _keys_of(link: Link, state: IdentifiedRows, ids: np.ndarray) -> list[pa.ChunkedArray]:
@@ -223,13 +223,13 @@ def _key(cell: pa.Scalar) -> pa.ChunkedArray:
 
 
 def counts(
-    link: Link, state: IdentifiedRows, row_ids: Sequence[int], other: Snapshot, where: Filter | None, job: Job
+    link: Link, state: IdentifiedRows, row_ids: Sequence[int], far: Snapshot, where: Filter | None, job: Job
 ) -> pa.Table:
-    """Return how many rows of `other` are related to each of these rows, in the order given."""
+    """Return how many rows of `far` are related to each of these rows, in the order given."""
     ids = ids_of(state, row_ids)
     refuse_unknown(state, ids)
-    keys = Keys(_keys_of(link, state, ids), other.select(link.other_columns))
-    counts = np.bincount(keys.matching(other, where, job).keys, minlength=len(ids))
+    keys = Keys(_keys_of(link, state, ids), far.select(link.other_columns))
+    counts = np.bincount(keys.matching(far, where, job).keys, minlength=len(ids))
     each = np.where(keys.first < 0, 0, counts[keys.first]) if len(ids) else counts
     return pa.Table.from_arrays([from_numpy(ids), from_numpy(each.astype(np.int64))], [ID, COUNT])
 
@@ -259,12 +259,12 @@ def versions(link: Link, as_of: AsOf | None) -> tuple[When | None, When | None]:
     )
 
 
-def link_at(link: Link, pair: tuple[Snapshot, Snapshot], other: tuple[Snapshot, Snapshot]) -> Link:
+def link_at(link: Link, pair: tuple[Snapshot, Snapshot], far: tuple[Snapshot, Snapshot]) -> Link:
     """Return the link with the columns' former names. Each pair is a table's snapshot now and then."""
     return replace(
         link,
         columns=_current_names(link, link.columns, *pair),
-        other_columns=_current_names(link, link.other_columns, *other),
+        other_columns=_current_names(link, link.other_columns, *far),
     )
 
 

@@ -147,11 +147,11 @@ class Edges:
         nodes = self._rows_of(ways[0][1].to_table)
         query = scan_query_of(nodes.snapshot, columns, None, sort, limit, offset)
         far: list[RowSelection] = []
-        for near, other in ways:
+        for near, onward in ways:
             rows = _narrow(table, where, self._beginning(near, row_id, edges, work))
             positions = find_rows(edges.snapshot, rows, (), work)
-            end_keys = take_rows(edges.snapshot, positions, edges.snapshot.select(other.from_columns))
-            far.append(of_keys(end_keys.columns, other.to_columns, nodes, work))
+            end_keys = take_rows(edges.snapshot, positions, edges.snapshot.select(onward.from_columns))
+            far.append(of_keys(end_keys.columns, onward.to_columns, nodes, work))
         return read_scan(nodes.snapshot, query, job, within=_either(far, nodes, work))
 
     def degrees(
@@ -256,17 +256,17 @@ def edges_of(
     for end in (source, target):
         if end is not None and text_of(end, f"table {name}: the relation") not in leading:
             raise UnknownRelation(end, f"table {name}", leading)
-    others = [relation for relation in leading.values() if relation.name not in (source, target)]
+    further = [relation for relation in leading.values() if relation.name not in (source, target)]
     open_ends = [source, target].count(None)
-    if (open_ends and len(others) != open_ends) or (source is not None and source == target):
+    if (open_ends and len(further) != open_ends) or (source is not None and source == target):
         listing = "; ".join(map(str, leading.values())) or "none leads from it"
         raise StoreProblem(
             f"store {store.name}: it is not clear where the edges of {name} begin and end",
             f"edges need two relations, and the table has {len(leading)}: {listing}",
             "Name both: store.relations.edges(table, source='…', target='…')",
         )
-    begin = leading[source] if source is not None else others.pop(0)
-    return Edges(store, rows_of, begin, leading[target] if target is not None else others.pop(0))
+    begin = leading[source] if source is not None else further.pop(0)
+    return Edges(store, rows_of, begin, leading[target] if target is not None else further.pop(0))
 
 
 Missing = Literal["refuse", "keep", "drop"]

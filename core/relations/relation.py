@@ -158,8 +158,8 @@ def _whole(values: pa.Array, kind: pa.DataType) -> pa.Array:
 
 def _in_units(values: pa.Array, kind: pa.DataType) -> pa.Array:
     counts, valid = to_numpy(values.view(pa.int64())), to_numpy(values.is_valid())
-    whole, rest = np.divmod(counts, _UNITS[values.type.unit] // _UNITS[kind.unit])
-    return _array(whole, kind, valid & (rest == 0))
+    whole, remainder = np.divmod(counts, _UNITS[values.type.unit] // _UNITS[kind.unit])
+    return _array(whole, kind, valid & (remainder == 0))
 
 
 def _array(values: np.ndarray, kind: pa.DataType, valid: np.ndarray) -> pa.Array:
@@ -207,36 +207,36 @@ def _columns_text(end: End) -> str:
     return "1 column" if len(end.columns) == 1 else f"{len(end.columns)} columns"
 
 
-def refuse_apart(store: str, one: End, other: End) -> None:
+def refuse_apart(store: str, source: End, target: End) -> None:
     """Raise `BadData` if the ends differ in their number of columns or are the same; `TypeConflict` if no
     values of two paired columns can ever be equal."""
-    if len(one.columns) != len(other.columns):
+    if len(source.columns) != len(target.columns):
         raise BadData(
-            f"store {store}: {_column_list(one)} cannot point at {_column_list(other)}",
-            f"one end has {_columns_text(one)}, the other {_columns_text(other)}",
+            f"store {store}: {_column_list(source)} cannot point at {_column_list(target)}",
+            f"one end has {_columns_text(source)}, the other {_columns_text(target)}",
             "Give as many columns at both ends, in the same order",
         )
-    if one == other:
+    if source == target:
         raise BadData(
-            f"store {store}: {_column_list(one)} would point at itself", fix="Name two different columns"
+            f"store {store}: {_column_list(source)} would point at itself", fix="Name two different columns"
         )
-    for a, b in zip(one.columns, other.columns, strict=True):
-        reason = apart(one.table, a, other.table, b)
+    for a, b in zip(source.columns, target.columns, strict=True):
+        reason = apart(source.table, a, target.table, b)
         if reason:
             raise TypeConflict(
-                f"store {store}: {one.table}.{a.name} cannot point at {other.table}.{b.name}",
+                f"store {store}: {source.table}.{a.name} cannot point at {target.table}.{b.name}",
                 reason,
                 _cast_or_not(a.type, b.type),
             )
 
 
-def apart(table: str, column: Column, other_table: str, other: Column) -> str:
+def apart(table: str, column: Column, other_table: str, target: Column) -> str:
     """Return why values of the two columns are never equal; empty if they may be."""
-    for name, each in ((table, column), (other_table, other)):
+    for name, each in ((table, column), (other_table, target)):
         if pa.types.is_nested(each.type):
             return f"{name}.{each.name} holds {each.type}, and nested values cannot be keys"
-    if meeting_type(column.type, other.type) is None:
-        return f"{table}.{column.name} is {column.type}, {other_table}.{other.name} is {other.type}"
+    if meeting_type(column.type, target.type) is None:
+        return f"{table}.{column.name} is {column.type}, {other_table}.{target.name} is {target.type}"
     return ""
 
 

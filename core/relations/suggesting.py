@@ -117,8 +117,8 @@ class Suggestion:
         )
 
     def __str__(self) -> str:
-        one, other = (", ".join(end) for end in self.endpoints)
-        return f"{one} → {other} ({self.score:.0%}: {'; '.join(self.reasons)})"
+        source, target = (", ".join(end) for end in self.endpoints)
+        return f"{source} → {target} ({self.score:.0%}: {'; '.join(self.reasons)})"
 
 
 def suggestions(
@@ -128,10 +128,10 @@ def suggestions(
     looked = [ScannedTable(snapshot, job) for snapshot in snapshots]
     declared_keys = {_both_ways(r.from_table, r.from_columns, r.to_table, r.to_columns) for r in declared}
     candidates: list[Suggestion] = []
-    for number, (one, other) in enumerate(_pairs(looked)):
-        job.report(number, len(looked) ** 2, f"{one.name} and {other.name}")
-        single = _best_by_column(_of_one_column(one, other))
-        candidates += single or _best_by_column(_of_several(one, other))
+    for number, (source, target) in enumerate(_pairs(looked)):
+        job.report(number, len(looked) ** 2, f"{source.name} and {target.name}")
+        single = _best_by_column(_of_one_column(source, target))
+        candidates += single or _best_by_column(_of_several(source, target))
     best: dict[frozenset[tuple[str, tuple[str, ...]]], Suggestion] = {}
     for each in sorted(candidates, key=lambda s: (-s.score, s.endpoints)):
         sides = _both_ways(each.from_table, each.from_columns, each.to_table, each.to_columns)
@@ -176,8 +176,8 @@ class ScannedTable:
 
     def how_unique(self, columns: Sequence[Column]) -> float:
         """Return the number of different keys divided by the number of rows that have one."""
-        read = pa.concat_tables(self.rows(columns))
-        first = Keys(read.columns, columns).first
+        table = pa.concat_tables(self.rows(columns))
+        first = Keys(table.columns, columns).first
         present = first[first >= 0]
         return len(distinct(present)) / len(present) if len(present) else 0.0
 
@@ -205,46 +205,46 @@ def _best_by_column(suggestions: Iterable[Suggestion]) -> list[Suggestion]:
     return list(best.values())
 
 
-def _of_one_column(one: ScannedTable, other: ScannedTable) -> Iterator[Suggestion]:
-    for column in one.pointing:
-        for target in other.unique:
-            if pa.types.is_nested(column.type) or (one is other and column.name == target.name):
+def _of_one_column(source: ScannedTable, far: ScannedTable) -> Iterator[Suggestion]:
+    for column in source.pointing:
+        for target in far.unique:
+            if pa.types.is_nested(column.type) or (source is far and column.name == target.name):
                 continue
             if meeting_type(column.type, target.type) is None:
                 continue
-            name_score, reason = likeness(column.name, other.name, target.name, within=one is other)
+            name_score, reason = likeness(column.name, far.name, target.name, within=source is far)
             speaking = kind_of(target.type) in _SPEAKING
             if name_score < LEAST_SCORE and not speaking:
                 continue
-            share, count = _overlap(one, [column], other, [target])
+            share, count = _overlap(source, [column], far, [target])
             if share < LEAST_SHARE or (name_score < LEAST_SCORE and count < FEWEST_VALUES):
                 continue
             score = share * (0.7 + 0.3 * name_score if speaking else name_score)
             yield _suggestion(
-                one, [column], other, [target], score, share, count, [reason] if name_score else []
+                source, [column], far, [target], score, share, count, [reason] if name_score else []
             )
 
 
-def _of_several(one: ScannedTable, other: ScannedTable) -> Iterator[Suggestion]:
+def _of_several(source: ScannedTable, target: ScannedTable) -> Iterator[Suggestion]:
     """Yield a suggestion for columns that both tables have and that only together identify rows of
-    `other`."""
-    theirs = {c.name: c for c in other.pointing if kind_of(c.type) in _POINTED_AT}
+    `target`."""
+    theirs = {c.name: c for c in target.pointing if kind_of(c.type) in _POINTED_AT}
     shared = [
         (c, theirs[c.name])
-        for c in one.pointing
+        for c in source.pointing
         if c.name in theirs
         and not pa.types.is_nested(c.type)
         and meeting_type(c.type, theirs[c.name].type) is not None
     ]
-    if one is other or len(shared) < 2 or other.snapshot.num_rows > LARGEST_ROWS:
+    if source is target or len(shared) < 2 or target.snapshot.num_rows > LARGEST_ROWS:
         return
-    key = _identifying_columns(other, [target for _, target in shared])
-    columns = [column for column, target in shared if target in key]
+    key = _identifying_columns(target, [identifying for _, identifying in shared])
+    columns = [column for column, identifying in shared if identifying in key]
     if len(key) > 1:
-        share, count = _overlap(one, columns, other, key)
+        share, count = _overlap(source, columns, target, key)
         if share >= LEAST_SHARE:
             reason = f"the columns {', '.join(c.name for c in key)} are in both tables"
-            yield _suggestion(one, columns, other, key, 0.9 * share, share, count, [reason])
+            yield _suggestion(source, columns, target, key, 0.9 * share, share, count, [reason])
 
 
 def _identifying_columns(table: ScannedTable, columns: list[Column]) -> list[Column]:
@@ -260,33 +260,33 @@ def _identifying_columns(table: ScannedTable, columns: list[Column]) -> list[Col
 
 
 def _overlap(
-    one: ScannedTable, columns: Sequence[Column], other: ScannedTable, targets: Sequence[Column]
+    source: ScannedTable, columns: Sequence[Column], target: ScannedTable, targets: Sequence[Column]
 ) -> tuple[float, int]:  # fmt: skip
-    """Return the share of the different keys in the sample of `one` that `other` has, and their number."""
-    sampled = one.sampled(columns)
+    """Return the share of the different keys in the sample of `source` that `target` has, and how many."""
+    sampled = source.sampled(columns)
     first = Keys(sampled, targets).first
     different = distinct(first[first >= 0])
     if not len(different):
         return 0.0, 0
     keys = Keys([take(values, different) for values in sampled], targets)
     found_ids = np.zeros(len(different), bool)
-    for rows in other.rows(targets):
+    for rows in target.rows(targets):
         found_ids[keys.match(rows.columns)[1]] = True
     return float(found_ids.mean()), len(different)
 
 
 def _suggestion(
-    one: ScannedTable, columns: Sequence[Column], other: ScannedTable, targets: Sequence[Column],
+    source: ScannedTable, columns: Sequence[Column], target: ScannedTable, targets: Sequence[Column],
     score: float, share: float, count: int, reasons: Sequence[str],
 ) -> Suggestion:  # fmt: skip
     """Build a suggestion. Its text never rounds a share up to "all"."""
     share_text = "all" if share == 1.0 else f"{min(share, 0.999):.1%}"
     overlap = f"{share_text} of {count:,} different values are there"
     from_columns, to_columns = (tuple(c.name for c in cs) for cs in (columns, targets))
-    return Suggestion(one.name, from_columns, other.name, to_columns, score, share, (*reasons, overlap))
+    return Suggestion(source.name, from_columns, target.name, to_columns, score, share, (*reasons, overlap))
 
 
 def _both_ways(
-    table: str, columns: tuple[str, ...], other: str, others: tuple[str, ...]
+    table: str, columns: tuple[str, ...], target: str, target_columns: tuple[str, ...]
 ) -> frozenset[tuple[str, tuple[str, ...]]]:
-    return frozenset([(table, columns), (other, others)])
+    return frozenset([(table, columns), (target, target_columns)])

@@ -104,10 +104,10 @@ class Address:
         if not place and kind.name != "hdfs":
             fix = f"Give one such as {scheme}://{_EXAMPLES[kind.places]}/file.parquet"
             raise FileProblem(without_secrets(text), f"names no {kind.places.removesuffix('s')}", fix=fix)
-        shown = cls(_ALIASES.get(scheme, scheme), place, key, user, _SECRET_PARAMETERS.sub(_hide, query))
-        if HIDDEN in shown.query and query != shown.query:
-            _urls[str(shown)] = query
-        return shown
+        address = cls(_ALIASES.get(scheme, scheme), place, key, user, _SECRET_PARAMETERS.sub(_hide, query))
+        if HIDDEN in address.query and query != address.query:
+            _urls[str(address)] = query
+        return address
 
     @cached_property
     def kind(self) -> Kind:

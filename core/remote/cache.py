@@ -264,7 +264,7 @@ class CacheEntry:
             with suppress(OSError):
                 path.unlink(missing_ok=True)
             with self._lock:
-                self._ranges = [one for one in self._ranges or () if one[2] != name]
+                self._ranges = [span for span in self._ranges or () if span[2] != name]
             return None
         self._touch(path)
         return data

@@ -89,20 +89,23 @@ class Connection:
         """Return how specifically the connection serves an address: 3 if it names the bucket or host, 2 if
         its endpoint is the host, 1 if it serves all of the kind, 0 if it does not serve it. Raises
         `UnknownScheme`."""
-        scheme, _, rest = address.partition("://")
-        place = re.split(r"[/?#]", rest, maxsplit=1)[0].rpartition("@")[2]
+        scheme, _, tail = address.partition("://")
+        place = re.split(r"[/?#]", tail, maxsplit=1)[0].rpartition("@")[2]
         if kind_of_scheme(scheme).name != self.kind:
             return 0
         if self.places:
-            return 3 if place.casefold() in (one.casefold() for one in self.places) else 0
+            return 3 if place.casefold() in (own.casefold() for own in self.places) else 0
         if self.of_kind.places == "hosts" and self.endpoint:
-            of_hadoop = [one.casefold() == "hdfs" for one in (scheme, urlsplit(self.endpoint).scheme)]
+            of_hadoop = [
+                address_scheme.casefold() == "hdfs"
+                for address_scheme in (scheme, urlsplit(self.endpoint).scheme)
+            ]
             return 2 if _is_at(place, self.endpoint, any_port=of_hadoop[0] != of_hadoop[1]) else 0
         return 1
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields to save; empty ones are left out."""
-        items = {one.name: getattr(self, one.name) for one in fields(self)}
+        items = {attribute.name: getattr(self, attribute.name) for attribute in fields(self)}
         plain = {**items, "places": list(self.places), "secrets": dict(self.secrets)}
         return {name: value for name, value in plain.items() if value or name in ("name", "kind")}
 
@@ -111,7 +114,7 @@ class Connection:
         """Raises `BadConnection` and `UnknownKind`."""
         if not isinstance(item, dict):
             raise BadConnection(f"{shown(item)} is not a connection", field="name")
-        known = {one.name for one in fields(cls)}
+        known = {attribute.name for attribute in fields(cls)}
         odd = sorted(set(item) - known)
         if odd or not {"name", "kind"} <= set(item):
             what = f"has an unknown field '{odd[0]}'" if odd else "has no name or no kind"
@@ -124,10 +127,10 @@ _TYPES = {"anonymous": (bool, "true or false"), "places": (tuple, "a list"), "se
 
 def _refuse_odd(connection: Connection) -> None:
     """Raise `BadConnection` for the first invalid field."""
-    for one in fields(connection):
-        expected, words = _TYPES.get(one.name, (str, "text"))
-        if type(getattr(connection, one.name)) is not expected:
-            raise BadConnection(f"The {one.name} of a connection is not {words}", field=one.name)
+    for attribute in fields(connection):
+        expected, words = _TYPES.get(attribute.name, (str, "text"))
+        if type(getattr(connection, attribute.name)) is not expected:
+            raise BadConnection(f"The {attribute.name} of a connection is not {words}", field=attribute.name)
     _refuse_odd_name(connection.name)
     where, kind = f"The connection '{connection.name}'", kind_named(connection.kind)
     _refuse_odd_endpoint(connection, where, kind)
@@ -335,7 +338,7 @@ class Connections(Mapping[str, Connection]):
         host, then one whose endpoint is its host, then one for all of the kind; the first if there are
         several. None if no connection serves it: the libraries then look for credentials themselves. Raises
         `UnknownScheme`."""
-        ranked = [(one.rank(address), one) for one in self._all().values()]
+        ranked = [(connection.rank(address), connection) for connection in self._all().values()]
         kind_of_scheme(address.partition("://")[0])
         rank, best = max(ranked, key=lambda pair: pair[0], default=(0, None))
         return best if rank else None

@@ -249,9 +249,9 @@ class RemoteFiles:
             missing = [part for part, data in zip(some, cached, strict=True) if data is None]
             try:
                 reads = [partial(self._read_part, server, address, status, part) for part in missing]
-                read = iter(answers(reads, job))
+                contents = iter(answers(reads, job))
                 for (_, stop), data in zip(some, cached, strict=True):
-                    file.write(next(read) if data is None else data)
+                    file.write(next(contents) if data is None else data)
                     job.report(stop, status.size)
             except NoRanges:
                 self._whole_alone.add((address, status))
@@ -260,7 +260,7 @@ class RemoteFiles:
         return True
 
     def _write_stream(self, address: Address, file: IO[bytes], status: Status, job: Job) -> None:
-        server, done = servers.server(address), 0
+        server, position = servers.server(address), 0
 
         def first() -> tuple[Iterator[bytes], bytes]:
             pieces = server.stream(address, status)
@@ -269,14 +269,14 @@ class RemoteFiles:
         pieces, piece = answer(first, job)
         while piece:
             file.write(piece)
-            done += len(piece)
-            job.report(done, status.size or None)
+            position += len(piece)
+            job.report(position, status.size or None)
             piece = answer(lambda: next(pieces, b""), job, patient=False)
-        if status.size and done != status.size:
+        if status.size and position != status.size:
             raise RemoteProblem(
                 address,
                 "is incomplete",
-                f"The server sent {done:,} of {status.size:,} bytes",
+                f"The server sent {position:,} of {status.size:,} bytes",
                 "Try again, or ask who runs the server",
             )
 

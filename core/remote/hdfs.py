@@ -257,16 +257,16 @@ class Hdfs:
         self._ask(address, lambda files: files.delete_file(_path(address)), "removed")
 
     def _send(self, draft: Address, source: Path, writing: _Writing) -> None:
-        total, done = source.stat().st_size, 0
+        total, position = source.stat().st_size, 0
         sink = self._ask(draft, lambda files: files.open_output_stream(_path(draft)), "written")
         try:
             with source.open("rb") as file:
                 while piece := file.read(PIECE_BYTES):
                     writing.check()
-                    writing.job.report(done, total, f"Writing {writing.address.name}")
+                    writing.job.report(position, total, f"Writing {writing.address.name}")
                     self._ask(draft, partial(_write, sink, piece), "written")
                     writing.watchdog.note_progress()
-                    done += len(piece)
+                    position += len(piece)
         finally:
             self._ask(draft, lambda _: sink.close(), "written")
         writing.job.report(total, total)

@@ -107,7 +107,7 @@ def kind_of_scheme(scheme: str) -> Kind:
     kind = BY_SCHEME.get(scheme.casefold())
     if kind is None:
         known = list(file_schemes())
-        near = [f"{one}://" for one in nearest(scheme, known, least=0.5)]
+        near = [f"{scheme_near}://" for scheme_near in nearest(scheme, known, least=0.5)]
         raise UnknownScheme(
             f"An address that begins with {scheme}:// cannot be opened",
             "This scheme is unknown",

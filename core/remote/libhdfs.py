@@ -96,7 +96,7 @@ def _classpath(hadoop: Path | None, java: Path) -> str:
     if hadoop is None or not hadoop.is_file():
         raise NotInstalled("neither CLASSPATH nor the command hadoop says where Hadoop's jars are")
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             [hadoop, "classpath", "--glob"],
             capture_output=True,
             encoding="utf-8",
@@ -106,10 +106,10 @@ def _classpath(hadoop: Path | None, java: Path) -> str:
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise NotInstalled(f"{hadoop} classpath: {error}") from None
-    if done.returncode or not done.stdout.strip():
-        why = (done.stderr.strip().splitlines() or ["it printed nothing"])[-1]
+    if process.returncode or not process.stdout.strip():
+        why = (process.stderr.strip().splitlines() or ["it printed nothing"])[-1]
         raise NotInstalled(f"{hadoop} classpath: {why}")
-    return done.stdout.strip()
+    return process.stdout.strip()
 
 
 def _check_classes(library: Path, classpath: str) -> None:

@@ -306,13 +306,13 @@ class ObjectStore:
                 raise
             log.info("%s is in the region %s", problem.path, region)
             self._region = region
-            made = self._new_store(address)
+            renewal = self._new_store(address)
         except AccessDenied:
-            made = self._new_store(address)
-            if made[0].config == store.config:
+            renewal = self._new_store(address)
+            if renewal[0].config == store.config:
                 raise
             log.info("Retrying %s with new credentials", address)
-        (self._store, self._is_anonymous), self._upload_store = made, None
+        (self._store, self._is_anonymous), self._upload_store = renewal, None
         with self._problems(address, act):
             return ask()
 

@@ -140,11 +140,11 @@ class RemotePath(type(Path())):  # type: ignore[misc] # PosixPath or WindowsPath
     def with_suffix(self, suffix: str) -> RemotePath:
         return self.with_name(f"{self.stem}{suffix}")
 
-    def relative_to(self, other: Any, *more: Any, **options: Any) -> PurePath:
-        """Raises `ValueError` if the path is not below `other`."""
-        folder = other.parts if isinstance(other, RemotePath) else ()
+    def relative_to(self, base: Any, *more: Any, **options: Any) -> PurePath:
+        """Raises `ValueError` if the path is not below `base`."""
+        folder = base.parts if isinstance(base, RemotePath) else ()
         if self.parts[: len(folder)] != folder:
-            raise ValueError(f"{self} does not lie below {other}")
+            raise ValueError(f"{self} does not lie below {base}")
         return PurePath(*self.parts[len(folder) :])
 
     def match(self, pattern: str, **options: Any) -> bool:

@@ -96,4 +96,4 @@ def _entries(folder: CatalogFolder, server: SparkServer, job: Job) -> list[Catal
         return [CatalogEntry(table.name, folder.server.of(table), False) for table in tables]
     names = server.databases(folder.name, job) if folder.parts else server.catalogs(job)
     inside = [CatalogFolder(folder.server, (*folder.parts, name)) for name in names]
-    return [CatalogEntry(one.name, str(one), True) for one in inside]
+    return [CatalogEntry(name.name, str(name), True) for name in inside]

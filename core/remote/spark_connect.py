@@ -38,7 +38,7 @@ _PART = r"(?:`(?:[^`]|``)+`|[^`.]+)"
 FORMATS = ("parquet", "delta", "iceberg", "orc", "csv", "json", "avro", "text")
 """Formats in which a server can read a path."""
 
-_WANTED = {
+_SESSION_SETTINGS = {
     "spark.sql.caseSensitive": "true",  # 'n' and 'N' are different columns
     "spark.sql.ansi.enabled": "true",  # an overflow or a failed cast is an error, as in DuckDB
 }
@@ -111,7 +111,7 @@ class ServerTable:
                 f"Write a table as database.table, or a path as parquet:/path. Formats: {', '.join(FORMATS)}",
             )
         quoted = re.findall(_PART, text)
-        parts = tuple(one[1:-1].replace("``", "`") if one.startswith("`") else one for one in quoted)
+        parts = tuple(part[1:-1].replace("``", "`") if part.startswith("`") else part for part in quoted)
         if not re.fullmatch(rf"{_PART}(?:\.{_PART})*", text):
             raise BadData(
                 f"'{text}' does not name a table of a Spark server",
@@ -184,8 +184,8 @@ def parse_address(text: str) -> tuple[ServerAddress, ServerTable | None]:
         )
     use_ssl = parameters.casefold().endswith("true")
     address = ServerAddress(match["host"], int(match["port"] or DEFAULT_PORT), use_ssl)
-    rest = unquote((match["rest"] or "").removeprefix("/"))
-    return address, ServerTable.parse(rest) if rest else None
+    tail = unquote((match["rest"] or "").removeprefix("/"))
+    return address, ServerTable.parse(tail) if tail else None
 
 
 class SparkServer:
@@ -312,7 +312,7 @@ class SparkServer:
                 return
             settings = RuntimeConf(client)
             settings.set("spark.sql.session.timeZone", ZONE)
-            for name, value in _WANTED.items():
+            for name, value in _SESSION_SETTINGS.items():
                 with suppress(_errors()):  # some servers lack an option, or do not let it be set
                     settings.set(name, value)
             self._is_set_up = True

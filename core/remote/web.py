@@ -135,8 +135,8 @@ def _status(headers: Mapping[str, str], size: int) -> Status:
     return Status(size, time_of(modified), headers.get("ETag", ""))
 
 
-def _is_same(one: Status, other: Status) -> bool:
+def _is_same(before: Status, after: Status) -> bool:
     """Compare the values that both responses have."""
-    tags = {status.etag.removeprefix("W/") for status in (one, other) if status.etag}
-    times = {status.modified_ns for status in (one, other) if status.modified_ns}
-    return one.size == other.size and len(tags) < 2 and len(times) < 2
+    tags = {status.etag.removeprefix("W/") for status in (before, after) if status.etag}
+    times = {status.modified_ns for status in (before, after) if status.modified_ns}
+    return before.size == after.size and len(tags) < 2 and len(times) < 2

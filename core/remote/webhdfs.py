@@ -151,13 +151,13 @@ class WebHdfs:
         """Rename the draft, of `size` bytes, and return whether that worked. If the response is lost, look
         which file the server has."""
         try:
-            done = self._json("PUT", draft, "RENAME", {"destination": f"/{address.key}", **options})
+            answer = self._json("PUT", draft, "RENAME", {"destination": f"/{address.key}", **options})
         except Unreachable:
             if not self._is_renamed(draft, address, size):
                 raise
             log.info("%s is complete: the response to its renaming was lost", address)
             return True
-        return done.get("boolean") is not False
+        return answer.get("boolean") is not False
 
     def _is_renamed(self, draft: Address, address: Address, size: int) -> bool:
         """Whether the server shows the renamed file. False if it does not answer within `LOOK_SECONDS`."""
@@ -180,12 +180,12 @@ class WebHdfs:
         total = source.stat().st_size
 
         def pieces() -> Iterator[bytes]:
-            done = 0
+            position = 0
             with source.open("rb") as file:
                 while piece := file.read(PIECE_BYTES):
-                    job.report(done, total, f"Writing {target.name}")
+                    job.report(position, total, f"Writing {target.name}")
                     yield piece
-                    done += len(piece)
+                    position += len(piece)
 
         self._write(draft, pieces(), job, target)
         job.report(total, total)

@@ -70,9 +70,9 @@ def coded_texts(
     leaf = leaf_of(segment, footer, column)
     if leaf is None or len(leaf) > 1 or not footer.repeats_texts(leaf[0]):
         return None
-    read = file.read(footer, row_groups, list(leaf)).column(0)
-    is_coded = pa.types.is_dictionary(read.type) and read.type.value_type.equals(column.type)
-    return read if is_coded else None
+    texts = file.read(footer, row_groups, list(leaf)).column(0)
+    is_coded = pa.types.is_dictionary(texts.type) and texts.type.value_type.equals(column.type)
+    return texts if is_coded else None
 
 
 def are_decoded(
@@ -111,8 +111,8 @@ def decode(
     """
     names = [".".join(leaf) for leaf in leaves]
     with nullcontext(file) if file else OpenFile() as reader:
-        read = reader.read(footer, row_groups, names)
-    columns = [project(read.column(leaf[0]), leaf[1:]) for leaf in leaves]
+        table = reader.read(footer, row_groups, names)
+    columns = [project(table.column(leaf[0]), leaf[1:]) for leaf in leaves]
     dictionaries = [place for place, column in enumerate(columns) if pa.types.is_dictionary(column.type)]
     coded = [place for place in dictionaries if footer.repeats_texts(names[place])]
     try:
@@ -146,8 +146,8 @@ def leaf_of(segment: FileSegment, footer: Footer, column: Column) -> Leaf | None
     name = segment.names.get(column.key)
     if name is None or not column.path:
         return None if name is None else (name,)
-    there = type_at(footer.schema.field(name).type, column.path)
-    return None if there is None else (name, *column.path)
+    type_ = type_at(footer.schema.field(name).type, column.path)
+    return None if type_ is None else (name, *column.path)
 
 
 def _kept_whole(
@@ -255,11 +255,11 @@ def cached_chunks(footer: Footer, names: Sequence[str]) -> list[pa.ChunkedArray]
     columns = []
     for name in names:
         chunks = _cache_of(footer, name).get([(footer, group, (name,)) for group in _groups(footer)])
-        there = [chunk for chunk in chunks if chunk is not None]
-        if not there or len(there) < len(chunks):
+        present = [chunk for chunk in chunks if chunk is not None]
+        if not present or len(present) < len(chunks):
             return None
-        arrays = [array for chunk in there for array in chunk.chunks]
-        columns.append(pa.chunked_array(arrays, there[0].type))
+        arrays = [array for chunk in present for array in chunk.chunks]
+        columns.append(pa.chunked_array(arrays, present[0].type))
     return columns
 
 
@@ -282,18 +282,19 @@ def decode_and_keep(footer: Footer, names: Sequence[str], job: Job) -> None:
         footer.record.note_verified(_groups(footer), names)
 
 
-def _keep(footer: Footer, group: int, read: pa.Table) -> None:
-    for name in read.column_names:
+def _keep(footer: Footer, group: int, table: pa.Table) -> None:
+    for name in table.column_names:
         if _is_text(footer, name):
-            read.column(name).validate(full=True)
-        keep(footer, [group], [((name,), read.column(name))], _cache_of(footer, name))
+            table.column(name).validate(full=True)
+        keep(footer, [group], [((name,), table.column(name))], _cache_of(footer, name))
 
 
 def fit(files: Iterable[tuple[Footer, Sequence[str]]]) -> bool:
     """Whether these flat columns fit into the caches alongside others."""
     sizes = [(_cache_of(footer, name), _bytes_of(footer, name)) for footer, names in files for name in names]
     return sum(size for _, size in sizes) <= MOST_BYTES and all(
-        sum(size for one, size in sizes if one is into) <= into.max_bytes // SHARE for into in (cache, coded)
+        sum(size for owner, size in sizes if owner is into) <= into.max_bytes // SHARE
+        for into in (cache, coded)
     )
 
 

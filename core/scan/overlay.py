@@ -39,9 +39,13 @@ class Part:
 
     def columns(self, keys: Sequence[int]) -> dict[int, pa.Array]:
         """The values of those of these columns that changed."""
-        there = [key for key in keys if key in self.values]
-        values = self.values.read(there) if isinstance(self.values, StoredValues) and there else self.values
-        return {key: values[key] if self.places is None else take(values[key], self.places) for key in there}
+        own_keys = [key for key in keys if key in self.values]
+        values = (
+            self.values.read(own_keys) if isinstance(self.values, StoredValues) and own_keys else self.values
+        )
+        return {
+            key: values[key] if self.places is None else take(values[key], self.places) for key in own_keys
+        }
 
 
 class Overlay:
@@ -54,8 +58,8 @@ class Overlay:
 
     def changed(self, key: int) -> Changed | None:
         """The last value of each changed cell of a column; None if there are none."""
-        seen, merged = self._merged.get(key, _NOTHING)
-        if seen == len(self._parts):
+        count, merged = self._merged.get(key, _NOTHING)
+        if count == len(self._parts):
             return merged
         self.put_together([key])
         return self._merged[key][1]
@@ -63,12 +67,12 @@ class Overlay:
     def put_together(self, keys: Sequence[int]) -> None:
         """Merge the changes of these columns; reads each file's part of them in one go."""
         before = {key: self._merged.get(key, _NOTHING) for key in keys}
-        behind = {key: seen for key, (seen, _) in before.items() if seen < len(self._parts)}
+        behind = {key: count for key, (count, _) in before.items() if count < len(self._parts)}
         parts = {key: [before[key][1]] for key in behind}
         for number in range(min(behind.values(), default=0), len(self._parts) if behind else 0):
             part = self._parts[number]
-            wanted = [key for key, seen in behind.items() if number >= seen and key in self.types]
-            for key, values in part.columns(wanted).items():
+            behind_keys = [key for key, count in behind.items() if number >= count and key in self.types]
+            for key, values in part.columns(behind_keys).items():
                 parts[key].append((part.positions, self._typed(key, values)))
         last = _Last()
         for key, changes in parts.items():

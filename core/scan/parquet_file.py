@@ -112,7 +112,7 @@ class Footer:
         with self._open("us") as file:
             coarse = file.schema_arrow
         pairs = zip(self._arrow_schema, coarse, strict=True)
-        fields = [other if field.name in self.int96_columns else field for field, other in pairs]
+        fields = [replacement if field.name in self.int96_columns else field for field, replacement in pairs]
         return pa.schema(fields, self._arrow_schema.metadata)
 
     @cached_property

@@ -101,9 +101,9 @@ class IdRanges:
         if self.last[number] - self.first[number] + 1 == rows:
             dense: np.ndarray = ids - self.first[number] + start
             return dense
-        there = ids_between(snapshot, start, start + rows)
-        at = np.minimum(np.searchsorted(there, ids), len(there) - 1)
-        return np.where(there[at] == ids, at + start, -1)
+        block_ids = ids_between(snapshot, start, start + rows)
+        at = np.minimum(np.searchsorted(block_ids, ids), len(block_ids) - 1)
+        return np.where(block_ids[at] == ids, at + start, -1)
 
 
 def distinct(numbers: np.ndarray) -> np.ndarray:

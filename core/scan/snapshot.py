@@ -179,16 +179,20 @@ _numbers = count()
 
 def snapshot_of_rows(rows: pa.Table, name: str) -> Snapshot:
     """A snapshot of rows in memory."""
-    columns = tuple(Column(one.name, one.type, key) for key, one in enumerate(rows.schema))
+    columns = tuple(Column(leaf.name, leaf.type, key) for key, leaf in enumerate(rows.schema))
     segment = MemorySegment.of(rows.rename_columns([str(column.key) for column in columns]))
     return Snapshot(name, columns, (segment,), ("rows", next(_numbers)))
 
 
-def joined_snapshot(one: Snapshot, other: Snapshot) -> Snapshot:
+def joined_snapshot(left: Snapshot, right: Snapshot) -> Snapshot:
     """A snapshot of the rows of both, which have the same columns."""
-    segments = (*one.segments, *other.segments)
+    segments = (*left.segments, *right.segments)
     return Snapshot(
-        one.name, one.columns, segments, ("joined", one.token, other.token), keeps=(one.keeps, other.keeps)
+        left.name,
+        left.columns,
+        segments,
+        ("joined", left.token, right.token),
+        keeps=(left.keeps, right.keeps),
     )
 
 

@@ -75,7 +75,10 @@ def write_delta(path: Path, rows: Rows, values: Values, job: Job) -> None:
     names = unique_names(rows.schema.names)
     called = dict(zip(rows.schema.names, names, strict=True))
     schema = pa.schema(
-        [pa.field(name, delta_type(one.type, one.name)) for name, one in zip(names, rows.schema, strict=True)]
+        [
+            pa.field(name, delta_type(field.type, field.name))
+            for name, field in zip(names, rows.schema, strict=True)
+        ]
     )
     partition_by = [called[name] for name in values["partition_by"]]
     if not is_delta_table(path):
@@ -203,7 +206,10 @@ def write_draft(
     """Write rows as a separate table at a new path, durably; return its data files, for a commit."""
     names = unique_names(rows.schema.names)
     schema = pa.schema(
-        [pa.field(name, delta_type(one.type, one.name)) for name, one in zip(names, rows.schema, strict=True)]
+        [
+            pa.field(name, delta_type(field.type, field.name))
+            for name, field in zip(names, rows.schema, strict=True)
+        ]
     )
     _refuse_partitions(schema, partition_by)
     _write_table(folder, _Passing(rows, names, schema), partition_by, values, job)
@@ -238,10 +244,10 @@ def _properties(values: Values) -> WriterProperties:
 def configuration_of(schema: pa.Schema) -> dict[str, str] | None:
     """The table's configuration: which columns have statistics in the log. Delta's extremes ignore NaN, so
     readers that skip files by them would lose rows; columns that are or contain floats get none."""
-    others = [field.name for field in schema if not holds(field.type, is_.is_floating)]
-    if len(others) == len(schema):
+    names = [field.name for field in schema if not holds(field.type, is_.is_floating)]
+    if len(names) == len(schema):
         return None
-    return {"delta.dataSkippingStatsColumns": ",".join(f"`{name.replace('`', '``')}`" for name in others)}
+    return {"delta.dataSkippingStatsColumns": ",".join(f"`{name.replace('`', '``')}`" for name in names)}
 
 
 @contextmanager

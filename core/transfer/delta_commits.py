@@ -136,9 +136,11 @@ def _are_committed(root: Path, targets: Sequence[Path]) -> bool:
 
 
 def _remove(targets: Sequence[Path]) -> None:
-    there = [target for target in targets if isinstance(target, RemotePath)]
+    remote_targets = [target for target in targets if isinstance(target, RemotePath)]
     with suppress(RemoteProblem):  # the first problem is the one to report
-        answers([partial(servers.server(path.address).delete, path.address) for path in there], Job())
+        answers(
+            [partial(servers.server(path.address).delete, path.address) for path in remote_targets], Job()
+        )
     for target in targets:
         if not isinstance(target, RemotePath):
             target.unlink(missing_ok=True)

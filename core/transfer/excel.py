@@ -221,8 +221,8 @@ def _timestamps(values: pa.Array) -> list[Any]:
     local = pc.local_timestamp(values) if values.type.tz else values
     per_day = PER_SECOND[values.type.unit] * 86_400
     counts = _stored(local.cast(pa.int64()))
-    days, rest = np.divmod(counts, per_day)
-    return _serials(values, days, days + DAYS_BEFORE + rest / per_day)
+    days, remainder = np.divmod(counts, per_day)
+    return _serials(values, days, days + DAYS_BEFORE + remainder / per_day)
 
 
 def _serials(values: pa.Array, days: np.ndarray, numbers: np.ndarray) -> list[Any]:

@@ -128,13 +128,13 @@ class Destination:
         target = elsewhere or path_of(path, "the export")
         named = dict(values or {})
         kind = format_for(target, format, bool(named.get("partition_by")))
-        read = kind.values(named)
+        options = kind.values(named)
         if elsewhere is None:
-            kind.refuse_target(target, read)
-            _refuse_target(target, overwrite, kind.adds(read))
+            kind.refuse_target(target, options)
+            _refuse_target(target, overwrite, kind.adds(options))
         else:
-            _refuse_elsewhere(elsewhere, kind, read, overwrite)
-        return cls(target, kind, read)
+            _refuse_elsewhere(elsewhere, kind, options, overwrite)
+        return cls(target, kind, options)
 
     def write(self, rows: Rows, job: Job) -> Export:
         """Write rows. The target appears when it is complete; an existing one stays if that fails or is
@@ -309,8 +309,8 @@ def export_view(
 ) -> Export:
     """Write the rows of a view, such as a grid shows, in its order, with these columns or else its own."""
     destination = Destination.of(path, format, values, overwrite)
-    shown = project(view.snapshot, view.query.columns if columns is None else columns)
-    schema = pa.schema([column.field for column in shown])
+    visible = project(view.snapshot, view.query.columns if columns is None else columns)
+    schema = pa.schema([column.field for column in visible])
     pages = _pages(view, schema.names)
     return destination.write(Rows(schema, pages, view.num_rows, view.snapshot.name), job or Job())
 
@@ -327,17 +327,17 @@ def preview(
     known: Format, values: Mapping[str, Any], sample: pa.Table, total: int | None, name: str = "rows"
 ) -> Preview:
     """Make a preview from the first rows, by writing them to a temporary file. Raises as an export does."""
-    read = known.values(values)
+    options = known.values(values)
     known.refuse(sample.schema)
     with tempfile.TemporaryDirectory(prefix="lamella-preview-") as folder:
         sizes: list[int] = []
         for rows in (sample.slice(0, 0), sample):
             path = Path(folder, f"{len(sizes)}{known.suffixes[0]}")
             known.write(
-                path, Rows(sample.schema, iter([rows] if len(rows) else []), len(rows), name), read, Job()
+                path, Rows(sample.schema, iter([rows] if len(rows) else []), len(rows), name), options, Job()
             )
             sizes.append(sum(_sizes(path).values()))
-        text = _first_lines(path, read) if known.is_text else None
+        text = _first_lines(path, options) if known.is_text else None
     per_row = (sizes[1] - sizes[0]) / max(1, len(sample))
     return Preview(text, None if total is None else round(sizes[0] + per_row * total))
 

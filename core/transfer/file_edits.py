@@ -149,8 +149,8 @@ def _new_rows(snapshot: Snapshot, rows: Any) -> pa.Table | None:
         names = list(dict.fromkeys(name for row in listed for name in row))
         columns = [_typed(snapshot, name, [row.get(name) for row in listed]) for name in names]
         rows = filled(pa.Table.from_arrays(columns, names=names), snapshot) if listed else None
-    for one in [] if rows is None else rows.schema:
-        _refuse_type(snapshot, one)
+    for column in [] if rows is None else rows.schema:
+        _refuse_type(snapshot, column)
     return rows if rows is not None and rows.num_rows else None
 
 

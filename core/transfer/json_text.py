@@ -42,17 +42,19 @@ def _objects(
 
     def make(batch: pa.RecordBatch) -> pa.Buffer:
         parts: list[pa.Array | str] = [before + "{"]
-        rest: pa.Array | None = None  # whether an object has a key already
+        nonempty: pa.Array | None = None  # whether an object has a key already
         for number, (key, values) in enumerate(zip(keys, batch.columns, strict=True)):
             with naming_column(schema.names[number]):
                 texts = json_of(values)
             if nulls:
                 parts += [f"{', ' if number else ''}{key}", texts]
                 continue
-            there = pc.is_valid(values)
-            begin = key if rest is None else pc.if_else(rest, scalar_text(", " + key), scalar_text(key))
-            parts.append(pc.if_else(there, joined(begin, texts), scalar_text("")))
-            rest = there if rest is None else pc.or_(rest, there)
+            present = pc.is_valid(values)
+            begin = (
+                key if nonempty is None else pc.if_else(nonempty, scalar_text(", " + key), scalar_text(key))
+            )
+            parts.append(pc.if_else(present, joined(begin, texts), scalar_text("")))
+            nonempty = present if nonempty is None else pc.or_(nonempty, present)
         return joined(*parts, "}" + after).buffers()[2]
 
     return make

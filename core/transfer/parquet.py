@@ -48,10 +48,10 @@ class ParquetFile:
     def __init__(self, path: Path, schema: pa.Schema, values: Values) -> None:
         floats = [f.name for f in schema if pa.types.is_floating(f.type)]
         # Parquet's statistics ignore NaN, so readers that prune by them lose rows: floats get none.
-        others = [f.name for f in schema if f.name not in floats] if floats else True
+        with_statistics = [f.name for f in schema if f.name not in floats] if floats else True
         self._path, self._schema, self._buffer = path, schema, list[pa.Table]()
         self._group_rows, self._rows = values["row_group_rows"], 0
-        self._codec, self._statistics = values["codec"], others
+        self._codec, self._statistics = values["codec"], with_statistics
         self._writer: pq.ParquetWriter | None = None
 
     def write(self, rows: pa.Table) -> None:
@@ -117,11 +117,11 @@ class PartitionedFolder:
         self._path, self._by, self._values = path, list(by), values
         for name in by:
             _refuse_type(schema.field(name))
-        others = [field for field in schema if field.name not in by]
-        if not others:
+        fields = [field for field in schema if field.name not in by]
+        if not fields:
             raise BadData("no column is left for the files", fix="Partition by fewer columns")
         note = types_note([schema.field(name) for name in by])
-        self._schema = pa.schema(others, (schema.metadata or {}) | note)
+        self._schema = pa.schema(fields, (schema.metadata or {}) | note)
         self._buffers: dict[str, list[pa.Table]] = {}
         self._rows: Counter[str] = Counter()
         self._parts: Counter[str] = Counter()

@@ -119,8 +119,8 @@ class Rewrite:
         columns = []
         for field in schema:
             name = self._names.get(field.name, "")
-            there = name in rows.column_names
-            values = in_one(rows.column(name)) if there else pa.nulls(rows.num_rows, field.type)
+            is_present = name in rows.column_names
+            values = in_one(rows.column(name)) if is_present else pa.nulls(rows.num_rows, field.type)
             columns.append(self._stored(values, field))
         return pa.Table.from_arrays(columns, schema=schema)
 
@@ -150,13 +150,13 @@ class Rewrite:
         if before.schema.equals(after.schema):
             return
         pairs = [(m.schema.column(p), p) for m in (before,) for p in range(before.num_columns)]
-        others = [
+        changed_columns = [
             leaf.path for leaf, place in pairs
             if place >= after.num_columns or not leaf.equals(after.schema.column(place))
         ]  # fmt: skip
         raise FileProblem(
             self._path,
-            f"would get another schema: {', '.join(map(repr, others[:3])) or 'of its groups'}",
+            f"would get another schema: {', '.join(map(repr, changed_columns[:3])) or 'of its groups'}",
             "The program that wrote it stores these types in a way that Lamella cannot write",
             COPY,
         )
@@ -224,8 +224,8 @@ class Settings:
         """The file's metadata, in addition to what pyarrow writes for the schema, without a checksum of the
         old content."""
         known = (schema.metadata or {}) if ARROW_SCHEMA in (self._metadata.metadata or {}) else {}
-        every = self._metadata.metadata or {}
-        return {key: value for key, value in every.items() if key not in {ARROW_SCHEMA, BODY, *known}}
+        entries = self._metadata.metadata or {}
+        return {key: value for key, value in entries.items() if key not in {ARROW_SCHEMA, BODY, *known}}
 
     def sorting_columns(self, edits: FileEdits, names: dict[str, str]) -> list[Any] | None:
         """The declared sort order of the row groups, unless edits may have changed it."""
@@ -233,7 +233,7 @@ class Settings:
         sorting = self._metadata.row_group(0).sorting_columns if groups else ()
         if edits.num_new or not sorting:
             return None
-        leaves = [self._metadata.schema.column(one.column_index).path.split(".")[0] for one in sorting]
+        leaves = [self._metadata.schema.column(order.column_index).path.split(".")[0] for order in sorting]
         return None if any(names.get(leaf) in edits.cells for leaf in leaves) else list(sorting)
 
 

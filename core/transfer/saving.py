@@ -111,8 +111,8 @@ def _replacement(path: Path) -> Iterator[Path]:
 
 
 def _keep_rights(real: Path, draft: Path) -> None:
-    before, made = real.stat(), draft.stat()
-    if os.name == "posix" and (before.st_uid, before.st_gid) != (made.st_uid, made.st_gid):
+    before, after = real.stat(), draft.stat()
+    if os.name == "posix" and (before.st_uid, before.st_gid) != (after.st_uid, after.st_gid):
         try:
             os.chown(draft, before.st_uid, before.st_gid)
         except PermissionError as error:

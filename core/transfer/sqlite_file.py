@@ -132,7 +132,7 @@ def _declared_type(kind: pa.DataType) -> str:
 def _insert(connection: sqlite3.Connection, table: str, rows: Rows) -> None:
     width = len(rows.schema)
     at_once = max(1, min(ROWS_A_STATEMENT, MOST_PARAMETERS // width))
-    one = f"({', '.join('?' * width)})"
+    placeholders = f"({', '.join('?' * width)})"
     begin = f"INSERT INTO {quoted(table)} VALUES "
     for batch in pieces(rows.tables):
         cells: list[Any] = [None] * (width * batch.num_rows)
@@ -142,10 +142,10 @@ def _insert(connection: sqlite3.Connection, table: str, rows: Rows) -> None:
         whole = batch.num_rows // at_once * at_once * width
         if whole:
             steps = [iter(cells[:whole])] * (width * at_once)
-            connection.executemany(begin + ", ".join([one] * at_once), zip(*steps, strict=True))
+            connection.executemany(begin + ", ".join([placeholders] * at_once), zip(*steps, strict=True))
         if whole < len(cells):
-            rest = batch.num_rows % at_once
-            connection.execute(begin + ", ".join([one] * rest), cells[whole:])
+            remainder = batch.num_rows % at_once
+            connection.execute(begin + ", ".join([placeholders] * remainder), cells[whole:])
 
 
 def cells_of(values: pa.Array) -> list[Any]:

@@ -181,8 +181,8 @@ def interval_text(value: pa.MonthDayNano) -> str:
 
 def clock_text(count: int, per_second: int) -> str:
     """A duration as hours, minutes and seconds: 26:03:04.5, -0:00:01."""
-    seconds, rest = divmod(abs(count), per_second)
-    fraction = f".{rest:0{len(str(per_second)) - 1}d}".rstrip("0") if rest else ""
+    seconds, remainder = divmod(abs(count), per_second)
+    fraction = f".{remainder:0{len(str(per_second)) - 1}d}".rstrip("0") if remainder else ""
     sign = "-" if count < 0 else ""
     return f"{sign}{seconds // 3600}:{seconds // 60 % 60:02d}:{seconds % 60:02d}{fraction}"
 

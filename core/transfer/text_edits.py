@@ -92,45 +92,47 @@ class Rewrite:
         try:
             with (
                 open_output(draft, source.compression) as output,
-                open_bytes(source.path, source.compression) as (raw, done),
+                open_bytes(source.path, source.compression) as (raw, position),
             ):
                 output.write(raw.read(source.mark_bytes))
                 out = TextOutput(output, "" if self._is_plain else self._encoding)
                 if self._is_plain and source.compression is None:
                     out.copy_from(raw, source.mark_bytes, self._report)
-                self._copy(self._pieces(raw, out), done, out)
+                self._copy(self._pieces(raw, out), position, out)
         except WriteFailed as failure:
             raise failure.error from failure
 
-    def _copy(self, pieces: Iterator[tuple[bytes, bool]], done: Callable[[], int], out: TextOutput) -> None:
-        skip, rest, ended, first = self._file.text.skip_lines, b"", b"", 0
+    def _copy(
+        self, pieces: Iterator[tuple[bytes, bool]], position: Callable[[], int], out: TextOutput
+    ) -> None:
+        skip, tail, ended, first = self._file.text.skip_lines, b"", b"", 0
         in_head = True
         for piece, last in pieces:
-            self._report(done())
+            self._report(position())
             ended = (ended + piece[-HELD_BYTES:])[-HELD_BYTES:]
-            rest = rest + piece if rest else piece
+            tail = tail + piece if tail else piece
             if in_head:
-                start, met = after_lines(rest, skip, self._ends.newline)
+                start, met = after_lines(tail, skip, self._ends.newline)
                 if met < skip and not last:
                     continue
-                in_head, start = False, start if met == skip else len(rest)
-                out.copy(rest[:start])
-                rest = rest[start:]
+                in_head, start = False, start if met == skip else len(tail)
+                out.copy(tail[:start])
+                tail = tail[start:]
             if self._at < len(self._touched):
-                cut = len(rest) if last else self._ends.last(rest)
-                first += self._write_rows(rest[:cut], first, out)
-                rest = rest[cut:]
+                cut = len(tail) if last else self._ends.last(tail)
+                first += self._write_rows(tail[:cut], first, out)
+                tail = tail[cut:]
             if self._at == len(self._touched):
-                out.copy(rest)
-                rest = b""
+                out.copy(tail)
+                tail = b""
                 if not last and (end := out.copy_to_end(self._source.size)) is not None:
                     ended = end
                     break
         self._refuse_missing(first)
         self._finish(out, has_end=ended.endswith((b"\n", b"\r")) or not ended)
 
-    def _report(self, done: int) -> None:
-        self._job.report(done, self._source.size, "Writing")
+    def _report(self, position: int) -> None:
+        self._job.report(position, self._source.size, "Writing")
 
     def _pieces(self, raw: Any, out: TextOutput) -> Iterator[tuple[bytes, bool]]:
         reader = None if self._is_plain else characters(self._encoding, is_named=True)

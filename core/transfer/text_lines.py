@@ -243,11 +243,11 @@ def spelling_of(kind: Spelled, sample: Sequence[str]) -> Callable[[str], str]:
 def _spelled_truths(spelling: Spelling, sample: Sequence[str]) -> Callable[[str], str]:
     """Return a function that writes booleans with the pair of words that the column uses, in its capitals."""
     pairs = [(yes.lower(), no.lower()) for yes, no in spelling.booleans]
-    there = {text.lower(): text for text in sample}
-    pair = next((pair for pair in pairs if not there.keys().isdisjoint(pair)), pairs[0])
-    style = capitals(next((there[word] for word in pair if word in there), ""))
+    spellings = {text.lower(): text for text in sample}
+    pair = next((pair for pair in pairs if not spellings.keys().isdisjoint(pair)), pairs[0])
+    style = capitals(next((spellings[word] for word in pair if word in spellings), ""))
     words = {"true": pair[0], "false": pair[1]}
-    return lambda text: there.get(words[text], style(words[text]))
+    return lambda text: spellings.get(words[text], style(words[text]))
 
 
 def capitals(example: str) -> Callable[[str], str]:
@@ -263,10 +263,10 @@ def _spelled_numbers(spelling: Spelling, sample: Sequence[str]) -> Callable[[str
     with_places = decimals([text.replace(spelling.decimal, POINT) for text in plain])
 
     def write(text: str) -> str:
-        whole, _, rest = with_places(_in_full(text)).partition(POINT)
+        whole, _, digits = with_places(_in_full(text)).partition(POINT)
         if sign and re.fullmatch("-?[0-9]+", whole):
             whole = f"{int(whole):,}".replace(",", sign)
-        return whole + (spelling.decimal + rest if rest else "")
+        return whole + (spelling.decimal + digits if digits else "")
 
     return write
 
@@ -285,7 +285,7 @@ def _spelled_moments(kind: Spelled, sample: Sequence[str]) -> Callable[[str], st
     named = kind.spelling.order == MONTH_NAMES
     days = [match for text in sample if (match := day_of(text) if named else _DAY.match(text))]
     rests = [(day["rest"] or "") if named else day.string[day.end() :] for day in days]
-    times = [match for rest in rests if (match := _TIME.fullmatch(rest))]
+    times = [match for tail in rests if (match := _TIME.fullmatch(tail))]
     write_day = day_writer(days) if named else _spelled_days(kind.spelling.order, days)
     if not pa.types.is_timestamp(kind.storage_type):
         return write_day
@@ -309,8 +309,8 @@ def _spelled_days(order: str, sample: Sequence[re.Match[str]]) -> Callable[[str]
         match = re.fullmatch(r"([0-9]{4})-([0-9]{2})-([0-9]{2})", text)
         if match is None:
             return text
-        year, *rest = match.groups()
-        month, day = rest if padded else [part.lstrip("0") for part in rest]
+        year, *tail = match.groups()
+        month, day = tail if padded else [part.lstrip("0") for part in tail]
         if year_first:
             return f"{year}{first}{month}{second}{day}"
         a, b = (day, month) if order == DAY_FIRST else (month, day)
@@ -370,8 +370,8 @@ class JsonObjects:
         starts, stops = self._ends.spans(data, lone_returns=False)
         if self.count(data) is None:
             pairs = zip(starts.tolist(), stops.tolist(), strict=True)
-            there = np.fromiter((not data[a:b].isspace() for a, b in pairs), bool, len(starts))
-            starts, stops = starts[there], stops[there]
+            is_row = np.fromiter((not data[a:b].isspace() for a, b in pairs), bool, len(starts))
+            starts, stops = starts[is_row], stops[is_row]
         return starts, stops
 
     def count(self, data: bytes) -> int | None:
@@ -394,16 +394,16 @@ class JsonObjects:
     def edited(self, body: bytes, cells: Sequence[Cell]) -> bytes:
         members, end = _members(body, self._encoding)
         places = {name: place for place, (name, _, _) in enumerate(members)}
-        parts, done = list[bytes](), 0
+        parts, position = list[bytes](), 0
         added = [cell for cell in cells if self._schema.field(cell[0]).name not in places]
-        there = [(members[places[self._schema.field(c).name]], c, text) for c, text in cells
+        members_present = [(members[places[self._schema.field(c).name]], c, text) for c, text in cells
                  if self._schema.field(c).name in places]  # fmt: skip
-        for (name, start, stop), _, text in sorted(there, key=lambda each: each[0][1]):
-            parts += [body[done:start], self._value(name, text)]
-            done = stop
+        for (name, start, stop), _, text in sorted(members_present, key=lambda each: each[0][1]):
+            parts += [body[position:start], self._value(name, text)]
+            position = stop
         last = max((stop for _, _, stop in members), default=end)
-        last = max(last, done)
-        parts.append(body[done:last])
+        last = max(last, position)
+        parts.append(body[position:last])
         for number, (place, text) in enumerate(sorted(added)):
             if text is not None:
                 comma = self._comma if members or number else ""

@@ -68,7 +68,7 @@ class TextOutput:
         self._sums = [0, 0]
         self._source: int | None = None
         self._start = self._stop = 0
-        self._report: Callable[[int], None] = lambda done: None
+        self._report: Callable[[int], None] = lambda position: None
 
     def copy_from(self, source: Any, start: int, report: Callable[[int], None]) -> None:
         """Read the bytes that `copy` passes from a file instead, from `start` on; `report` is called with the
@@ -120,14 +120,14 @@ class TextOutput:
             self._report(start)
             size = min(COPY_BYTES, stop - start)
             try:
-                done = os.copy_file_range(self._source, self._output.fileno(), size, start)
+                size_copied = os.copy_file_range(self._source, self._output.fileno(), size, start)
             except OSError as error:
                 if error.errno in NOT_COPIED:
                     return start
                 raise WriteFailed(error) from error
-            if not done:
+            if not size_copied:
                 return start
-            start += done
+            start += size_copied
         return start
 
     def write(self, data: bytes) -> None:

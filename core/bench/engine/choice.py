@@ -96,9 +96,9 @@ class Choice:
         """A title such as "Small benchmark and 2 more: Lamella, SQLite"."""
         first, *more = self.parts
         titles = [entry_named(name).title for name in self.systems]
-        others = f" and {len(more)} more" if more else ""
+        more_text = f" and {len(more)} more" if more else ""
         listing = ", ".join(titles) if len(titles) <= FEW else f"{len(titles)} systems"
-        return f"{first.workload.title}{others}: {listing}"
+        return f"{first.workload.title}{more_text}: {listing}"
 
     @property
     def commands(self) -> list[str]:

@@ -98,8 +98,8 @@ class Costs:
     def _at(self, trial: Trial, of: Callable[[Point], float]) -> float:
         size, of_row = _size(trial.rows, trial.table_rows), of(_row(trial))
         own = self._points.get((trial.workload.id, trial.system))
-        others = [points for (name, _), points in self._points.items() if name == trial.workload.id]
-        lines = [own] if own else others
+        workload_points = [points for (name, _), points in self._points.items() if name == trial.workload.id]
+        lines = [own] if own else workload_points
         return max((_along(_rising(points, of), size, of_row) for points in lines), default=of_row * size)
 
 

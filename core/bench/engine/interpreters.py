@@ -111,14 +111,15 @@ def examine(name: str | None) -> Interpreter | None:
     if _is_ours(path):
         return None
     try:
-        other = Interpreter(path, **_probe(path))
+        interpreter = Interpreter(path, **_probe(path))
     except (OSError, subprocess.TimeoutExpired, ValueError, TypeError) as error:
         raise _no_python(path, str(error)) from error
-    if tuple(other.language) < OLDEST:
+    if tuple(interpreter.language) < OLDEST:
         raise BadInterpreter(
-            f"{path} is {other.name}, which is too old", fix=f"Choose one from Python {_dotted(OLDEST)} on"
+            f"{path} is {interpreter.name}, which is too old",
+            fix=f"Choose one from Python {_dotted(OLDEST)} on",
         )
-    return other
+    return interpreter
 
 
 def command(interpreter: str) -> list[str]:
@@ -186,50 +187,50 @@ def _dotted(numbers: Sequence[int]) -> str:
 OLDEST_SQLALCHEMY = 2
 
 
-def objection(other: Interpreter, system: str, workload: Workload) -> str:
+def objection(interpreter: Interpreter, system: str, workload: Workload) -> str:
     """Why a system cannot run a workload there; empty if it can."""
-    if other.is_complete:
+    if interpreter.is_complete:
         return ""
     if workload.id != FLOATS.id:
-        return f"{workload.title} needs NumPy, {_numpy(other)}; {FLOATS.title} can be run there"
+        return f"{workload.title} needs NumPy, {_numpy(interpreter)}; {FLOATS.title} can be run there"
     if system not in DESCRIPTIONS:
-        return f"{entry_named(system).title} needs NumPy, {_numpy(other)}"
-    return _lack_of_sqlalchemy(other) if system.startswith("sqlalchemy") else ""
+        return f"{entry_named(system).title} needs NumPy, {_numpy(interpreter)}"
+    return _lack_of_sqlalchemy(interpreter) if system.startswith("sqlalchemy") else ""
 
 
-def version(other: Interpreter, system: str) -> str:
-    libraries = other.libraries
+def version(interpreter: Interpreter, system: str) -> str:
+    libraries = interpreter.libraries
     if system.startswith("sqlalchemy"):
-        return f"{libraries['sqlalchemy']} on SQLite {libraries['sqlite']}, {other.name}"
-    return f"{libraries['sqlite']}, {other.name}" if system.startswith("sqlite") else other.name
+        return f"{libraries['sqlalchemy']} on SQLite {libraries['sqlite']}, {interpreter.name}"
+    return f"{libraries['sqlite']}, {interpreter.name}" if system.startswith("sqlite") else interpreter.name
 
 
-def worker_spec(other: Interpreter, workload: Workload, spec: Spec) -> Spec:
+def worker_spec(interpreter: Interpreter, workload: Workload, spec: Spec) -> Spec:
     """The spec as the worker of that Python needs it."""
-    if other.is_complete:
-        return replace(spec, interpreter=str(other.path), complete=True)
+    if interpreter.is_complete:
+        return replace(spec, interpreter=str(interpreter.path), complete=True)
     columns = list(workload.data_columns)
-    return replace(spec, interpreter=str(other.path), options={**spec.options, "columns": columns})
+    return replace(spec, interpreter=str(interpreter.path), options={**spec.options, "columns": columns})
 
 
-def prepare_worker(other: Interpreter, workload: Workload, spec: Spec) -> Iterator[Message]:
+def prepare_worker(interpreter: Interpreter, workload: Workload, spec: Spec) -> Iterator[Message]:
     """Write the data into the folder of the spec, and yield the messages that the usual worker would send."""
-    if other.is_complete:
+    if interpreter.is_complete:
         return
     _write_data(workload, spec.rows, spec.folder)
-    yield _surroundings(other, workload, spec)
+    yield _surroundings(interpreter, workload, spec)
     yield from expectations(workload, spec.answers, spec.rows)
 
 
-def _surroundings(other: Interpreter, workload: Workload, spec: Spec) -> Surroundings:
+def _surroundings(interpreter: Interpreter, workload: Workload, spec: Spec) -> Surroundings:
     values = environment(spec.folder) | {
-        "python": other.sentence,
-        "libraries": {name: version for name, version in other.libraries.items() if version},
-        "clock_resolution_seconds": other.clock,
-        "cpu_clock_resolution_seconds": other.cpu_clock,
+        "python": interpreter.sentence,
+        "libraries": {name: version for name, version in interpreter.libraries.items() if version},
+        "clock_resolution_seconds": interpreter.clock,
+        "cpu_clock_resolution_seconds": interpreter.cpu_clock,
     }
     name = spec.system
-    return Surroundings(name, version(other, name), DESCRIPTIONS[name], values, workload.id)
+    return Surroundings(name, version(interpreter, name), DESCRIPTIONS[name], values, workload.id)
 
 
 def _write_data(workload: Workload, rows: int, folder: Path) -> None:
@@ -238,16 +239,16 @@ def _write_data(workload: Workload, rows: int, folder: Path) -> None:
             np.column_stack([block[name] for name in workload.data_columns]).tofile(file)
 
 
-def _numpy(other: Interpreter) -> str:
-    if other.libraries["numpy"]:
-        return f"which only Lamella's own interpreter uses, not {other.name}"
-    return f"which {other.name} does not have"
+def _numpy(interpreter: Interpreter) -> str:
+    if interpreter.libraries["numpy"]:
+        return f"which only Lamella's own interpreter uses, not {interpreter.name}"
+    return f"which {interpreter.name} does not have"
 
 
-def _lack_of_sqlalchemy(other: Interpreter) -> str:
-    version_text = other.libraries["sqlalchemy"]
+def _lack_of_sqlalchemy(interpreter: Interpreter) -> str:
+    version_text = interpreter.libraries["sqlalchemy"]
     if version_text and int(version_text.partition(".")[0]) >= OLDEST_SQLALCHEMY:
         return ""
     lack = f"SQLAlchemy {version_text} is too old" if version_text else "SQLAlchemy is not installed"
     requirement = f"'SQLAlchemy>={OLDEST_SQLALCHEMY}'"
-    return f"{lack} in {other.name}. Run: {other.path} -m pip install {requirement}"
+    return f"{lack} in {interpreter.name}. Run: {interpreter.path} -m pip install {requirement}"

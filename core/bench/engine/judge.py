@@ -60,8 +60,8 @@ class Judge:
         return point_of(record) not in self._wrong
 
 
-def point_of(one: Sample | Failure) -> Point:
-    return one.operation, one.system, one.rows
+def point_of(result: Sample | Failure) -> Point:
+    return result.operation, result.system, result.rows
 
 
 def trusted(samples: Iterable[_S], failures: Iterable[Failure]) -> list[_S]:

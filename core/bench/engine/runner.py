@@ -218,8 +218,8 @@ class WorkloadRun:
             self._run_child(trial)
 
     def _objection(self, system: str) -> str:
-        other = self.under.interpreter
-        return interpreters.objection(other, system, self.workload) if other else ""
+        interpreter = self.under.interpreter
+        return interpreters.objection(interpreter, system, self.workload) if interpreter else ""
 
     def _run_child(self, trial: Trial) -> None:
         home = self.folder / re.sub(r"[^\w.-]", "-", f"{trial.system}-{trial.rows}")[-LONGEST_NAME:]
@@ -240,14 +240,16 @@ class WorkloadRun:
         """
         pending, failures, under = [trial], 0, self.under
         while pending:
-            one = self._without_failed_steps(pending.pop(0))
-            if not (one.repeats and one.steps):
+            next_trial = self._without_failed_steps(pending.pop(0))
+            if not (next_trial.repeats and next_trial.steps):
                 continue
             self._failures.clear()
-            Child(self._made_ready(one, home), self._receive, under.job, under.limits, under.pause).run()
+            Child(
+                self._made_ready(next_trial, home), self._receive, under.job, under.limits, under.pause
+            ).run()
             for failure in self._failures[:1]:
                 failures += 1
-                pending = [*self._rest(one, failure), *pending]
+                pending = [*self._rest(next_trial, failure), *pending]
         return failures
 
     def _rest(self, trial: Trial, failure: Failure) -> list[Trial]:
@@ -266,12 +268,12 @@ class WorkloadRun:
         return replace(trial, steps=tuple(remaining))
 
     def _made_ready(self, trial: Trial, home: Path) -> Spec:
-        spec, other = self._spec(trial, home), self.under.interpreter
-        if other is None:
+        spec, interpreter = self._spec(trial, home), self.under.interpreter
+        if interpreter is None:
             return spec
-        for message in interpreters.prepare_worker(other, self.workload, spec):
+        for message in interpreters.prepare_worker(interpreter, self.workload, spec):
             self._receive(message)
-        return interpreters.worker_spec(other, self.workload, spec)
+        return interpreters.worker_spec(interpreter, self.workload, spec)
 
     def _spec(self, trial: Trial, home: Path) -> Spec:
         names = (operation.id for operation in self.workload.operations)
@@ -322,8 +324,8 @@ class WorkloadRun:
         return replace(message, system=self._name(message.system))
 
     def _name(self, system: str) -> str:
-        other = self.under.interpreter
-        variant = other.variant if other else ""
+        interpreter = self.under.interpreter
+        variant = interpreter.variant if interpreter else ""
         return variant_name(system, variant or self._variants.get(system, ""))
 
     def _judged(self, message: Measured) -> Measured | Failure:

@@ -63,10 +63,10 @@ class Worker:
             said = {"message": "%s: %s" % (type(error).__name__, error), "details": traceback.format_exc()}
             self.tell("failure", self._at(repeat, operation=step, **said))
 
-    def _repeat(self, made: Callable[[str, List[str]], System], repeat: int) -> None:
+    def _repeat(self, system_class: Callable[[str, List[str]], System], repeat: int) -> None:
         folder = os.path.join(self.spec["folder"], str(repeat))
         os.makedirs(folder, exist_ok=True)
-        system = made(folder, self.columns)
+        system = system_class(folder, self.columns)
         for step in self.spec["steps"]:
             self._begun = (repeat, step)
             doing = {name: self.spec[name] for name in ("system", "rows")}
@@ -156,12 +156,12 @@ class Cost(NamedTuple):
     cpu_seconds: float
     peak_rss_bytes: int
 
-    def and_then(self, other: Cost) -> Cost:
+    def and_then(self, next_cost: Cost) -> Cost:
         """The cost of two pieces of work done one after the other."""
         return Cost(
-            self.seconds + other.seconds,
-            self.cpu_seconds + other.cpu_seconds,
-            max(self.peak_rss_bytes, other.peak_rss_bytes),
+            self.seconds + next_cost.seconds,
+            self.cpu_seconds + next_cost.cpu_seconds,
+            max(self.peak_rss_bytes, next_cost.peak_rss_bytes),
         )
 
 

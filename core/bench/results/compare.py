@@ -110,17 +110,17 @@ def ratios_between(
             rows=rows,
             subject=entry_named(subject).title,
             rival=entry_named(rival).title,
-            subject_seconds=value(ours),
-            rival_seconds=value(other),
+            subject_seconds=value(own_summary),
+            rival_seconds=value(rival_summary),
             statistic=statistic,
-            samples=min(ours.count, other.count),
+            samples=min(own_summary.count, rival_summary.count),
         )
         for operation in workload.operations
         for rows in sorted({rows for _, _, rows in points}, reverse=True)
         for rival in names
         if rival != subject
-        and (ours := points.get((operation.id, subject, rows)))
-        and (other := points.get((operation.id, rival, rows)))
+        and (own_summary := points.get((operation.id, subject, rows)))
+        and (rival_summary := points.get((operation.id, rival, rows)))
     ]
 
 
@@ -178,19 +178,22 @@ def standings(records: Sequence[Sample]) -> list[Standing]:
     ]
 
 
-def shown_standing(one: Standing) -> str:
+def shown_standing(standing: Standing) -> str:
     """A standing such as "2 of 5, × 3.1 SQLite", with the subject's time as a share of the best other's."""
-    against = unbroken(shown_against(1 / one.factor))
-    return f"{one.place} of {one.systems}, {against} {entry_named(one.rival).title}"
+    against = unbroken(shown_against(1 / standing.factor))
+    return f"{standing.place} of {standing.systems}, {against} {entry_named(standing.rival).title}"
 
 
 def standing_counts(standings: Iterable[Standing]) -> str:
     """A sentence such as "Of 6, Lamella is ahead in 2, level in 1, behind in 3". All standings, at least one,
     have the same subject."""
-    each = list(standings)
-    counts = {verdict: sum(one.verdict == verdict for one in each) for verdict in (AHEAD, LEVEL, BEHIND)}
+    all_standings = list(standings)
+    counts = {
+        verdict: sum(standing.verdict == verdict for standing in all_standings)
+        for verdict in (AHEAD, LEVEL, BEHIND)
+    }
     parts = [f"{verdict} in {count:,}" for verdict, count in counts.items() if count]
-    return f"Of {len(each):,}, {entry_named(each[0].subject).title} is {', '.join(parts)}"
+    return f"Of {len(all_standings):,}, {entry_named(all_standings[0].subject).title} is {', '.join(parts)}"
 
 
 def _of_group(operation: Operation, call: str, subject: str, records: Sequence[Sample]) -> list[Standing]:
@@ -309,7 +312,9 @@ def compare(before: Sequence[Sample], after: Sequence[Sample]) -> list[Compariso
 
 def comparison_table(comparisons: Sequence[Comparison]) -> ReportTable:
     """A table with a line for each comparison, the slower ones first."""
-    ordered = sorted(comparisons, key=lambda one: (_ORDER.index(one.verdict), one.factor))
+    ordered = sorted(
+        comparisons, key=lambda comparison: (_ORDER.index(comparison.verdict), comparison.factor)
+    )
     header = ("verdict", "workload", "operation", "system", "rows", "before", "after", "factor", "samples")
     return ReportTable("Before and after (medians)", header, tuple(map(_line, ordered)))
 
@@ -331,16 +336,16 @@ def _of_workload(name: str, before: Sequence[Sample], after: Sequence[Sample]) -
     ]
 
 
-def _line(one: Comparison) -> tuple[str, ...]:
-    times = shown_factor(one.factor if one.factor >= 1 else 1 / one.factor)
+def _line(comparison: Comparison) -> tuple[str, ...]:
+    times = shown_factor(comparison.factor if comparison.factor >= 1 else 1 / comparison.factor)
     return (
-        one.verdict,
-        workload_title(one.workload),
-        operation_title(one.workload, one.operation, one.call),
-        entry_named(one.system).title,
-        f"{one.rows:,}",
-        shown_seconds(one.before.median),
-        shown_seconds(one.after.median),
-        f"{times} × {'faster' if one.factor >= 1 else 'slower'}",
-        f"{one.before.count}, {one.after.count}",
+        comparison.verdict,
+        workload_title(comparison.workload),
+        operation_title(comparison.workload, comparison.operation, comparison.call),
+        entry_named(comparison.system).title,
+        f"{comparison.rows:,}",
+        shown_seconds(comparison.before.median),
+        shown_seconds(comparison.after.median),
+        f"{times} × {'faster' if comparison.factor >= 1 else 'slower'}",
+        f"{comparison.before.count}, {comparison.after.count}",
     )

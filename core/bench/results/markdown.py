@@ -58,7 +58,7 @@ def _verdicts(run: SavedRun) -> list[str]:
         if (workload := workload_or_none(name)) is None or not tally.rows:
             continue
         failures = [failure for failure in run.failures if failure.workload == name]
-        unsupported = [one for one in run.unsupported if one.workload == name]
+        unsupported = [gap for gap in run.unsupported if gap.workload == name]
         matrix = matrix_of(
             workload, tally, tally.rows[-1], "median", usual_samples(workload), failures, unsupported
         )
@@ -96,7 +96,7 @@ def _machine(surroundings: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def _systems(surroundings: Mapping[str, Mapping[str, Any]]) -> str:
-    pythons = dict.fromkeys(one.get("python", "") for one in surroundings.values())
+    pythons = dict.fromkeys(details.get("python", "") for details in surroundings.values())
     return "\n".join(_system(name, surroundings[name], len(pythons) > 1) for name in in_order(surroundings))
 
 
@@ -107,23 +107,25 @@ def _how(run: SavedRun) -> str:
     return f"Run on {began} To run it again:\n\n```\n{run.command}\n```{note}"
 
 
-def _system(name: str, one: Mapping[str, Any], with_python: bool) -> str:
-    python = f" ({one.get('python', '')})" if with_python else ""
-    return f"- {entry_named(name).title} {one['version']}{python}: {one['description']}."
+def _system(name: str, details: Mapping[str, Any], with_python: bool) -> str:
+    python = f" ({details.get('python', '')})" if with_python else ""
+    return f"- {entry_named(name).title} {details['version']}{python}: {details['description']}."
 
 
 def _differences(run: SavedRun) -> str:
     """The systems that are configured differently for some workloads."""
     usual = by_system(run.surroundings)
     titles_of: dict[tuple[str, str], list[str]] = {}
-    for one in run.surroundings:
-        if one.description != usual[one.system]["description"]:
-            titles_of.setdefault((one.system, one.description), []).append(workload_title(one.workload))
-    others = [
+    for environment in run.surroundings:
+        if environment.description != usual[environment.system]["description"]:
+            titles_of.setdefault((environment.system, environment.description), []).append(
+                workload_title(environment.workload)
+            )
+    lines = [
         f"- {entry_named(system).title}, in {', '.join(dict.fromkeys(titles))}: {description}."
         for (system, description), titles in titles_of.items()
     ]
-    return "Different configurations for some workloads:\n\n" + "\n".join(others) if others else ""
+    return "Different configurations for some workloads:\n\n" + "\n".join(lines) if lines else ""
 
 
 def _groups(run: SavedRun) -> dict[str, list[Sample]]:
@@ -135,7 +137,7 @@ def _groups(run: SavedRun) -> dict[str, list[Sample]]:
 
 def _section(name: str, records: Sequence[Sample], run: SavedRun) -> list[str]:
     all_lost: list[Failure | Unsupported] = [*run.unsupported, *run.failures]
-    missing = [one for one in all_lost if one.workload == name]
+    missing = [loss for loss in all_lost if loss.workload == name]
     return [_heading(name), *_measured(records), *not_measured_lines(missing)]
 
 
@@ -154,22 +156,22 @@ Reason = tuple[str, str]
 def not_measured_lines(missing: Sequence[Failure | Unsupported]) -> list[str]:
     """A paragraph of a page, or none: each reason once, with everything that it applies to."""
     places: dict[Reason, list[str]] = {}
-    for one in missing:
-        places.setdefault(_reason(one), []).append(_place(one))
+    for loss in missing:
+        places.setdefault(_reason(loss), []).append(_place(loss))
     lines = [f"- {_at_places(system, where)}: {why}" for (system, why), where in places.items()]
     return ["Not measured:\n\n" + "\n".join(lines)] if lines else []
 
 
-def _reason(one: Failure | Unsupported) -> Reason:
-    if isinstance(one, Unsupported):
-        return one.system, _sentence(one.reason)
-    return one.system, f"**{one.kind}**. {one.message}"
+def _reason(loss: Failure | Unsupported) -> Reason:
+    if isinstance(loss, Unsupported):
+        return loss.system, _sentence(loss.reason)
+    return loss.system, f"**{loss.kind}**. {loss.message}"
 
 
-def _place(one: Failure | Unsupported) -> str:
-    if isinstance(one, Unsupported):
-        return one.step.replace("_", " ")
-    return f"{one.operation.replace('_', ' ')}, {one.rows:,} rows"
+def _place(loss: Failure | Unsupported) -> str:
+    if isinstance(loss, Unsupported):
+        return loss.step.replace("_", " ")
+    return f"{loss.operation.replace('_', ' ')}, {loss.rows:,} rows"
 
 
 def _at_places(system: str, places: Sequence[str]) -> str:

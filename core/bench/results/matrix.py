@@ -240,9 +240,9 @@ class Matrices:
         for column in columns:
             own = self._summary(column, subject, rows, samples)
             for rival in rivals:
-                other = self._summary(column, rival, rows, samples)
+                rival_summary = self._summary(column, rival, rows, samples)
                 reasons = (lost.get((name, column.operation.id)) for name in (subject, rival))
-                pair = _Pair(rows, subject, statistic, own, other, *reasons)
+                pair = _Pair(rows, subject, statistic, own, rival_summary, *reasons)
                 cells[rival, column] = self._cell(column, rival, pair)
         return Matrix(rows, subject, rivals, columns, cells)
 
@@ -260,7 +260,7 @@ class Matrices:
         measured = [
             operation for operation in self._workload.operations if operation.id in self._tally.operations
         ]
-        resizing = next((one for one in measured if one.resizes), None)
+        resizing = next((column for column in measured if column.resizes), None)
         return (*map(Column, measured), *([Column(resizing, DISK)] if resizing else []))
 
     def _cell(self, column: Column, rival: str, pair: _Pair) -> Cell:
@@ -306,7 +306,7 @@ class _Pair(NamedTuple):
 
     def cell(self, column: Column, rival: str) -> Cell:
         own, other = self.own, self.other
-        values = [STATISTICS[self.statistic](one) if one else 0.0 for one in (own, other)]
+        values = [STATISTICS[self.statistic](summary) if summary else 0.0 for summary in (own, other)]
         if own is not None and other is not None and all(values):
             outcome = _outcome(own, other, self.statistic, values[1] / values[0])
             return Cell(column, rival, outcome, values[0], values[1])
@@ -320,7 +320,7 @@ def _reasons(
     failures: Iterable[Failure], unsupported: Iterable[Unsupported], rows: int
 ) -> dict[tuple[str, str], tuple[str, str]]:
     """The outcomes and notes of failures, by system and operation."""
-    reasons = {(one.system, one.step): (ABSENT, f"not supported: {one.reason}") for one in unsupported}
+    reasons = {(gap.system, gap.step): (ABSENT, f"not supported: {gap.reason}") for gap in unsupported}
     return reasons | {
         (failure.system, failure.operation): (FAILED, f"{failure.kind}: {failure.message}")
         for failure in failures
@@ -328,10 +328,10 @@ def _reasons(
     }
 
 
-def _outcome(subject: Summary, other: Summary, statistic: str, factor: float) -> str:
+def _outcome(subject: Summary, rival: Summary, statistic: str, factor: float) -> str:
     if 1 / EQUAL_WITHIN < factor < EQUAL_WITHIN:
         return LEVEL
-    (low, high), (rival_low, rival_high) = spread(subject, statistic), spread(other, statistic)
+    (low, high), (rival_low, rival_high) = spread(subject, statistic), spread(rival, statistic)
     if low <= rival_high and rival_low <= high:
         return UNSURE
     return AHEAD if factor > 1 else BEHIND

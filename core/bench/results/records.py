@@ -176,7 +176,11 @@ MOST_TEXT = 1 << 20
 @cache
 def _fields(kind: type) -> tuple[tuple[str, type | tuple[type, ...], str], ...]:
     """The fields whose types can be checked."""
-    return tuple((one.name, _TYPES[one.type], str(one.type)) for one in fields(kind) if one.type in _TYPES)
+    return tuple(
+        (column.name, _TYPES[column.type], str(column.type))
+        for column in fields(kind)
+        if column.type in _TYPES
+    )
 
 
 def typed(kind: type[_T], row: Mapping[str, Any]) -> _T:
@@ -217,7 +221,9 @@ def _text(kind: type, name: str, value: str) -> str:
 
 def seconds_of(value: Any) -> tuple[float, ...]:
     """The latencies of a sample. Raises BadData."""
-    if not isinstance(value, list) or not all(isinstance(one, int | float) and is_time(one) for one in value):
+    if not isinstance(value, list) or not all(
+        isinstance(item, int | float) and is_time(item) for item in value
+    ):
         raise BadData(f"The latencies of a sample are {shown(value)}, but should be seconds")
     return tuple(value)
 

@@ -118,8 +118,8 @@ def comparison_cells(
 
     Values within 5 % of the lowest are bold.
     """
-    least = min((one.median for one in summaries.values() if one.median > 0), default=0.0)
-    best = {name for name, one in summaries.items() if 0 < one.median < least * EQUAL_WITHIN}
+    least = min((times.median for times in summaries.values() if times.median > 0), default=0.0)
+    best = {name for name, times in summaries.items() if 0 < times.median < least * EQUAL_WITHIN}
     reference = summaries[subject].median if subject in summaries else 0.0
     cells = {}
     for name, summary in summaries.items():
@@ -168,9 +168,9 @@ def _agreements(workload: Workload, points: Iterable[Point]) -> dict[str, list[s
     for operation, system, rows in points:
         answered.setdefault(operation, {}).setdefault(rows, set()).add(system)
     agreements: dict[str, list[str]] = {}
-    for one in workload.operations:
-        if one.id in answered:
-            agreements.setdefault(_words(min(answered[one.id].values(), key=len)), []).append(one.title)
+    for step in workload.operations:
+        if step.id in answered:
+            agreements.setdefault(_words(min(answered[step.id].values(), key=len)), []).append(step.title)
     return agreements
 
 
@@ -193,7 +193,10 @@ def overview_table(records: Sequence[Sample]) -> ReportTable:
 
 
 def _line(name: str, rows: int, standings: Sequence[Standing]) -> tuple[str, ...]:
-    counts = (f"{sum(one.verdict == verdict for one in standings):,}" for verdict in (AHEAD, LEVEL, BEHIND))
+    counts = (
+        f"{sum(standing.verdict == verdict for standing in standings):,}"
+        for verdict in (AHEAD, LEVEL, BEHIND)
+    )
     return (
         _link(workload_title(name)),
         f"{rows:,}",
@@ -205,16 +208,16 @@ def _line(name: str, rows: int, standings: Sequence[Standing]) -> tuple[str, ...
 
 
 def _furthest(standings: Iterable[Standing], verdict: str, most: Callable[..., Standing]) -> str:
-    such = [one for one in standings if one.verdict == verdict]
+    such = [standing for standing in standings if standing.verdict == verdict]
     if not such:
         return "–"
-    one = most(such, key=lambda one: one.factor)
-    against = unbroken(shown_share(1 / one.factor))
-    return f"{one.title} {against} {entry_named(one.rival).title}"
+    example = most(such, key=lambda example: example.factor)
+    against = unbroken(shown_share(1 / example.factor))
+    return f"{example.title} {against} {entry_named(example.rival).title}"
 
 
-def _rows(one: Standing) -> int:
-    return one.rows
+def _rows(standing: Standing) -> int:
+    return standing.rows
 
 
 def _link(title: str) -> str:
@@ -315,11 +318,15 @@ class _WorkloadReport:
     def _times(self) -> Iterator[Grid]:
         all_standings = standings(self.records)
         for rows in self._rows:
-            here = {(one.operation.id, one.call): one for one in all_standings if one.rows == rows}
-            lines = [self._time(call, rows, here) for call in self.calls if rows in call.times]
+            standings_by_call = {
+                (standing.operation.id, standing.call): standing
+                for standing in all_standings
+                if standing.rows == rows
+            }
+            lines = [self._time(call, rows, standings_by_call) for call in self.calls if rows in call.times]
             repeats = repeats_of(record for record in self.records if record.rows == rows)
             repeats_text = f"{repeats:,} repeats" if repeats > 1 else "1 repeat"
-            standing_text = f". {standing_counts(here.values())}" if here else ""
+            standing_text = f". {standing_counts(standings_by_call.values())}" if standings_by_call else ""
             yield self._grid(f"Times at {shown_rows(rows)}, {repeats_text}{standing_text}", lines)
 
     def _time(self, call: _Call, rows: int, standings_of: Mapping[Group, Standing]) -> GridLine:

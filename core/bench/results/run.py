@@ -155,7 +155,9 @@ class Recording:
         )
 
     def _introduce(self, new: Surroundings) -> None:
-        if (new.workload, new.system) not in {(one.workload, one.system) for one in self.surroundings}:
+        if (new.workload, new.system) not in {
+            (environment.workload, environment.system) for environment in self.surroundings
+        }:
             self.surroundings.append(new)
 
 
@@ -169,10 +171,10 @@ def combine(runs: Sequence[SavedRun]) -> SavedRun:
     variants = {id(run): _variant(run) for run in runs}
     for run in runs:
         measured: list[Sample | Failure] = [*run.samples, *run.failures]
-        last |= {(one.workload, one.rows, variants[id(run)]): run for one in measured}
+        last |= {(result.workload, result.rows, variants[id(run)]): run for result in measured}
 
-    def counts(run: SavedRun, one: Record | Failure) -> bool:
-        return last[one.workload, one.rows, variants[id(run)]] is run
+    def counts(run: SavedRun, result: Record | Failure) -> bool:
+        return last[result.workload, result.rows, variants[id(run)]] is run
 
     return SavedRun(
         started=min(run.started for run in runs),
@@ -182,9 +184,9 @@ def combine(runs: Sequence[SavedRun]) -> SavedRun:
         choice=None,
         records=tuple(record for run in runs for record in run.records if counts(run, record)),
         failures=tuple(failure for run in runs for failure in run.failures if counts(run, failure)),
-        unsupported=tuple(dict.fromkeys(one for run in runs for one in run.unsupported)),
-        surroundings=tuple(one for run in runs for one in run.surroundings),
-        ended=tuple(one for run in runs for one in run.ended),
+        unsupported=tuple(dict.fromkeys(gap for run in runs for gap in run.unsupported)),
+        surroundings=tuple(environment for run in runs for environment in run.surroundings),
+        ended=tuple(end for run in runs for end in run.ended),
         note=" ".join(run.note for run in runs if run.note),
     )
 
@@ -192,15 +194,15 @@ def combine(runs: Sequence[SavedRun]) -> SavedRun:
 def _variant(run: SavedRun) -> str:
     """The variant of all systems of a run; empty if they are the usual ones or differ."""
     measured: list[Sample | Failure] = [*run.samples, *run.failures]
-    variants = {entry_named(one.system).variant for one in measured}
+    variants = {entry_named(result.system).variant for result in measured}
     return variants.pop() if len(variants) == 1 else ""
 
 
 def by_system(surroundings: Sequence[Surroundings], workload: str | None = None) -> dict[str, dict[str, Any]]:
     """The description of each system and its machine for results files: in this workload, or in the first one
     that it took part in."""
-    last_first = [one for one in surroundings if workload in (None, one.workload)]
-    return {one.system: describe_surroundings(one) for one in reversed(last_first)}
+    last_first = [environment for environment in surroundings if workload in (None, environment.workload)]
+    return {environment.system: describe_surroundings(environment) for environment in reversed(last_first)}
 
 
 def describe_surroundings(surroundings: Surroundings) -> dict[str, Any]:

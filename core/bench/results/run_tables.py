@@ -174,9 +174,9 @@ def insert_run(connection: sqlite3.Connection, run: SavedRun) -> int:
     for table, items in (
         ("batches", [_batch_row(batch) for batch in batches_of(run.records)]),
         ("failures", [vars(failure) for failure in run.failures]),
-        ("unsupported", [vars(one) for one in run.unsupported]),
+        ("unsupported", [vars(gap) for gap in run.unsupported]),
         ("surroundings", [_surroundings_row(surrounding) for surrounding in run.surroundings]),
-        ("ended", [vars(one) for one in run.ended]),
+        ("ended", [vars(end) for end in run.ended]),
     ):
         insert_rows(connection, table, [{"run": number, **to_saved(item)} for item in items])
     return number

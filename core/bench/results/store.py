@@ -179,8 +179,8 @@ class SavedRuns:
             raise FileProblem(self.path, "runs cannot be saved here", why, "Choose another place") from error
 
     def _need(self, connection: sqlite3.Connection, numbers: Sequence[int]) -> None:
-        there = {row["id"] for row in connection.execute("SELECT id FROM runs")}
-        if missing := [number for number in numbers if number not in there]:
+        stored_numbers = {row["id"] for row in connection.execute("SELECT id FROM runs")}
+        if missing := [number for number in numbers if number not in stored_numbers]:
             raise self._unknown(missing)
 
     def _unknown(self, numbers: Sequence[int]) -> UnknownRun:

@@ -35,7 +35,7 @@ class EntityJSONLines(FileBasedSystem, EntityStorage):
 
     def write(self, prepared: list[Entity]) -> None:
         with self._file("w") as lines:
-            lines.writelines(encode(one) + "\n" for one in prepared)
+            lines.writelines(encode(entity) + "\n" for entity in prepared)
 
     def read(self) -> list[Entity]:
         with self._file("r") as lines:

@@ -283,9 +283,9 @@ class LamellaTaxi(LamellaStore, TaxiSystem):
     def fill(self, rows: int) -> None:
         """Import the first file as the table, which determines the types, and append the others."""
         with Store.open(self.folder) as store:
-            first, *others = self.files(rows)
+            first, *later_files = self.files(rows)
             table = self._import(first, store, TRIPS)
-            for file in others:
+            for file in later_files:
                 _insert(file, table)
 
     def ask(self, query: str) -> pa.Table:
@@ -313,7 +313,7 @@ def _insert(file: Path, table: Table) -> None:
     dataset = open_dataset(file)
     assert isinstance(dataset, CachedDataset)
     while True:
-        rows = dataset.rows_once(Job(), lambda rows, done: None)
+        rows = dataset.rows_once(Job(), lambda rows, position: None)
         try:
             table.insert(pa.RecordBatchReader.from_batches(dataset.reading_schema, rows))
         except TypesWidened:  # because of later values: read the file again

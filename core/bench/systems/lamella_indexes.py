@@ -146,8 +146,8 @@ class LamellaRelations(LamellaStore, QuestionSystem):
         self.open(writing=True)
         for name, columns in entity_relations.tables(rows).items():
             self._store.create_table(name, columns)
-        for one, other in RELATIONS:
-            self._store.relations.declare(one, other)
+        for source, target in RELATIONS:
+            self._store.relations.declare(source, target)
         self.close()
 
     def questions(self) -> Questions:

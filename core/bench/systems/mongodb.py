@@ -239,10 +239,12 @@ def _connected() -> Iterator[Client]:
 def _name(client: Client, document: Document) -> str:
     """Return the name and version of the server. One that only speaks the protocol reports the version that
     it emulates."""
-    other = _stand_in(client, document)
-    if not other:
+    emulator = _stand_in(client, document)
+    if not emulator:
         return f"MongoDB {document['version']}"
-    return f"not MongoDB's engine, but its protocol by {other}, which emulates version {document['version']}"
+    return (
+        f"not MongoDB's engine, but its protocol by {emulator}, which emulates version {document['version']}"
+    )
 
 
 _STAND_INS = {"java": "mongo-java-server"}
@@ -363,8 +365,8 @@ class MongoTable(MongoDatabase, TableSystem):
     def prepare_update(self, rows: Rows) -> list[UpdateOne]:
         key = self.workload.key
         assert key is not None
-        others = names_of(self.workload)[1:]
-        return [_set(int(row[key]), {name: row[name] for name in others}) for row in rows]
+        names = names_of(self.workload)[1:]
+        return [_set(int(row[key]), {name: row[name] for name in names}) for row in rows]
 
     def update(self, prepared: list[UpdateOne]) -> None:
         self._documents.bulk_write(prepared, ordered=False)
@@ -392,8 +394,8 @@ class MongoTable(MongoDatabase, TableSystem):
         key = self.workload.key
         if key is None:
             return [{"_id": number, **row} for number, row in enumerate(rows, start)]
-        others = names_of(self.workload)[1:]
-        return [{"_id": row[key], **{name: row[name] for name in others}} for row in rows]
+        names = names_of(self.workload)[1:]
+        return [{"_id": row[key], **{name: row[name] for name in names}} for row in rows]
 
 
 def _set(row_id: int, values: Row) -> UpdateOne:

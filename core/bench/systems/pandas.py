@@ -259,8 +259,8 @@ class PandasTaxi(PandasSystem, TaxiSystem):
             if field.type in _TRIP_PANDAS_TYPES
         }
         for number, file in enumerate(self.files(rows)):
-            read = pd.read_csv(file, engine="pyarrow", dtype=types, parse_dates=_TIMES)
-            read.to_parquet(self._parquet / f"trips_{number:02}.parquet", index=False)
+            frame = pd.read_csv(file, engine="pyarrow", dtype=types, parse_dates=_TIMES)
+            frame.to_parquet(self._parquet / f"trips_{number:02}.parquet", index=False)
 
     def open(self, writing: bool) -> None:
         """Does nothing: each query reads the files."""

@@ -212,9 +212,9 @@ NEEDED = {
 }
 
 
-def answer_trips(query: str, read: Callable[[list[str]], pa.Table]) -> pa.Table:
-    """Answer a query from the columns that `read` returns."""
-    rows = read(NEEDED[query])
+def answer_trips(query: str, read_columns: Callable[[list[str]], pa.Table]) -> pa.Table:
+    """Answer a query from the columns that `read_columns` returns."""
+    rows = read_columns(NEEDED[query])
     if query == "Q2":
         return rows.group_by("passenger_count").aggregate([("total_amount", "mean")])
     keys = ["cab_type"] if query == "Q1" else ["passenger_count", "year"]

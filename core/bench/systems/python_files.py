@@ -84,8 +84,8 @@ class CSV(PythonFile):
     def find(self) -> Tuples:
         number, place = self._number, self.names.index("col0")
         with self._lines() as lines:
-            every = (number(line.split(",", place + 1)[place]) for line in lines)
-            return [(value,) for value in every if value == -1]
+            values = (number(line.split(",", place + 1)[place]) for line in lines)
+            return [(value,) for value in values if value == -1]
 
     def prepare_update(self, rows: Rows) -> dict[int, str]:
         key = self.names[0]

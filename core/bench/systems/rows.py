@@ -44,8 +44,8 @@ def tuple_blocks(
     """Yield the columns `names` of an answer. It has all `table_columns`, or only these names."""
     for part in _parts(answer):
         columns = list(zip(*part, strict=True))
-        here = table_columns if len(columns) == len(table_columns) else names
-        yield [np.array(columns[here.index(name)]) for name in names]
+        block_names = table_columns if len(columns) == len(table_columns) else names
+        yield [np.array(columns[block_names.index(name)]) for name in names]
 
 
 def dict_blocks(answer: Sequence[Mapping[str, Any]], names: Sequence[str]) -> Iterator[Sequence[Values]]:
@@ -101,9 +101,9 @@ def to_batches(batches: Iterable[Columns]) -> pa.RecordBatchReader:
     """Stream blocks of columns, of which there is at least one, as Arrow batches."""
     import pyarrow as pa  # not above: systems without Arrow import this module, too
 
-    every = (_batch(block) for block in batches)
-    first = next(every)
-    return pa.RecordBatchReader.from_batches(first.schema, chain([first], every))
+    record_batches = (_batch(block) for block in batches)
+    first = next(record_batches)
+    return pa.RecordBatchReader.from_batches(first.schema, chain([first], record_batches))
 
 
 def to_columns(answer: pa.Table, names: Sequence[str]) -> Iterator[Sequence[Values]]:

@@ -100,11 +100,11 @@ class SparkConnectTaxi(TaxiSystem):
 def session() -> Iterator[SparkSession]:
     """Open a session on the configured server, or on one that is started and ends with this process."""
     _start_if_needed()
-    one = _session(os.environ[ADDRESS_VARIABLE])
+    spark = _session(os.environ[ADDRESS_VARIABLE])
     try:
-        yield one
+        yield spark
     finally:
-        one.stop()
+        spark.stop()
 
 
 def _session(address: str) -> SparkSession:

@@ -288,5 +288,5 @@ class Related:
 
 
 def _dangling(column: str, of: str, key: str) -> str:
-    there = f'SELECT 1 FROM {of} WHERE {of}.{key} = "cast".{column}'
-    return f'SELECT count(*) FROM "cast" WHERE {column} IS NOT NULL AND NOT EXISTS ({there})'
+    target_row = f'SELECT 1 FROM {of} WHERE {of}.{key} = "cast".{column}'
+    return f'SELECT count(*) FROM "cast" WHERE {column} IS NOT NULL AND NOT EXISTS ({target_row})'

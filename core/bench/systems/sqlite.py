@@ -100,8 +100,8 @@ class SQLiteTable(SQLiteFile, SQLiteReads):
         return True
 
     def prepare_update(self, rows: Rows) -> Update:
-        key, *others = self._names
-        return _update(others, key), list(map(itemgetter(*others, key), rows))
+        key, *value_names = self._names
+        return _update(value_names, key), list(map(itemgetter(*value_names, key), rows))
 
     def update(self, prepared: Update) -> None:
         self._connection.executemany(*prepared)

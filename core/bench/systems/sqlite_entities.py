@@ -199,8 +199,8 @@ class SQLiteEntityQueries(SQLiteQuestions, SQLEntityQueries):
 
     def fill(self, rows: int) -> None:
         self.open(writing=True)
-        made = zip(*map(as_row, entities(0, rows)), strict=True)
-        self.add_table("entities", ENTITY_TYPES, dict(zip(ENTITY_TYPES, made, strict=True)))
+        columns = zip(*map(as_row, entities(0, rows)), strict=True)
+        self.add_table("entities", ENTITY_TYPES, dict(zip(ENTITY_TYPES, columns, strict=True)))
         self.close()
 
     def one(self, sql: str) -> tuple[Any, ...]:
@@ -403,7 +403,7 @@ class SQLiteTaxi(AsPublished, TaxiSystem):
         marks = ", ".join("?" * len(ids))
         sql = f"SELECT {', '.join(TRIP_SCHEMA.names)} FROM trips WHERE trip_id IN ({marks})"
         return [
-            [None if cell == "" else read(cell) for read, cell in zip(_READ_TRIP, row, strict=True)]
+            [None if cell == "" else parse(cell) for parse, cell in zip(_READ_TRIP, row, strict=True)]
             for row in self._connection.execute(sql, list(ids))
         ]
 
@@ -444,9 +444,9 @@ class SQLiteTransfer(AsPublished, TransferSystem):
     def export_sqlite(self, target: Path) -> None:
         self._copy(str(target), "main.import_csv", f"source.{NAME}")
 
-    def _copy(self, other: str, table: str, to: str) -> None:
+    def _copy(self, source_file: str, table: str, to: str) -> None:
         """Copy a table with its declared types from or to another file."""
-        self._connection.execute("ATTACH ? AS source", [other])
+        self._connection.execute("ATTACH ? AS source", [source_file])
         self._connection.execute("PRAGMA source.synchronous = OFF")
         self._connection.execute(f"CREATE TABLE {to} ({DECLARED})")
         self._connection.execute(f"INSERT INTO {to} SELECT * FROM {table}")

@@ -155,7 +155,9 @@ def _add_zones(connection: apsw.Connection) -> None:
 _BLOCK_BYTES = 64 << 20
 """Bytes of text that become a row group: about 130,000 rows."""
 
-_HELD = pa.schema([f.with_type(pa.int64()) if pa.types.is_timestamp(f.type) else f for f in taxi.TRIP_SCHEMA])
+_INTEGER_SCHEMA = pa.schema(
+    [f.with_type(pa.int64()) if pa.types.is_timestamp(f.type) else f for f in taxi.TRIP_SCHEMA]
+)
 
 TRIPS = f"SELECT {', '.join(taxi.TRIP_SCHEMA.names)} FROM {{}} WHERE trip_id IN ({{}})"
 """Selects trips of a table by id; takes the table and the placeholders for the ids."""
@@ -250,8 +252,10 @@ class TaxiOneTable(TaxiOverParquet):
 
 def trips_of(rows: Sequence[Sequence[Any]]) -> pa.Table:
     """Convert rows from SQLite to a table with timestamps."""
-    columns = zip(zip(*rows, strict=True), _HELD, strict=True)
-    return pa.table([pa.array(cells, field.type) for cells, field in columns], _HELD).cast(taxi.TRIP_SCHEMA)
+    columns = zip(zip(*rows, strict=True), _INTEGER_SCHEMA, strict=True)
+    return pa.table([pa.array(cells, field.type) for cells, field in columns], _INTEGER_SCHEMA).cast(
+        taxi.TRIP_SCHEMA
+    )
 
 
 def convert(source: Path, target: Path) -> None:
@@ -261,10 +265,10 @@ def convert(source: Path, target: Path) -> None:
     block = csv.ReadOptions(block_size=_BLOCK_BYTES)
     with (
         csv.open_csv(source, read_options=block, convert_options=trip_options()) as reader,
-        pq.ParquetWriter(target, _HELD, compression="snappy") as writer,
+        pq.ParquetWriter(target, _INTEGER_SCHEMA, compression="snappy") as writer,
     ):
         for batch in reader:
-            writer.write_table(pa.Table.from_batches([batch]).cast(_HELD))
+            writer.write_table(pa.Table.from_batches([batch]).cast(_INTEGER_SCHEMA))
 
 
 Tuples = list[tuple[Any, ...]]

@@ -21,8 +21,8 @@ SIGNS = {"eq": "=", "lt": "<", "lte": "<=", "gt": ">", "gte": ">="}
 
 class SqliteOperand(SystemOperand[str]):
     logic = Logic[str](
-        lambda one, other: f"({one} and {other})",
-        lambda one, other: f"({one} or {other})",
+        lambda left, right: f"({left} and {right})",
+        lambda left, right: f"({left} or {right})",
         lambda condition: f"not coalesce({condition}, 0)",
         lambda answer: str(int(answer)),
     )
@@ -39,8 +39,8 @@ class SqliteOperand(SystemOperand[str]):
     def test(self, how: str, value: Any) -> str:
         return f"{self.column} {SIGNS[how]} {value}"
 
-    def test_pair(self, how: str, other: Any) -> str:
-        return self.test(how, other.column)
+    def test_pair(self, how: str, pair: Any) -> str:
+        return self.test(how, pair.column)
 
     def among(self, values: Sequence[Any]) -> str:
         return f"{self.column} in ({', '.join(values)})"

@@ -31,8 +31,8 @@ class RowOperand(conditions.SystemOperand[Met]):
     """A column in conditions on rows; `cell` returns the column's value in a row. Tests never return null."""
 
     logic = conditions.Logic[Met](
-        lambda one, other: lambda row: one(row) and other(row),
-        lambda one, other: lambda row: one(row) or other(row),
+        lambda left, right: lambda row: left(row) and right(row),
+        lambda left, right: lambda row: left(row) or right(row),
         lambda met: lambda row: not met(row),
         lambda answer: lambda row: answer,
     )
@@ -53,11 +53,11 @@ class RowOperand(conditions.SystemOperand[Met]):
         compare = conditions.COMPARISONS[how]
         return self._where(lambda cell: compare(cell, value))
 
-    def test_pair(self, how: str, other: Any) -> Met:
-        one, compare = self.cell, conditions.COMPARISONS[how]
+    def test_pair(self, how: str, pair: Any) -> Met:
+        cell_of, compare = self.cell, conditions.COMPARISONS[how]
 
         def met(row: Any) -> bool:
-            left, right = one(row), other.cell(row)
+            left, right = cell_of(row), pair.cell(row)
             return left is not None and right is not None and bool(compare(left, right))
 
         return met
@@ -214,7 +214,9 @@ class CSVUserTable(RowFile):
         readers = [_reader(field.type) for field in self.copied.schema]
         with self.path.open(encoding="utf-8", newline="") as file:
             for row in csv.reader(file):
-                yield [None if text == NULL else read(text) for read, text in zip(readers, row, strict=True)]
+                yield [
+                    None if text == NULL else parse(text) for parse, text in zip(readers, row, strict=True)
+                ]
 
     def write(self, rows: Iterable[Sequence[Any]], file: Path) -> None:
         with file.open("w", encoding="utf-8", newline="") as out:

@@ -213,12 +213,12 @@ def of_fields(names: Iterable[str]) -> str:
 
 def _rated(rows: int) -> str:
     data = entities(0, rows)
-    names = {rating: [one["name"] for one in data if one["rating"] == rating] for rating in RATINGS}
+    names = {rating: [entity["name"] for entity in data if entity["rating"] == rating] for rating in RATINGS}
     return of_names((rating, rated[:LIMIT]) for rating, rated in names.items())
 
 
 def _in_groups(step: str) -> Callable[[int], str]:
-    return lambda rows: of_entities(one for group in groups(step, rows) for one in group)
+    return lambda rows: of_entities(entity for group in groups(step, rows) for entity in group)
 
 
 def _of_prefix(prefix: str) -> Callable[[int], str]:
@@ -339,7 +339,7 @@ class EntitySteps(Sampling):
     def crud_cycle(self) -> Iterator[Sample]:
         def checksum(answers: list[tuple[int, Any]]) -> str:
             remaining = {row_id for row_id, _ in answers} & set(self._catalog.ids())
-            got = [self._catalog.as_entity(one) for _, one in answers]
+            got = [self._catalog.as_entity(entity) for _, entity in answers]
             return of_entities([*got, *({"not deleted": row_id} for row_id in remaining)])
 
         works = [partial(self._crud, entity) for entity in new_entities("crud_cycle", self.rows)]
@@ -354,8 +354,8 @@ class EntitySteps(Sampling):
 
     def one_by_one_100(self) -> Iterator[Sample]:
         def create_each(group: list[Entity]) -> None:
-            for one in group:
-                self._catalog.create([one])
+            for entity in group:
+                self._catalog.create([entity])
 
         yield self._of_groups("one_by_one_100", create_each)
 
@@ -443,7 +443,7 @@ class CatalogCycle(EntitySteps, ObjectSteps):
 
     def _of_pairs(self, name: str, both: Callable[[Entity, str, bytes], None]) -> Sample:
         pairs_made, beside = pairs(name, self.rows)
-        works = [partial(both, one, *item) for one, item in zip(pairs_made, beside.items(), strict=True)]
+        works = [partial(both, pair, *item) for pair, item in zip(pairs_made, beside.items(), strict=True)]
 
         def checksum(_: Any) -> str:
             return of_pairs(self._newest(len(pairs_made)), self._objects(beside))

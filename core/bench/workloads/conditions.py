@@ -102,7 +102,7 @@ class SystemOperand(Operand[R]):
         """Compare with a value in the system's form; `how` is eq, lt, lte, gt or gte."""
 
     @abstractmethod
-    def test_pair(self, how: str, other: Any) -> R:
+    def test_pair(self, how: str, pair: Any) -> R:
         """Compare with another column of the same type."""
 
     @abstractmethod
@@ -130,7 +130,7 @@ class SystemOperand(Operand[R]):
 
     def one_of(self, values: Sequence[Any]) -> R:
         narrowed = [self._narrowed("eq", value) for value in values]
-        numbers = [one[1] for one in narrowed if not isinstance(one, bool)]
+        numbers = [item[1] for item in narrowed if not isinstance(item, bool)]
         plain = [self.operand(value) for value in numbers if value == value]
         met = self.among(plain) if plain else self.always(False)
         return self.either(met, self.is_nan()) if len(plain) < len(numbers) and self.subject.nan else met
@@ -155,11 +155,11 @@ class SystemOperand(Operand[R]):
     def opposite(self, condition: R) -> R:
         return self.logic.complement(condition)
 
-    def both(self, one: R, other: R) -> R:
-        return self.logic.both(one, other)
+    def both(self, left: R, right: R) -> R:
+        return self.logic.both(left, right)
 
-    def either(self, one: R, other: R) -> R:
-        return self.logic.either(one, other)
+    def either(self, left: R, right: R) -> R:
+        return self.logic.either(left, right)
 
     def always(self, answer: bool) -> R:
         return self.logic.complement(self.is_null()) if answer else self.logic.constant(False)
@@ -185,11 +185,11 @@ class SystemOperand(Operand[R]):
             return self.both(self.always(True), self.opposite(nan))
         return nan if how in ("eq", "gte") else self.always(how == "lte")
 
-    def _compare_pair(self, how: str, other: SystemOperand[R]) -> R:
-        signed = all(pa.types.is_signed_integer(type_) for type_ in (self.type, other.type))
-        if not (signed or self.type == other.type) or self.subject.nan or other.subject.nan:
+    def _compare_pair(self, how: str, pair: SystemOperand[R]) -> R:
+        signed = all(pa.types.is_signed_integer(type_) for type_ in (self.type, pair.type))
+        if not (signed or self.type == pair.type) or self.subject.nan or pair.subject.nan:
             raise CannotAsk("Comparisons of columns of different types, or with NaN, are not measured here")
-        return self.test_pair(how, other)
+        return self.test_pair(how, pair)
 
 
 COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
@@ -211,8 +211,8 @@ class ExpressionOperand(SystemOperand[Any]):
     def test(self, how: str, value: Any) -> Any:
         return COMPARISONS[how](self.column, value)
 
-    def test_pair(self, how: str, other: Any) -> Any:
-        return COMPARISONS[how](self.column, other.column)
+    def test_pair(self, how: str, pair: Any) -> Any:
+        return COMPARISONS[how](self.column, pair.column)
 
     def operand(self, exact: Any) -> Any:
         return self.folded(exact) if self.kind is Kind.TEXT else scalar(exact, self.type).as_py()

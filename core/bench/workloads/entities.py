@@ -255,26 +255,31 @@ def _do(step: str, data: Held, workload: Workload, rows: int) -> None:
         for number in numbers(GONE, workload, rows):
             del data[number]
     elif step == "delete_hundred":
-        there = list(data)
-        for batch in gone_together(len(there), workload):
+        ids = list(data)
+        for batch in gone_together(len(ids), workload):
             for place in batch:
-                del data[there[place]]
+                del data[ids[place]]
     else:
-        entities_made = [one for batch in batches(step, rows) for one in batch]
+        entities_made = [item for batch in batches(step, rows) for item in batch]
         data.update(enumerate(entities_made, start=max(data) + 1))
 
 
 _UPDATES: dict[str, tuple[Pick, Callable[[Entity], Entity]]] = {
-    "update_set": (SET, lambda one: {"status": STATUS}),
-    "update_inc": (INCREMENTED, lambda one: {"views": one["views"] + 1}),
-    "update_push": (PUSHED, lambda one: {"tags": [*one["tags"], TAG]}),
-    "update_set_several": (SET_SEVERAL, lambda one: SEVERAL),
+    "update_set": (SET, lambda before: {"status": STATUS}),
+    "update_inc": (INCREMENTED, lambda before: {"views": before["views"] + 1}),
+    "update_push": (PUSHED, lambda before: {"tags": [*before["tags"], TAG]}),
+    "update_set_several": (SET_SEVERAL, lambda before: SEVERAL),
     "update_add_to_set": (
         ADDED,
-        lambda one: {"tags": one["tags"] if COMMON_TAG in one["tags"] else [*one["tags"], COMMON_TAG]},
+        lambda before: {
+            "tags": before["tags"] if COMMON_TAG in before["tags"] else [*before["tags"], COMMON_TAG]
+        },
     ),
-    "update_pull": (PULLED, lambda one: {"tags": [tag for tag in one["tags"] if tag != one["tags"][0]]}),
-    "update_unset": (UNSET, lambda one: {FORGOTTEN: None}),
+    "update_pull": (
+        PULLED,
+        lambda before: {"tags": [tag for tag in before["tags"] if tag != before["tags"][0]]},
+    ),
+    "update_unset": (UNSET, lambda before: {FORGOTTEN: None}),
 }
 
 
@@ -299,7 +304,7 @@ class EntityCycle(Cycle[EntitySystem]):
 
     def create_one(self) -> Iterator[Sample]:
         singles = entities(self.rows, SINGLES)
-        yield from self._each("create_one", [partial(self.system.create, [one]) for one in singles])
+        yield from self._each("create_one", [partial(self.system.create, [item]) for item in singles])
 
     def update_set(self) -> Iterator[Sample]:
         yield from self._each_row("update_set", SET, lambda i: self.system.set_fields(i, {"status": STATUS}))

@@ -140,15 +140,15 @@ _WORKLOAD_ID = "entity-queries"
 LOOKED_UP = Pick("looked up by name", 50)
 
 CONDITIONS: dict[str, Callable[[Entity], bool]] = {
-    "equality": lambda one: bool(one["status"] == "draft"),
-    "range": lambda one: 1_000 < one["views"] < 5_000,
-    "in": lambda one: one["status"] in ("draft", "review"),
-    "and": lambda one: one["status"] == "draft" and one["views"] > 90_000,
-    "or": lambda one: one["views"] < 1_000 or one["rating"] == 5.0,
-    "nested": lambda one: (
-        one["profile"]["city"] == "Lagos" and (one["profile"]["age"] < 30 or one["rating"] > 4.0)
+    "equality": lambda entity: bool(entity["status"] == "draft"),
+    "range": lambda entity: 1_000 < entity["views"] < 5_000,
+    "in": lambda entity: entity["status"] in ("draft", "review"),
+    "and": lambda entity: entity["status"] == "draft" and entity["views"] > 90_000,
+    "or": lambda entity: entity["views"] < 1_000 or entity["rating"] == 5.0,
+    "nested": lambda entity: (
+        entity["profile"]["city"] == "Lagos" and (entity["profile"]["age"] < 30 or entity["rating"] > 4.0)
     ),
-    "regex": lambda one: re.search("^amber .*7$", one["name"]) is not None,
+    "regex": lambda entity: re.search("^amber .*7$", entity["name"]) is not None,
 }
 
 PAGES = {name(depth): depth for depth in DEPTHS for name in (by_offset, by_cursor)}
@@ -164,15 +164,15 @@ def expected(_workload: Workload, operation: Operation, rows: int) -> str:
         return digest(_grouped(data))
     if name == "point":
         digests = [
-            digest(_rows_fingerprint([one for one in data if one["name"] == wanted]))
-            for wanted in names(rows)
+            digest(_rows_fingerprint([entity for entity in data if entity["name"] == sought_name]))
+            for sought_name in names(rows)
         ]
         return digests[0] if len(set(digests)) == 1 else digest_in_order(digests)
     if name in ORDERS:
         start = page_start(PAGES.get(name, 1), rows)
         return digest(_rows_fingerprint(ordered(data, ORDERS[name])[start : start + PAGE], in_order=True))
     if name in FILTERS:
-        return digest(_rows_fingerprint([one for one in data if CONDITIONS[name](one)]))
+        return digest(_rows_fingerprint([entity for entity in data if CONDITIONS[name](entity)]))
     columns = PROJECTIONS.get(name, tuple(SCHEMA.names))
     return digest(_rows_fingerprint(data, [column for column in columns if column in SCHEMA.names]))
 
@@ -193,12 +193,14 @@ def ordered(data: Sequence[Entity], keys: Sequence[str]) -> list[Entity]:
     rows = list(data)
     for key in reversed(keys):
         name = key.removeprefix("-")
-        rows.sort(key=lambda one: one[name], reverse=key.startswith("-"))
+        rows.sort(key=lambda entity: entity[name], reverse=key.startswith("-"))
     return rows
 
 
 def _grouped(data: Sequence[Entity]) -> list[list[Any]]:
-    views = {status: [one["views"] for one in data if one["status"] == status] for status in STATUSES}
+    views = {
+        status: [entity["views"] for entity in data if entity["status"] == status] for status in STATUSES
+    }
     return [[status, len(group), fmean(group)] for status, group in views.items() if group]
 
 

@@ -115,9 +115,9 @@ class TableCycle(Cycle[TableSystem]):
         ids = self._row_ids(pick_rows(GONE, self.workload, self.rows))
         self.system.open(writing=True)
         works = [partial(self.system.delete, [row_id]) for row_id in ids]
-        done, cost = measure_each(works, ENOUGH_SECONDS)
-        if ids[len(done) :]:
-            self.system.delete(ids[len(done) :])
+        results, cost = measure_each(works, ENOUGH_SECONDS)
+        if ids[len(results) :]:
+            self.system.delete(ids[len(results) :])
         self.system.close()
         self._owe(("delete_one", cost))
 
@@ -171,9 +171,9 @@ class TableCycle(Cycle[TableSystem]):
         prepare, update = self.system.prepare_update_by_row_id, self.system.update_by_row_id
         works = [partial(update, prepare([row_id], [row])) for row_id, row in zip(ids, rows, strict=True)]
         self.system.open(writing=True)
-        done, cost = measure_each(works, ENOUGH_SECONDS)
-        if rows[len(done) :]:
-            update(prepare(ids[len(done) :], rows[len(done) :]))
+        results, cost = measure_each(works, ENOUGH_SECONDS)
+        if rows[len(results) :]:
+            update(prepare(ids[len(results) :], rows[len(results) :]))
         self.system.close()
         self._owe((name, cost))
 

@@ -58,10 +58,10 @@ def rows_at(workload: Workload, rows: int, version: int, numbers: Numbers) -> li
     """Return the rows with these numbers, in the given order, of a table of `rows` rows."""
     by_number: dict[int, Row] = {}
     for start in distinct(numbers - numbers % BLOCK_ROWS).tolist():
-        here = np.sort(numbers[(numbers >= start) & (numbers < start + BLOCK_ROWS)])
+        block_numbers = np.sort(numbers[(numbers >= start) & (numbers < start + BLOCK_ROWS)])
         block = block_at(workload, start, rows, version)
-        columns = {name: values[here - start] for name, values in block.items()}
-        by_number.update(zip(here.tolist(), dicts(columns), strict=True))
+        columns = {name: values[block_numbers - start] for name, values in block.items()}
+        by_number.update(zip(block_numbers.tolist(), dicts(columns), strict=True))
     return [by_number[number] for number in numbers.tolist()]
 
 
@@ -112,11 +112,11 @@ def _right(workload: Workload, answer: Answer, rows: int) -> Iterator[Columns]:
 def _apply(
     change: Changed, numbers: Numbers, block: Columns, workload: Workload, start: int, size: int
 ) -> None:
-    here = numbers[(numbers >= start) & (numbers < start + BLOCK_ROWS)] - start
-    if len(here):
-        other = block_at(workload, start, size, change.version)
+    places = numbers[(numbers >= start) & (numbers < start + BLOCK_ROWS)] - start
+    if len(places):
+        later_block = block_at(workload, start, size, change.version)
         for name in change.columns or workload.data_columns:
-            block[name][here] = other[name][here]
+            block[name][places] = later_block[name][places]
 
 
 def _matching(

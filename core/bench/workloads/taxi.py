@@ -21,7 +21,7 @@ from lamella.core.bench.workloads.model import Operation, Workload
 from lamella.core.bench.workloads.questions import QuestionCycle, digest
 from lamella.core.bench.workloads.table_rows import SEED
 
-_ASKED = " The first time since the database was opened is cold, later ones are warm."
+_COLD_FIRST = " The first time since the database was opened is cold, later ones are warm."
 
 TAXI = Workload(
     id="taxi",
@@ -45,26 +45,26 @@ TAXI = Workload(
             "Q1",
             "Q1: count by cab",
             "counts {rows} by cab",
-            "The number of trips by kind of cab." + _ASKED,
+            "The number of trips by kind of cab." + _COLD_FIRST,
         ),
         Operation(
             "Q2",
             "Q2: average fare",
             "averages the fares of {rows}",
-            "The average cost of trips, by number of passengers." + _ASKED,
+            "The average cost of trips, by number of passengers." + _COLD_FIRST,
         ),
         Operation(
             "Q3",
             "Q3: count by year",
             "counts {rows} by passengers and year",
-            "The number of trips, by number of passengers and year." + _ASKED,
+            "The number of trips, by number of passengers and year." + _COLD_FIRST,
         ),
         Operation(
             "Q4",
             "Q4: count by distance",
             "counts {rows} by passengers, year and distance",
             "The number of trips, by number of passengers, year and whole miles, sorted by year and count."
-            + _ASKED,
+            + _COLD_FIRST,
         ),
     ),
     default_rows=(100_000, 1_000_000),
@@ -460,10 +460,10 @@ def _groups(batch: pa.RecordBatch) -> Iterable[tuple[Group, int, int]]:
         code = code * _BASE + values
     codes, place, counts = np.unique(code, return_inverse=True, return_counts=True)
     cents = np.bincount(place, np.round(batch["total_amount"].to_numpy() * 100))
-    for one, count, sum_ in zip(codes.tolist(), counts.tolist(), cents.tolist(), strict=True):
-        rest, miles = divmod(one, _BASE)
-        rest, year = divmod(rest, _BASE)
-        cab, passengers = divmod(rest, _BASE)
+    for group_code, count, sum_ in zip(codes.tolist(), counts.tolist(), cents.tolist(), strict=True):
+        digits, miles = divmod(group_code, _BASE)
+        digits, year = divmod(digits, _BASE)
+        cab, passengers = divmod(digits, _BASE)
         yield Group(cabs[cab].as_py(), passengers, year, miles), count, int(sum_)
 
 

@@ -111,7 +111,7 @@ def _check(name: str, node: ast.ClassDef, operations: Iterable[str]) -> None:
     file runs."""
     if node.bases:
         return
-    has = {one.name for one in node.body if isinstance(one, ast.FunctionDef)}
+    has = {statement.name for statement in node.body if isinstance(statement, ast.FunctionDef)}
     for method in ("load", *operations):
         if method not in has:
             raise NotABenchmark(

@@ -89,7 +89,7 @@ WINDOW = Workload(
     about="Common actions in the window, on a generated Parquet file of 20 columns: the real window at"
     " 1280 × 800, offscreen. Row counts after a filter, and the values in the grid after each jump and sort,"
     " are compared with the file.",
-    steps=tuple(one.id for one in _OPERATIONS if one.holds),
+    steps=tuple(operation.id for operation in _OPERATIONS if operation.holds),
     operations=_OPERATIONS,
     default_rows=(100_000, 1_000_000),
     default_repeats=3,
@@ -137,14 +137,14 @@ def answers_of(file: Path) -> dict[str, str]:
     table = pq.read_table(file, columns=[*SHOWN, SUMMED])
     customers = np.asarray(table[SORTED_BY])
     matches = np.flatnonzero(np.asarray(table[SUMMED]) > LEAST_TOTAL)
-    every = np.arange(table.num_rows)
+    numbers = np.arange(table.num_rows)
     order = np.argsort(customers, kind="stable")
     groups = table.group_by(GROUPED_BY).aggregate([([], "count_all"), (SUMMED, "sum")])
-    first = _first_rows(table, every)
+    first = _first_rows(table, numbers)
     return {
         "open": first,
         "scroll": digest(True),
-        "jump": _rows_at(table, every),
+        "jump": _rows_at(table, numbers),
         "filter": _first_rows(table, matches),
         "jump_filtered": _rows_at(table, matches),
         "sort_filtered": _first_rows(table, matches[np.argsort(customers[matches], kind="stable")]),

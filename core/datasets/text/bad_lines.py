@@ -175,8 +175,8 @@ def sentences(
         examples = [p for p in problems if p.column == column][:MOST_EXAMPLES]
         some = " and ".join(f"'{p.text[:40]}' in {place_of(p, unit)}" for p in examples)
         values = "1 value is" if count == 1 else f"{count:,} values are"
-        rest = ", such as " if count > len(examples) else ": "
-        texts.append(f"{column}: {values} not a {types.get(column, 'value')}, and null{rest}{some}")
+        lead = ", such as " if count > len(examples) else ": "
+        texts.append(f"{column}: {values} not a {types.get(column, 'value')}, and null{lead}{some}")
     return tuple(texts)
 
 

@@ -159,23 +159,23 @@ def blocks(
     """Yield blocks of about `size` bytes that contain rows, after the lines to skip. If the source passes
     bytes that are not text, rows that never end are passed, too, in doubtful blocks; else `FileProblem` is
     raised."""
-    line, number, rest, doubtful = 1, 0, b"", False
+    line, number, tail, doubtful = 1, 0, b"", False
     too_long: tuple[Problem, ...] = ()
     for piece in source.pieces(size):
-        rest += piece.data
+        tail += piece.data
         doubtful |= piece.doubtful
         if line <= skip_lines:
-            start, lines = after_lines(rest, skip_lines - line + 1, ends.newline)
-            rest, line = rest[start:], line + lines
+            start, lines = after_lines(tail, skip_lines - line + 1, ends.newline)
+            tail, line = tail[start:], line + lines
             if line <= skip_lines:
                 continue
-        cut, is_open = _cut(source, rest, ends, line, piece.last)
+        cut, is_open = _cut(source, tail, ends, line, piece.last)
         if not cut and is_open and not piece.last:
-            too_long, rest = _longer(too_long, rest, line), b""
+            too_long, tail = _longer(too_long, tail, line), b""
             continue
         if not cut and not piece.last:
             continue
-        data, rest = rest[:cut], rest[cut:]
+        data, tail = tail[:cut], tail[cut:]
         if too_long:
             data, line = data[data.find(ends.newline) + 1 or len(data) :], line + 1
         if not ends.none_in(data) or too_long:
@@ -183,19 +183,19 @@ def blocks(
             yield TextBlock(number, data, line, piece.done, is_doubtful, too_long)
             number += 1
         line += data.count(ends.newline)
-        doubtful, too_long = piece.doubtful and bool(rest), ()
+        doubtful, too_long = piece.doubtful and bool(tail), ()
 
 
-def _cut(source: TextSource, rest: bytes, ends: RowEnds, line: int, is_last: bool) -> tuple[int, bool]:
+def _cut(source: TextSource, tail: bytes, ends: RowEnds, line: int, is_last: bool) -> tuple[int, bool]:
     """Where the last whole row ends (0 if the first is incomplete), and whether a row never ends. Such a row
     is cut at a line break if the source passes bad text; else `FileProblem` is raised."""
-    cut = ends.last(rest + ends.newline) if is_last else ends.last(rest)
-    is_open = cut <= len(rest) if is_last else not cut and len(rest) > LONGEST_ROW
+    cut = ends.last(tail + ends.newline) if is_last else ends.last(tail)
+    is_open = cut <= len(tail) if is_last else not cut and len(tail) > LONGEST_ROW
     if is_open and not source.passing:
-        raise unclosed(source, rest[:cut], ends, line) if is_last else endless_row(source, ends, rest, line)
+        raise unclosed(source, tail[:cut], ends, line) if is_last else endless_row(source, ends, tail, line)
     if is_last:
-        return len(rest), is_open
-    return (rest.rfind(ends.newline) + 1 if is_open else cut), is_open
+        return len(tail), is_open
+    return (tail.rfind(ends.newline) + 1 if is_open else cut), is_open
 
 
 def _longer(known: tuple[Problem, ...], data: bytes, line: int) -> tuple[Problem, ...]:
@@ -207,15 +207,15 @@ def _longer(known: tuple[Problem, ...], data: bytes, line: int) -> tuple[Problem
 def first_block(source: TextSource, data: bytes, whole: bool, ends: RowEnds, skip_lines: int) -> TextBlock:
     """Return the whole rows in `data`, the beginning of a file."""
     start, lines = after_lines(data, skip_lines, ends.newline)
-    rest = data[start:] if lines == skip_lines else b""
-    doubtful = source.passing and (b"\0" in rest or not is_utf8(rest))
-    cut = ends.last(rest + ends.newline) if whole else ends.last(rest)
-    if whole and cut <= len(rest):
+    tail = data[start:] if lines == skip_lines else b""
+    doubtful = source.passing and (b"\0" in tail or not is_utf8(tail))
+    cut = ends.last(tail + ends.newline) if whole else ends.last(tail)
+    if whole and cut <= len(tail):
         if not source.passing:
-            raise unclosed(source, rest[:cut], ends, lines + 1)
+            raise unclosed(source, tail[:cut], ends, lines + 1)
         doubtful = True
-    cut = len(rest) if whole else cut
-    return TextBlock(0, rest[:cut], lines + 1, start + cut, doubtful)
+    cut = len(tail) if whole else cut
+    return TextBlock(0, tail[:cut], lines + 1, start + cut, doubtful)
 
 
 def unclosed(source: TextSource, before: bytes, ends: RowEnds, line: int) -> FileProblem:

@@ -41,13 +41,13 @@ class Conversion:
 
     def __str__(self) -> str:
         """For users: what would be lost, and how the other texts are read."""
-        read = f", '{self.sample[0][:40]}' read as {self.sample[1]}" if self.sample is not None else ""
+        sample_text = f", '{self.sample[0][:40]}' read as {self.sample[1]}" if self.sample is not None else ""
         if not self.failing:
-            return f"All {self.total:,} values are {self.goal}{read}"
-        shown = ", ".join(f"'{text[:40]}'" for text in self.examples)
+            return f"All {self.total:,} values are {self.goal}{sample_text}"
+        example_texts = ", ".join(f"'{text[:40]}'" for text in self.examples)
         word = "1 is not, and becomes" if self.failing == 1 else f"{self.failing:,} are not, and become"
-        good = f"{self.total - self.failing:,} of {self.total:,} values are {self.goal}{read}"
-        return f"{good}; {word} null: {shown}"
+        good = f"{self.total - self.failing:,} of {self.total:,} values are {self.goal}{sample_text}"
+        return f"{good}; {word} null: {example_texts}"
 
 
 def looks_like(texts: pa.Array) -> Goal | None:
@@ -102,9 +102,9 @@ def _sample(texts: pa.Array, kind: Spelled) -> tuple[str, str] | None:
     """The first text whose value looks different, with that value."""
     values, _ = convert(texts, kind)
     for text, value in zip(texts.to_pylist(), values.to_pylist(), strict=True):
-        shown = f"{value:.15g}" if isinstance(value, float) else str(value)
-        if value is not None and shown != text.strip():
-            return text, shown
+        spelling = f"{value:.15g}" if isinstance(value, float) else str(value)
+        if value is not None and spelling != text.strip():
+            return text, spelling
     return None
 
 

@@ -115,10 +115,12 @@ def _offering_to_mend(problem: RaggedRow, dialect: Dialect, block: TextBlock, sh
     try:
         mended(problem.path, dialect, block)
     except RaggedRow as longer:
-        other = longer.what.removeprefix(f"{longer.path}: ")
-        if other == what:
+        longer_text = longer.what.removeprefix(f"{longer.path}: ")
+        if longer_text == what:
             return problem
-        return RaggedRow(problem.path, what, f"{problem.why}; also {other}", "Fix both lines and try again")
+        return RaggedRow(
+            problem.path, what, f"{problem.why}; also {longer_text}", "Fix both lines and try again"
+        )
     way_out = "with short rows filled up" if short else "with the empty fields at its end cut off"
     return PaddableRow(problem.path, what, problem.why, f"Fix that line, or open it {way_out}")
 
@@ -184,13 +186,13 @@ class DelimitedText:
 
     def read(self, block: TextBlock, schema: pa.Schema) -> Reading:
         rows = self._split(block)
-        read = [_read(text, kind) for text, kind in zip(rows.columns, schema.types, strict=True)]
-        columns = [values for values, _ in read]
+        parsed = [_read(text, kind) for text, kind in zip(rows.columns, schema.types, strict=True)]
+        columns = [values for values, _ in parsed]
         known = evidence(schema.types, self._conventions)
         if known.comma_seen:
             columns = self._without_doubt(schema, rows.columns, columns, known)
         if all(column is not None for column in columns):
-            misfits = {n: mask for n, (_, mask) in zip(schema.names, read, strict=True) if mask is not None}
+            misfits = {n: mask for n, (_, mask) in zip(schema.names, parsed, strict=True) if mask is not None}
             problems, counts = self._problems(
                 block, rows, dict(zip(schema.names, rows.columns, strict=True)), misfits
             )

@@ -143,8 +143,8 @@ _GROUPED = re.compile(r"-?[0-9]{1,3}(?:,[0-9]{3})*(?:\.[0-9]+)?")
 
 def _is_grouped(sample: str) -> bool:
     """Whether the sample is a single column, with a header, of numbers with commas between thousands."""
-    first, *others = sample[:_SAMPLE_CHARACTERS].splitlines()[:SAMPLE_ROWS] or [""]
-    lines = [line.strip() for line in others[:-1] or others if line.strip()]
+    first, *later_lines = sample[:_SAMPLE_CHARACTERS].splitlines()[:SAMPLE_ROWS] or [""]
+    lines = [line.strip() for line in later_lines[:-1] or later_lines if line.strip()]
     is_name = bool(first.strip()) and not any(sign in first for sign in DELIMITERS)
     return is_name and any("," in line for line in lines) and all(map(_GROUPED.fullmatch, lines))
 
@@ -256,9 +256,9 @@ def _are_steps(rows: Sequence[Sequence[str]], places: Sequence[int]) -> bool:
     do."""
     if not all(rows[0][place].strip().isdecimal() for place in places):
         return False
-    first, *others = ([row[place].strip() for place in places if place < len(row)] for row in rows)
+    first, *later_rows = ([row[place].strip() for place in places if place < len(row)] for row in rows)
     least = _FEW_YEARS if all(map(_is_year, first)) else _FEW_NUMBERS
-    return len(first) >= least and bool(others) and _is_even(first) and not any(map(_is_even, others))
+    return len(first) >= least and bool(later_rows) and _is_even(first) and not any(map(_is_even, later_rows))
 
 
 def _is_even(cells: Sequence[str]) -> bool:

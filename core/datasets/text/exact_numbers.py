@@ -191,13 +191,13 @@ def _keep_few(
         places = places - exponents
         is_whole &= exponents == 0
     known &= (points <= 1) & (places >= 0) & (places < len(_POWERS))
-    ten, rest = (powers[np.where(known, places, 0)] for powers in (_TENS, _TENS_REST))
+    ten, ten_error = (powers[np.where(known, places, 0)] for powers in (_TENS, _TENS_REST))
     digits[~known] = 0
     high = digits.astype(np.float64)
     low = (digits - high.astype(np.int64)).astype(np.float64)
     nearest = high / ten
-    nearest += _missing(nearest, ten, rest, high, low) / ten
-    missing = np.abs(_missing(nearest, ten, rest, high, low))
+    nearest += _missing(nearest, ten, ten_error, high, low) / ten
+    missing = np.abs(_missing(nearest, ten, ten_error, high, low))
     return np.asarray(is_whole | known & (missing < _SURELY_HALF))
 
 
@@ -206,14 +206,14 @@ _SURELY_HALF = 0.499
 
 
 def _missing(
-    double: np.ndarray, ten: np.ndarray, rest: np.ndarray, high: np.ndarray, low: np.ndarray
+    double: np.ndarray, ten: np.ndarray, ten_error: np.ndarray, high: np.ndarray, low: np.ndarray
 ) -> np.ndarray:
     """high + low - double · (ten + rest), by Dekker's exact product of doubles."""
     product = double * ten
     upper, ten_upper = _upper_half(double), _upper_half(ten)
     lower, ten_lower = double - upper, ten - ten_upper
     error = ((upper * ten_upper - product) + upper * ten_lower + lower * ten_upper) + lower * ten_lower
-    missing: np.ndarray = (high - product) - error - double * rest + low
+    missing: np.ndarray = (high - product) - error - double * ten_error + low
     return missing
 
 
@@ -235,8 +235,8 @@ def uneven_zeros(texts: pa.Array) -> tuple[str, str] | None:
     if not len(zeros) or extremes["min"] == extremes["max"]:
         return None
     first = zeros[0].as_py()
-    others = decimals.filter(pc.not_equal(places, len(first) - first.index(".")))
-    return first, others[0].as_py()
+    odd_decimals = decimals.filter(pc.not_equal(places, len(first) - first.index(".")))
+    return first, odd_decimals[0].as_py()
 
 
 def loses_json_digits(data: bytes) -> bool:
@@ -265,15 +265,15 @@ def loses_json_digits(data: bytes) -> bool:
 def _exponents(view: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray | None, np.ndarray]:
     """The exponents after the digits, of up to three digits, or None if there are none; and where they
     end."""
-    there = _EXPONENT_SIGN[view[ends]]
-    if not there.any():
+    sign = _EXPONENT_SIGN[view[ends]]
+    if not sign.any():
         return None, ends
-    stops = ends + there
-    negative = there & (view[stops] == _MINUS)
-    stops += there & _SIGN[view[stops]]
+    stops = ends + sign
+    negative = sign & (view[stops] == _MINUS)
+    stops += sign & _SIGN[view[stops]]
     exponents = np.zeros(len(ends), np.int64)
     for _ in range(3):
-        is_digit = there & _DIGIT[view[stops]]
+        is_digit = sign & _DIGIT[view[stops]]
         exponents = np.where(is_digit, exponents * 10 + (view[stops] - _ZERO), exponents)
         stops += is_digit
     return np.where(negative, -exponents, exponents), stops

@@ -134,16 +134,16 @@ class SeveralTexts:
         )
 
     def blocks(self, job: Job) -> Generator[FilesBlock, None, None]:
-        number, size, done = 0, 0, 0
+        number, size, position = 0, 0, 0
         waiting: list[tuple[int, TextBlock]] = []
-        for at, block, done in self._each_block(job):
+        for at, block, position in self._each_block(job):
             waiting.append((at, block))
             size += len(block.data)
             if size >= BYTES_A_BLOCK:
-                yield FilesBlock(number, tuple(waiting), done)
+                yield FilesBlock(number, tuple(waiting), position)
                 number, size, waiting = number + 1, 0, []
         if waiting or not number:
-            yield FilesBlock(number, tuple(waiting), done)
+            yield FilesBlock(number, tuple(waiting), position)
 
     def _each_block(self, job: Job) -> Iterator[tuple[int, TextBlock, int]]:
         before = 0
@@ -178,21 +178,21 @@ class SeveralTexts:
         )
 
     def _filled(self, at: int, rows: pa.Table, schema: pa.Schema) -> pa.Table:
-        shown, columns = self.shown(schema), []
+        visible, columns = self.shown(schema), []
         folders = dict(zip([field.name for field in self._folders], self._values[at], strict=True))
-        for field in shown:
+        for field in visible:
             if field.name in folders:
                 columns.append(take(folders[field.name], np.zeros(rows.num_rows, np.int64)))
             elif field.name in rows.column_names:
                 columns.append(rows.column(field.name))
             else:
                 columns.append(pa.nulls(rows.num_rows, field.type))
-        return pa.table(columns, schema=shown.remove_metadata())
+        return pa.table(columns, schema=visible.remove_metadata())
 
     def join(self, a: pa.Schema, b: pa.Schema) -> pa.Schema:
         """Return columns that fit both schemas; those of folders stay last."""
         folders = {field.name for field in self._folders}
-        stored = [pa.schema([field for field in one if field.name not in folders]) for one in (a, b)]
+        stored = [pa.schema([field for field in schema if field.name not in folders]) for schema in (a, b)]
         return pa.schema([*join_schemas(*stored), *self._folders])
 
     def shown(self, schema: pa.Schema) -> pa.Schema:
@@ -233,6 +233,6 @@ def _missing_columns(files: Sequence[TextFile]) -> dict[str, list[int]]:
                 "Their rows would be unrelated",
                 "Open the files one by one, or choose fewer of them",
             )
-    every = dict.fromkeys(name for file in files for name in file.names or ())
-    missing = {name: [at for at, names in enumerate(headers) if name not in names] for name in every}
+    all_names = dict.fromkeys(name for file in files for name in file.names or ())
+    missing = {name: [at for at, names in enumerate(headers) if name not in names] for name in all_names}
     return {name: at for name, at in missing.items() if at}

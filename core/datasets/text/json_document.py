@@ -14,10 +14,11 @@ from lamella.core.errors import FileProblem
 
 _QUOTE, _OPENING, _CLOSING, _COMMA, _BREAK = range(1, 6)
 _SIGNS = b'"[{]},\n\r'
-_OTHERS = bytes(set(range(256)) - set(_SIGNS))
+_PLAIN_BYTES = bytes(set(range(256)) - set(_SIGNS))
 _KINDS = bytes.maketrans(
-    _SIGNS + _OTHERS,
-    bytes((_QUOTE, _OPENING, _OPENING, _CLOSING, _CLOSING, _COMMA, _BREAK, _BREAK)) + bytes(len(_OTHERS)),
+    _SIGNS + _PLAIN_BYTES,
+    bytes((_QUOTE, _OPENING, _OPENING, _CLOSING, _CLOSING, _COMMA, _BREAK, _BREAK))
+    + bytes(len(_PLAIN_BYTES)),
 )
 """The table for `translate`, which is several times as fast as a lookup in NumPy."""
 _BACKSLASH = ord("\\")

@@ -56,11 +56,11 @@ def day_writer(sample: Sequence[re.Match[str]]) -> Callable[[str], str]:
     assert first is not None
     form = next(number for number in (1, 2, 3) if first[f"y{number}"])
     between, before_last = first[f"b{form}"], first[f"c{form}"]
-    months = [one[f"m{form}"] for one in sample if one[f"m{form}"]] or [first[f"m{form}"]]
+    months = [parts[f"m{form}"] for parts in sample if parts[f"m{form}"]] or [first[f"m{form}"]]
     names = (
         calendar.month_name if any(len(month.rstrip(".")) > 4 for month in months) else calendar.month_abbr
     )
-    days = [one[f"d{form}"] for one in sample if one[f"d{form}"]]
+    days = [parts[f"d{form}"] for parts in sample if parts[f"d{form}"]]
     padded = all(len(day) == 2 for day in days)
     upper, lower, point = months[0].isupper(), months[0].islower(), "." if months[0].endswith(".") else ""
 

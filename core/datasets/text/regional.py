@@ -561,16 +561,18 @@ def join(a: pa.DataType, b: pa.DataType) -> pa.DataType:
     for kind in (a, b):
         if isinstance(kind, Spelled) and kind.spelling.forced:
             return kind
-    for kind, other in ((a, b), (b, a)):
+    for kind, partner in ((a, b), (b, a)):
         if isinstance(kind, Spelled) and pa.types.is_boolean(kind.storage_type):
-            number = other.is_number if isinstance(other, Spelled) else other in (pa.int64(), pa.float64())
-            return other if number else pa.string()  # words such as 1 and 0 are numbers, too
-    spelled, other = (a, b) if isinstance(a, Spelled) else (b, a)
-    if isinstance(other, Spelled):
-        return _join_spelled(spelled, other)
+            number = (
+                partner.is_number if isinstance(partner, Spelled) else partner in (pa.int64(), pa.float64())
+            )
+            return partner if number else pa.string()  # words such as 1 and 0 are numbers, too
+    spelled, partner = (a, b) if isinstance(a, Spelled) else (b, a)
+    if isinstance(partner, Spelled):
+        return _join_spelled(spelled, partner)
     if spelled.is_number:
-        return spelled if other == pa.int64() else pa.string()
-    same = other == spelled.storage_type and spelled.spelling.order != ""
+        return spelled if partner == pa.int64() else pa.string()
+    same = partner == spelled.storage_type and spelled.spelling.order != ""
     return spelled if same else pa.string()
 
 

@@ -220,8 +220,8 @@ def _find_legacy_encoding(sample: bytes) -> str:
     from charset_normalizer import from_bytes
 
     odd = len(_SIGN_IN_WORD.findall(text.decode(WESTERN, "replace")))
-    others = [name for name in _LEGACY if odd < _MOST_ODD * len(beyond) or name not in _LIKE_WESTERN]
-    best = from_bytes(text, cp_isolation=others).best()
+    encodings = [name for name in _LEGACY if odd < _MOST_ODD * len(beyond) or name not in _LIKE_WESTERN]
+    best = from_bytes(text, cp_isolation=encodings).best()
     return WESTERN if best is None else best.encoding
 
 
@@ -295,7 +295,7 @@ class TextSource:
         self.refuse_changed()
         reader = characters(self.encoding, self.is_named, self.passing)
         line = 1
-        with open_bytes(self.path, self.compression) as (raw, done):
+        with open_bytes(self.path, self.compression) as (raw, position):
             raw.read(self.mark_bytes)
             ahead = _read(raw, size)
             while True:
@@ -307,7 +307,7 @@ class TextSource:
                 doubtful = self.passing and (b"\0" in data or not is_utf8(data))
                 if not self.passing:
                     self._refuse_nul(data, line)
-                yield Piece(data, done(), not ahead, doubtful)
+                yield Piece(data, position(), not ahead, doubtful)
                 if not ahead:
                     return
                 line += data.count(b"\n")
@@ -443,8 +443,8 @@ bomb."""
 class _Bounded:
     """Refuses compressed data that expands too much, whatever size it claims to have."""
 
-    def __init__(self, plain: Bytes, done: Callable[[], int], path: Path) -> None:
-        self._plain, self._done, self._path = plain, done, path
+    def __init__(self, plain: Bytes, position: Callable[[], int], path: Path) -> None:
+        self._plain, self._done, self._path = plain, position, path
         self._total = 0
 
     def read(self, size: int, /) -> bytes:

@@ -34,12 +34,12 @@ def read_as(texts: pa.Array, kind: pa.DataType) -> pa.Array | None:
         return pa.nulls(len(texts), pa.string()) if texts.null_count == len(texts) else None
     if is_undecided(kind):
         return texts if join(tentative_type(texts), kind) == kind else None
-    read = kind.read if isinstance(kind, Spelled) else _READERS[kind]
-    values = read(texts)
+    parse = kind.read if isinstance(kind, Spelled) else _READERS[kind]
+    values = parse(texts)
     if values is not None:
         return values
     cleaned = _cleaned(texts)
-    return None if cleaned is None else read(cleaned)
+    return None if cleaned is None else parse(cleaned)
 
 
 def convert(texts: pa.Array, kind: Spelled) -> tuple[pa.Array, pa.Array | None]:
@@ -76,8 +76,8 @@ def tentative_guess(texts: pa.Array, conventions: Conventions | None) -> regiona
     words = None if conventions is None else regional.guess_boolean(plain, conventions)
     if words is not None:
         return words
-    for kind, read in _READERS.items():
-        values = read(plain)
+    for kind, parse in _READERS.items():
+        values = parse(plain)
         if values is not None and _only_specials(values):
             return regional.Guess(SPECIALS_ALONE)
         if values is not None:

@@ -105,7 +105,7 @@ def _one(operator: str, value: Any) -> str:
 
 def _value(value: Any) -> str:
     if isinstance(value, Struct):
-        return "{" + ", ".join(f"{field(key)}: {_value(one)}" for key, one in value) + "}"
+        return "{" + ", ".join(f"{field(key)}: {_value(inner)}" for key, inner in value) + "}"
     if isinstance(value, tuple):
         return f"[{', '.join(map(_value, value))}]"
     return name(value.name) if isinstance(value, Reference) else literal(value)
