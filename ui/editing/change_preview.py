@@ -38,7 +38,6 @@ class PreviewTable(QTableWidget):
         self.setAccessibleName("The first rows before and after")
         self._shown: Preview | None = None
         self._plain_after = False
-        self._width = 0
         theme.current().changed.connect(self._redraw)
         self._redraw()
 
@@ -137,17 +136,9 @@ class PreviewTable(QTableWidget):
         self.resizeColumnsToContents()
         for place in range(self.columnCount()):
             self.setColumnWidth(place, min(self.columnWidth(place), theme.current().px(MOST_WIDTH)))
-        self._width = header.length()
-        self._stretch_last()
-
-    def _stretch_last(self) -> None:
-        """Stretch the last column if there is room; otherwise its values would be cut off, and it is scrolled
-        to."""
-        if not self.columnCount():
-            return
-        fits = self._width <= self.viewport().width()
-        mode = QHeaderView.ResizeMode.Stretch if fits else QHeaderView.ResizeMode.Interactive
-        self.horizontalHeader().setSectionResizeMode(self.columnCount() - 1, mode)
+        has_reasons = self._shown is not None and any(self._shown.reasons)
+        if has_reasons and header.length() <= self.viewport().width():
+            header.setSectionResizeMode(self.columnCount() - 1, QHeaderView.ResizeMode.Stretch)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

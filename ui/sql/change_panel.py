@@ -3,7 +3,8 @@ it."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from lamella.core.errors import visible
@@ -45,6 +46,15 @@ class ChangePanel(QWidget):
     @property
     def status(self) -> str:
         return "Nothing has changed yet"
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Enter presses the button with the keyboard, Esc discards the change."""
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            (self.cancel if self.cancel.hasFocus() else self.apply).click()
+        elif event.key() == Qt.Key.Key_Escape:
+            self.cancel.click()
+        else:
+            super().keyPressEvent(event)
 
     def lock(self) -> None:
         """Disable the panel while the change is made."""

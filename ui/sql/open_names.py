@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
+from itertools import count
 
 from PySide6.QtCore import QObject, Signal
 
@@ -19,6 +19,8 @@ from lamella.core.query.sql.completion import Names, TableColumns
 from lamella.core.query.sql.sources import Sources
 from lamella.core.store.store import Store
 from lamella.ui.tasks import Tasks
+from lamella.ui.window.file_watch import Key
+from lamella.ui.window.open_files import OpenFile
 
 PLACE = "what is open"
 _NO_NAME = re.compile(r"\W+")
@@ -37,15 +39,45 @@ class OpenStore:
 
 @dataclass(frozen=True)
 class OpenData:
-    """The open stores and files. `files` maps the titles of tabs to what they show."""
+    """The open stores and files."""
 
     stores: tuple[OpenStore, ...] = ()
-    files: tuple[tuple[str, Dataset], ...] = ()
+    files: tuple[OpenFile, ...] = ()
+
+    def store(self, key: str) -> OpenStore | None:
+        """The store of this key, or the first one."""
+        first = self.stores[0] if self.stores else None
+        return next((store for store in self.stores if store.key == key), first)
+
+    def name_of(self, key: Key, store: str = "") -> str:
+        """The short name of an open file, in a console on the store of this key."""
+        current = self.store(store)
+        taken = () if current is None else current.tables
+        names = zip(short_names(self.files, taken), self.files, strict=True)
+        return next(name for name, file in names if file.key == key)
 
 
-def short_name(title: str) -> str:
-    """A file's name as a SQL identifier: `trips 2024.csv` becomes `trips_2024`."""
-    word = _NO_NAME.sub("_", Path(title).stem).strip("_")
+def short_names(files: Sequence[OpenFile], taken: Iterable[str]) -> list[str]:
+    """A name for each file that is a SQL identifier, and that no other file and none of the `taken` has:
+    `trips_2024` for `trips 2024.csv`, or `trips_2024_csv` if that is taken. A table of a file is called as it
+    is in the file."""
+    used, names = {name.casefold() for name in taken}, []
+    for file in files:
+        name = next(name for name in _candidates(file) if name and name.casefold() not in used)
+        used.add(name.casefold())
+        names.append(name)
+    return names
+
+
+def _candidates(file: OpenFile) -> Iterator[str]:
+    whole = as_word(f"{file.stem} {file.table}" if file.table else file.name)
+    yield from (as_word(file.table or file.stem), whole)
+    yield from (f"{whole or 'file'}_{number}" for number in count(2))
+
+
+def as_word(text: str) -> str:
+    """A text as a SQL identifier."""
+    word = _NO_NAME.sub("_", text).strip("_")
     return f"_{word}" if word[:1].isdigit() else word
 
 
@@ -70,8 +102,7 @@ class OpenNames(QObject):
 
     @property
     def current(self) -> OpenStore | None:
-        stores = self.stores
-        return next((store for store in stores if store.key == self.store), stores[0] if stores else None)
+        return self._find().store(self.store)
 
     def datasets(self) -> dict[str, Find]:
         """The datasets by every name that a statement can use."""
@@ -79,10 +110,12 @@ class OpenNames(QObject):
         datasets: dict[str, Find] = {}
         if current is not None:
             datasets |= {name: partial(current.store.__getitem__, name) for name in current.tables}
-        for title, dataset in data.files:
-            for name in (short_name(title), title):
-                if name:
-                    datasets.setdefault(name, partial(_same, dataset))
+        for name, file in self._files(data):
+            datasets[name] = partial(_read, file)
+        for file in data.files:
+            names = (file.table or file.stem, file.title, *([_dotted(file)] if file.table else []))
+            for name in names:
+                datasets.setdefault(name, partial(_read, file))
         for store in data.stores:
             for name in store.tables:
                 datasets.setdefault(f"{store.name}.{name}", partial(store.store.__getitem__, name))
@@ -109,8 +142,12 @@ class OpenNames(QObject):
         names."""
         data, current = self._find(), self.current
         tables: list[str] = list(current.tables) if current is not None else []
-        tables += [short_name(title) or title for title, _dataset in data.files]
+        tables += [name for name, _file in self._files(data)]
         stores = {store.name: store.tables for store in data.stores}
+        for file in data.files:
+            if file.table:
+                stores[file.stem] = (*stores.get(file.stem, ()), file.table)
+                tables.append(_dotted(file))
         tables += [f"{name}.{table}" for name, inner in stores.items() for table in inner]
         return Names({name: self._columns.get(name) for name in tables}, stores)
 
@@ -131,13 +168,23 @@ class OpenNames(QObject):
 
         self._tasks.read(read, show, lambda _error: None, owner=self, quiet=True)
 
+    def _files(self, data: OpenData) -> list[tuple[str, OpenFile]]:
+        current = self.current
+        taken = () if current is None else current.tables
+        return list(zip(short_names(data.files, taken), data.files, strict=True))
+
     def forget(self) -> None:
         """Forget all columns, because tables have changed; they are read again when needed."""
         self._columns.clear()
 
 
-def _same(dataset: Dataset) -> Dataset:
-    return dataset
+def _read(file: OpenFile) -> Dataset:
+    return file.open(Job())
+
+
+def _dotted(file: OpenFile) -> str:
+    """The table of a file as those of stores are called."""
+    return f"{file.stem}.{file.table}"
 
 
 def _columns_of(find: Find) -> TableColumns:

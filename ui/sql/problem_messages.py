@@ -9,11 +9,11 @@ from functools import partial
 
 from PySide6.QtCore import QObject, QTimer
 
-from lamella.core.errors import LamellaError, visible, with_full_stop
+from lamella.core.errors import LamellaError, UnknownName, visible, with_full_stop
 from lamella.core.phrases import quantity
 from lamella.core.query.sql.completion import engine_words
 from lamella.core.query.sql.dialects import Translation, translated
-from lamella.core.query.sql.problems import SyntaxProblem, in_words, syntax_problem
+from lamella.core.query.sql.problems import SyntaxProblem, in_words, place_of_name, syntax_problem
 from lamella.core.query.sql.script import with_dollars
 from lamella.ui.dialogs.error_dialog import ErrorDialog
 from lamella.ui.sql.editor import SqlEditor
@@ -57,14 +57,16 @@ class ProblemMessages(QObject):
             return
         words, fix = in_words(error)
         fix = fix.removesuffix(OF_PYTHON)
-        own = error.span or (0, len(statement.text.split(maxsplit=1)[0]))
+        named = place_of_name(error.name, statement.text) if isinstance(error, UnknownName) else None
+        place = error.span or named
+        own = place or (0, len(statement.text.split(maxsplit=1)[0]))
         first, last = statement.start + own[0], statement.start + own[1]
         explanation = " ".join(with_full_stop(part) for part in (words, fix) if part)
         self._editor.show_problem(first, last, explanation)
         text = self._editor.toPlainText()
         message = f"Line {text.count(chr(10), 0, first) + 1:,}: {explanation}{not_run(left)}"
         choices: list[Choice] = [("Go there", partial(self._editor.show_place, first))]
-        if error.span is not None and fix.startswith("Did you mean"):
+        if place is not None and fix.startswith("Did you mean"):
             choices += [
                 (f"Use {visible(name)}", partial(self._use, first, last, text[first:last], name))
                 for name in _QUOTED.findall(fix)[:_MOST_FIXES]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import count
+
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QLabel, QStackedWidget, QTabBar, QVBoxLayout, QWidget
 
@@ -65,11 +67,17 @@ class ResultPages(QWidget):
         self.hint.hide()
         self.stack.show()
         self.stack.addWidget(page)
-        place = self.bar.addTab(without_mnemonic(visible(title)))
+        place = self.bar.addTab(without_mnemonic(visible(self._free_title(title))))
         self.bar.setTabToolTip(place, visible(tip))
         self.bar.setVisible(self.bar.count() > 1)
         self.bar.setCurrentIndex(place)
         self._show(place)
+
+    def _free_title(self, title: str) -> str:
+        """The title, with a number if statements that begin in the same line have it already."""
+        taken = {self.bar.tabText(place) for place in range(self.bar.count())}
+        titles = (title if number == 1 else f"{title} ({number})" for number in count(1))
+        return next(free for free in titles if without_mnemonic(visible(free)) not in taken)
 
     def remove(self, page: Page) -> None:
         place = self.stack.indexOf(page)

@@ -24,8 +24,6 @@ from lamella.core.query.engine_figures import all_rows
 from lamella.core.query.line import Line, LineVisits, fitting_line, split_steps
 from lamella.core.query.steps import Step, Where
 from lamella.core.query.view import View
-from lamella.core.remote.paths import path_or_address
-from lamella.core.remote.spark_connect import listed_name
 from lamella.core.scan.snapshot import FileSegment, SortKey
 from lamella.core.store.table import Table
 from lamella.ui.dialogs.bad_lines import show_problems
@@ -52,7 +50,7 @@ from lamella.ui.window.copying import Copying
 from lamella.ui.window.drag_source import DragSource
 from lamella.ui.window.failures import PAD, Failures, Reopening
 from lamella.ui.window.file_filling import FileFilling
-from lamella.ui.window.file_watch import FileWatch, icon_of, is_file, table_of_file
+from lamella.ui.window.file_watch import FileWatch, icon_of, name_of_key
 from lamella.ui.window.finding import Finding
 from lamella.ui.window.group_rows import OF_A_SUBTOTAL, OF_ROWS_INSIDE, GroupRows, without_totals_row
 from lamella.ui.window.line_actions import LineActions
@@ -141,11 +139,7 @@ class DatasetTab(QWidget):
 
     @property
     def name(self) -> str:
-        """The title of the tab: what the table or file was called when it was opened."""
-        if not is_file(self.key):
-            return self.key[1] + (f" · version {self.key[2]}" if len(self.key) > 2 else "")
-        table = table_of_file(self.key)
-        return listed_name(path_or_address(self.key[0])) + (f" · {table}" if table else "")
+        return name_of_key(self.key)
 
     @property
     def status(self) -> str:

@@ -18,7 +18,7 @@ from lamella.core.jobs import Job
 from lamella.core.query.source import Source
 from lamella.core.remote.addresses import is_address
 from lamella.core.remote.paths import path_or_address
-from lamella.core.remote.spark_connect import server_table
+from lamella.core.remote.spark_connect import listed_name, server_table
 from lamella.core.store.table import Table
 from lamella.ui.dialogs.error_dialog import message
 from lamella.ui.window.file_readings import FileReading
@@ -56,6 +56,14 @@ def folder_of(key: Key) -> Path:
 def table_of_file(key: Key) -> str | None:
     """The table or sheet that a tab shows, if its file holds several."""
     return key[2] if is_file(key) and len(key) > 1 else None
+
+
+def name_of_key(key: Key) -> str:
+    """The title of a tab: what the table or file was called when it was opened."""
+    if not is_file(key):
+        return key[1] + (f" · version {key[2]}" if len(key) > 2 else "")
+    table = table_of_file(key)
+    return listed_name(path_or_address(key[0])) + (f" · {table}" if table else "")
 
 
 def entry_key(key: Key) -> Key:

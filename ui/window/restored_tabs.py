@@ -25,8 +25,9 @@ from lamella.ui.widgets.message_bar import Choice
 from lamella.ui.window.failures import OPEN_ANYWAY, PAD, can_be_filled_up
 from lamella.ui.window.file_readings import FileReading
 from lamella.ui.window.file_watch import Key, is_file, open_file, table_of_file
+from lamella.ui.window.open_files import saved_reading
 from lamella.ui.window.pending_tab import PendingTab
-from lamella.ui.window.tab_state import LINE, READING, STAMP, stamp_of
+from lamella.ui.window.tab_state import LINE, STAMP, stamp_of
 from lamella.ui.window.window import Window
 from lamella.ui.window.window_settings import make_settings
 
@@ -84,13 +85,7 @@ def restore_dataset(window: Window, state: Mapping[str, Any], place: PendingTab)
     if key is None:
         place.fail(LamellaError("This tab cannot be restored", "Its contents were not saved"))
         return
-    reading = window.library.readings.of(key)
-    saved = state.get(READING)
-    if isinstance(saved, Mapping) and {"ragged", "checksums"}.issuperset(saved):
-        try:
-            reading = FileReading(options=reading.options, **saved)
-        except TypeError:
-            log.warning("The saved choices for reading %s are ignored: %s", key[0], saved)
+    reading = saved_reading(key, state, window.library.readings.of(key))
     if is_file(key):
         _open(window, key, state, reading, place)
     else:

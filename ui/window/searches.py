@@ -17,7 +17,7 @@ from lamella.core.query.line import Line
 from lamella.core.query.source import whole_snapshot
 from lamella.core.store.store import Store
 from lamella.ui.window.commits import row_of
-from lamella.ui.window.file_watch import is_file
+from lamella.ui.window.open_files import OpenFile, open_files
 
 if TYPE_CHECKING:
     from lamella.ui.find.everywhere import SearchEverywhere
@@ -80,9 +80,8 @@ class Searches(QObject):
 
         window = self._window
         files = [
-            Source(tab.key, tab.name, str(Path(tab.key[0]).parent), partial(_dataset_of, tab.dataset))
-            for tab in window.tabs.dataset_tabs
-            if is_file(tab.key)
+            Source(file.key, file.title, str(Path(file.key[0]).parent), partial(_whole, file))
+            for file in open_files(window)
         ]
         stores = list(window.library.stores)
         return lambda job: [*files, *(table for store in stores for table in _tables(store))]
@@ -154,8 +153,9 @@ def search_handlers(
     }
 
 
-def _dataset_of(dataset: Dataset, job: Job) -> Dataset:
+def _whole(file: OpenFile, job: Job) -> Dataset:
     """The dataset, read to its end if it is a file that is still being read."""
+    dataset = file.open(job)
     whole_snapshot(dataset, job)
     return dataset
 

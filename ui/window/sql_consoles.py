@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QObject
 
-from lamella.core.datasets.base import Dataset
 from lamella.core.errors import UnknownTable
 from lamella.core.jobs import Job
 from lamella.core.query.builder import Query
@@ -20,7 +19,8 @@ from lamella.core.query.source import Source
 from lamella.core.store.table import Table
 from lamella.ui.window.dataset_tab import DatasetTab
 from lamella.ui.window.failures import sentence
-from lamella.ui.window.file_watch import is_file
+from lamella.ui.window.file_watch import is_file, key_of, version_of
+from lamella.ui.window.open_files import open_files
 from lamella.ui.window.tab_set import is_console
 from lamella.ui.window.table_columns import ask_table_of_shown
 from lamella.ui.window.window import Window
@@ -105,7 +105,15 @@ class SqlConsoles(QObject):
             return to_sql(query.pipeline, query.sources, job)
 
         def show(text: str) -> None:
-            self.open({**self._names_of(tab), "text": text, "title": f"SQL {tab.name}"})
+            from lamella.ui.sql.open_names import as_word
+
+            console = self.open({**self._names_of(tab), "text": text, "title": f"SQL {tab.name}"})
+            own = self.open_data().name_of(tab.key) if is_file(tab.key) else ""
+            if own and own != as_word(dataset.name):
+                console.results.messages.say(
+                    f"'{dataset.name}' is another table or file here: write {own} for the rows of {tab.name}",
+                    stays=True,
+                )
 
         window.tasks.read(
             write, show, lambda error: tab.messages.say(sentence(error), kind="message-danger"), owner=self,
@@ -145,17 +153,17 @@ class SqlConsoles(QObject):
             OpenStore(store, store.name, tuple(tables.get(str(store.path), ())))
             for store in window.library.stores
         )
-        files = tuple((tab.name, tab.dataset) for tab in window.tabs.dataset_tabs if is_file(tab.key))
-        return OpenData(stores, files)
+        return OpenData(stores, open_files(window))
 
     def _begin_with(self, console: SqlConsole, tab: DatasetTab) -> None:
         """Its rows, with the cursor where conditions go."""
         from lamella.core.query.sql.completion import Words
-        from lamella.ui.sql.open_names import short_name
 
         console.restore(self._names_of(tab))
-        name = short_name(tab.name) if is_file(tab.key) else tab.key[1]
-        text = f"select *\nfrom {Words(reserved=RESERVED).quoted(name)}\nlimit 100"
+        name = self.open_data().name_of(tab.key, console.names.store) if is_file(tab.key) else tab.key[1]
+        version = version_of(tab.key)
+        at = "" if version is None else f" at (version => {version})"
+        text = f"select *\nfrom {Words(reserved=RESERVED).quoted(name)}{at}\nlimit 100"
         console.restore({"text": text, "cursor": len(text)})
 
     def _names_of(self, tab: DatasetTab) -> dict[str, str]:
@@ -197,10 +205,9 @@ class SqlConsoles(QObject):
         )  # fmt: skip
 
     def _key_of(self, source: Source) -> tuple[str, ...] | None:
-        if isinstance(source, Table):
-            return str(source.store.path), source.name
-        tabs = self._window.tabs.dataset_tabs
-        return next((tab.key for tab in tabs if isinstance(source, Dataset) and tab.dataset is source), None)
+        key = key_of(source)
+        is_open = key is not None and (isinstance(source, Table) or self._window.tabs.with_key(tuple(key)))
+        return tuple(key) if key is not None and is_open else None
 
 
 RESERVED = frozenset(

@@ -9,6 +9,7 @@ from typing import Literal
 from lamella.core.arrow.types import ID
 from lamella.core.errors import BadSql, instead_of
 from lamella.core.libraries import duckdb, exp, sqlglot
+from lamella.core.query.sql.problems import missing_part
 from lamella.core.query.sql.statement import QUERY_WORDS, first_word
 
 Kind = Literal["insert", "update", "delete", "create"]
@@ -79,7 +80,7 @@ def _unreadable(text: str, reason: str) -> BadSql:
     try:
         duckdb.extract_statements(text)
     except duckdb.Error as problem:
-        return BadSql("the statement cannot be read", str(problem))
+        return BadSql("the statement cannot be read", str(problem), missing_part(text, problem))
     reason = reason.splitlines()[0].removeprefix("Invalid expression / ")
     return BadSql("the statement has a form that changes cannot have here", reason, "Write it another way")
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from lamella.core.errors import BadSql, LamellaError
@@ -24,6 +25,21 @@ _PERCENT = "'%"
 """The start of date formats in MySQL; Spark has functions of the same names with other formats."""
 _ARROW = re.compile(r"[\w)]\s*->(?!>)\s*(?!['\s])")
 """The arrow of lambda functions before DuckDB 2, as in `x -> upper(x)`; in `js -> 'a'` it extracts JSON."""
+OWNERS = {
+    "iif": ("sqlite", "tsql", "snowflake"),
+    "nvl": ("oracle", "spark", "snowflake"),
+    "nvl2": ("oracle", "spark", "snowflake"),
+    "decode": ("oracle", "spark", "snowflake"),
+    "add_months": ("oracle", "spark", "snowflake"),
+    "months_between": ("oracle", "spark", "snowflake"),
+    "charindex": ("tsql", "spark", "snowflake"),
+    "stuff": ("tsql",),
+    "locate": ("mysql", "spark"),
+    "date_sub": ("mysql", "spark", "bigquery"),
+    "array_size": ("snowflake", "spark"),
+    "explode": ("spark",),
+}
+"""The dialects of functions that sqlglot translates from any dialect, the likeliest first."""
 _SAFE = "safe_"
 """The prefix of some functions in BigQuery, which other dialects parse as unknown functions."""
 
@@ -87,8 +103,10 @@ def _is_accepted(text: str, sources: Sources, request: SqlRequest, job: Job) -> 
     return True
 
 
-def _rank(dialect: str, text: str) -> int:
+def _rank(dialect: str, text: str, owners: Sequence[str]) -> int:
     """Put the dialect that the text surely has first, and one that it surely does not have last."""
+    if dialect in owners:
+        return owners.index(dialect) - len(owners)
     if dialect == "duckdb":
         return -2 if _ARROW.search(text) else 2
     if dialect == "bigquery" and _SAFE in text.casefold():
@@ -96,10 +114,18 @@ def _rank(dialect: str, text: str) -> int:
     return 1 if dialect == "spark" and _PERCENT in text else 0
 
 
+def _owners(text: str) -> list[str]:
+    """The dialects that have all functions of `OWNERS` in the text; empty without such functions."""
+    words = [lexeme for lexeme in lexemes(text) if lexeme.kind != "comment"]
+    called = {one.text.casefold() for one, after in itertools.pairwise(words) if after.text == "("}
+    owners = [OWNERS[name] for name in OWNERS if name in called]
+    return [one for one in owners[0] if all(one in others for others in owners)] if owners else []
+
+
 def _candidates(text: str) -> Iterator[Translation]:
-    seen = {" ".join(text.split()).casefold()}
-    for dialect in sorted(DIALECTS, key=lambda one: _rank(one, text)):
-        name = DIALECTS[dialect]
+    seen, owners = {" ".join(text.split()).casefold()}, _owners(text)
+    for dialect in sorted(DIALECTS, key=lambda one: _rank(one, text, owners)):
+        name = DIALECTS[owners[0] if owners and dialect not in owners else dialect]
         try:
             translated = sqlglot.transpile(text, read=dialect, write="duckdb", pretty="\n" in text)
         except Exception:  # noqa: BLE001 -- sqlglot raises many kinds, AttributeError among them

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from lamella.core.errors import BadSql, LamellaError
 from lamella.core.libraries import duckdb
 from lamella.core.phrases import sentence_case
-from lamella.core.query.sql.script import statements_of, with_dollars
+from lamella.core.query.sql.script import Lexeme, lexemes, statements_of, with_dollars
 
 _EXCERPT = re.compile(r"\n+LINE (\d+): (.*)\n( *)(\^+)", re.DOTALL)
 _KIND = re.compile(r"^[A-Z][A-Za-z]*(?: [A-Za-z]+){0,3} Error: ")
@@ -22,7 +22,25 @@ _NO_VALUE = re.compile(r"Values were not provided for the following parameters?:
 _NEAR = re.compile(r'syntax error at or near "(.*)"', re.DOTALL)
 _NAMES = re.compile(r'"((?:[^"]|"")+)"')
 _MOST_CANDIDATES = 3
-_AT_END = "syntax error at end of input"
+_TABLE, _CONDITION = "The name of a table", "A condition"
+_EXPECTED = {
+    **dict.fromkeys(["where", "having", "qualify", "on", "and", "or", "not", "when"], _CONDITION),
+    **dict.fromkeys(["from", "join", "into", "update"], _TABLE),
+    **dict.fromkeys(["select", "by", "distinct", "set"], "A column"),
+    ",": "A column or value",
+    **dict.fromkeys(["limit", "offset"], "A number"),
+    **dict.fromkeys(["=", "<", ">", "<=", ">=", "<>", "!=", "like", "ilike", "between"], "A value"),
+    **dict.fromkeys(["then", "else"], "A value"),
+}  # fmt: skip
+"""What must follow a word or sign."""
+_CLAUSES = frozenset(
+    [
+        "where", "having", "qualify", "limit", "offset", "union", "intersect", "except", "on", "join", "from",
+        "and", "or", "then", ")", ";",
+    ]
+)  # fmt: skip
+"""Words and signs that follow nothing in `_EXPECTED`, and that are no columns."""
+_BEFORE_BY = frozenset({"group", "order", "partition"})
 _ASIDE = 40
 """The maximum distance in characters between where the message points and the name."""
 
@@ -72,12 +90,53 @@ def syntax_problem(text: str) -> SyntaxProblem | None:
         try:
             duckdb.extract_statements(own)
         except duckdb.Error as error:
-            if _AT_END in str(error):
+            if is_unfinished(own, error):
                 return None
             start, stop = place_of(str(error), own) or (0, len(own.split(maxsplit=1)[0]))
             words, _fix = in_words(BadSql("the statement cannot be read", str(error)))
             return SyntaxProblem((part.start + start, part.start + stop), words)
     return None
+
+
+def is_unfinished(text: str, error: Exception) -> bool:
+    """Whether a statement with this syntax error lacks only its end: DuckDB 2.0 points at the last word,
+    which it also does if that word is wrong."""
+    words = _words(text)
+    place = place_of(str(error), text)
+    if not words or place is None or place[1] < words[-1].stop:
+        return False
+    try:
+        duckdb.extract_statements(f"{text}\nx")
+    except duckdb.Error as longer:
+        further = place_of(str(longer), f"{text}\nx")
+        return further is not None and further[0] > len(text)
+    return True
+
+
+def missing_part(text: str, error: Exception) -> str:
+    """A sentence about what is missing where a statement cannot be read; empty if that is not known."""
+    words, place = _words(text), place_of(str(error), text)
+    if place is None or not words:
+        return ""
+    if is_unfinished(text, error):
+        last = words[-1].text
+        expected = _EXPECTED.get(last.casefold())
+        opened = sum(word.text == "(" for word in words) - sum(word.text == ")" for word in words)
+        if expected is None and opened > 0:
+            return f"{'A bracket is' if opened == 1 else f'{opened} brackets are'} not closed"
+        if expected is None and len(words) > 1 and words[-2].text.casefold() == "join":
+            expected = "ON or USING"
+        return f"{expected} is missing after it" if expected else "The statement ends too early"
+    number = next((n for n, word in enumerate(words) if word.start <= place[0] < word.stop), 0)
+    here, after = words[number].text.casefold(), words[number + 1 : number + 2]
+    ends = here in _CLAUSES or (here in _BEFORE_BY and any(word.text.casefold() == "by" for word in after))
+    before = words[number - 1].text if number else ""
+    expected = _EXPECTED.get(before.casefold())
+    return f"{expected} is missing after '{before}'" if ends and expected else ""
+
+
+def _words(text: str) -> list[Lexeme]:
+    return [lexeme for lexeme in lexemes(text) if lexeme.kind != "comment"]
 
 
 def _start_of_line(text: str, number: int) -> int:

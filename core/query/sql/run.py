@@ -31,7 +31,7 @@ from lamella.core.query.engine import (
 from lamella.core.query.execute import PreparedCursor, prepared_cursor
 from lamella.core.query.functions.types import text_compared_as_number
 from lamella.core.query.source import When
-from lamella.core.query.sql.problems import place_of, place_of_name
+from lamella.core.query.sql.problems import missing_part, place_of, place_of_name
 from lamella.core.query.sql.rows_read import PROFILING, RowsRead, rows_read_by
 from lamella.core.query.sql.sources import Sources, make_view, snapshots_of
 from lamella.core.query.sql.statement import Statement, cached_statement, parse_statement, quote_hint
@@ -302,7 +302,7 @@ def _as_bad_sql(
         raise _not_allowed(error, text) from error
     except duckdb.Error as error:
         if isinstance(error, duckdb.ParserException):
-            hint = quote_hint(text, sources.names, own)
+            hint = quote_hint(text, sources.names, own) or missing_part(text, error)
             problem = BadSql("the statement cannot be read", str(error), hint)
         else:
             problem = BadSql("the statement failed", _REFUSED_WAYS.sub("", str(error)))

@@ -15,6 +15,7 @@ from lamella.core.errors import BadSql
 from lamella.core.libraries import exp, sqlglot
 from lamella.core.query.duckdb_source import OWN_NAMES
 from lamella.core.query.engine import CountedCache
+from lamella.core.query.sql.problems import missing_part
 
 _WHOLE_ROWS = frozenset({"STAR", "POSITIONAL_REFERENCE", "PIVOT", "SHOW_REF"})
 """Classes and types of nodes that refer to columns without naming them."""
@@ -188,7 +189,8 @@ def _kind(
     try:
         statements = own.extract_statements(text)
     except duckdb.Error as error:
-        raise BadSql("the statement cannot be read", _message(error), quote_hint(text, names, own)) from error
+        fix = quote_hint(text, names, own) or missing_part(text, error)
+        raise BadSql("the statement cannot be read", _message(error), fix) from error
     if len(statements) != 1:
         raise BadSql(f"there are {len(statements) or 'no'} statements", fix="Give exactly one SELECT")
     return statements[0].type, statements[0].query

@@ -5,13 +5,14 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from lamella.core.errors import LamellaError
+from lamella.core.errors import BadSql, LamellaError
 from lamella.core.jobs import Job
 from lamella.core.query.source import SnapshotSource
 from lamella.core.query.sql import Sources, SqlRequest, run_sql
+from lamella.core.query.sql.changes import change_statement
 from lamella.core.query.sql.dialects import laid_out, translated
 from lamella.core.query.sql.plan_tree import explain_sql
-from lamella.core.query.sql.problems import in_words
+from lamella.core.query.sql.problems import in_words, syntax_problem
 from lamella.core.scan.snapshot import snapshot_of_rows
 
 TABLES = {
@@ -62,6 +63,39 @@ def test_error_has_its_place_and_a_suggestion(text, place, words):
         assert ". ".join(part.rstrip(".") for part in in_words(error) if part).startswith(words.rstrip("."))
 
 
+@pytest.mark.parametrize(
+    ("text", "place", "missing"),
+    [
+        ("select * from flights where", "where", "A condition is missing after it"),
+        ("select * from flights where -- why", "where", "A condition is missing after it"),
+        ("select * from flights where order by 1", "order", "A condition is missing after 'where'"),
+        ("select * from flights where and delay > 1", "and", "A condition is missing after 'where'"),
+        ("select * from flights join flights b", "b", "The statement ends too early"),
+        ("select * from flights join flights", "flights", "ON or USING is missing after it"),
+        ("select * from where delay > 1", "where", "The name of a table is missing after 'from'"),
+        ("select * from flights where delay =", "=", "A value is missing after it"),
+        ("select (1 + (2) from flights", "from", ""),
+        ("select * from flights where (delay > 1", "1", "A bracket is not closed"),
+        ("select * from flights where order = 1", "order", ""),
+        ("delete from flights where", "where", "A condition is missing after it"),
+    ],
+)
+def test_what_is_missing_is_named(text, place, missing):
+    with pytest.raises(BadSql) as caught:
+        change_statement(text) if text.startswith("delete") else run_sql(text, SOURCES)
+    error = caught.value
+    assert in_words(error) == (f"The statement cannot be read at '{place}'", missing)
+
+
+def test_while_it_is_typed_a_statement_that_lacks_its_end_is_no_problem_and_a_wrong_word_is():
+    assert syntax_problem("select carrier from flights where") is None
+    assert syntax_problem("select case when delay then 1") is None
+    problem = syntax_problem("select 1; selec carrier")
+    assert problem is not None and problem.span == (10, 15)
+    problem = syntax_problem("select a b c")
+    assert problem is not None and problem.text == "The statement cannot be read at 'c'"
+
+
 def test_parameter_without_a_name_says_how_to_name_it():
     assert in_words(failure("select * from flights where delay > ?")) == (
         "A parameter without a name has no value",
@@ -82,6 +116,9 @@ def test_table_with_its_store_in_front():
         ("select to_char(day, 'YYYY-MM') from flights", "PostgreSQL", "STRFTIME"),
         ("select [carrier] from [flights]", "SQLite", '"carrier"'),
         ("select top 1 * from flights", "SQL Server", "LIMIT 1"),
+        ("select iif(delay > 5, 1, 2) from flights", "SQLite", "CASE WHEN"),
+        ("select nvl(delay, 0) from flights", "Oracle", "COALESCE"),
+        ("select iif(nvl(delay, 0) > 5, 1, 2) from flights", "Snowflake", "COALESCE"),
         ("select list_filter([delay], x -> x > 5) from flights", "DuckDB 1", "LAMBDA x"),
     ],
 )

@@ -160,6 +160,16 @@ def test_steps_that_hide_the_row_are_taken_off(window, file_tab, everywhere, set
 
 
 @pytest.mark.slow
+def test_a_file_whose_tab_was_not_looked_at_yet_is_searched(window, file_tab, everywhere, settled) -> None:
+    item = window.workspace.item_of(file_tab)
+    window.tabs.close_at(window.tabs.tabs.indexOf(file_tab))
+    window.workspace.add_pending(item)
+    assert not window.tabs.dataset_tabs
+    assert len(everywhere("row 777")) == 2
+    window.searches.tab.list.step(1)
+    assert settled().key == file_tab.key
+
+
 def test_a_row_of_a_sorted_table_is_found_where_it_stands(
     window, books_tab, everywhere, settled, qtbot
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from pathlib import Path
 
 import pyarrow as pa
@@ -22,6 +23,7 @@ from lamella.ui.sql.console import SqlConsole
 from lamella.ui.sql.plan_view import PlanView
 from lamella.ui.sql.result_tab import ResultTab
 from lamella.ui.theme import current as look
+from lamella.ui.window.file_watch import file_key
 
 CONTROL, SHIFT = Qt.KeyboardModifier.ControlModifier, Qt.KeyboardModifier.ShiftModifier
 ENTER, DOWN = Qt.Key.Key_Return, Qt.Key.Key_Down
@@ -113,6 +115,12 @@ def test_the_statement_at_the_cursor_what_is_selected_or_all(run, console):
     run(text, CONTROL | SHIFT)
     assert [rows(console, place) for place in range(3)] == [[{"a": 1}], [{"b": 2}], [{"c": 3}]]
     assert console.results.bar.isVisible() and console.results.bar.count() == 3
+    run(text.replace("\n", " "), CONTROL | SHIFT)
+    assert [console.results.bar.tabText(place) for place in range(3)] == [
+        "Line 1",
+        "Line 1 (2)",
+        "Line 1 (3)",
+    ]
     cursor = console.editor.textCursor()
     cursor.setPosition(0)
     cursor.setPosition(13, cursor.MoveMode.KeepAnchor)
@@ -141,6 +149,61 @@ def test_what_is_not_open_is_not_read(run, tmp_path):
     assert "may not read that file" in message(console) and not console.results.pages
     assert "may not be read" in message(run(f"select * from '{secret}'"))
     assert "is not supported in SQL here" in message(run("copy flights to 'x.csv'"))
+
+
+def chinook(folder: Path) -> Path:
+    path = folder / "music.sqlite"
+    with sqlite3.connect(path) as connection:
+        connection.execute("create table Album(AlbumId integer primary key, Title text)")
+        connection.execute("create table Track(TrackId integer primary key, Name text, AlbumId integer)")
+        connection.execute("insert into Album values (1, 'Blue')")
+        connection.executemany("insert into Track values (?, ?, 1)", [(1, "a"), (2, "b"), (3, "c")])
+    connection.close()
+    return path
+
+
+def open_tables(window, settled, path: Path, *tables: str) -> None:
+    for table in tables:
+        window.library.open_key(file_key(path, table))
+        settled()
+
+
+def test_the_tables_of_a_file_are_told_apart(window, run, settled, tmp_path):
+    open_tables(window, settled, chinook(tmp_path), "Album", "Track")
+    window.consoles.open()
+    fresh = window.consoles.current
+    assert fresh.text.startswith("select *\nfrom Track\n")  # the tab that was in front
+    fresh.run()
+    window.tabs.show_tab(window.consoles.all[0])
+    joined = "select count(*) as n from Album join music.track using (AlbumId)"
+    assert rows(run(joined)) == [{"n": 3}]
+    assert rows(run('select count(*) as n from "music.sqlite · Album"')) == [{"n": 1}]
+
+
+def test_files_of_one_name_are_told_apart(window, run, settled, tmp_path):
+    for folder, value in (("old", 1), ("new", 2)):
+        (tmp_path / folder).mkdir()
+        pq.write_table(pa.table({"n": [value]}), tmp_path / folder / "flights.parquet")
+        window.open_paths([tmp_path / folder / "flights.parquet"])
+        settled()
+    window.consoles.open()
+    assert window.consoles.current.text.startswith("select *\nfrom flights_parquet_2\n")
+    window.tabs.show_tab(window.consoles.all[0])
+    assert rows(run("select n from flights_parquet")) == [{"n": 1}]
+    assert rows(run("select n from flights_parquet_2")) == [{"n": 2}]
+    assert rows(run("select count(*) as n from flights")) == [{"n": 1000}]  # the table of the store
+
+
+def test_files_whose_tabs_were_not_looked_at_yet_are_read(qtbot, window, run, settled, tmp_path):
+    open_tables(window, settled, chinook(tmp_path), "Track")
+    tab = window.tabs.dataset_tab
+    item = window.workspace.item_of(tab)
+    window.tabs.close_at(window.tabs.tabs.indexOf(tab))
+    pending = window.workspace.add_pending(item)
+    assert pending is not None and not window.tabs.dataset_tabs
+    window.tabs.show_tab(window.consoles.all[0])
+    assert rows(run("select count(*) as n from Track")) == [{"n": 3}]
+    assert not pending.is_opening
 
 
 @pytest.mark.slow
@@ -227,9 +290,17 @@ def test_a_change_that_is_given_up_changes_nothing(qtbot, run, table):
     console = run("delete from flights where delay > 0; select 1", CONTROL | SHIFT)
     panel = console.results.current
     assert panel.preview.rowCount() == 20
-    panel.cancel.click()
+    assert panel.preview.columnWidth(panel.preview.columnCount() - 1) < panel.preview.width() / 2
+    QTest.keyClick(panel.apply, Qt.Key.Key_Escape)
     assert message(console) == "Nothing was changed. 1 statement after it did not run."
     assert table.num_rows == 1000 and not console.results.pages
+
+
+def test_a_change_of_an_unknown_table_is_underlined_at_its_name(run):
+    console = run("update fligths set delay = 1")
+    assert console.text[slice(*console.editor.problem_span)] == "fligths"
+    press(console, "Use flights")
+    assert console.text == "update flights set delay = 1"
 
 
 def test_a_change_of_rows_that_have_changed_since_is_counted_again(qtbot, run, table):
@@ -246,7 +317,7 @@ def test_a_change_of_rows_that_have_changed_since_is_counted_again(qtbot, run, t
 
 def test_a_table_is_made_of_a_select_and_listed(qtbot, window, run, store):
     console = run("create table late as select * from flights where delay > 400")
-    console.results.current.apply.click()
+    QTest.keyClick(console.results.current.apply, ENTER)
     qtbot.waitUntil(lambda: "late" in store and "Created late" in message(console))
     qtbot.waitUntil(lambda: "late" in [entry.text for entry in window.sidebar.entries("table")])
 
