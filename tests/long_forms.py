@@ -81,6 +81,9 @@ LONG_FORMS = {
     "bridge": property_test(
         "random statements over SQLite and tables", 3, 1000, "tests/core/bridge/test_same_answers.py"
     ),
+    "charts": property_test(
+        "charts by scans and by statements", 3, 1000, "tests/core/query/test_column_scan.py"
+    ),
     "levels": property_test(
         "random groups under subtotals against plain Python", 2, 2000, "tests/property/test_group_levels.py"
     ),

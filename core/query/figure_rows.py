@@ -8,6 +8,7 @@ from contextlib import contextmanager
 
 import pyarrow as pa
 
+from lamella.core.filters.expr import Filter
 from lamella.core.jobs import Job
 from lamella.core.libraries import duckdb
 from lamella.core.query.builder import Query
@@ -16,7 +17,9 @@ from lamella.core.query.engine import query_cursor
 from lamella.core.query.fields import Fields
 from lamella.core.query.plan import Identifiers, Node, QueryContext, ScanNode
 from lamella.core.query.pruning import stated_extremes
+from lamella.core.query.scan_query import as_scan
 from lamella.core.query.source import FigureRows, engine_of, whole_snapshot
+from lamella.core.scan.snapshot import Snapshot
 
 Types = Mapping[str, pa.DataType]
 
@@ -32,8 +35,10 @@ class LocalRows:
         connection: duckdb.DuckDBPyConnection,
         job: Job,
         decodes: bool = True,
+        scan: tuple[Snapshot, Filter | None] | None = None,
     ) -> None:
         self._node, self.token, self._connection, self._job = node, token, connection, job
+        self.scan = scan
         self._decodes = decodes
         self.is_remote = False
 
@@ -54,7 +59,7 @@ class LocalRows:
         )
         return self._node.query(identifiers, context).sql("duckdb")
 
-    def stated_extremes(self, name: str) -> tuple[float, float, int] | None:
+    def stated_extremes(self, name: str) -> tuple[int | float, int | float, int] | None:
         node = self._node
         if not isinstance(node, ScanNode) or node.where or name not in node.snapshot.by_name:
             return None
@@ -84,4 +89,7 @@ def figure_rows(query: Query, job: Job) -> Iterator[FigureRows]:
     node = compile_pipeline(query.pipeline, rows.__getitem__, job)
     token = (repr(query.pipeline), *(row.token for row in rows.values()))
     with query_cursor(node.fields.place, job) as connection:
-        yield LocalRows(node, token, connection, job)
+        scan = as_scan(query.pipeline.steps)
+        is_plain = scan is not None and scan.limit is None and not scan.offset
+        scanned = (rows[query.pipeline.source], scan.where) if scan is not None and is_plain else None
+        yield LocalRows(node, token, connection, job, scan=scanned)

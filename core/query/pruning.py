@@ -73,32 +73,43 @@ def _of_column(footer: Footer, name: str, path: tuple[str, ...], type_: pa.DataT
     return [_extent(group.column(place)) for group in groups]
 
 
-def stated_extremes(snapshot: Snapshot, column: Column) -> tuple[float, float] | None:
-    """The least and the greatest value of a float column without nulls, according to the footers. These leave
-    out NaN, and may be wrong. None if some rows are not in files, or footers lack the values."""
-    extremes = list[tuple[float, float]]()
+def stated_extremes(snapshot: Snapshot, column: Column) -> tuple[int | float, int | float] | None:
+    """The least and the greatest stored value of a column of numbers or moments without nulls, according to
+    the footers: for floats these leave out NaN, and may be wrong. None if some rows are not in files, or
+    footers lack the values."""
     if len(snapshot.deleted) or changed_cells(snapshot, column) is not None:
         return None
+    extents = list[Extent]()
     for segment in snapshot.segments:
         if not isinstance(segment, FileSegment):
             return None
-        footer, name = unchanged(segment), segment.names.get(column.key)
-        place = None if name is None else _place(footer, (name, *column.path))
-        if place is None or not is_.is_floating(footer.schema.field(name).type):
-            return None
-        for group in range(footer.metadata.num_row_groups):
-            statistics = footer.metadata.row_group(group).column(place).statistics
-            if (
-                statistics is None
-                or not statistics.has_min_max
-                or not statistics.has_null_count
-                or statistics.null_count
-            ):
-                return None
-            extremes.append((float(statistics.min), float(statistics.max)))
-    lows, highs = zip(*extremes, strict=True) if extremes else ((math.inf,), (-math.inf,))
-    low, high = min(lows), max(highs)
-    return (low, high) if math.isfinite(low) and math.isfinite(high) else None
+        floats = is_.is_floating(column.type)
+        extents += _float_extents(segment, column) if floats else extents_of(segment, column)
+    low = min((extent.low for extent in extents if _is_stated(extent)), default=math.inf)
+    high = max((extent.high for extent in extents if _is_stated(extent)), default=-math.inf)
+    if not all(map(_is_stated, extents)) or not (math.isfinite(low) and math.isfinite(high)):
+        return None
+    return low, high
+
+
+def _is_stated(extent: Extent) -> bool:
+    return not extent.nulls and isinstance(extent.low, int | float)
+
+
+def _float_extents(segment: FileSegment, column: Column) -> Iterator[Extent]:
+    """The extents of a column of floats by row group, as stated."""
+    footer, name = unchanged(segment), segment.names.get(column.key)
+    place = None if name is None else _place(footer, (name, *column.path))
+    if place is None or not is_.is_floating(footer.schema.field(name).type):
+        yield UNKNOWN
+        return
+    for group in range(footer.metadata.num_row_groups):
+        statistics = footer.metadata.row_group(group).column(place).statistics
+        if statistics is None or not statistics.has_min_max:
+            yield UNKNOWN
+        else:
+            has_nulls = not statistics.has_null_count or statistics.null_count > 0
+            yield Extent(float(statistics.min), float(statistics.max), has_nulls)
 
 
 def _place(footer: Footer, path: tuple[str, ...]) -> int | None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 import pyarrow as pa
 
 from lamella.core.errors import BadQuery
+from lamella.core.filters.expr import Filter
 from lamella.core.jobs import Job
 from lamella.core.scan.snapshot import Snapshot
 
@@ -123,9 +124,14 @@ class FigureRows(Protocol):
         estimates."""
         ...
 
-    def stated_extremes(self, name: str) -> tuple[float, float, int] | None:
-        """The least and the greatest value of a float column without nulls, as the files state them, leaving
-        out NaN, and the number of rows. None if the files do not state them."""
+    @property
+    def scan(self) -> tuple[Snapshot, Filter | None] | None:
+        """The snapshot and the filter, if the rows are those of one snapshot that meet a filter."""
+        ...
+
+    def stated_extremes(self, name: str) -> tuple[int | float, int | float, int] | None:
+        """The least and the greatest stored value of a column of numbers or moments without nulls, as the
+        files state them, leaving out NaN, and the number of rows. None if the files do not state them."""
         ...
 
     def relation(self, identifiers: frozenset[str]) -> str:

@@ -20,6 +20,7 @@ from lamella.core.libraries import exp
 from lamella.core.query.axis import axis_of
 from lamella.core.query.builder import Query
 from lamella.core.query.charts.boxes import WHISKERS, boxes
+from lamella.core.query.charts.column_scan import OutsidePlaces, Places, are_few, places_of
 from lamella.core.query.charts.dimensions import (
     NULL,
     OTHERS,
@@ -275,6 +276,9 @@ class _ChartQuery(ChartRows):
             and self._spec.kind in (LINE, AREA, BAR)
             and MEASURE in self._names
         )
+        counts = None if band else self._scanned_counts(keys)
+        if counts is not None:
+            return counts
         figures = f"count(*) AS rows, {self._aggregate()} AS value"
         figures += f", stddev_samp({self._number(MEASURE)}) AS spread" if band else ""
         inner = self._grouped(keys, figures)
@@ -282,6 +286,28 @@ class _ChartQuery(ChartRows):
         ends = f", value - {width} AS low, value + {width} AS high" if band else ""
         outer = self._made(keys, f"value::DOUBLE AS value, rows::BIGINT AS rows{ends}")
         return self._query(f"{outer} FROM ({inner})")
+
+    def _scanned_counts(self, keys: Mapping[str, _Keys]) -> pa.Table | None:
+        """What `_groups` returns, without a statement; None if only a statement can compute it."""
+        places: dict[str, Places] = {}
+        for role, key in keys.items():
+            along_axis = (
+                places_of(key.dimension, self._extents[role], self._type(role)) if self._scan else None
+            )
+            if along_axis is not None:
+                places[role] = along_axis
+        if self._scan is None or len(places) < len(keys) or not are_few(places.values()):
+            return None
+        aggregate = self._spec.aggregate if MEASURE in self._names else "count"
+        try:
+            counts = self._scan.counts(places, "" if aggregate == "count" else MEASURE)
+        except OutsidePlaces:
+            raise WrongExtremes from None
+        rows = counts["rows"].cast(pa.float64())
+        sums = rows if aggregate == "count" else counts["sum"]
+        value = pc.divide(sums, rows) if aggregate == "mean" else sums
+        columns = {_COLUMN_OF[role]: counts[role] for role in keys}
+        return pa.table({**columns, "value": value, "rows": counts["rows"]})
 
     def _aggregate(self) -> str:
         if MEASURE not in self._names or self._spec.aggregate == "count":

@@ -7,12 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
+from pyarrow import types as is_
 
 from lamella.core.errors import BadQuery
 from lamella.core.filters.kinds import Kind, kind_of
 from lamella.core.jobs import Job
 from lamella.core.libraries import exp
 from lamella.core.query.axis import axis_of
+from lamella.core.query.charts.column_scan import ColumnScan, OutsidePlaces
 from lamella.core.query.charts.dimensions import Extent, is_even_value, seconds_of
 from lamella.core.query.charts.figures import COLOR, MEASURE, PANELS, SIZE, X, Y
 from lamella.core.query.charts.spec import BOX, HISTOGRAM, SCATTER, ChartSpec, is_on_line
@@ -21,6 +23,9 @@ from lamella.core.query.source import FigureRows
 
 MOST_FIGURES = 400
 """The number of extents and counts of columns that are cached for the next charts of them."""
+
+_STATED = (Kind.FLOAT, Kind.INTEGER, Kind.TIMESTAMP, Kind.DATE)
+"""The kinds of columns whose extremes are looked up in the footers of files."""
 
 _figures = CountedCache[tuple[object, ...], tuple[Any]](MOST_FIGURES)
 
@@ -59,7 +64,17 @@ class ChartRows:
         self._left_out: list[tuple[str, int]] = []
         self._remarks: list[str] = []
         self._trusts_footers = trusts_footers
-        self._stated_highs = dict[str, float]()
+        self._stated_highs = dict[str, int | float]()
+        self._scan = self._column_scan() if trusts_footers else None
+
+    def _column_scan(self) -> ColumnScan | None:
+        """The scan that answers instead of statements; None if it cannot."""
+        spec, scanned = self._spec, self._source.scan
+        if scanned is None or not {X} <= self._names.keys() <= {X, Y, MEASURE}:
+            return None
+        if spec.kind == BOX or spec.log_x or spec.log_y or spec.aggregate not in ("count", "sum", "mean"):
+            return None
+        return ColumnScan.of(*scanned, self._names, self._job)
 
     def _is_dimension(self, role: str) -> bool:
         return role in self._names and not (role == Y and self._spec.kind == BOX)
@@ -135,15 +150,35 @@ class ChartRows:
         }
         known |= self._stated(known) if self._trusts_footers else {}
         missing = {one: parts for one, parts in wanted.items() if known[one] is None}
-        if missing:
-            inner = ", ".join(f"{sql} AS {one}" for one, (sql, _, _) in missing.items())
-            outer = ", ".join(f"{sql} AS {one}" for one, (_, sql, _) in missing.items())
-            answer = self._query(f"SELECT {outer} FROM (SELECT {inner} FROM {self._rows()} AS r)")
-            for one, value in answer.to_pylist()[0].items():
-                known[one] = (value,)
-                if token is not None:
-                    _figures.put((token, *missing[one][2]), (value,))
+        for one, value in self._read_figures(missing).items() if missing else ():
+            known[one] = (value,)
+            if token is not None:
+                _figures.put((token, *wanted[one][2]), (value,))
         return {one: value[0] for one, value in known.items() if value is not None}
+
+    def _read_figures(self, missing: Mapping[str, tuple[str, str, tuple[str, str]]]) -> dict[str, Any]:
+        """Compute at least the missing figures."""
+        if self._scan is not None and not any(one.endswith("_distinct") for one in missing):
+            return self._scanned_figures(self._scan)
+        inner = ", ".join(f"{sql} AS {one}" for one, (sql, _, _) in missing.items())
+        outer = ", ".join(f"{sql} AS {one}" for one, (_, sql, _) in missing.items())
+        answer = self._query(f"SELECT {outer} FROM (SELECT {inner} FROM {self._rows()} AS r)")
+        row: dict[str, Any] = answer.to_pylist()[0]
+        return row
+
+    def _scanned_figures(self, scan: ColumnScan) -> dict[str, int | float | None]:
+        try:
+            rows, by_role = scan.figures()
+        except OutsidePlaces:
+            raise WrongExtremes from None
+        figures: dict[str, int | float | None] = {"n": rows}
+        for role, column in by_role.items():
+            figures[f"{role}_n"] = column.count
+            if self._has_extent(role):
+                figures |= {f"{role}_low": column.low, f"{role}_high": column.high}
+            elif self._measures_numbers:
+                figures["m_mean"] = column.low  # only whether it is finite matters
+        return figures
 
     def _remembered(self, about: tuple[object, ...], read: Callable[[], pa.Table]) -> pa.Table:
         """Read a small answer about the same rows only once."""
@@ -161,13 +196,17 @@ class ChartRows:
         extremes_by_name = dict[str, tuple[Any]]()
         for role, name in self._names.items():
             figures = [one for one in known if one.startswith(f"{role}_")]
-            if kind_of(self._type(role)) is not Kind.FLOAT or all(known[figure] for figure in figures):
+            kind = self._type(role)
+            if kind_of(kind) not in _STATED or all(known[figure] for figure in figures):
                 continue
             is_sum = role == MEASURE and self._spec.aggregate in ("mean", "sum")
             is_range = self._has_extent(role) and not self._may_be_few(role)
             extremes = self._source.stated_extremes(name) if is_sum or is_range else None
             if extremes is not None:
                 low, high, rows = extremes
+                if is_.is_timestamp(kind):
+                    per_second = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[kind.unit]
+                    low, high = low * 10**6 // per_second, high * 10**6 // per_second
                 ends = {f"{role}_n": rows, f"{role}_low": low, f"{role}_high": high, "m_mean": low}
                 extremes_by_name |= {figure: (ends[figure],) for figure in figures} | {"n": (rows,)}
                 self._stated_highs[role] = high

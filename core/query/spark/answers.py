@@ -107,6 +107,10 @@ class SparkRows:
     def fields(self) -> Fields:
         return self._node.fields
 
+    @property
+    def scan(self) -> None:
+        return None
+
     def stated_extremes(self, name: str) -> None:
         return None
 
