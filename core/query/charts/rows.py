@@ -27,7 +27,7 @@ MOST_FIGURES = 400
 _STATED = (Kind.FLOAT, Kind.INTEGER, Kind.TIMESTAMP, Kind.DATE)
 """The kinds of columns whose extremes are looked up in the footers of files."""
 
-_figures = CountedCache[tuple[object, ...], tuple[Any]](MOST_FIGURES)
+figure_cache = CountedCache[tuple[object, ...], tuple[Any]](MOST_FIGURES)
 
 
 class WrongExtremes(Exception):
@@ -146,14 +146,14 @@ class ChartRows:
                 wanted["m_mean"] = f"avg({self._number(role)})", "m_mean", (name, "mean")
         token = self._source.token
         known = {
-            one: None if token is None else _figures.get((token, *key)) for one, (_, _, key) in wanted.items()
+            one: None if token is None else figure_cache.get((token, *key)) for one, (_, _, key) in wanted.items()
         }
         known |= self._stated(known) if self._trusts_footers else {}
         missing = {one: parts for one, parts in wanted.items() if known[one] is None}
         for one, value in self._read_figures(missing).items() if missing else ():
             known[one] = (value,)
             if token is not None:
-                _figures.put((token, *wanted[one][2]), (value,))
+                figure_cache.put((token, *wanted[one][2]), (value,))
         return {one: value[0] for one, value in known.items() if value is not None}
 
     def _read_figures(self, missing: Mapping[str, tuple[str, str, tuple[str, str]]]) -> dict[str, Any]:
@@ -183,11 +183,11 @@ class ChartRows:
     def _remembered(self, about: tuple[object, ...], read: Callable[[], pa.Table]) -> pa.Table:
         """Read a small answer about the same rows only once."""
         token = self._source.token
-        known = None if token is None else _figures.get((token, *about))
+        known = None if token is None else figure_cache.get((token, *about))
         if known is None:
             known = (read(),)
             if token is not None:
-                _figures.put((token, *about), known)
+                figure_cache.put((token, *about), known)
         answer: pa.Table = known[0]
         return answer
 

@@ -98,7 +98,7 @@ def chart(query: Query, spec: ChartSpec, fewest: int) -> ChartData:
     """The chart, with scans for at least this number of rows; nothing is remembered of earlier ones."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(column_scan, "FEWEST_ROWS", fewest)
-        patch.setattr(chart_rows, "_figures", CountedCache(100))
+        patch.setattr(chart_rows, "figure_cache", CountedCache(100))
         return replace(read_chart(query, spec), seconds=0.0)
 
 
