@@ -146,7 +146,8 @@ class ChartRows:
                 wanted["m_mean"] = f"avg({self._number(role)})", "m_mean", (name, "mean")
         token = self._source.token
         known = {
-            one: None if token is None else figure_cache.get((token, *key)) for one, (_, _, key) in wanted.items()
+            one: None if token is None else figure_cache.get((token, *key))
+            for one, (_, _, key) in wanted.items()
         }
         known |= self._stated(known) if self._trusts_footers else {}
         missing = {one: parts for one, parts in wanted.items() if known[one] is None}
