@@ -16,7 +16,7 @@ from lamella.core.datasets.sql_result import SqlResult
 from lamella.core.errors import LamellaError, VersionConflict, visible
 from lamella.core.jobs import Job, Progress
 from lamella.core.phrases import quantity
-from lamella.core.query.sql.completion import Proposals, Words, engine_words, propose
+from lamella.core.query.sql.completion import MOST_UNKNOWN, Proposals, Words, engine_words, propose
 from lamella.core.query.sql.plan_tree import SqlPlan
 from lamella.core.query.sql.script import (
     Part,
@@ -411,6 +411,13 @@ class SqlConsole(QWidget):
         self.bar.show_stores(
             [(store.key, store.name) for store in self.names.stores], current.key if current else ""
         )
+        if self.editor.hasFocus():
+            self._learn_columns()
+
+    def _learn_columns(self) -> None:
+        """Read the columns of tables before they are proposed: with thousands of columns the first proposals
+        would come late."""
+        self.names.learn(self.names.names().alone[:MOST_UNKNOWN])
 
     def _choose_store(self, key: str) -> None:
         self.names.store = key
@@ -478,6 +485,7 @@ class SqlConsole(QWidget):
         texts = self.texts
         editor.run_requested.connect(self.run)
         editor.format_requested.connect(texts.lay_out)
+        editor.entered.connect(self._learn_columns)
         editor.textChanged.connect(self._follow.start)
         for signal in (editor.cursorPositionChanged, self.parameters.changed, self._splitter.splitterMoved):
             signal.connect(lambda *_: self.state_changed.emit())

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from PySide6.QtCore import QEvent, QRect, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
+    QFocusEvent,
     QFontMetrics,
     QHelpEvent,
     QKeyEvent,
@@ -72,11 +73,12 @@ class Gutter(QWidget):
 
 
 class SqlEditor(QPlainTextEdit):
-    """`run_requested` says whether to run all statements; `format_requested` has no value. A problem is
-    marked until the text there changes."""
+    """`run_requested` says whether to run all statements; `format_requested` has no value. `entered` follows
+    when the editor gets the focus. A problem is marked until the text there changes."""
 
     run_requested = Signal(bool)
     format_requested = Signal()
+    entered = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -311,6 +313,10 @@ class SqlEditor(QPlainTextEdit):
         span = self.problem_span
         inside = span is not None and span[0] <= place <= span[1]
         QToolTip.showText(event.globalPos(), self._problem_text if inside else "", self)
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        super().focusInEvent(event)
+        self.entered.emit()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if self.completer.takes(event):

@@ -1,0 +1,78 @@
+"""The editor of the SQL console: proposals, brackets, layout and colours while one types."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+
+from lamella.ui.theme import current as look
+
+CONTROL, SHIFT = Qt.KeyboardModifier.ControlModifier, Qt.KeyboardModifier.ShiftModifier
+ENTER = Qt.Key.Key_Return
+
+
+def test_names_are_proposed_as_one_types(qtbot, console):
+    editor = console.editor
+    QTest.keyClicks(editor, "select * from fl")
+    popup = editor.completer.popup()
+    qtbot.waitUntil(popup.isVisible)
+    QTest.keyClick(popup, ENTER)
+    assert editor.toPlainText() == "select * from flights"
+    QTest.keyClicks(editor, " f where f.")
+    qtbot.waitUntil(popup.isVisible)  # once its columns are read
+    names = [popup.model().index(row, 0).data() for row in range(popup.model().rowCount())]
+    assert names == ["delay", "carrier", "note", "_id"]
+    spoken = popup.model().index(1, 0).data(Qt.ItemDataRole.AccessibleTextRole)
+    assert spoken.startswith("carrier, column · ")  # what is painted beside the name
+    QTest.keyClicks(editor, "ca")
+    QTest.keyClick(popup, Qt.Key.Key_Tab)
+    assert editor.toPlainText() == "select * from flights f where f.carrier"
+    QTest.keyClick(editor, Qt.Key.Key_Space)
+    QTest.keyClick(editor, Qt.Key.Key_Space, CONTROL)
+    assert popup.isVisible()
+    QTest.keyClick(popup, Qt.Key.Key_Escape)
+    assert not popup.isVisible()
+
+
+def test_columns_are_read_before_the_first_letter(qtbot, window, console):
+    console.names.forget()
+    window.setFocus()
+    console.editor.setFocus()
+    qtbot.waitUntil(lambda: console.names.names().tables["flights"] is not None)
+    QTest.keyClicks(console.editor, "carr")
+    popup = console.editor.completer.popup()
+    assert popup.isVisible() and popup.model().index(0, 0).data() == "carrier"
+
+
+def test_text_is_edited_as_in_an_editor_of_code(console):
+    editor = console.editor
+    QTest.keyClicks(editor, "select (")
+    QTest.keyClick(editor, ENTER)
+    QTest.keyClicks(editor, "12")
+    assert editor.toPlainText() == "select (\n  12"
+    QTest.keyClick(editor, Qt.Key.Key_Slash, CONTROL)
+    assert editor.toPlainText() == "select (\n  -- 12"
+    QTest.keyClick(editor, Qt.Key.Key_Slash, CONTROL)
+    editor.selectAll()
+    QTest.keyClick(editor, Qt.Key.Key_Tab)
+    assert editor.toPlainText() == "  select (\n    12"
+    QTest.keyClick(editor, Qt.Key.Key_Backtab, SHIFT)
+    assert editor.toPlainText() == "select (\n  12"
+
+
+def test_text_is_laid_out_and_that_is_undone(qtbot, console):
+    console.editor.setPlainText("select a,b from t")
+    QTest.keyClick(console.editor, Qt.Key.Key_F, Qt.KeyboardModifier.AltModifier | SHIFT)
+    qtbot.waitUntil(lambda: console.text == "SELECT\n  a,\n  b\nFROM t")
+    console.editor.undo()
+    assert console.text == "select a,b from t"
+
+
+def test_what_is_open_at_the_end_of_a_line_colours_the_next(console):
+    console.editor.setPlainText("select 'one\ntwo' /* three\n/* four */\nfive */ from t -- six")
+    lines = [console.editor.document().findBlockByNumber(n).layout().formats() for n in range(4)]
+    green, faint = look().color("success"), look().color("faint")
+    colors = [[(f.start, f.length, f.format.foreground().color()) for f in line] for line in lines]
+    assert (7, 4, green) in colors[0] and (0, 4, green) in colors[1] and (5, 8, faint) in colors[1]
+    assert colors[2] == [(0, 10, faint)] and colors[3][0] == (0, 7, faint)
+    assert colors[3][-1] == (15, 6, faint)
