@@ -10,12 +10,10 @@ from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
     QLabel,
-    QLineEdit,
     QMenu,
     QPushButton,
     QSizePolicy,
     QToolButton,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -26,39 +24,11 @@ from lamella.ui.sql.saved_list import SavedList, SavedText, of_history, of_snipp
 from lamella.ui.sql.saved_statements import SavedStatements
 from lamella.ui.tasks import Tasks
 from lamella.ui.widgets.controls import ICON_GAP, without_mnemonic
+from lamella.ui.widgets.name_form import NameForm
 from lamella.ui.widgets.popover import Popover
 
 NARROW = 720
 """The width in pixels below which the shortcuts beside the button are hidden."""
-
-
-class SnippetForm(QWidget):
-    named = Signal(str)
-
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.name = QLineEdit(placeholderText="Name of the snippet", accessibleName="Name of the snippet")
-        self.save = QPushButton("Save snippet")
-        theme.variant(self.save, "primary")
-        about = QLabel("Saves the selection, or all of the text, under a name.")
-        theme.variant(about, "caption")
-        line = QHBoxLayout()
-        line.addStretch(1)
-        line.addWidget(self.save)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(theme.S)
-        layout.addWidget(self.name)
-        layout.addWidget(about)
-        layout.addLayout(line)
-        self.save.clicked.connect(self._take)
-        self.name.returnPressed.connect(self._take)
-        self.name.textChanged.connect(lambda text: self.save.setEnabled(bool(text.strip())))
-        self.save.setEnabled(False)
-
-    def _take(self) -> None:
-        if self.name.text().strip():
-            self.named.emit(self.name.text().strip())
 
 
 class ConsoleBar(QFrame):
@@ -89,7 +59,8 @@ class ConsoleBar(QFrame):
             QToolButton(text="Format"),
             QToolButton(text="Save ▾"),
         )
-        self.list, self.form = SavedList(), SnippetForm()
+        self.list = SavedList()
+        self.form = NameForm("snippet", "Saves the selection, or all of the text, under a name.")
         self.popover = Popover(self.list, self.history)
         self._form_popover = Popover(self.form, self.save)
         self._shows_snippets = False
@@ -134,9 +105,8 @@ class ConsoleBar(QFrame):
         self._read_list(self.save)
 
     def ask_snippet(self) -> None:
-        self.form.name.clear()
         self._form_popover.open_below(self.save)
-        self.form.name.setFocus(Qt.FocusReason.PopupFocusReason)
+        self.form.begin()
 
     def _read_list(self, owner: QWidget) -> None:
         snippets = self._shows_snippets

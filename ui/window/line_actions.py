@@ -9,9 +9,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from PySide6.QtCore import QObject, Qt, QUrl, Signal
+from PySide6.QtCore import QObject, QUrl, Signal
 from PySide6.QtGui import QDesktopServices, QGuiApplication
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from lamella.core.arrow.types import ID
 from lamella.core.errors import LamellaError, UnknownTable, visible
@@ -24,9 +24,9 @@ from lamella.core.query.source import Source
 from lamella.core.query.steps import Select
 from lamella.core.remote.addresses import is_address
 from lamella.core.remote.paths import RemotePath, path_or_address
-from lamella.ui import theme
 from lamella.ui.steps.step_line import StepLine
 from lamella.ui.widgets.message_bar import Choice
+from lamella.ui.widgets.name_form import NameForm
 from lamella.ui.widgets.popover import Popover
 from lamella.ui.window.charting import Charting
 from lamella.ui.window.column_layout import layout_of, show_layout
@@ -66,13 +66,15 @@ class LineActions(QObject):
     def __init__(self, tab: LineTab, saved_views: Path) -> None:
         super().__init__(tab)
         self._tab, self._saved_views, self._problem = tab, saved_views, ""
-        self.form = SaveForm()
+        self.form = NameForm(
+            "view", "Saves the steps and the layout of the columns; rows are read again each time."
+        )
         self._popover = Popover(self.form, tab.steps.bar.save)
         bar = tab.steps.bar
         bar.copy_requested.connect(self.copy)
         bar.paste_requested.connect(self.paste)
         bar.save_requested.connect(self.ask_name)
-        self.form.save_requested.connect(self.save)
+        self.form.named.connect(self.save)
 
     # ------------------------------------------------------------------- text
 
@@ -340,39 +342,6 @@ class LineActions(QObject):
         if self._problem and self._tab.messages.label.text() == self._problem:
             self._tab.messages.clear()
         self._problem = ""
-
-
-class SaveForm(QWidget):
-    save_requested = Signal(str)
-
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.name = QLineEdit(placeholderText="Name of the view", accessibleName="Name of the view")
-        self.save = QPushButton("Save view")
-        theme.variant(self.save, "primary")
-        about = QLabel("Saves the steps and the layout of the columns; rows are read again each time.")
-        theme.variant(about, "caption")
-        line = QHBoxLayout()
-        line.addStretch(1)
-        line.addWidget(self.save)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(theme.S)
-        layout.addWidget(self.name)
-        layout.addWidget(about)
-        layout.addLayout(line)
-        self.save.clicked.connect(self._take)
-        self.name.returnPressed.connect(self._take)
-        self.name.textChanged.connect(lambda text: self.save.setEnabled(bool(text.strip())))
-        self.save.setEnabled(False)
-
-    def begin(self) -> None:
-        self.name.clear()
-        self.name.setFocus(Qt.FocusReason.PopupFocusReason)
-
-    def _take(self) -> None:
-        if self.name.text().strip():
-            self.save_requested.emit(self.name.text().strip())
 
 
 def _over(statement: str, kind: str, text: str) -> str:
