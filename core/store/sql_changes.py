@@ -18,6 +18,8 @@ from lamella.core.store.commit import Commit
 from lamella.core.store.effects import Effect, cells_effect, deletion_effect, insertion_effect
 from lamella.core.store.table import Table, TableStore
 
+FLOAT_NOISE = 1e-12
+"""The relative error that calculations with floats may leave."""
 Answer = Callable[[str], pa.Table]
 
 
@@ -149,10 +151,12 @@ def _as_columns_of(table: Table, rows: pa.Table, names: Sequence[str]) -> pa.Tab
 
 def _assigned(values: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
     """Convert values as an SQL assignment does: a decimal 2.5 becomes a float, 2.0 an integer in a column of
-    integers, the text '2024-01-31' a date, null a null of any type. Values that do not fit stay as they are:
-    the table widens for them, or refuses them."""
+    integers, the float 1.99 a decimal, the text '2024-01-31' a date, null a null of any type. Values that do
+    not fit stay as they are: the table widens for them, or refuses them."""
     if values.null_count == len(values):
         return pa.chunked_array([pa.nulls(len(values), kind)])
+    if pa.types.is_decimal(kind) and pa.types.is_floating(values.type):
+        return _as_decimals(values, kind)
     is_text_of_value = pa.types.is_string(values.type) and kind_of(kind) in _WRITTEN_AS_TEXT
     may_be_whole = pa.types.is_integer(kind) and kind_of(values.type) in (Kind.DECIMAL, Kind.FLOAT)
     target = kind if is_text_of_value or may_be_whole else _decimals_as_floats(values.type, kind)
@@ -165,6 +169,17 @@ def _assigned(values: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
         return values.cast(target)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         return values
+
+
+def _as_decimals(values: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    """Floats as decimals, unless digits would be lost; 0.99 * 3, which is 2.9699999999999998, is 2.97."""
+    try:
+        decimals = values.cast(kind)
+    except pa.ArrowInvalid:
+        return values
+    lost = pc.abs(pc.subtract(decimals.cast(pa.float64()), values.cast(pa.float64())))
+    least = pc.multiply(pc.abs(values), FLOAT_NOISE)
+    return decimals if pc.all(pc.less_equal(lost, least), min_count=0).as_py() else values
 
 
 _WRITTEN_AS_TEXT = frozenset(

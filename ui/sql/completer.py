@@ -129,8 +129,12 @@ class Completer(QCompleter):
         if letter or (erased and self.is_open):
             self._show(on_request=False)
         elif typed or event.key() in (Qt.Key.Key_Left, Qt.Key.Key_Right, Qt.Key.Key_Home, Qt.Key.Key_End):
-            self.popup().hide()
-            self._awaits_columns = False
+            self.close()
+
+    def close(self) -> None:
+        """Close the list, also if columns that are being read would have opened it."""
+        self.popup().hide()
+        self._awaits_columns = False
 
     def open(self) -> None:
         """Open the list, whatever precedes the cursor."""

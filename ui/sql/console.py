@@ -92,6 +92,8 @@ class SqlConsole(QWidget):
         self.syntax = SyntaxCheck(self.editor, tasks, self)
         self.texts = ConsoleText(self.editor, messages, self.saved, tasks, self)
         self._clock, self._rows = QElapsedTimer(), ""
+        self._has_typed = False
+        """Whether the text was changed since a statement was begun: then keys are not for its panel."""
         self._tick = QTimer(self, interval=TICK_MS)
         self._tick.timeout.connect(self._show_elapsed)
         self._follow = QTimer(self, singleShot=True, interval=FOLLOW_MS)
@@ -211,6 +213,7 @@ class SqlConsole(QWidget):
             self.results.messages.say(sentence(error), kind="message-danger", stays=True)
             return
         self.results.clear()
+        self._has_typed = False
         self._say_empty_parameters(statements)
         current = self.names.current
         self.runner.run(statements, self.names.sources(), None if current is None else current.store)
@@ -294,7 +297,8 @@ class SqlConsole(QWidget):
         panel.accepted.connect(partial(self._change, panel))
         panel.given_up.connect(partial(self._give_up, panel))
         self.results.add(panel, f"Change in line {pending.statement.line}", pending.statement.text[:400])
-        panel.setFocus()
+        if not self._has_typed:
+            panel.setFocus()
         self._ended()
 
     def _give_up(self, panel: ChangePanel) -> None:
@@ -417,7 +421,7 @@ class SqlConsole(QWidget):
     def _learn_columns(self) -> None:
         """Read the columns of tables before they are proposed: with thousands of columns the first proposals
         would come late."""
-        self.names.learn(self.names.names().alone[:MOST_UNKNOWN])
+        self.names.learn(self.names.at_hand()[:MOST_UNKNOWN])
 
     def _choose_store(self, key: str) -> None:
         self.names.store = key
@@ -434,6 +438,10 @@ class SqlConsole(QWidget):
         proposals = propose(text, place, self.names.names(), self.words)
         self.names.learn(proposals.unknown)
         return proposals
+
+    def _typed(self) -> None:
+        self._has_typed = True
+        self._follow.start()
 
     def _follow_text(self) -> None:
         """Show the parameters of the current text."""
@@ -486,12 +494,13 @@ class SqlConsole(QWidget):
         editor.run_requested.connect(self.run)
         editor.format_requested.connect(texts.lay_out)
         editor.entered.connect(self._learn_columns)
-        editor.textChanged.connect(self._follow.start)
+        editor.textChanged.connect(self._typed)
         for signal in (editor.cursorPositionChanged, self.parameters.changed, self._splitter.splitterMoved):
             signal.connect(lambda *_: self.state_changed.emit())
         for signal in (editor.textChanged, self.title_changed):
             signal.connect(lambda *_: self.state_changed.emit())
         editor.cursorPositionChanged.connect(self.changed)
+        self.parameters.run_requested.connect(self.run)
         self.names.learned.connect(editor.completer.refresh)
         self.names.learned.connect(self._follow_text)
         bar.run_requested.connect(self.run)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QResizeEvent
@@ -122,17 +123,17 @@ class ConsoleBar(QFrame):
 
         self._tasks.read(read, show, self.failed.emit, owner=self, quiet=True)
 
-    def _change_list(self, name: str | None) -> None:
-        """Delete a snippet, or all of the history."""
-
-        def change(job: Job) -> None:
-            if name is None:
-                self._saved.clear_history()
-            else:
-                self._saved.delete(name)
-
+    def _change_list(self, change: Callable[[], None]) -> None:
+        """Change the snippets or the history, and show them as they are then."""
         owner = self.save if self._shows_snippets else self.history
-        self._tasks.read(change, lambda _: self._read_list(owner), self.failed.emit, owner=self, quiet=True)
+
+        def failed(error: Exception) -> None:
+            self.popover.close()
+            self.failed.emit(error)
+
+        self._tasks.read(
+            lambda job: change(), lambda _: self._read_list(owner), failed, owner=self, quiet=True
+        )
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -170,8 +171,10 @@ class ConsoleBar(QFrame):
         self.history.clicked.connect(self.show_history)
         self.format.clicked.connect(self.format_requested)
         self.list.chosen.connect(self.insert_requested)
-        self.list.deleted.connect(self._change_list)
-        self.list.cleared.connect(lambda: self._change_list(None))
+        saved = self._saved
+        self.list.deleted.connect(lambda name: self._change_list(partial(saved.delete, name)))
+        self.list.renamed.connect(lambda name, new: self._change_list(partial(saved.rename, name, new)))
+        self.list.cleared.connect(lambda: self._change_list(saved.clear_history))
         self.form.named.connect(lambda name: (self._form_popover.close(), self.snippet_named.emit(name)))
         layout = QHBoxLayout(self)
         layout.setContentsMargins(theme.M, 0, theme.S, 0)

@@ -324,6 +324,7 @@ class SqlEditor(QPlainTextEdit):
             return
         act = self._act(event)
         if act is not None:
+            self.completer.close()
             act()
             event.accept()
             return

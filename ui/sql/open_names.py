@@ -151,6 +151,12 @@ class OpenNames(QObject):
         tables += [f"{name}.{table}" for name, inner in stores.items() for table in inner]
         return Names({name: self._columns.get(name) for name in tables}, stores)
 
+    def at_hand(self) -> list[str]:
+        """The names that need no prefix and no file to be opened."""
+        data = self._find()
+        pending = {name for name, file in self._files(data) if file.is_pending}
+        return [name for name in self.names().alone if name not in pending]
+
     def learn(self, names: Sequence[str]) -> None:
         """Read the columns of tables, except those that could not be read before."""
         unknown = [name for name in names if name not in self._columns]

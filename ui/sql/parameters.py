@@ -40,6 +40,7 @@ _WORDS = (
 
 class ParameterField(QWidget):
     changed = Signal()
+    run_requested = Signal()
 
     def __init__(self, name: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -62,6 +63,7 @@ class ParameterField(QWidget):
             layout.addWidget(widget)
         self.kind.currentTextChanged.connect(self._follow_kind)
         self.edit.textChanged.connect(lambda _: (theme.variant(self.edit, ""), self.changed.emit()))
+        self.edit.returnPressed.connect(self.run_requested)
         self._follow_kind(self.kind.currentText())
 
     def value(self) -> Any:
@@ -76,7 +78,7 @@ class ParameterField(QWidget):
             self.edit.setFocus()
             word = self.kind.currentText().lower()
             raise BadSql(
-                f"parameter ${self.name}: '{self.edit.text()}' is not of the type '{word}'",
+                f"Parameter ${self.name}: '{self.edit.text()}' is not of the type '{word}'",
                 fix="Correct the value, or choose another type",
             ) from error
 
@@ -113,9 +115,11 @@ class ParameterField(QWidget):
 
 
 class ParametersBar(QWidget):
-    """A field for each name, which stays as long as its name; hidden if there are none."""
+    """A field for each name, which stays as long as its name; hidden if there are none. Enter in one emits
+    `run_requested`."""
 
     changed = Signal()
+    run_requested = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -139,6 +143,7 @@ class ParametersBar(QWidget):
                 field = ParameterField(name, self)
                 field.restore(self._saved.get(name, {}))
                 field.changed.connect(self.changed)
+                field.run_requested.connect(self.run_requested)
                 self.fields[name] = field
                 self._flow.addWidget(field)
                 field.show()

@@ -6,9 +6,19 @@ import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from PySide6.QtCore import QEvent, QModelIndex, QObject, QPersistentModelIndex, QSize, Qt, Signal
+from PySide6.QtCore import (
+    QAbstractItemModel,
+    QEvent,
+    QModelIndex,
+    QObject,
+    QPersistentModelIndex,
+    QSize,
+    Qt,
+    Signal,
+)
 from PySide6.QtGui import QKeyEvent, QPainter
 from PySide6.QtWidgets import (
+    QAbstractItemView,
     QHBoxLayout,
     QLabel,
     QLineEdit,
@@ -76,7 +86,24 @@ def _when(time: str) -> str:
 
 
 class SavedTextPainter(QStyledItemDelegate):
-    """Paints the title, and a line in small type below it."""
+    """Paints the title, and a line in small type below it. `renamed` has the name of a snippet, and its new
+    name."""
+
+    renamed = Signal(str, str)
+
+    def createEditor(self, parent: QWidget, option: QStyleOptionViewItem, index: Index) -> QWidget:
+        return QLineEdit(parent, accessibleName="Name of the snippet")
+
+    def setEditorData(self, editor: QWidget, index: Index) -> None:
+        assert isinstance(editor, QLineEdit)
+        editor.setText(index.data(Qt.ItemDataRole.UserRole).name)
+        editor.selectAll()
+
+    def setModelData(self, editor: QWidget, model: QAbstractItemModel, index: Index) -> None:
+        assert isinstance(editor, QLineEdit)
+        name = index.data(Qt.ItemDataRole.UserRole).name
+        if editor.text() != name:
+            self.renamed.emit(name, editor.text())
 
     def initStyleOption(self, option: QStyleOptionViewItem, index: Index) -> None:
         super().initStyleOption(option, index)
@@ -105,9 +132,10 @@ class SavedTextPainter(QStyledItemDelegate):
 
 class SavedList(QWidget):
     """`chosen` has the text of a row, on Enter or a double click; `deleted` has the name of a snippet,
-    `cleared` has no value."""
+    `renamed` its name and its new one, `cleared` has no value."""
 
     chosen = Signal(str)
+    renamed = Signal(str, str)
     deleted = Signal(str)
     cleared = Signal()
 
@@ -116,10 +144,14 @@ class SavedList(QWidget):
         self.field, self.list = QLineEdit(), QListWidget()
         self.empty = QLabel()
         self.remove, self.insert = QPushButton(), QPushButton("Insert")
+        self.rename = QPushButton("Rename")
         self._rows: list[SavedText] = []
         self._deletes = False
         self.list.setUniformItemSizes(True)
-        self.list.setItemDelegate(SavedTextPainter(self.list))
+        painter = SavedTextPainter(self.list)
+        painter.renamed.connect(self.renamed)
+        self.list.setItemDelegate(painter)
+        self.list.setEditTriggers(QAbstractItemView.EditTrigger.EditKeyPressed)
         self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.field.installEventFilter(self)
         self.field.textChanged.connect(self._filter)
@@ -127,6 +159,8 @@ class SavedList(QWidget):
         self.list.currentRowChanged.connect(lambda _: self._follow())
         self.insert.clicked.connect(self._take)
         self.remove.clicked.connect(self._remove)
+        self.rename.clicked.connect(self._edit_name)
+        self.rename.setToolTip("Rename the snippet (F2)")
         theme.variant(self.insert, "primary")
         theme.variant(self.empty, "muted")
         self._lay_out()
@@ -138,6 +172,7 @@ class SavedList(QWidget):
         self.field.setPlaceholderText(f"Search the {name}")
         self.field.setAccessibleName(f"Search the {name}")
         self.list.setAccessibleName(name.capitalize())
+        self.rename.setVisible(deletes)
         self.remove.setText("Delete" if deletes else "Clear the history")
         self.empty.setText(f"No {name} yet" if not rows else "Nothing matches")
         self._filter("")
@@ -161,6 +196,9 @@ class SavedList(QWidget):
             if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
                 self._take()
                 return True
+            if event.key() == Qt.Key.Key_F2:
+                self._edit_name()
+                return True
         return super().eventFilter(watched, event)
 
     def _filter(self, text: str) -> None:
@@ -171,6 +209,8 @@ class SavedList(QWidget):
             if all(word in everything for word in words):
                 item = QListWidgetItem(f"{row.title}\n{row.about}")
                 item.setData(Qt.ItemDataRole.UserRole, row)
+                if self._deletes:
+                    item.setFlags(item.flags() | Qt.ItemFlag.ItemIsEditable)
                 item.setToolTip(visible(row.text[:_LONGEST_TIP]))
                 self.list.addItem(item)
         if self.list.count():
@@ -182,12 +222,19 @@ class SavedList(QWidget):
     def _follow(self) -> None:
         has_row = self.list.currentItem() is not None
         self.insert.setEnabled(has_row)
+        self.rename.setEnabled(has_row)
         self.remove.setEnabled(has_row if self._deletes else bool(self._rows))
 
     def _take(self) -> None:
         item = self.list.currentItem()
         if item is not None:
             self.chosen.emit(item.data(Qt.ItemDataRole.UserRole).text)
+
+    def _edit_name(self) -> None:
+        item = self.list.currentItem()
+        if item is not None and self._deletes:
+            self.list.setFocus()
+            self.list.editItem(item)
 
     def _remove(self) -> None:
         item = self.list.currentItem()
@@ -203,6 +250,7 @@ class SavedList(QWidget):
         self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
         buttons = QHBoxLayout()
         buttons.addWidget(self.remove)
+        buttons.addWidget(self.rename)
         buttons.addStretch(1)
         buttons.addWidget(self.insert)
         layout = QVBoxLayout(self)

@@ -88,14 +88,27 @@ class SavedStatements:
         """Save a snippet. Raises `BadData` if the name exists, unless `replace` is set."""
         name = name.strip()
         if not name or not text.strip():
-            raise BadData("a snippet needs a name and a text")
+            raise BadData("A snippet needs a name and a text")
         with self._locked():
             history, snippets = self._all()
             if name in snippets and not replace:
-                raise BadData(f"there is already a snippet '{name}'", fix="Choose another name")
+                raise BadData(f"There is already a snippet '{name}'", fix="Choose another name")
             if len(snippets) >= MOST_SNIPPETS and name not in snippets:
-                raise BadData(f"there are already {MOST_SNIPPETS:,} snippets", fix="Delete one first")
+                raise BadData(f"There are already {MOST_SNIPPETS:,} snippets", fix="Delete one first")
             self._write(history, {**snippets, name: text})
+
+    def rename(self, name: str, new: str) -> None:
+        """Rename a snippet. Raises `BadData` if the new name is empty or taken."""
+        new = new.strip()
+        with self._locked():
+            history, snippets = self._all()
+            if name not in snippets:
+                raise UnknownSnippet(name, "the list", sorted(snippets))
+            if not new:
+                raise BadData("A snippet needs a name")
+            if new in snippets and new != name:
+                raise BadData(f"There is already a snippet '{new}'", fix="Choose another name")
+            self._write(history, {new if one == name else one: text for one, text in snippets.items()})
 
     def delete(self, name: str) -> None:
         with self._locked():

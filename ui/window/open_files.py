@@ -29,6 +29,7 @@ class OpenFile:
 
     key: Key
     open: Callable[[Job], Dataset]
+    is_pending: bool = False
 
     @property
     def title(self) -> str:
@@ -57,7 +58,7 @@ def open_files(window: Window) -> tuple[OpenFile, ...]:
             files.append(OpenFile(tab.key, partial(_same, tab.dataset)))
         elif isinstance(tab, PendingTab) and tab.key is not None and is_file(tab.key):
             reading = saved_reading(tab.key, tab.saved, window.library.readings.of(tab.key))
-            files.append(OpenFile(tab.key, partial(open_file, tab.key, reading)))
+            files.append(OpenFile(tab.key, partial(open_file, tab.key, reading), is_pending=True))
     return tuple(files)
 
 

@@ -11,7 +11,7 @@ from typing import Literal
 
 from lamella.core.phrases import quantity
 from lamella.core.query.engine import cursor
-from lamella.core.query.sql.script import Lexeme, lexemes, statement_at, statements_of
+from lamella.core.query.sql.script import Lexeme, lexemes, placeholders, statement_at, statements_of
 
 Kind = Literal["column", "table", "store", "function", "keyword"]
 MOST = 200
@@ -111,6 +111,8 @@ def propose(text: str, place: int, names: Names, words: Words) -> Proposals:
     if inside is not None and inside.kind in ("comment", "text", "number"):
         return Proposals(place)
     if any(one.stop == place - start and _takes_no_names(one) for one in code):
+        return Proposals(place)
+    if any(one.start < place - start <= one.stop for one in placeholders(text[start:stop])):
         return Proposals(place)
     code = [one for one in code if one.kind != "comment"]
     typed = next((one for one in code if one.start < place - start <= one.stop and _is_name(one)), None)

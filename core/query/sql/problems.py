@@ -21,6 +21,7 @@ _MEANT = re.compile(r'\n*Did you mean "(.+?)"(?: or "(.+?)")?\??')
 _NO_VALUE = re.compile(r"Values were not provided for the following parameters?: \d")
 _NEAR = re.compile(r'syntax error at or near "(.*)"', re.DOTALL)
 _NAMES = re.compile(r'"((?:[^"]|"")+)"')
+_NAMED_FIRST = re.compile(r"\S+: ")
 _MOST_CANDIDATES = 3
 _TABLE, _CONDITION = "The name of a table", "A condition"
 _EXPECTED = {
@@ -190,7 +191,8 @@ def in_words(error: LamellaError) -> tuple[str, str]:
 
 
 def _begun(sentence: str) -> str:
-    return sentence_case(sentence)
+    """The sentence with a capital, unless a table's name begins it, as in `notes: column 'price' is …`."""
+    return sentence if _NAMED_FIRST.match(sentence) else sentence_case(sentence)
 
 
 def _suggestion(message: str) -> str:

@@ -31,7 +31,7 @@ _PLAIN = re.compile(
 )
 """Text that neither ends a statement nor can hide an end: most of a script."""
 _MARKS = re.compile(r"/\*|\*/")
-_COMPARES = frozenset({"=", "<", ">", "!", "between", "and", "like", "ilike", "not", "in", "(", "$", ":"})
+_COMPARES = frozenset({"between", "and", "like", "ilike", "not", "in", *"=<>!($:+-*/"})
 _BEFORE_COLON = frozenset("=<>(,+-*/|%")
 
 

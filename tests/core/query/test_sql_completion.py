@@ -64,8 +64,14 @@ def test_propose(text, first):
     assert proposed(text)[: len(first)] == first
 
 
-@pytest.mark.parametrize("text", ["select 'fl|", "select 1 -- fl|", "select 12|", "select /* fl| */ 1"])
-def test_propose_nothing_in_texts_numbers_and_comments(text):
+NO_NAMES = [
+    "select 'fl|", "select 1 -- fl|", "select 12|", "select /* fl| */ 1",
+    "select * from flights where origin = :or|", "select * from flights where origin = $or|",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", NO_NAMES)
+def test_propose_nothing_in_texts_numbers_comments_and_parameters(text):
     assert proposed(text) == []
 
 

@@ -161,6 +161,10 @@ def test_kind_of_error_in_several_words_is_left_out():
     assert in_words(failure("select regexp_matches(carrier, '[') from flights"))[0] == "Missing ]: ["
 
 
+def test_a_name_that_begins_a_sentence_keeps_its_case():
+    assert in_words(LamellaError("notes: column 'n' is int64")) == ("notes: column 'n' is int64", "")
+
+
 def test_laid_out_keeps_every_statement_and_comment():
     made = laid_out("select a, b -- why\nfrom t where x=1; select 2 /* end */;")
     assert made.count(";") == 2 and "why" in made and "end" in made and "\nFROM t\n" in made, made

@@ -81,7 +81,7 @@ def test_placeholders(text, names):
 
 
 def test_placeholders_know_the_name_they_are_compared_with():
-    text = "select * from t where t.a > :x and b between :lo and :hi and c in ($c) limit :n"
+    text = "select * from t where t.a > :x and b between :lo and :hi and c in ($c) and d * $d > 1 limit :n"
     assert {placeholder.name: placeholder.beside for placeholder in placeholders(text)} == {
-        "x": "a", "lo": "b", "hi": "b", "c": "c", "n": "limit",
+        "x": "a", "lo": "b", "hi": "b", "c": "c", "d": "d", "n": "limit",
     }  # fmt: skip

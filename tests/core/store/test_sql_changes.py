@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import date, datetime, time
+from decimal import Decimal
 from pathlib import Path
 
 import pyarrow as pa
@@ -77,6 +78,7 @@ def test_effect_of_sql_refuses_unknown_columns(store):
     [
         ("f = 2.5", "f", 2.5),
         ("f = '2.5'", "f", 2.5),
+        ("c = c * cast(3 as double)", "c", Decimal("2.97")),  # 2.9699999999999998
         ("i = 2.0", "i", 2),
         ("i = round(f * 3)", "i", 3),
         ("d = '2024-01-31'", "d", date(2024, 1, 31)),
@@ -89,12 +91,20 @@ def test_effect_of_sql_refuses_unknown_columns(store):
 def test_an_update_takes_numbers_and_dates_as_sql_writes_them(store, assignment, column, value):
     floats, first = pa.float64(), datetime(2020, 1, 1)
     kinds = {"f": floats, "i": pa.int64(), "d": pa.date32(), "at": pa.timestamp("us"), "t": pa.time64("us")}
-    kinds |= {"l": pa.list_(floats), "s": pa.struct({"k": floats})}
+    kinds |= {"c": pa.decimal128(10, 2), "l": pa.list_(floats), "s": pa.struct({"k": floats})}
     row = {"f": 1.0, "i": 1, "d": first.date(), "at": first, "t": first.time(), "l": [1.0], "s": {"k": 1.0}}
+    row["c"] = Decimal("0.99")
     store.create_table("typed", pa.Table.from_pylist([row], pa.schema(kinds)))
     store.sql(f"update typed set {assignment}", write=True)
     rows = store["typed"].read([column])
     assert rows.schema.field(column).type == kinds[column] and rows[column].to_pylist() == [value]
+
+
+def test_a_float_whose_digits_a_column_of_decimals_cannot_hold_changes_nothing(store):
+    store.create_table("prices", pa.table({"c": pa.array([Decimal("0.99")], pa.decimal128(10, 2))}))
+    with pytest.raises(TypeConflict, match="cannot take double values such as"):
+        store.sql("update prices set c = c / 7", write=True)
+    assert store["prices"].version == 1
 
 
 def test_text_that_is_no_value_of_the_column_changes_nothing(store):

@@ -41,7 +41,13 @@ def test_snippets_by_name(saved):
         saved.save("late", "select 3")
     saved.save("late", "select 3", replace=True)
     assert saved.snippets() == [Snippet("Busy", "select 2"), Snippet("late", "select 3")]
-    saved.delete("late")
+    saved.rename("late", " later ")
+    with pytest.raises(BadData, match="already a snippet 'Busy'"):
+        saved.rename("later", "Busy")
+    with pytest.raises(BadData, match="needs a name"):
+        saved.rename("later", " ")
+    assert saved.snippets()[1] == Snippet("later", "select 3")
+    saved.delete("later")
     with pytest.raises(UnknownSnippet, match="Busy"):
         saved.delete("Busi")
     assert [snippet.name for snippet in saved.snippets()] == ["Busy"]

@@ -12,7 +12,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QFileDialog
+from PySide6.QtWidgets import QApplication, QFileDialog, QLineEdit
 
 from lamella.core.query.charts import ChartSpec
 from lamella.core.query.steps import Group, Where
@@ -201,6 +201,8 @@ def test_files_whose_tabs_were_not_looked_at_yet_are_read(qtbot, window, run, se
     pending = window.workspace.add_pending(item)
     assert pending is not None and not window.tabs.dataset_tabs
     window.tabs.show_tab(window.consoles.all[0])
+    assert "Track" in window.consoles.current.names.names().tables
+    assert "Track" not in window.consoles.current.names.at_hand()  # it is not opened ahead
     assert rows(run("select count(*) as n from Track")) == [{"n": 3}]
     assert not pending.is_opening
 
@@ -232,9 +234,9 @@ def test_parameters_are_fields_with_the_types_of_their_columns(qtbot, console, r
     fields["least"].edit.setText("many")
     fields["who"].edit.setText("AA")
     console.run()
-    assert "parameter $least: 'many' is not of the type 'integer'" in message(console)
+    assert "Parameter $least: 'many' is not of the type 'integer'" in message(console)
     fields["least"].edit.setText("100")
-    console.run()
+    QTest.keyClick(fields["least"].edit, ENTER)
     done(qtbot, console)
     expected = console.names.current.store.sql(
         "select count(*) as n from flights where delay > 100 and carrier = 'AA'"
@@ -277,6 +279,17 @@ def test_a_change_of_an_unknown_table_is_underlined_at_its_name(run):
     assert console.text[slice(*console.editor.problem_span)] == "fligths"
     press(console, "Use flights")
     assert console.text == "update flights set delay = 1"
+
+
+def test_a_change_takes_no_keys_from_who_types_on(qtbot, console, table):
+    console.editor.setFocus()
+    QTest.keyClicks(console.editor, "delete from flights")
+    QTest.keyClick(console.editor, ENTER, CONTROL)
+    QTest.keyClicks(console.editor, " ")
+    qtbot.waitUntil(lambda: isinstance(console.results.current, ChangePanel))
+    assert console.editor.hasFocus()
+    QTest.keyClick(QApplication.focusWidget(), ENTER)
+    assert console.text == "delete from flights \n" and table.num_rows == 1000
 
 
 def test_a_change_of_rows_that_have_changed_since_is_counted_again(qtbot, run, table):
@@ -492,8 +505,15 @@ def test_snippets_are_saved_by_name_and_name_the_tab(qtbot, window, console):
     qtbot.waitUntil(lambda: window.tabs.title == "One")
     console.editor.clear()
     console.bar.show_snippets()
-    qtbot.waitUntil(lambda: [one.title for one in console.bar.list.texts] == ["One"])
-    console.bar.list.remove.click()
+    found = console.bar.list
+    qtbot.waitUntil(lambda: [one.title for one in found.texts] == ["One"])
+    QTest.keyClick(found.field, Qt.Key.Key_F2)
+    edit = found.list.findChild(QLineEdit)
+    assert edit.text() == "One"
+    edit.setText("Ünö")
+    QTest.keyClick(edit, ENTER)
+    qtbot.waitUntil(lambda: [one.title for one in found.texts] == ["Ünö"])
+    found.remove.click()
     qtbot.waitUntil(lambda: console.bar.list.texts == [])
     assert console.saved.snippets() == []
 

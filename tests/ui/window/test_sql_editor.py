@@ -34,6 +34,17 @@ def test_names_are_proposed_as_one_types(qtbot, console):
     assert not popup.isVisible()
 
 
+def test_running_a_statement_closes_the_list(qtbot, console):
+    popup = console.editor.completer.popup()
+    QTest.keyClicks(console.editor, "select carri from flights f where f.c")
+    qtbot.waitUntil(popup.isVisible)
+    console.names.forget()
+    QTest.keyClicks(console.editor, "a")  # the columns are being read
+    QTest.keyClick(console.editor, ENTER, CONTROL)
+    qtbot.waitUntil(lambda: not console.runner.running and not console.tasks.running)
+    assert not popup.isVisible() and console.text.endswith("f.ca")
+
+
 def test_columns_are_read_before_the_first_letter(qtbot, window, console):
     console.names.forget()
     window.setFocus()
