@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import threading
 import time
+import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -318,7 +319,7 @@ class Retries:
         """Call `attempt` alongside other writers at first; after five overtaken attempts, call it under the
         write lock."""
         self.refuse_inside()
-        with self.in_turn():
+        with self.in_turn(), _released():
             for _ in range(ATTEMPTS):
                 try:
                     return attempt(expected(self._reader.current(), expected_version))
@@ -356,11 +357,12 @@ class Retries:
     def beside(self, work: Callable[[TableVersion], T]) -> T:
         """Call `work` without waiting for a turn, while others commit. After five overtaken attempts, it
         takes a turn."""
-        for _ in range(ATTEMPTS):
-            try:
-                return work(self._reader.current())
-            except Overtaken:
-                continue
+        with _released():
+            for _ in range(ATTEMPTS):
+                try:
+                    return work(self._reader.current())
+                except Overtaken:
+                    continue
         return self.retried(work)
 
     def refuse_inside(self) -> None:
@@ -371,6 +373,20 @@ class Retries:
                 "The function that computes its new values changes the table itself",
                 "Let the function only return values, and make other changes before or after",
             )
+
+
+@contextmanager
+def _released() -> Iterator[None]:
+    """Drop the variables of the calls that failed in the block: as long as an error lives, they would keep
+    the version claimed that was read there, and a vacuum would leave its files."""
+    try:
+        yield
+    except BaseException as error:
+        failed: BaseException | None = error
+        while failed is not None:
+            traceback.clear_frames(failed.__traceback__)
+            failed = failed.__cause__ or failed.__context__
+        raise
 
 
 def expected(state: TableVersion, version: int | None) -> TableVersion:

@@ -116,6 +116,18 @@ def test_what_finds_no_room_changes_nothing_and_works_once_there_is_some(work: W
             assert_clean(again)
 
 
+@pytest.mark.parametrize("work", [WORKS["compact"], WORKS["update all"]], ids=["compact", "update all"])
+def test_the_error_of_work_without_room_keeps_no_files(work: Work) -> None:
+    with small_disk(9_000) as disk, begun(disk / "s") as store:
+        with filled(disk, leave=STEP), pytest.raises((StoreProblem, FileProblem)) as kept:
+            work(store)
+        store["t"].maintenance.compact()
+        store["t"].update_where(None, {"$inc": {"x": 1}})
+        store["t"].maintenance.expire(keep_versions=1)
+        assert store.maintenance.vacuum().problems == []
+        assert kept.value.__traceback__ is not None
+
+
 def test_a_store_that_finds_no_room_is_not_made_and_can_be_later() -> None:
     with small_disk(600) as disk:
         for room in range(0, 64 << 10, 8 << 10):
