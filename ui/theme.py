@@ -185,7 +185,11 @@ class Theme(QObject):
         points = {f"{step}_pt": f"{base * factor:.1f}pt" for step, factor in STEPS.items()}
         pixels = {f"px{pixels}": f"{self.px(pixels)}px" for pixels in GROWING}
         radio = (self.px(14) + 2) // 2  # half its size with the border: any more would draw a square
-        return points | pixels | {"radio": f"{radio}px"}
+        # style sheets turn a minimum into that of the widget, so that layouts ignore its larger size hint
+        line = self.line_height()
+        least = {"button_line": max(16, line), "field_line": max(18, line + 2)}
+        lines = {name: f"{height}px" for name, height in least.items()}
+        return points | pixels | lines | {"radio": f"{radio}px"}
 
     def _pictures(self) -> dict[str, str]:
         folder = Path(self._folder.path())

@@ -82,7 +82,7 @@ def _writer(type_: pa.DataType, longest_bytes: int | None) -> Callable[[Any], st
         return _float
     if kind is Kind.BOOLEAN:
         return lambda value: "true" if value else "false"
-    if kind is Kind.BINARY:
+    if kind is Kind.BINARY or types.is_fixed_size_binary(type_):  # intervals are of another kind
         return lambda value: _hex(value, longest_bytes)
     if types.is_nested(type_):
         return lambda value: json.dumps(value, ensure_ascii=False, default=_json)

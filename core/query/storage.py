@@ -9,10 +9,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lamella.core.filters.binding import bind
+from lamella.core.filters.cell_texts import whole_texts
 from lamella.core.filters.expr import Filter, columns_read
+from lamella.core.filters.kinds import value_type
 from lamella.core.jobs import Job
 from lamella.core.query.pruning import may_meet
 from lamella.core.scan.parquet_file import Footer, unchanged
@@ -23,6 +26,8 @@ MOST_CHUNKS = 200_000
 """The maximum number of column chunks that are examined, starting with the first files."""
 _LEVELS = frozenset({"RLE", "BIT_PACKED"})
 """Encodings that every column with nulls uses besides its own."""
+LONGEST = 60
+"""The maximum length of an extreme's text."""
 
 
 @dataclass(frozen=True)
@@ -38,10 +43,10 @@ class StoredFile:
 class StoredColumn:
     """A column's storage: its size on disk (`bytes`) and uncompressed (`raw_bytes`), in `chunks` chunks.
     `low` and `high` are the extremes by statistics, valid if all chunks have them (`has_extremes`); `nulls`
-    is None if some chunk does not state its count."""
+    is None if some chunk does not state its count. Statistics of a nested column's leaves say neither."""
 
     name: str
-    type: str
+    type: pa.DataType
     bytes: int = 0
     raw_bytes: int = 0
     chunks: int = 0
@@ -53,23 +58,34 @@ class StoredColumn:
     has_extremes: bool = True
     note: str = ""
 
-    def add(self, chunk: pq.ColumnChunkMetaData) -> None:
+    def add(self, chunk: pq.ColumnChunkMetaData, file_type: pa.DataType) -> None:
+        """Add a chunk of a file where the column has the type `file_type`."""
         self.chunks += 1
         self.bytes += chunk.total_compressed_size
         self.raw_bytes += chunk.total_uncompressed_size
         own = [encoding for encoding in chunk.encodings if encoding not in _LEVELS]
         self.encodings["dictionary" if chunk.has_dictionary_page else (own or ["RLE"])[0].lower()] += 1
         self.codecs[chunk.compression.lower()] += 1
+        if pa.types.is_nested(self.type):
+            self.nulls, self.has_extremes = None, False
+            return
         statistics = chunk.statistics
         counted = statistics is not None and statistics.has_null_count
         self.nulls = None if self.nulls is None or not counted else self.nulls + statistics.null_count
         if statistics is not None and statistics.has_null_count and statistics.null_count == chunk.num_values:
             return
-        if statistics is None or not statistics.has_min_max:
+        extremes = _extremes(statistics, file_type, self.type)
+        if extremes is None:
             self.has_extremes = False
             return
-        self.low = statistics.min if self.low is None else min(self.low, statistics.min)
-        self.high = statistics.max if self.high is None else max(self.high, statistics.max)
+        self.low = extremes[0] if self.low is None else min(self.low, extremes[0])
+        self.high = extremes[1] if self.high is None else max(self.high, extremes[1])
+
+    @property
+    def extent(self) -> str:
+        """The extremes as text, "" if they are not known."""
+        is_known = self.chunks and self.has_extremes and self.low is not None
+        return _extent_text(self.low, self.high, self.type) if is_known else ""
 
 
 @dataclass(frozen=True)
@@ -113,7 +129,7 @@ def read_storage(snapshot: Snapshot, where: Filter | None, job: Job) -> Storage:
     """Read the storage from the footers. Blocks. Raises `FileProblem` for a file that changed."""
     segments = snapshot.files
     in_files = sum(segment.num_rows for segment in segments)
-    columns = {c.key: StoredColumn(c.name, str(c.type), note=c.note) for c in snapshot.columns}
+    columns = {c.key: StoredColumn(c.name, c.type, note=c.note) for c in snapshot.columns}
     chunks, is_partial = 0, False
     files = []
     for segment in segments:
@@ -164,12 +180,13 @@ def _add_chunks(segment: FileSegment, footer: Footer, columns: Mapping[int, Stor
     keys = {name: key for key, name in segment.names.items() if key in columns}
     metadata = footer.metadata
     places = [_top(metadata.schema.column(place).path, keys) for place in range(metadata.num_columns)]
+    types = {key: footer.schema.field(name).type for name, key in keys.items()}
     for number in range(metadata.num_row_groups):
         job.check()
         group = metadata.row_group(number)
         for place, key in enumerate(places):
             if key is not None:
-                columns[key].add(group.column(place))
+                columns[key].add(group.column(place), types[key])
 
 
 def _top(path: str, keys: Mapping[str, int]) -> int | None:
@@ -181,14 +198,38 @@ def _top(path: str, keys: Mapping[str, int]) -> int | None:
 
 
 def _extents(group: pq.RowGroupMetaData, segment: FileSegment, columns: Sequence[Column]) -> Iterator[str]:
+    schema = unchanged(segment).schema
     for column in columns:
         name = segment.names.get(column.key)
         place = next((i for i in range(group.num_columns) if group.column(i).path_in_schema == name), None)
-        statistics = None if place is None else group.column(place).statistics
-        if statistics is None or not statistics.has_min_max:
-            yield f"{column.name}: extent unknown"
-        else:
-            yield f"{column.name}: {statistics.min} to {statistics.max}"
+        extremes = None
+        if place is not None:
+            extremes = _extremes(group.column(place).statistics, schema.field(name).type, column.type)
+        extent = "extent unknown" if extremes is None else _extent_text(*extremes, column.type)
+        yield f"{column.name}: {extent}"
+
+
+def _extremes(
+    statistics: pq.Statistics | None, file_type: pa.DataType, type_: pa.DataType
+) -> tuple[Any, Any] | None:
+    """The extremes as values of `type_`; None if they are not known."""
+    if statistics is None or not statistics.has_min_max:
+        return None
+    low, high = statistics.min, statistics.max
+    is_raw = pa.types.is_duration(type_) or pa.types.is_float16(type_)  # plain counts and bytes in Parquet
+    if file_type == type_ and not is_raw:
+        return low, high
+    if file_type != type_ and pa.types.is_duration(file_type):
+        return None  # a count of another unit
+    try:
+        return tuple(pa.scalar(value, value_type(type_)).as_py() for value in (low, high))
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        return None
+
+
+def _extent_text(low: Any, high: Any, type_: pa.DataType) -> str:
+    texts = (" ".join(str(text).split()) for text in whole_texts(pa.array([low, high], value_type(type_))))
+    return " to ".join(text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…" for text in texts)
 
 
 def _metadata(footer: Footer) -> dict[str, str]:

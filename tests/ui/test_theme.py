@@ -5,17 +5,22 @@ import sys
 
 import pyarrow as pa
 import pytest
-from PySide6.QtCore import QSize
+from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QColor, QGuiApplication
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
+    QDialog,
+    QInputDialog,
     QLineEdit,
+    QMessageBox,
     QPlainTextEdit,
     QPushButton,
     QRadioButton,
     QSpinBox,
     QToolBar,
+    QVBoxLayout,
 )
 
 from lamella.core.query.charts import ChartData, ChartSpec
@@ -184,3 +189,47 @@ def test_a_radio_button_is_round_at_every_text_size(look, qtbot, scale) -> None:
     image, side = button.grab().toImage(), look.px(14) + 2
     left, top = 0, (image.height() - side) // 2
     assert image.pixelColor(left, top) == image.pixelColor(image.width() - 1, 0), "its corner is blank"
+
+
+def test_all_dialogs_have_cancel_before_the_button_that_acts(qtbot, look) -> None:
+    box = QMessageBox(QMessageBox.Icon.Question, "Lamella", "Drop the index?")
+    drop = box.addButton("Drop", QMessageBox.ButtonRole.AcceptRole)
+    cancel = box.addButton(QMessageBox.StandardButton.Cancel)
+    name = QInputDialog()
+    saved = list[str]()
+    name.textValueSelected.connect(saved.append)
+    for dialog in (box, name):
+        qtbot.addWidget(dialog)
+        dialog.show()
+    ok, no = (button for button in name.findChildren(QPushButton) if button.isVisible())
+    for accept, reject in ((drop, cancel), (ok, no)):
+        assert reject.x() < accept.x() and accept.icon().isNull() and reject.icon().isNull()
+    name.setTextValue("late")
+    QTest.keyClick(name, Qt.Key.Key_Return)
+    assert saved == ["late"]
+
+
+def test_the_default_button_of_a_box_looks_like_that_of_other_dialogs(qtbot, look) -> None:
+    look.set_mode("light")
+    box = QMessageBox(QMessageBox.Icon.Question, "Lamella", "Duplicate?")
+    accept = box.addButton("Duplicate", QMessageBox.ButtonRole.AcceptRole)
+    cancel = box.addButton(QMessageBox.StandardButton.Cancel)
+    box.setDefaultButton(accept)
+    qtbot.addWidget(box)
+    box.show()
+    assert accept.grab().toImage().pixelColor(6, 6) == QColor(LIGHT.accent)
+    assert cancel.grab().toImage().pixelColor(6, 6) != QColor(LIGHT.accent)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1.5])
+def test_buttons_and_fields_keep_the_height_of_their_text_in_the_smallest_dialog(qtbot, look, scale) -> None:
+    look.set_text_scale(scale)
+    dialog = QDialog()
+    qtbot.addWidget(dialog)
+    layout = QVBoxLayout(dialog)
+    widgets = [QPushButton("Cancel"), QLineEdit("name"), QComboBox()]
+    for widget in widgets:
+        layout.addWidget(widget)
+    dialog.show()
+    dialog.resize(dialog.minimumSizeHint())
+    assert all(widget.height() >= widget.sizeHint().height() for widget in widgets)

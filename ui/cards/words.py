@@ -15,9 +15,9 @@ from lamella.core.filters.kinds import NUMBERS, Kind, kind_of
 from lamella.core.phrases import quantity
 from lamella.core.query.cards import Bars, ColumnCard, Figures
 from lamella.ui.formats.formats import usual_format
-from lamella.ui.grid.texts import screen_texts
+from lamella.ui.grid.texts import MINUS, screen_texts, with_minus
 
-MINUS, RANGE, ABOUT = "\u2212", " \u2013 ", "\u2248 "
+RANGE, ABOUT = " \u2013 ", "\u2248 "
 LONGEST = 60
 _LARGE = ((10**12, "T"), (10**9, "B"), (10**6, "M"), (10**3, "k"))
 
@@ -231,6 +231,7 @@ def value_text(value: Any, type_: pa.DataType) -> str:
     else:
         try:
             text = screen_texts(pa.array([value], type_))[0] or ""
+            text = with_minus(text) if isinstance(value, dt.timedelta) else text
         except (pa.ArrowException, TypeError, ValueError, OverflowError):
             text = str(value)
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"

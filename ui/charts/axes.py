@@ -13,10 +13,11 @@ from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QFontMetrics, QPainter
 
 from lamella.core.filters.kinds import Kind, kind_of
+from lamella.core.query.charts import ChartData
 from lamella.core.query.charts.dimensions import Dimension
 from lamella.ui import theme
 from lamella.ui.cards.words import number_text, short_number
-from lamella.ui.charts.words import LONGEST, tick_text
+from lamella.ui.charts.words import LONGEST, figures_are_durations, tick_text
 
 Ticks = list[tuple[float, list[float]]]
 """Levels of ticks: the distance between ticks, and their positions."""
@@ -236,7 +237,7 @@ def _months(low: float, high: float, step: int) -> Iterator[float]:
 
 
 class SpanTicks:
-    """Seconds, as times of day or as durations."""
+    """Seconds, as times of day or as durations; in days where the ticks are whole days apart."""
 
     def __init__(self, clock: bool) -> None:
         self._clock = clock
@@ -244,7 +245,7 @@ class SpanTicks:
     def values(self, low: float, high: float, size: float, orientation: str) -> Ticks | None:
         room = SPAN_PIXELS if orientation == "bottom" else 24
         least = (high - low) * room / max(1.0, size)
-        step = next((step for step in (*CLOCK_STEPS, DAY, 10 * DAY) if step >= least), None)
+        step = next((step for step in (*CLOCK_STEPS, *_day_steps()) if step >= least), None)
         if step is None or least < 0.2:
             return None
         first = math.ceil(low / step)
@@ -259,8 +260,14 @@ class SpanTicks:
             return f"{sign}{number_text(seconds)} s"
         if self._clock and not 0 <= value <= DAY:
             return ""
+        if spacing >= DAY and not self._clock:
+            return f"{sign}{round(seconds / DAY):,} d"
         hours, minutes = int(seconds // 3_600), int(seconds % 3_600 // 60)
         return f"{sign}{hours}:{minutes:02}" + (f":{int(seconds % 60):02}" if spacing < 60 else "")
+
+
+def _day_steps() -> Iterator[int]:
+    return (many * 10**power * DAY for power in range(12) for many in (1, 2, 5))
 
 
 class NameTicks:
@@ -307,3 +314,12 @@ def ticks_of(dimension: Dimension) -> NumberTicks | LogTicks | MomentTicks | Spa
     ends = [place.low for place in dimension.places if place.key >= 0]
     whole = kind is Kind.INTEGER and bool(ends)
     return NumberTicks(whole, whole and all(1000 <= end < 3000 for end in (ends[0], ends[-1])))
+
+
+def ticks_of_figures(data: ChartData) -> NumberTicks | LogTicks | SpanTicks:
+    """The ticks of an axis along which figures are drawn as heights."""
+    if data.spec.log_y:
+        return LogTicks()
+    if figures_are_durations(data.spec, data.types):
+        return SpanTicks(clock=False)
+    return NumberTicks(data.spec.counts)

@@ -19,7 +19,7 @@ from lamella.core.query.charts import ChartData
 from lamella.core.query.charts.dimensions import Dimension, Place
 from lamella.core.query.charts.spec import AREA, BAR, BOX, HEAT_MAP, HISTOGRAM, LINE, SCATTER
 from lamella.ui import theme
-from lamella.ui.charts.axes import ChartAxis, LogTicks, NumberTicks, ticks_of
+from lamella.ui.charts.axes import ChartAxis, NumberTicks, ticks_of, ticks_of_figures
 from lamella.ui.charts.marks import (
     Display,
     EndLabels,
@@ -38,7 +38,13 @@ from lamella.ui.charts.panels import (
     names_overhang,
     panels_across,
 )
-from lamella.ui.charts.words import brush_text, figure_title, hover_text, place_text, summary_of
+from lamella.ui.charts.words import (
+    brush_text,
+    figure_title,
+    hover_text,
+    place_text,
+    summary_of,
+)
 from lamella.ui.widgets.plotting import cosmetic_pen
 
 LEAST_TITLE = 80
@@ -181,7 +187,7 @@ class ChartCanvas(pg.GraphicsLayoutWidget):
         caption = look.font(theme.TextSize.CAPTION)
         bottom, left = (plot.getAxis(name) for name in ("bottom", "left"))
         bottom.show_ticks(NumberTicks() if data.x is None else ticks_of(data.x))
-        left.show_ticks(self._left_ticks())
+        left.show_ticks(ticks_of_figures(data) if data.y is None else ticks_of(data.y))
         for axis in (bottom, left):
             axis.setPen(pg.mkPen(look.color("border_strong")))
             axis.setTextPen(look.color("muted"))
@@ -205,12 +211,6 @@ class ChartCanvas(pg.GraphicsLayoutWidget):
             zero.setZValue(-10)
             plot.addItem(zero, ignoreBounds=True)
         self.panels.append(Panel(plot, panel_marks, rows, place, cell, named))
-
-    def _left_ticks(self) -> Any:
-        assert self.data is not None
-        if self.data.y is not None:
-            return ticks_of(self.data.y)
-        return LogTicks() if self.data.spec.log_y else NumberTicks(self.data.spec.counts)
 
     def _set_ranges(self) -> None:
         data = self.data

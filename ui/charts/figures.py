@@ -12,6 +12,7 @@ from PySide6.QtGui import QImage, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QApplication, QTableView, QWidget
 
 from lamella.core.errors import FileProblem, visible
+from lamella.core.filters.cell_texts import whole_texts
 from lamella.core.jobs import Job
 from lamella.core.query.charts import ChartData
 from lamella.ui import theme
@@ -46,6 +47,8 @@ class FiguresModel(QAbstractTableModel):
         kind = self._table.schema.field(index.column()).type
         if role == Qt.ItemDataRole.DisplayRole:
             return self._text(self._values[index.column()][index.row()], kind)
+        if role == Qt.ItemDataRole.EditRole:  # what is copied: programs read neither separators nor −
+            return whole_texts(pa.array([self._values[index.column()][index.row()]], kind))[0] or ""
         if role == Qt.ItemDataRole.TextAlignmentRole:
             side = Qt.AlignmentFlag.AlignRight if is_right_aligned(kind) else Qt.AlignmentFlag.AlignLeft
             return int(side | Qt.AlignmentFlag.AlignVCenter)
@@ -96,7 +99,8 @@ class FiguresTable(QTableView):
         chosen = sorted((index.row(), index.column()) for index in self.selectedIndexes())
         rows: dict[int, list[str]] = {}
         for row, column in chosen:
-            rows.setdefault(row, []).append(str(self.model().index(row, column).data()))
+            text = self.model().index(row, column).data(Qt.ItemDataRole.EditRole)
+            rows.setdefault(row, []).append(text)
         QApplication.clipboard().setText("\n".join("\t".join(cells) for cells in rows.values()))
 
 

@@ -19,7 +19,7 @@ from lamella.core.query.charts.dimensions import NULL, OTHERS, Dimension, Place
 from lamella.core.query.charts.spec import AREA, BAR, BOX, HEAT_MAP, HISTOGRAM, LINE
 from lamella.ui import theme
 from lamella.ui.charts.ramps import Cells, ramp_of
-from lamella.ui.charts.words import figure_text, short_text
+from lamella.ui.charts.words import figure_text, figures_are_durations, short_text
 from lamella.ui.widgets.plotting import HATCHES, MARKERS, cosmetic_pen
 
 Row = Mapping[str, Any]
@@ -272,6 +272,7 @@ class Marks:
         self._data, self._display, self._looks = data, display, looks
         self._log = data.spec.log_y and not data.shows_points and data.spec.kind != HEAT_MAP
         self._ramp = ramp_of(data)
+        self._are_durations = figures_are_durations(data.spec, data.types)
 
     def of_rows(self, rows: Sequence[Row]) -> PanelMarks:
         panel = PanelMarks()
@@ -369,7 +370,9 @@ class Marks:
         if area is None or high <= 0 or top <= CUT * high:
             return
         panel.high = high * 1.12
-        label = pg.TextItem(f"▲ {figure_text(top)}", color=theme.current().color("text"), anchor=(1, 0))
+        label = pg.TextItem(
+            f"▲ {figure_text(top, self._are_durations)}", color=theme.current().color("text"), anchor=(1, 0)
+        )
         label.setFont(theme.current().font(theme.TextSize.CAPTION))
         label.setPos(area.left(), panel.high)
         panel.items.append(label)
@@ -503,7 +506,7 @@ class Marks:
         edges = np.array([(x.left, y.left, x.right, y.right) for x, y in places], np.float64)
         values = [row["value"] for row in drawn]
         figures = values if self._data.spec.kind == HEAT_MAP else ()
-        panel.items.append(Cells(edges, self._ramp.colors(values), figures))
+        panel.items.append(Cells(edges, self._ramp.colors(values), figures, self._are_durations))
         sizes = np.column_stack([edges[:, :2], edges[:, 2:] - edges[:, :2]]).tolist()
         panel.marks += [Mark(row, QRectF(*size)) for row, size in zip(drawn, sizes, strict=True)]
 

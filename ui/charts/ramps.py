@@ -16,7 +16,7 @@ from PySide6.QtWidgets import QStyleOptionGraphicsItem, QWidget
 from lamella.core.query.charts import ChartData
 from lamella.core.query.charts.spec import HEAT_MAP
 from lamella.ui import theme
-from lamella.ui.charts.words import figure_text, rounded, scale_text
+from lamella.ui.charts.words import figure_text, figures_are_durations, rounded, scale_text
 
 SCALE_WIDTH, SCALE_STEPS = 120, 24
 LEVELS = 256
@@ -38,6 +38,7 @@ class Ramp:
     high: float
     log: bool
     beyond: tuple[bool, bool] = (False, False)
+    are_durations: bool = False
 
     def color(self, value: float) -> QColor:
         return self.colors([value])[0]
@@ -65,7 +66,7 @@ class Ramp:
     @property
     def ends(self) -> tuple[str, str]:
         """The labels of the scale's ends."""
-        low, high = scale_text(rounded(self.low)), scale_text(rounded(self.high))
+        low, high = (scale_text(rounded(end), self.are_durations) for end in (self.low, self.high))
         return f"≤ {low}" if self.beyond[0] else low, f"≥ {high}" if self.beyond[1] else high
 
 
@@ -79,7 +80,13 @@ def ramp_of(data: ChartData) -> Ramp:
         return Ramp(0.0, max(values, default=1.0), log=True)
     first, last = round(CUT_SHARE * (len(values) - 1)), round((1 - CUT_SHARE) * (len(values) - 1))
     low, high = values[first], values[last]
-    return Ramp(low, high, log=False, beyond=(values[0] < low, values[-1] > high))
+    return Ramp(
+        low,
+        high,
+        log=False,
+        beyond=(values[0] < low, values[-1] > high),
+        are_durations=figures_are_durations(data.spec, data.types),
+    )
 
 
 def ink_on(color: QColor) -> QColor:
@@ -92,11 +99,18 @@ def ink_on(color: QColor) -> QColor:
 class Cells(pg.GraphicsObject):
     """Rectangles side by side: the cells of a heat map with their figures, or densities."""
 
-    def __init__(self, edges: np.ndarray, colors: Sequence[QColor], figures: Sequence[float] = ()) -> None:
+    def __init__(
+        self,
+        edges: np.ndarray,
+        colors: Sequence[QColor],
+        figures: Sequence[float] = (),
+        are_durations: bool = False,
+    ) -> None:
         """`edges`: the left, lower, right and upper edge of each cell, of shape (n, 4). `figures` are written
         into the cells if all of them have room."""
         super().__init__()
         self._edges, self._colors, self._figures = edges, colors, figures
+        self._are_durations = are_durations
         west, south, east, north = (*edges[:, :2].min(axis=0), *edges[:, 2:].max(axis=0))
         self._bounds = QRectF(west, south, east - west, north - south)
 
@@ -141,7 +155,7 @@ class Cells(pg.GraphicsObject):
 
     @cached_property
     def _texts(self) -> list[str]:
-        return [figure_text(rounded(figure)) for figure in self._figures]
+        return [figure_text(rounded(figure), self._are_durations) for figure in self._figures]
 
 
 class RampScale(QWidget):

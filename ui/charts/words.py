@@ -4,19 +4,27 @@ out."""
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
+from functools import partial
 from typing import Any
+
+import pyarrow as pa
 
 from lamella.core.errors import visible
 from lamella.core.filters.kinds import Kind, kind_of
+from lamella.core.filters.temporal import span_text
 from lamella.core.phrases import quantity
 from lamella.core.query.charts import ChartData, ChartSpec
 from lamella.core.query.charts.dimensions import NULL, OTHERS, Dimension, Place
-from lamella.core.query.charts.spec import AGGREGATES, BOX, HEAT_MAP, HISTOGRAM, SCATTER
+from lamella.core.query.charts.spec import AGGREGATES, BOX, HEAT_MAP, HISTOGRAM, OF_ANY, SCATTER
 from lamella.ui.cards.words import is_like_years, number_text, short_number, value_text
+from lamella.ui.grid.texts import MINUS
 
 LONGEST = 24
 FIGURE_DIGITS = 4
+NS = 10**9
 SHORT_FROM = 100_000
 """From here on, a scale's ends are labelled with three digits and a letter, which take half the room."""
 
@@ -54,10 +62,29 @@ def figure_title(spec: ChartSpec) -> str:
     return f"{words.get(spec.aggregate, usual)} {visible(spec.measure)}"
 
 
-def figure_text(value: float | None) -> str:
+def figures_are_durations(spec: ChartSpec, types: Mapping[str, pa.DataType]) -> bool:
+    """Whether the figures are durations, which charts have in seconds."""
+    if spec.kind == BOX:
+        column = spec.y
+    else:
+        column = spec.measure if spec.has_measure and spec.aggregate not in OF_ANY else ""
+    return column in types and kind_of(types[column]) is Kind.DURATION
+
+
+def duration_text(seconds: float) -> str:
+    """A duration as cells show it, without fractions of a second from a minute on."""
+    if not math.isfinite(seconds):
+        return number_text(seconds)
+    digits = 0 if abs(seconds) >= 60 else 3
+    return span_text(int(round(Decimal(seconds), digits) * NS)).replace("-", MINUS)
+
+
+def figure_text(value: float | None, is_duration: bool = False) -> str:
     """A figure with few decimal places, for reading."""
     if value is None:
         return "NULL"
+    if is_duration:
+        return duration_text(value)
     if float(value).is_integer() and abs(value) < 1e15:
         return number_text(int(value))
     if not 1e-4 <= abs(value) < 1e15:
@@ -66,8 +93,10 @@ def figure_text(value: float | None) -> str:
     return number_text(round(float(value), max(0, digits)))
 
 
-def scale_text(value: float) -> str:
+def scale_text(value: float, is_duration: bool = False) -> str:
     """A number in a legend: 7,500, but 50M."""
+    if is_duration:
+        return duration_text(value)
     return short_number(value) if abs(value) >= SHORT_FROM else figure_text(value)
 
 
@@ -166,12 +195,13 @@ def hover_text(data: ChartData, row: Mapping[str, Any]) -> str:
             else []
         )
         return "\n".join([*point_lines(data, row), *lines])
+    text = partial(figure_text, is_duration=figures_are_durations(spec, data.types))
     if spec.kind == BOX:
-        return "\n".join([*lines, *_box_lines(row), quantity(row["rows"], "row")])
+        return "\n".join([*lines, *_box_lines(row, text), quantity(row["rows"], "row")])
     if spec.has_measure and spec.measure and spec.aggregate != "count":
-        figure = f"{figure_title(spec)}: {figure_text(row['value'])}"
+        figure = f"{figure_title(spec)}: {text(row['value'])}"
         if row.get("low") is not None:
-            figure += f" (95%: {figure_text(row['low'])} to {figure_text(row['high'])})"
+            figure += f" (95%: {text(row['low'])} to {text(row['high'])})"
         lines.append(figure)
     return "\n".join([*lines, quantity(row["rows"], "row")])
 
@@ -181,20 +211,23 @@ def point_lines(data: ChartData, row: Mapping[str, Any]) -> list[str]:
     for dimension, at in ((data.x, "at_x"), (data.y, "at_y")):
         assert dimension is not None
         value = 10.0 ** row[at] if dimension.log else row[at]
-        if kind_of(dimension.type) in (Kind.DATE, Kind.TIMESTAMP):
+        kind = kind_of(dimension.type)
+        if kind in (Kind.DATE, Kind.TIMESTAMP):
             text = str(dt.datetime(1970, 1, 1) + dt.timedelta(seconds=value))
+        elif kind in (Kind.TIME, Kind.DURATION):
+            text = duration_text(value)
         else:
             text = figure_text(value)
         lines.append(f"{visible(dimension.column)}: {text}")
     return lines
 
 
-def _box_lines(row: Mapping[str, Any]) -> list[str]:
+def _box_lines(row: Mapping[str, Any], text: Callable[[float], str]) -> list[str]:
     return [
-        f"Median: {figure_text(row['value'])}",
-        f"Middle half: {figure_text(row['q1'])} to {figure_text(row['q3'])}",
-        f"Whiskers: {figure_text(row['low'])} to {figure_text(row['high'])}",
-        f"Least and greatest: {figure_text(row['least'])}, {figure_text(row['greatest'])}",
+        f"Median: {text(row['value'])}",
+        f"Middle half: {text(row['q1'])} to {text(row['q3'])}",
+        f"Whiskers: {text(row['low'])} to {text(row['high'])}",
+        f"Least and greatest: {text(row['least'])}, {text(row['greatest'])}",
         f"Beyond the whiskers: {row['outliers']:,}",
     ]
 
@@ -232,7 +265,8 @@ def summary_of(data: ChartData) -> str:
     values = [value for value in data.table["value"].to_pylist() if value is not None]
     if not values:
         return what
-    return f"{what}, from {figure_text(min(values))} to {figure_text(max(values))}"
+    text = partial(figure_text, is_duration=figures_are_durations(data.spec, data.types))
+    return f"{what}, from {text(min(values))} to {text(max(values))}"
 
 
 def brush_text(dimension: Dimension, places: Sequence[Place]) -> str:

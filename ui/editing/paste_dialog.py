@@ -73,11 +73,11 @@ class PasteDialog(QDialog):
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel)
         self.paste = buttons.addButton("Paste", QDialogButtonBox.ButtonRole.AcceptRole)
         theme.variant(self.paste, "primary")
-        self.paste.setDefault(True)
         self.paste.setEnabled(not self._required)
         buttons.accepted.connect(self.accept)
         buttons.rejected.connect(self.reject)
         layout.addWidget(buttons)
+        self.paste.setDefault(True)  # only a button inside a dialog can be its default
         self.accepted.connect(lambda: self.chosen.emit(self.rows is not None and self.rows.isChecked()))
         if questions.unread:
             self.resize(LINES * theme.current().line_height(), LINES * theme.current().line_height() // 2)

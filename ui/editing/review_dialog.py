@@ -119,11 +119,11 @@ class ReviewDialog(QDialog):
         discard = buttons.addButton("Discard all", QDialogButtonBox.ButtonRole.DestructiveRole)
         theme.variant(save, "primary")
         theme.variant(discard, "danger")
-        save.setDefault(True)
         save.clicked.connect(lambda: (self.accept(), self.save_requested.emit()))
         discard.clicked.connect(lambda: (self.accept(), self.discard_requested.emit()))
         buttons.rejected.connect(self.reject)
         _lay_out(self, f"{summary(changes).capitalize()}.", self.table, buttons)
+        save.setDefault(True)  # only a button inside a dialog can be its default
 
 
 class ConflictDialog(QDialog):
@@ -158,6 +158,7 @@ class ConflictDialog(QDialog):
             self.table,
             buttons,
         )
+        save.setDefault(True)
 
     def take_mine(self, row: int) -> None:
         self.table.item(row, self.table.columnCount() - 1).setCheckState(Qt.CheckState.Checked)

@@ -32,6 +32,11 @@ def is_right_aligned(type_: pa.DataType) -> bool:
     return kind_of(type_) in NUMBERS
 
 
+def has_sign(type_: pa.DataType) -> bool:
+    """Whether texts of negative values begin with a minus sign."""
+    return kind_of(type_) in NUMBERS or kind_of(type_) is Kind.DURATION
+
+
 def note_of(field: pa.Field) -> str:
     """The note on the column's values; empty if there is none."""
     return str((field.metadata or {}).get(NOTE, b"").decode(errors="replace"))
@@ -47,6 +52,8 @@ class GridColumns:
     types: Sequence[pa.DataType] = ()
     right: Sequence[bool] = ()
     """For each column, whether it is aligned to the right."""
+    signed: Sequence[bool] = ()
+    """For each column, whether negative values begin with a minus sign."""
     fractions: Mapping[int, Fraction] = field(default_factory=dict)
     """How decimal places are aligned, for the columns in which they are."""
     notes: Mapping[str, str] = field(default_factory=dict)
@@ -55,13 +62,14 @@ class GridColumns:
     @classmethod
     def of(cls, schema: pa.Schema) -> GridColumns:
         types = schema.types
-        looks = {kind: (is_right_aligned(kind), fraction_of(kind)) for kind in set(types)}
-        fractions = {place: looks[kind][1] for place, kind in enumerate(types)}
+        looks = {kind: (is_right_aligned(kind), has_sign(kind), fraction_of(kind)) for kind in set(types)}
+        fractions = {place: looks[kind][2] for place, kind in enumerate(types)}
         return cls(
             schema,
             schema.names,
             types,
             [looks[kind][0] for kind in types],
+            [looks[kind][1] for kind in types],
             {place: fraction for place, fraction in fractions.items() if fraction is not Fraction.NONE},
             {each.name: note for each in schema if (note := note_of(each))},
         )

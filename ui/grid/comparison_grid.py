@@ -115,9 +115,9 @@ class ComparedPainter(CellPainter):
             cell = QRect(strip.x + PADDING, y, width, height)
             differs, before = text_before(model, row, strip.column)
             if differs:
-                self._paint_changed(
-                    painter, cell, strip.flags, before, model.pages.shown_text(row, strip.column)
-                )
+                after = model.pages.shown_text(row, strip.column)
+                before, after = (text if text is None else strip.write(text) for text in (before, after))
+                self._paint_changed(painter, cell, strip.flags, before, after)
             elif kind is RowChange.REMOVED and model.pages.column(row // PAGE_ROWS, strip.column) is not None:
                 self._paint_removed(painter, cell, strip, row)
             else:

@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QScrollBar, QWidget
 from lamella.core.query.cell_search import Hits, TextPattern
 from lamella.ui import theme
 from lamella.ui.grid.model import GridModel
+from lamella.ui.grid.texts import with_hyphen
 
 MOST_SPANS = 4096
 UNDERLINE = 2
@@ -94,7 +95,8 @@ class HitPainter:
         elif strip.flags & int(Qt.AlignmentFlag.AlignHCenter):
             left += (room - width) // 2
         parts = []
-        for first, stop in self._spans_in(shown):
+        plain = with_hyphen(shown) if grid.grid_model.signed[strip.column] else shown
+        for first, stop in self._spans_in(plain):
             start = cells.metrics.horizontalAdvance(shown[:first])
             end = cells.metrics.horizontalAdvance(shown[:stop])
             parts.append(QRect(left + start, inner.top(), max(1, end - start), inner.height()) & cell)

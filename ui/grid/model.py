@@ -425,6 +425,10 @@ class GridModel(QAbstractTableModel):
         """For each column, whether it is aligned to the right."""
         return self.columns.right
 
+    @property
+    def signed(self) -> Sequence[bool]:
+        return self.columns.signed
+
     def show(self, rows: Rows, ready: PageTexts | None = None, columns: GridColumns | None = None) -> bool:
         """Show other rows; `columns` if they are known. Returns True if the columns differ, except for
         columns that are added or missing at the end, such as those of rows inside groups."""

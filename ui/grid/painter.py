@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -18,7 +18,7 @@ from lamella.ui.grid.hits import HitPainter
 from lamella.ui.grid.model import PAGE_ROWS, GridModel, PictureTexts
 from lamella.ui.grid.pinning import Pinning
 from lamella.ui.grid.selection import CellRange, Selection
-from lamella.ui.grid.texts import Fraction, filled, fraction_digits
+from lamella.ui.grid.texts import Fraction, filled, fraction_digits, with_minus
 from lamella.ui.grid.tree import ARROW, TreeRows, arrow_room
 
 PADDING = theme.S
@@ -57,6 +57,8 @@ class Strip:
     fraction: Fraction = Fraction.NONE
     digits: int = 0
     shading: Shading | None = None
+    write: Callable[[str], str] = str
+    """How a text is drawn."""
     bold: set[int] = field(default_factory=set)
     """Rows for which a format rule asks for bold text."""
 
@@ -215,12 +217,16 @@ class CellPainter:
 
     def _strips(self, area: QRect) -> list[Strip]:
         header, right = self._grid.horizontalHeader(), self._grid.grid_model.right
+        signed = self._grid.grid_model.signed
         pages = self._grid.grid_model.pages
         strips = []
         for column in self._grid.columns_between(area.left(), area.right()):
             x, width = self._grid.x_of(column), header.sectionSize(column)
             fraction, digits = pages.fraction(column), pages.fraction_digits.get(column, 0)
-            strip = Strip(column, x, width, RIGHT if right[column] else LEFT, fraction, digits)
+            flags = RIGHT if right[column] else LEFT
+            strip = Strip(
+                column, x, width, flags, fraction, digits, write=with_minus if signed[column] else str
+            )
             if (form := pages.form(column)) is not None:
                 strip.flags, strip.shading = SIDES.get(form.align, strip.flags), form.shading
                 if fraction is Fraction.NONE or (fraction is Fraction.AT_POINT and strip.flags != RIGHT):
@@ -293,7 +299,7 @@ class CellPainter:
             elif at in pictures:
                 self._paint_picture(painter, QRect(x, y, width, height), pictures[at], text)
             elif text:
-                room = width
+                text, room = strip.write(text), width
                 if strip.digits:
                     text, room = self.lined_up(text, strip.fraction, strip.digits, width)
                 if strip.bold and row in strip.bold:
@@ -386,6 +392,7 @@ class CellPainter:
         """A text as drawn in a column of this width, and the width to draw it in."""
         pages = self._grid.grid_model.pages
         digits = pages.fraction_digits.get(column, 0)
+        text = with_minus(text) if self._grid.grid_model.signed[column] else text
         text, room = self.lined_up(text, pages.fraction(column), digits, width) if digits else (text, width)
         return self._fitted(text, room), room
 
@@ -393,6 +400,7 @@ class CellPainter:
         """The width that a cell needs to be drawn in full and lined up with its neighbours."""
         pages = self._grid.grid_model.pages
         digits = pages.fraction_digits.get(column, 0)
+        text = with_minus(text) if self._grid.grid_model.signed[column] else text
         text, room = (
             self.lined_up(text, pages.fraction(column), digits, ANY_WIDTH) if text else (text, ANY_WIDTH)
         )

@@ -23,6 +23,7 @@ SURELY_EXACT_DIGITS = 13
 ROUNDED_DIGITS = 10
 DECIMALS = 2  # at least, in a rounded number without an exponent
 LARGEST_PLAIN = 1e15
+MINUS = "−"
 CONTROLS = {
     code: f"\\x{code:02x}" for code in (*range(0x20), 0x7F)
 }  # few fonts have glyphs for them, such as ␀ and ␛
@@ -40,6 +41,18 @@ def screen_texts(values: pa.ChunkedArray | pa.Array) -> Texts:
 def is_whole(text: str) -> bool:
     """Whether a text on screen certainly shows the whole value."""
     return not STANDS_FOR.intersection(text)
+
+
+def with_minus(text: str) -> str:
+    """A number's text as it is drawn. Texts that are copied, searched and edited keep the hyphen."""
+    if text.startswith("-"):
+        return MINUS + text[1:]
+    return f"{ROUNDED}{MINUS}{text[2:]}" if text.startswith(f"{ROUNDED}-") else text
+
+
+def with_hyphen(text: str) -> str:
+    """A number's text as it was before it was drawn."""
+    return "-" + text[1:] if text.startswith(MINUS) else text.replace(ROUNDED + MINUS, f"{ROUNDED}-")
 
 
 class Fraction(Enum):

@@ -248,7 +248,7 @@ class IndexesDialog(QDialog):
             f"It frees {size_text(status.num_bytes)}. Rows stay unchanged; {_slower(status.index.kind)} "
             "It can be built again."
         )
-        drop = box.addButton("Drop", QMessageBox.ButtonRole.DestructiveRole)
+        drop = box.addButton("Drop", QMessageBox.ButtonRole.AcceptRole)
         box.addButton(QMessageBox.StandardButton.Cancel)
         box.setDefaultButton(QMessageBox.StandardButton.Cancel)
         box.finished.connect(lambda _: box.clickedButton() is drop and self._drop(status.index))

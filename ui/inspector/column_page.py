@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -39,8 +40,8 @@ from lamella.core.query.steps import Aggregate, Compute, Group, Limit, Sort, Ste
 from lamella.core.scan.snapshot import Snapshot, SortKey
 from lamella.ui import theme
 from lamella.ui.cards.painter import paint_heights
-from lamella.ui.cards.words import MINUS, bar_text, value_text
-from lamella.ui.grid.texts import whole_texts
+from lamella.ui.cards.words import bar_text, value_text
+from lamella.ui.grid.texts import MINUS, whole_texts
 
 MOST_VALUES, MOST_UNITS = 50, 1000
 SEARCH_MS = 200
@@ -494,6 +495,10 @@ def _text(value: Any, kind: pa.DataType) -> str:
         return f"{value:,.6g}".replace("-", MINUS)
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:,}".replace("-", MINUS)
+    if isinstance(value, Decimal) and value.is_finite():
+        return f"{value:,f}".replace("-", MINUS)[:40]
+    if isinstance(value, bool | dt.timedelta):
+        return value_text(value, kind)
     return visible(str(value))[:40]
 
 

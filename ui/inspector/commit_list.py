@@ -163,6 +163,7 @@ class CommitPainter(QStyledItemDelegate):
         painter.drawText(below, 0, text)
         if option.state & QStyle.StateFlag.State_HasFocus:
             painter.setPen(look.color("accent"))
+            painter.setBrush(Qt.BrushStyle.NoBrush)
             painter.drawRect(place.adjusted(0, 0, -1, -1))
         painter.restore()
 

@@ -182,7 +182,12 @@ class HistoryPage(QWidget):
             button.setEnabled(earlier)
         self.what_changed.setEnabled(one is not None and self._before(one) is not None)
         self.name.setEnabled(one is not None)
-        self.chosen.setText("Select one version, or two to compare them" if one is None else _sentence(one))
+        if one is not None:
+            self.chosen.setText(_sentence(one))
+        elif len(chosen) == 2:
+            self.chosen.setText(f"Versions {chosen[1].version:,} and {chosen[0].version:,}")
+        else:
+            self.chosen.setText("Select one version, or two to compare them")
 
     def _before(self, commit: Commit) -> int | None:
         """The version before a commit, if it has not expired."""

@@ -40,8 +40,9 @@ from lamella.core.scan.snapshot import Snapshot
 from lamella.core.store.table import Table
 from lamella.ui import theme
 from lamella.ui.editing.column_rules import read_rules, rules_text
+from lamella.ui.grid.columns import has_sign
 from lamella.ui.grid.model import Rows
-from lamella.ui.grid.texts import whole_texts
+from lamella.ui.grid.texts import whole_texts, with_minus
 from lamella.ui.grid.tree import TreeRows
 from lamella.ui.grid.value_popup import Node
 from lamella.ui.grid.view import GridView
@@ -390,6 +391,7 @@ class FieldValue:
     kind: str
     text: str | None
     children: tuple[FieldValue, ...] = ()
+    has_sign: bool = False
 
 
 def read_row(rows: Rows, row: int, names: list[str], job: Job) -> list[FieldValue]:
@@ -407,9 +409,8 @@ def field_value(name: str, value: pa.ChunkedArray | pa.Array) -> FieldValue:
     (text,) = whole_texts(value)
     whole = value.combine_chunks() if isinstance(value, pa.ChunkedArray) else value
     children = Node(name, whole, None).children(0, MOST_ITEMS)
-    return FieldValue(
-        name, str(value.type), text, tuple(field_value(child.name, child.value) for child in children)
-    )
+    parts = tuple(field_value(child.name, child.value) for child in children)
+    return FieldValue(name, str(value.type), text, parts, has_sign(value.type))
 
 
 class RowPage(QWidget):
@@ -451,6 +452,7 @@ class RowPage(QWidget):
     def show_row(self, number: int, fields: list[FieldValue]) -> None:
         """Show a row; `number` is its position in the view, from 0."""
         self.title.setText(f"Row {number + 1:,}")
+        self.find.show()
         self.tree.show_fields(fields)
         self._show_matches()
 
@@ -474,6 +476,7 @@ class RowPage(QWidget):
 
     def show_nothing(self) -> None:
         self.title.setText("Select a cell to see its row")
+        self.find.hide()
         self.tree.clear()
         self.show_links((), "")
 
@@ -542,6 +545,7 @@ class RowTree(QTreeWidget):
     def _item(self, field: FieldValue) -> QTreeWidgetItem:
         look = theme.current()
         shown = "NULL" if field.text is None else visible(field.text.replace("\n", "↵"))
+        shown = with_minus(shown) if field.has_sign else shown
         item = QTreeWidgetItem([visible(field.name), shown[:2000]])
         item.setData(FIELD, Qt.ItemDataRole.UserRole, field)
         item.setForeground(FIELD, look.color("muted"))

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import os
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from PySide6.QtCore import QEvent, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QHelpEvent, QPainter, QPaintEvent
+from PySide6.QtGui import (
+    QContextMenuEvent,
+    QGuiApplication,
+    QHelpEvent,
+    QKeyEvent,
+    QKeySequence,
+    QPainter,
+    QPaintEvent,
+    QResizeEvent,
+)
 from PySide6.QtWidgets import (
     QHeaderView,
     QLabel,
     QLineEdit,
+    QMenu,
     QPushButton,
     QSizePolicy,
     QToolTip,
@@ -38,8 +50,10 @@ from lamella.ui.tasks import Handle, Tasks
 
 NAME, KIND, SIZE = range(3)
 KIND_WIDTH = 64
-"""The maximum width of a column's type, because names matter more."""
-COLUMN = Qt.ItemDataRole.UserRole
+"""The width that a column's type has even if names need the room."""
+LEAST_NAMES = 120
+"""The width for names even if those of columns are short: files have names, too."""
+COLUMN, COPIED = Qt.ItemDataRole.UserRole, Qt.ItemDataRole.UserRole + 1
 HEIGHT, LEAST_GROUP = 20, 3
 MOST_COLUMNS, MOST_FILES = 10_000, 1_000
 LONGEST, LONGEST_LINE, LONGEST_TIP = 60, 200, 2_000
@@ -79,7 +93,7 @@ def subject_of(name: str, dataset: Dataset, lines: LineView) -> PageSubject:
         kind = f"Version {dataset.pinned_version} of a table, read-only"
     else:
         kind = f"{getattr(dataset, 'format', 'File')}, open in place"
-        kind += ": the sizes are of its cache" if isinstance(dataset, CachedDataset) else ""
+        kind += ": sizes are those of its cache" if isinstance(dataset, CachedDataset) else ""
     return PageSubject(
         name, kind, view.snapshot, view.query.where, lambda: noted_of(dataset), dataset.remarks,
         isinstance(dataset, Table),
@@ -171,6 +185,81 @@ def groups_text(storage: Storage) -> str:
     return f"{groups}, {storage.skipped:,} skipped by the filter" if storage.skipped else groups
 
 
+class StructureTree(QTreeWidget):
+    """Columns, files and metadata. Ctrl+C and the menu of an item copy its name, path or value."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._names_width = 0
+        theme.variant(self, "panel")
+        self.setColumnCount(3)
+        self.setHeaderHidden(True)
+        self.setIndentation(theme.M)
+        self.setUniformRowHeights(True)
+        self.setTextElideMode(Qt.TextElideMode.ElideMiddle)  # paths differ at their ends
+        self.setAccessibleName("Columns, files and metadata")
+        header = self.header()
+        header.setStretchLastSection(False)
+        header.setSectionResizeMode(NAME, QHeaderView.ResizeMode.Stretch)
+        header.setSectionResizeMode(KIND, QHeaderView.ResizeMode.Fixed)
+        header.setSectionResizeMode(SIZE, QHeaderView.ResizeMode.ResizeToContents)
+
+    def fit(self) -> None:
+        """Give types the room that the names of columns leave."""
+        tops = map(self.topLevelItem, range(self.topLevelItemCount()))
+        items = (top.child(row) for top in tops for row in range(top.childCount()))
+        metrics, names = self.fontMetrics(), [item for item in items if item.data(NAME, COLUMN) is not None]
+        widest = max(names, key=lambda item: metrics.horizontalAdvance(item.text(NAME)), default=None)
+        hint = 0 if widest is None else self.sizeHintForIndex(self.indexFromItem(widest)).width()
+        self._names_width = max(hint + 2 * self.indentation(), theme.current().px(LEAST_NAMES))
+        self._share_room()
+
+    def _share_room(self) -> None:
+        room = self.viewport().width() - self.sizeHintForColumn(SIZE) - self._names_width
+        least = theme.current().px(KIND_WIDTH)
+        self.setColumnWidth(KIND, min(self.sizeHintForColumn(KIND), max(least, room)))
+
+    def copy(self, item: QTreeWidgetItem | None) -> None:
+        text = None if item is None else item.data(NAME, COPIED)
+        if text is not None:
+            QGuiApplication.clipboard().setText(text[1])
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._share_room()
+
+    def event(self, event: QEvent) -> bool:
+        """Take Ctrl+C from the window, which would copy cells of the grid."""
+        copies = isinstance(event, QKeyEvent) and event.matches(QKeySequence.StandardKey.Copy)
+        if event.type() is QEvent.Type.ShortcutOverride and copies:
+            event.accept()
+            return True
+        return super().event(event)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.matches(QKeySequence.StandardKey.Copy):
+            self.copy(self.currentItem())
+        else:
+            super().keyPressEvent(event)
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        keyboard = event.reason() is QContextMenuEvent.Reason.Keyboard
+        item = self.currentItem() if keyboard else self.itemAt(event.pos())
+        menu = None if item is None else self.menu_of(item)
+        if menu is not None and item is not None:
+            at = self.visualItemRect(item).bottomLeft() if keyboard else event.pos()
+            menu.popup(self.viewport().mapToGlobal(at))
+
+    def menu_of(self, item: QTreeWidgetItem) -> QMenu | None:
+        copied = item.data(NAME, COPIED)
+        if copied is None:
+            return None
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu.addAction(f"Copy the {copied[0]}", lambda: self.copy(item))
+        return menu
+
+
 class TablePage(QWidget):
     """`column_chosen` has the name of a column to go to; `indexes_requested` is emitted to show the
     indexes."""
@@ -188,7 +277,7 @@ class TablePage(QWidget):
         self.title, self.kind, self.figures = QLabel(), QLabel(wordWrap=True), QLabel(wordWrap=True)
         self.strip, self.groups = RowGroupStrip(), QLabel(wordWrap=True)
         self.find = QLineEdit(placeholderText="Find a column", accessibleName="Find a column")
-        self.tree = QTreeWidget()
+        self.tree = StructureTree()
         self.indexes = QPushButton("Indexes…", toolTip="Build or drop indexes, which find rows faster")
         self._lay_out()
 
@@ -256,7 +345,8 @@ class TablePage(QWidget):
         named = {field.name: field.type for field in subject.snapshot.schema}
         by_place = sorted(storage.columns, key=lambda column: column.name == ID)
         columns = [self._column_item(column, named) for column in by_place[:MOST_COLUMNS]]
-        files = [_file_item(file) for file in storage.files[:MOST_FILES]]
+        folder = _common_folder(storage.files)
+        files = [_file_item(file, folder) for file in storage.files[:MOST_FILES]]
         metadata = [_text_item(key, value) for key, value in {**storage.metadata, **self._noted}.items()]
         notes = [_text_item(text) for text in subject.remarks]
         for name, items in (("Notes", notes), ("Columns", columns), ("Files", files), ("Metadata", metadata)):
@@ -273,7 +363,7 @@ class TablePage(QWidget):
             self.groups.setText(
                 f"{self.groups.text()}. Column sizes only cover the first files, because there are many"
             )
-        self.tree.setColumnWidth(KIND, min(self.tree.sizeHintForColumn(KIND), theme.current().px(KIND_WIDTH)))
+        self.tree.fit()
         self._show_matches(self.find.text())
 
     def _group_name(self, place: int) -> str:
@@ -281,8 +371,9 @@ class TablePage(QWidget):
 
     def _column_item(self, column: StoredColumn, types: Mapping[str, object]) -> QTreeWidgetItem:
         look = theme.current()
-        item = _item(column.name, column.type, size_text(column.bytes) if column.chunks else "")
+        item = _item(column.name, str(column.type), size_text(column.bytes) if column.chunks else "")
         item.setData(NAME, COLUMN, column.name)
+        item.setData(NAME, COPIED, ("name", column.name))
         kind = types.get(column.name)
         if kind is not None:
             item.setIcon(NAME, look.icon(icon_name(kind), "faint"))  # type: ignore[arg-type]
@@ -314,17 +405,6 @@ class TablePage(QWidget):
             theme.variant(label, "caption")
         self.title.setWordWrap(True)
         self.find.setClearButtonEnabled(True)
-        theme.variant(self.tree, "panel")
-        self.tree.setColumnCount(3)
-        self.tree.setHeaderHidden(True)
-        self.tree.setIndentation(theme.M)
-        self.tree.setUniformRowHeights(True)
-        self.tree.setAccessibleName("Columns, files and metadata")
-        header = self.tree.header()
-        header.setStretchLastSection(False)
-        header.setSectionResizeMode(NAME, QHeaderView.ResizeMode.Stretch)
-        header.setSectionResizeMode(KIND, QHeaderView.ResizeMode.Fixed)
-        header.setSectionResizeMode(SIZE, QHeaderView.ResizeMode.ResizeToContents)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(theme.M, theme.S, theme.S, theme.S)
         layout.setSpacing(theme.S)
@@ -360,33 +440,45 @@ def column_text(column: StoredColumn) -> str:
     """Everything that is known about the storage of a column."""
     lines = [f"{column.name}: {column.type}"]
     if column.chunks:
-        ratio = f", {column.raw_bytes / column.bytes:.1f} times smaller by the codec" if column.bytes else ""
-        lines.append(f"{size_text(column.bytes)} in {column.chunks:,} chunks{ratio}")
+        share = 1 - column.bytes / max(1, column.raw_bytes)
+        saved = f", {share:.0%} smaller by the codec" if share >= 0.005 else ""
+        lines.append(f"{size_text(column.bytes)} in {quantity(column.chunks, 'chunk')}{saved}")
         lines.append(f"Encoding: {', '.join(column.encodings)}; codec: {', '.join(column.codecs)}")
     if column.chunks and column.nulls is not None:
         lines.append(f"Nulls, by statistics: {column.nulls:,}")
-    if column.chunks and column.has_extremes and column.low is not None:
-        lines.append(f"Extent, by statistics: {_cut(column.low)} to {_cut(column.high)}")
+    if column.extent:
+        lines.append(f"Extent, by statistics: {column.extent}")
     return "\n".join([*lines, *([column.note] if column.note else [])])
 
 
-def _cut(value: object) -> str:
-    text = str(value)
+def _cut(text: str) -> str:
     return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
 
 
-def _file_item(file: StoredFile) -> QTreeWidgetItem:
-    item = _item(file.path.name, quantity(file.rows, "row"), size_text(file.bytes))
+def _common_folder(files: Sequence[StoredFile]) -> Path | None:
+    """The folder that has all files; None if they are on several drives."""
+    try:
+        return Path(os.path.commonpath([file.path.parent for file in files]))
+    except ValueError:
+        return None
+
+
+def _file_item(file: StoredFile, folder: Path | None) -> QTreeWidgetItem:
+    """An item with the path inside `folder`, which tells files of one name apart."""
+    name = file.path.name if folder is None else file.path.relative_to(folder).as_posix()
+    item = _item(name, quantity(file.rows, "row"), size_text(file.bytes))
     groups = quantity(file.row_groups, "row group")
     item.setToolTip(NAME, visible(f"{file.path}\n{groups}\n{file.created_by}"))
+    item.setData(NAME, COPIED, ("path", str(file.path)))
     return item
 
 
 def _text_item(name: str, value: str = "") -> QTreeWidgetItem:
-    """An item over the whole width: cut on screen, complete in the tooltip."""
+    """An item over the whole width: cut on screen and in the tooltip, complete when it is copied."""
     text = visible(f"{name}: {value}" if value else name)
     item = QTreeWidgetItem([text[:LONGEST_LINE]])
     item.setToolTip(NAME, text[:LONGEST_TIP])
+    item.setData(NAME, COPIED, ("value", value) if value else ("text", name))
     return item
 
 

@@ -176,16 +176,17 @@ class ExpireDialog(StoreDialog):
     def _show(self, plan: ExpireReport) -> None:
         count = len(plan.expired)
         if not count:
-            self.say("No version expires: there are no more than that, besides those with a name.")
+            self.say("No version expires: there are no more than that, besides those with names.")
             self.accept_button.setText("Expire")
             return
-        named = f" {len(plan.named):,} older ones stay because they have a name." if plan.named else ""
+        older = quantity(len(plan.named), "older version")
+        stays = "stays because it has a name" if len(plan.named) == 1 else "stay because they have names"
+        named = f" {older} {stays}." if plan.named else ""
         versions = quantity(count, "version")
-        files = f"{size_text(plan.bytes)} of files go with {'it' if count == 1 else 'them'}"
-        what = f"{versions} expire{'s' if count == 1 else ''}; {files if plan.bytes else 'no file does'}."
+        files = f"Removes {versions}" + (f" and {size_text(plan.bytes)} of files" if plan.bytes else "")
         self.say(
-            f"{what}{named} This cannot be undone, and neither can changes before version {plan.oldest:,} any"
-            " more. The current rows do not change."
+            f"{files}.{named} This cannot be undone. Changes before version {plan.oldest:,} can no longer be"
+            " undone either. The current rows do not change."
         )
         self.accept_button.setText(f"Expire {versions}")
         self.accept_button.setEnabled(True)

@@ -166,7 +166,7 @@ QLabel[variant="key"] {
 
 QPushButton {
     background: $surface; border: 1px solid $border_strong; border-radius: 6px;
-    padding: 5px 12px; min-height: 16px;
+    padding: 5px 12px; min-height: $button_line;
 }
 QPushButton:hover { background: $hover; }
 QPushButton:pressed { background: $pressed; }
@@ -178,6 +178,12 @@ QPushButton[variant="primary"] {
 QPushButton[variant="primary"]:hover { background: $accent_hover; border-color: $accent_hover; }
 QPushButton[variant="primary"]:focus { border-color: $text; }
 QPushButton[variant="primary"]:disabled { background: $pressed; border-color: $pressed; color: $muted; }
+QDialogButtonBox { button-layout: 3; dialogbuttonbox-buttons-have-icons: 0; }
+QDialogButtonBox QPushButton:default {
+    background: $accent; border-color: $accent; color: $on_accent; font-weight: 600;
+}
+QDialogButtonBox QPushButton:default:hover { background: $accent_hover; border-color: $accent_hover; }
+QDialogButtonBox QPushButton:default:focus { border-color: $text; }
 QPushButton[variant="search"] {
   background: $surface; border: 1px solid $input_border; color: $muted; text-align: left; padding: 4px 8px;
 }
@@ -230,7 +236,7 @@ QToolButton[variant="fold"]:hover, QToolButton[variant="fold"]:checked {
 
 QLineEdit, QPlainTextEdit, QTextEdit, QAbstractSpinBox, QComboBox {
     background: $surface; border: 1px solid $input_border; border-radius: 6px;
-    padding: 4px 8px; min-height: 18px;
+    padding: 4px 8px; min-height: $field_line;
     selection-background-color: $accent; selection-color: $on_accent;
 }
 QLineEdit:hover, QAbstractSpinBox:hover, QComboBox:hover { border-color: $muted; }

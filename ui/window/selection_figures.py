@@ -18,7 +18,7 @@ from lamella.core.jobs import Job
 from lamella.core.query.view import View
 from lamella.ui.grid.model import Rows
 from lamella.ui.grid.selection import CellRange
-from lamella.ui.grid.texts import whole_texts
+from lamella.ui.grid.texts import MINUS, whole_texts
 from lamella.ui.grid.tree import TreeRows
 
 if TYPE_CHECKING:
@@ -30,7 +30,6 @@ ORDERED = (Kind.DATE, Kind.TIMESTAMP)
 LARGEST_INT = 2**63
 PRECISION = 120  # decimal digits: sums of decimals stay exact
 LARGEST_PLAIN, LEAST_PLAIN = 1e15, 1e-4
-MINUS = "−"
 Part = tuple[int, int, tuple[str, ...]]
 """First row, last row, and the columns to read."""
 

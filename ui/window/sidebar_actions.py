@@ -133,7 +133,7 @@ class SidebarActions(QObject):
             parent=self._window,
         )  # fmt: skip
         box.setInformativeText("No rows are deleted. This cannot be undone.")
-        delete = box.addButton("Delete", QMessageBox.ButtonRole.DestructiveRole)
+        delete = box.addButton("Delete", QMessageBox.ButtonRole.AcceptRole)
         box.addButton(QMessageBox.StandardButton.Cancel)
         box.setDefaultButton(QMessageBox.StandardButton.Cancel)
         box.finished.connect(lambda _: box.clickedButton() is delete and self._delete(entry))

@@ -66,3 +66,8 @@ def test_texts_of_a_dictionary_and_of_what_is_not_utf8() -> None:
     assert text_array(broken).to_pylist() == ["ab\\xff", "c", None]
     assert text_array(pa.array([1, 2, None]).slice(1)).to_pylist() == ["2", None]
     assert text_array(pa.array([1e20, 0.5, None]).slice(0, 2)).to_pylist() == ["1e+20", "0.5"]
+
+
+def test_an_interval_of_parquet_is_written_in_hexadecimal() -> None:
+    three_days = (0).to_bytes(4, "little") + (3).to_bytes(4, "little") + bytes(4)
+    assert whole_texts(pa.array([three_days, None], pa.binary(12))) == ["0x000000000300000000000000", None]

@@ -6,7 +6,10 @@ import datetime as dt
 
 import pyarrow as pa
 import pytest
+from PySide6.QtCore import QRect
+from PySide6.QtGui import QImage, QPainter
 
+from lamella.ui.grid.texts import with_hyphen
 from tests.ui.grid.fake_rows import TableRows
 
 NUMBERS = [1.0, 2.5, 10.25, 1234.125, 1e-300, float("nan"), None]
@@ -54,3 +57,36 @@ def test_fitted_columns_have_room_for_points_in_line(painter) -> None:
             text = grid.grid_model.pages.text(row, column)
             if text is not None:
                 assert painter.wanted_width(column, text) <= width
+
+
+def test_negative_numbers_are_drawn_with_a_minus_and_texts_as_they_are(grid, settle) -> None:
+    rows = {
+        "number": [-5, 7],
+        "float": [-0.1 - 0.2, 1.5],
+        "span": [dt.timedelta(hours=-1), dt.timedelta(1)],
+        "text": ["-5", "-"],
+    }
+    grid.show_rows(TableRows(pa.table(rows)))
+    settle(grid)
+    pages, painter = grid.grid_model.pages, grid._painter
+    shown = [pages.shown_text(0, column) for column in range(4)]
+    assert shown == ["-5", "≈-0.3", "-1:00:00", "-5"], "what is copied and searched"
+    drawn = [painter.fitted_in_line(column, text, 200)[0] for column, text in enumerate(shown)]
+    assert drawn == ["−5", "≈−0.3", "−1:00:00", "-5"]
+    assert [with_hyphen(text) for text in drawn] == shown
+    assert painter.wanted_width(0, "-5") >= painter.metrics.horizontalAdvance("−5")
+
+
+def test_cells_on_screen_have_the_minus(grid, settle) -> None:
+    grid.show_rows(TableRows(pa.table({"number": [-5], "text": ["-5"]})))
+    settle(grid)
+    texts = list[str]()
+
+    class Recorder(QPainter):
+        def drawText(self, *arguments) -> None:
+            texts.extend(argument for argument in arguments if isinstance(argument, str))
+
+    image = QImage(400, 200, QImage.Format.Format_RGB32)
+    with Recorder(image) as recorder:
+        grid._painter.paint(recorder, QRect(0, 0, 400, 200))
+    assert texts == ["−5", "-5"]

@@ -10,6 +10,7 @@ from PySide6.QtCore import QItemSelectionModel, Qt
 from PySide6.QtTest import QTest
 
 from lamella.core.store.commit import Commit
+from lamella.ui import theme
 from lamella.ui.dialogs.file_import import FileImportDialog
 from lamella.ui.inspector.commit_list import COMMIT, time_text
 from lamella.ui.inspector.history_page import PAGE
@@ -49,6 +50,15 @@ def test_commits_are_listed_with_their_counts(window, history):
     history.grab()
 
 
+def test_the_version_that_has_the_focus_is_legible(window, history):
+    history.list.setFocus()
+    QTest.keyClick(history.list, Qt.Key.Key_Down)
+    row = history.list.visualRect(history.list.currentIndex())
+    picture = history.list.viewport().grab(row).toImage()
+    inside = [picture.pixelColor(x, 3) for x in range(picture.width() // 2, picture.width() - 3)]
+    assert {color.name() for color in inside} == {theme.current().color("accent_soft").name()}
+
+
 @pytest.mark.slow
 def test_what_a_commit_changed_and_two_versions_are_compared(qtbot, window, history):
     history.select(3)
@@ -59,6 +69,7 @@ def test_what_a_commit_changed_and_two_versions_are_compared(qtbot, window, hist
     both = QItemSelectionModel.SelectionFlag.Select
     history.list.selectionModel().select(history.model.index(history.model.place_of(1)), both)
     assert history.both.text() == "Compare 1 with 3" and history.open.isHidden()
+    assert history.chosen.text() == "Versions 1 and 3"
     history.both.click()
     qtbot.waitUntil(lambda: view.is_settled and view.comparison.titles == ("version 1", "version 3"))
     assert view.comparison.counts_text == "1 added, 1 changed"
@@ -112,6 +123,7 @@ def test_old_versions_expire_after_a_preview(qtbot, window, table, history):
     dialog = window.findChildren(ExpireDialog)[-1]
     dialog.keep.setValue(2)
     qtbot.waitUntil(lambda: dialog.accept_button.text() == "Expire 2 versions")
+    assert dialog.about.text().startswith("Removes 2 versions")
     dialog.accept_button.click()
     qtbot.waitUntil(lambda: history.is_settled and history.model.total == 2)
     dialog.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 
 import pyarrow as pa
@@ -9,7 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from lamella.core.query.charts import ChartSpec
+from lamella.ui.charts.axes import SpanTicks
 from lamella.ui.charts.ramps import Ramp
+from lamella.ui.charts.words import hover_text
 from tests.ui.window.test_charts import shown_counts
 
 SUM_OF_V = ChartSpec("bar", "k", measure="v", aggregate="sum")
@@ -152,6 +155,38 @@ def test_counts_have_whole_ticks_and_equal_means_one_colour(qtbot, window, settl
     assert ticks("bottom") == [], "nothing is named in years that no calendar has"
     colors = Ramp(1.5, 1.5 + 2e-16, log=False).colors([1.5, 1.5 + 2e-16])
     assert colors[0] == colors[1]
+
+
+def test_durations_are_written_as_durations_wherever_a_chart_has_them(qtbot, window, settled, tmp_path):
+    waits = [dt.timedelta(hours=-6), dt.timedelta(hours=30, minutes=30), dt.timedelta(seconds=90)]
+    pq.write_table(pa.table({"k": ["a", "b", "c"], "wait": waits}), tmp_path / "waits.parquet")
+    window.open_paths([tmp_path / "waits.parquet"])
+    tab = settled()
+    tab.charting.show()
+    view = tab.charting.view
+    for spec in (ChartSpec("bar", "k", measure="wait", aggregate="mean"), ChartSpec("box", "k", y="wait")):
+        view.show_spec(spec)
+        qtbot.waitUntil(lambda: not view.running)
+        axis = view.canvas.panels[0].plot.getAxis("left")
+        levels = axis.tickValues(*axis.range, 300)
+        names = [text for spacing, at in levels for text in axis.tickStrings(at, 1.0, spacing)]
+        assert "0:00" in names and "24:00" in names
+        rows = view.canvas.data.table.to_pylist()
+        texts = [hover_text(view.canvas.data, row) for row in rows]
+        assert any("1 d 6:30:00" in text for text in texts) and any("−6:00:00" in text for text in texts)
+    view.show_spec(ChartSpec("bar", "k", measure="wait", aggregate="distinct"))
+    qtbot.waitUntil(lambda: not view.running)
+    assert "Distinct values of wait: 1" in hover_text(view.canvas.data, view.canvas.data.table.to_pylist()[0])
+
+
+@pytest.mark.parametrize(
+    ("high", "names"),
+    [(5400, ["0:00", "0:30", "1:00", "1:30"]), (86_400 * 400, ["0 d", "100 d", "200 d", "300 d", "400 d"])],
+)
+def test_ticks_of_durations_are_days_where_they_are_days_apart(high, names):
+    ticks = SpanTicks(clock=False)
+    ((spacing, values),) = ticks.values(0, high, 100, "left")
+    assert ticks.texts(values, spacing) == names
 
 
 def test_latitudes_that_there_are_not_make_no_map(qtbot, window, settled, tmp_path):

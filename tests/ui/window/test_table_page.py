@@ -8,13 +8,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
 
 from lamella import col
 from lamella.core.query import agg
 from lamella.core.query.line import Line
 from lamella.core.query.steps import Group
+from lamella.ui import theme
 from lamella.ui.indexes.manager import IndexesDialog
+from lamella.ui.inspector.table_page import KIND_WIDTH
 
 
 @pytest.fixture
@@ -52,7 +55,42 @@ def test_columns_files_and_metadata_are_listed(qtbot, window, grouped, page):
     assert group(page, "Files").child(0).text(1) == "1,000 rows"
     assert group(page, "Metadata").child(0).text(0).startswith("made by: ")
     assert page.tree.horizontalScrollBar().maximum() == 0, "sizes are in sight"
+    assert page.tree.columnWidth(1) > theme.current().px(KIND_WIDTH), "names leave room for the types"
     page.grab()
+
+
+def test_names_paths_and_values_are_copied(tmp_path: Path, page):
+    tree, copied = page.tree, QGuiApplication.clipboard()
+    for name, word, text in (
+        ("Columns", "name", "n"),
+        ("Files", "path", str(tmp_path / "grouped.parquet")),
+        ("Metadata", "value", "a test"),
+    ):
+        item = group(page, name).child(0)
+        menu = tree.menu_of(item)
+        assert [action.text() for action in menu.actions()] == [f"Copy the {word}"]
+        menu.actions()[0].trigger()
+        assert copied.text() == text
+        copied.clear()
+        tree.setCurrentItem(item)
+        QTest.keyClick(tree, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
+        assert copied.text() == text
+    assert tree.menu_of(group(page, "Columns")) is None
+
+
+def test_files_of_one_name_are_told_apart_by_their_folders(qtbot, window, tmp_path, settled):
+    for year in (2023, 2024):
+        (tmp_path / "trips" / f"year={year}").mkdir(parents=True)
+        pq.write_table(pa.table({"n": [year]}), tmp_path / "trips" / f"year={year}" / "part-0.parquet")
+    window.open_paths([tmp_path / "trips"])
+    tab = settled()
+    window.commands["table_details"].trigger()
+    page = tab.inspector.table_page
+    qtbot.waitUntil(lambda: page.storage is not None and page.is_settled)
+    files = group(page, "Files")
+    assert [files.child(n).text(0) for n in range(2)] == [
+        "year=2023/part-0.parquet", "year=2024/part-0.parquet",
+    ]  # fmt: skip
 
 
 def test_a_column_is_searched_for_and_gone_to(qtbot, grouped, page):

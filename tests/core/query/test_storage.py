@@ -1,0 +1,69 @@
+"""The storage of rows as footers describe it: sizes, encodings and extents of columns."""
+
+from __future__ import annotations
+
+import datetime as dt
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from lamella import col, open_dataset
+from lamella.core.jobs import Job
+from lamella.core.query.storage import StoredColumn, read_storage
+
+
+def columns_of(path: Path) -> dict[str, StoredColumn]:
+    return {
+        column.name: column for column in read_storage(open_dataset(path).snapshot(), None, Job()).columns
+    }
+
+
+def write(path: Path, **columns: object) -> Path:
+    path.parent.mkdir(exist_ok=True)
+    pq.write_table(pa.table(columns), path)
+    return path
+
+
+def test_leaves_of_a_nested_column_have_neither_extent_nor_nulls(tmp_path: Path):
+    rows = [{"n": 1, "word": "a"}, {"n": 2, "word": None}, None]
+    columns = columns_of(write(tmp_path / "nested.parquet", s=rows, items=[[1, 2], [], None]))
+    assert columns["s"].chunks == 2, "both leaves count"
+    assert [(column.extent, column.nulls) for column in columns.values()] == [("", None), ("", None)]
+
+
+def test_extents_are_written_as_cells_are(tmp_path: Path):
+    columns = columns_of(
+        write(
+            tmp_path / "kinds.parquet",
+            flag=[False, True],
+            wait=[dt.timedelta(hours=-1), dt.timedelta(days=2)],
+            half=pa.array([1.5, 2.5], pa.float16()),
+            raw=[b"\x00", b"\xff"],
+            word=["two\nlines", "x" * 100],
+            fare=[-0.5, 7.0],
+        )
+    )
+    assert {name: column.extent for name, column in columns.items()} == {
+        "flag": "false to true",
+        "wait": "-1:00:00 to 2 d 0:00:00",
+        "half": "",
+        "raw": "0x00 to 0xff",
+        "word": f"two lines to {'x' * 59}…",
+        "fare": "-0.5 to 7",
+    }
+
+
+def test_a_column_of_dates_and_times_in_a_folder_has_no_extent(tmp_path: Path):
+    day = dt.date(2024, 5, 1)
+    write(tmp_path / "trips" / "1.parquet", at=[day], n=[1])
+    write(tmp_path / "trips" / "2.parquet", at=[dt.datetime(2024, 6, 1, 9)], n=[2.5])
+    columns = columns_of(tmp_path / "trips")
+    assert (columns["at"].extent, columns["n"].extent) == ("", "1 to 2.5")
+
+
+def test_row_groups_state_the_extents_of_the_columns_in_a_filter(tmp_path: Path):
+    path = write(tmp_path / "flags.parquet", flag=[False, True], wait=[dt.timedelta(1), dt.timedelta(2)])
+    where = (col("flag") == True) & (col("wait") > dt.timedelta(1))  # noqa: E712
+    [group] = read_storage(open_dataset(path).snapshot(), where, Job()).groups
+    assert group.extents == ("flag: false to true", "wait: 1 d 0:00:00 to 2 d 0:00:00")
