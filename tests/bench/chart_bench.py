@@ -2,12 +2,14 @@
 
 Milliseconds of each chart of a Parquet file and of a table of a store with the same rows, and of the rows
 that a brush leaves: the first in its process, and the median of later ones, each with the processor time of
-all threads. The files are in the system's cache. Painting takes a few milliseconds more.
+all threads. The files are in the system's cache. `--window` draws them in a chart's view: the time until the
+chart of a sample is painted, if there is one, and until the exact one is.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import statistics
 import subprocess
 import sys
@@ -18,10 +20,18 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from PySide6.QtCore import QEvent, QEventLoop, QObject, QTimer
+from PySide6.QtWidgets import QApplication
 
 from lamella import Store, open_dataset
+from lamella.core.datasets.base import Dataset
+from lamella.core.query.builder import Query
+from lamella.core.query.charts.figures import ChartData
 from lamella.core.query.charts.reading import read_chart
 from lamella.core.query.charts.spec import ChartSpec
+from lamella.ui import theme
+from lamella.ui.charts.view import ChartView
+from lamella.ui.tasks import Tasks
 
 GROUP = 100_000
 TABLE = "rows"
@@ -55,18 +65,82 @@ def make(path: Path, rows: int) -> None:
     writer.close()
 
 
+def query_of(source: Dataset, brushed: bool, number: int) -> Query:
+    """All rows, or those that a brush leaves; each `number` is another brush, so that none is remembered."""
+    query = source.query()
+    return query.where({"value": {"$gte": 40 + number / 1000, "$lt": 60}}) if brushed else query
+
+
 def measure(path: Path, name: str, brushed: bool, repeats: int) -> str:
-    """Measure one chart in this process. Each brush is another one, so that none is remembered."""
-    source = Store.open(path, read_only=True)[TABLE] if path.is_dir() else open_dataset(path)
+    """Measure one chart in this process."""
+    source = open_source(path)
     times = []
-    for n in range(1 + repeats):
-        query = source.query()
-        if brushed:
-            query = query.where({"value": {"$gte": 40 + n / 1000, "$lt": 60}})
+    for number in range(1 + repeats):
+        query = query_of(source, brushed, number)
         wall, processor = time.perf_counter(), time.process_time()
         read_chart(query, CHARTS[name])
         times.append((1000 * (time.perf_counter() - wall), 1000 * (time.process_time() - processor)))
-    later = [statistics.median(one) for one in zip(*times[1:], strict=True)]
+    return columns_of(times)
+
+
+def measure_window(path: Path, name: str, brushed: bool, repeats: int) -> str:
+    """Measure until a view of charts has painted the chart."""
+    os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+    application = QApplication([])
+    theme.install(application)
+    source, tasks = open_source(path), Tasks()
+    view = ChartView(tasks)
+    view.show_spec(CHARTS[name])
+    view.resize(1200, 700)
+    view.show()
+    times = []
+    for number in range(1 + repeats):
+        query, painted = query_of(source, brushed, number), PaintedCharts(view)
+        begin = time.perf_counter()
+        view.show_rows(query, source.schema, source.num_rows, [])
+        while painted.exact is None:
+            application.processEvents(QEventLoop.ProcessEventsFlag.WaitForMoreEvents)
+        sampled = painted.exact if painted.sampled is None else painted.sampled
+        times.append((1000 * (sampled - begin), 1000 * (painted.exact - begin)))
+        painted.stop()
+    tasks.shutdown()
+    view.close()
+    return columns_of(times)
+
+
+class PaintedCharts(QObject):
+    """When the chart of a sample and the exact one were painted."""
+
+    def __init__(self, view: ChartView) -> None:
+        super().__init__(view)
+        self.sampled: float | None = None
+        self.exact: float | None = None
+        self._view, self._before = view, view.data
+        view.canvas.viewport().installEventFilter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        data = self._view.data
+        if event.type() == QEvent.Type.Paint and data is not None and data is not self._before:
+            QTimer.singleShot(0, lambda: self._note(data))
+        return False
+
+    def _note(self, data: ChartData) -> None:
+        if data.sampled:
+            self.sampled = self.sampled or time.perf_counter()
+        else:
+            self.exact = self.exact or time.perf_counter()
+
+    def stop(self) -> None:
+        self._view.canvas.viewport().removeEventFilter(self)
+
+
+def open_source(path: Path) -> Dataset:
+    return Store.open(path, read_only=True)[TABLE] if path.is_dir() else open_dataset(path)
+
+
+def columns_of(times: list[tuple[float, float]]) -> str:
+    """The first times, and the medians of the later ones."""
+    later = [statistics.median(each) for each in zip(*times[1:], strict=True)]
     return "".join(f"{value:10.0f}" for value in (*times[0], *later))
 
 
@@ -77,9 +151,11 @@ def main() -> None:
     parser.add_argument("--source", type=Path, help="a file or a store of an earlier run, or one like it")
     parser.add_argument("--chart", choices=CHARTS, help="(all)")
     parser.add_argument("--brushed", action="store_true", help="only with --source and --chart")
+    parser.add_argument("--window", action="store_true", help="until the chart is painted")
     options = parser.parse_args()
     if options.chart and options.source:
-        times = measure(options.source, options.chart, options.brushed, options.repeats)
+        chosen = measure_window if options.window else measure
+        times = chosen(options.source, options.chart, options.brushed, options.repeats)
         print(f"{options.chart + ', brushed' * options.brushed:24}{times}")
         return
     with tempfile.TemporaryDirectory() as folder:
@@ -89,11 +165,15 @@ def main() -> None:
             with Store.open(store) as made:
                 made.create_table(TABLE, open_dataset(path))
         for source in [options.source] if options.source else [path, store]:
-            print(f"{source.name:24}{'first':>10}{'cpu':>10}{'again':>10}{'cpu':>10}", flush=True)
+            titles = (
+                ["first", "exact", "again", "exact"] if options.window else ["first", "cpu", "again", "cpu"]
+            )
+            print(f"{source.name:24}" + "".join(f"{title:>10}" for title in titles), flush=True)
             for name in [options.chart] if options.chart else CHARTS:
                 for brushed in [(), ("--brushed",)]:
                     command = [sys.executable, "-m", "tests.bench.chart_bench", "--source", str(source)]
                     words = ["--chart", name, *brushed, "--repeats", str(options.repeats)]
+                    words += ["--window"] if options.window else []
                     subprocess.run([*command, *words], check=True)
 
 
