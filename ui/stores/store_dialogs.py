@@ -208,6 +208,7 @@ class BackupDialog(StoreDialog):
         self.folder.changed.connect(self._follow)
         self.link.toggled.connect(self._follow)
         self._follow()
+        self.folder.setFocus()
         tasks.read(lambda job: store.maintenance.sizes(job).total, self._take_size, self._fail,
                    owner=self, quiet=True)  # fmt: skip
 
@@ -236,8 +237,13 @@ class BackupDialog(StoreDialog):
         return lambda job: self._store.backup(folder, link, job)
 
     def outcome_of(self, result: Backup) -> str:
-        text = str(result)
-        return text if not result.damaged else f"{text}\nRestore these files from an earlier backup."
+        lines = [f"{quantity(result.copied, 'file')}, {size_text(result.bytes)}, copied to {result.path}."]
+        if result.kept:
+            lines[0] += f" {quantity(result.kept, 'file')} of an earlier backup were kept."
+        lines += [f"{path} is damaged: its checksum differs." for path in result.damaged]
+        return "\n".join(
+            [*lines, *(["Restore these files from an earlier backup."] if result.damaged else [])]
+        )
 
 
 class RestoreDialog(StoreDialog):
@@ -259,8 +265,7 @@ class RestoreDialog(StoreDialog):
         for field in (self.backup, self.folder):
             field.changed.connect(self._follow)
         self._follow()
-        if backup is None:
-            self.backup.setFocus()
+        (self.backup if backup is None else self.folder).setFocus()
 
     def _follow(self) -> None:
         backup, folder = self.backup.path, self.folder.path
@@ -302,6 +307,7 @@ class MoveDialog(StoreDialog):
         self.name.textChanged.connect(self._follow)
         self.folder.changed.connect(self._follow)
         self._follow()
+        (self.name if rename else self.folder).setFocus()
 
     @property
     def target(self) -> Path | None:

@@ -80,6 +80,11 @@ class Diagrams(QObject):
         if known is not None:
             window.tabs.show_tab(known)
             return
+        pending = window.tabs.pending_of("relations", store.path)
+        if pending is not None:
+            window.tabs.show_tab(pending)
+            pending.retry()
+            return
         tab = self.make(store)
         window.tabs.add(tab, f"{store.name} relations", "relation", f"Relations of {store.path}")
 

@@ -54,11 +54,15 @@ class SqlConsoles(QObject):
 
     def show(self) -> None:
         """Show the console opened last; if a console is in front, or none is open, open a new one."""
-        consoles = self.all
-        if self.current is not None or not consoles:
+        consoles, tabs = self.all, self._window.tabs
+        pending = [tab for tab in tabs.pending_tabs if tab.workspace_kind == ICON]
+        if self.current is None and pending and not consoles:
+            tabs.show_tab(pending[-1])
+            pending[-1].retry()
+        elif self.current is not None or not consoles:
             self.open()
         else:
-            self._window.tabs.show_tab(consoles[-1])
+            tabs.show_tab(consoles[-1])
             consoles[-1].setFocus()
 
     def open(self, state: Mapping[str, Any] | None = None) -> SqlConsole:

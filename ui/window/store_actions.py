@@ -209,6 +209,11 @@ class StoreActions(QObject):
             window.tabs.show_tab(known)
             known.measure()
             return
+        pending = window.tabs.pending_of("store", store.path)
+        if pending is not None:
+            window.tabs.show_tab(pending)
+            pending.retry()
+            return
         page = self.make_page(store)
         window.tabs.add(page, store.name, "database", f"Properties of {store.path}")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from PySide6.QtCore import QEvent, QPoint, QSignalBlocker, Qt, Signal
@@ -172,6 +173,16 @@ class TabSet(QStackedWidget):
     @property
     def pending_tabs(self) -> list[PendingTab]:
         return [tab for tab in self.widgets if isinstance(tab, PendingTab)]
+
+    def pending_of(self, kind: str, store: Path) -> PendingTab | None:
+        """The pending tab of a kind that shows a store as a whole."""
+        return next(
+            (
+                tab for tab in self.pending_tabs
+                if tab.workspace_kind == kind and tab.saved.get("store") == str(store)
+            ),
+            None,
+        )  # fmt: skip
 
     def add(self, widget: QWidget, title: str, icon: str, tip: str, before: QWidget | None = None) -> None:
         """Add a tab at the end and show it; or insert it before another one, without showing it."""

@@ -159,6 +159,26 @@ def test_verifying_lists_what_is_damaged_and_offers_a_way_out(
     assert "2 problems" in page.facts.text()
 
 
+def test_tabs_that_were_not_looked_at_yet_are_shown_instead_of_others_beside_them(
+    qtbot: QtBot, page: StorePage, window: MainWindow, store: Store
+) -> None:
+    window.diagrams.show(store.path)
+    qtbot.waitUntil(lambda: window.diagrams.current is not None)
+    window.consoles.open()
+    items = [window.workspace.item_of(tab) for tab in window.tabs.widgets]
+    for _ in items:
+        window.tabs.close_at(0)
+    for item in items:
+        window.workspace.add_pending(item)  # type: ignore[arg-type]
+    window.store_actions.show_page(store.path)
+    qtbot.waitUntil(lambda: window.store_actions.current_page is not None)
+    window.consoles.show()
+    qtbot.waitUntil(lambda: window.consoles.current is not None)
+    window.diagrams.show(store.path)
+    qtbot.waitUntil(lambda: window.diagrams.current is not None)
+    assert len(window.tabs.widgets) == len(items) and not window.tabs.pending_tabs
+
+
 def test_a_backup_is_made_and_restored_and_opened(
     qtbot: QtBot, page: StorePage, window: MainWindow, tmp_path: Path
 ) -> None:
@@ -267,7 +287,8 @@ def test_tabs_follow_a_store_that_gets_another_name(
     window.tabs.show_tab(tab)
     dialog = window.store_actions.act(store, "rename")
     assert isinstance(dialog, MoveDialog)
-    dialog.name.setText("a/b")
+    qtbot.keyClicks(dialog.focusWidget(), "a/b")  # the name is selected
+    assert dialog.name.text() == "a/b"
     assert "cannot be the name of a folder" in dialog.reason.text()
     dialog.name.setText("Shop")
     assert "a single step" in dialog.about.text()
