@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from PySide6.QtCore import QPoint, Qt, Signal
 from PySide6.QtGui import QContextMenuEvent, QKeyEvent
@@ -122,7 +122,8 @@ class ConnectionPanel(QFrame):
     # ------------------------------------------------------------------- content
 
     def show_connections(self, connections: Sequence[Connection]) -> None:
-        """List connections; the selected one stays selected while it is among them."""
+        """List connections; the selected one stays selected while it is among them. A suggestion that was
+        accepted or dismissed is followed by the next one."""
         before, self._connections = self._connections, {one.name: one for one in connections}
         if [(c.name, c.is_suggested) for c in before.values()] == [
             (c.name, c.is_suggested) for c in connections
@@ -133,7 +134,13 @@ class ConnectionPanel(QFrame):
         else:
             self._fill(connections)
         self.list.resizeColumnToContents(1)  # once: the header's own mode would do it for every changed line
-        self.show_connection(self._shown if self._shown in self._connections else "")
+        if self._shown in self._connections:
+            self.show_connection(self._shown)
+            return
+        following = _following(self._shown, before, self._connections)
+        self.show_connection(following)
+        if following:
+            self.chosen.emit(following)
 
     def _fill(self, connections: Sequence[Connection]) -> None:
         declared = [connection for connection in connections if not connection.is_suggested]
@@ -260,3 +267,13 @@ def _state(one: Connection) -> str:
         return f"{one.dangling:,} missing"
     many = " : ".join(part or "?" for part in one.cardinality)
     return many if one.check is not None else "not checked"
+
+
+def _following(name: str, before: Mapping[str, Connection], now: Mapping[str, Connection]) -> str:
+    """The suggestion after one that is gone, otherwise the first one; empty if there is none, and after
+    anything else."""
+    if name not in before or not before[name].is_suggested:
+        return ""
+    names = list(before)
+    rest = [*names[names.index(name) :], *names]
+    return next((one for one in rest if one in now and now[one].is_suggested), "")

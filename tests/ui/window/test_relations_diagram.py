@@ -225,6 +225,26 @@ def test_suggestions_are_dashed_with_reasons_and_taken_with_a_click(
     assert not any(connection.is_suggested for connection in diagram.checks.connections)
 
 
+def test_after_a_suggestion_the_next_one_is_selected(qtbot: QtBot, diagram: RelationsTab) -> None:
+    for name in ("crew", "fleet"):
+        diagram.store.create_table(name, {"airline": ["AA", "UA", "ZZ", "AA"], "seats": [100, 120, 90, 80]})
+    diagram.reload()
+    qtbot.waitUntil(lambda: "fleet" in diagram.canvas.boxes)
+    settle(qtbot, diagram)
+    qtbot.mouseClick(diagram.bar.suggest, LEFT)
+    settle(qtbot, diagram)
+    offered = [connection for connection in diagram.checks.connections if connection.is_suggested]
+    assert len(offered) > 1
+    diagram.panel.chosen.emit(offered[0].name)
+    qtbot.mouseClick(diagram.panel.buttons["accept"], LEFT)
+    qtbot.waitUntil(lambda: diagram.panel.columns.text() == offered[1].text)
+    settle(qtbot, diagram)
+    qtbot.mouseClick(diagram.panel.buttons["dismiss"], LEFT)
+    settle(qtbot, diagram)
+    left = [connection.text for connection in diagram.checks.connections if connection.is_suggested]
+    assert diagram.panel.columns.text() == (left[0] if left else "")
+
+
 @pytest.mark.slow
 def test_renaming_and_removing_with_keys_and_undo(
     qtbot: QtBot, diagram: RelationsTab, window: MainWindow
