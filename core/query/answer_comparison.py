@@ -49,17 +49,17 @@ class Comparison:
         return not self.problem and not self.differences and self.rows_here == self.rows_there
 
 
-def compare_answers(here: pa.Table, there: pa.Table, in_order: bool) -> Comparison:
+def compare_answers(own: pa.Table, engine: pa.Table, in_order: bool) -> Comparison:
     """Compare two answers. Unless `in_order`, the order of rows does not matter. Nulls equal each other, as
     do NaNs, and floats that differ only in their last digits."""
-    counts = (here.num_rows, there.num_rows)
-    if here.schema.names != there.schema.names:
-        columns = sorted(set(here.schema.names) ^ set(there.schema.names))
+    counts = (own.num_rows, engine.num_rows)
+    if own.schema.names != engine.schema.names:
+        columns = sorted(set(own.schema.names) ^ set(engine.schema.names))
         return Comparison(*counts, (), f"The columns differ: {', '.join(columns) or 'in their order'}")
-    rows = [list(zip(*map(python_values, one.columns), strict=True)) for one in (here, there)]
+    rows = [list(zip(*map(python_values, table.columns), strict=True)) for table in (own, engine)]
     if not in_order:
         rows = _paired(*rows)
-    differences = list(islice(_differences(rows[0], rows[1], here.schema.names), MOST_DIFFERENCES + 1))
+    differences = list(islice(_differences(rows[0], rows[1], own.schema.names), MOST_DIFFERENCES + 1))
     return Comparison(
         *counts, tuple(differences[:MOST_DIFFERENCES]), more=len(differences) > MOST_DIFFERENCES
     )
@@ -68,20 +68,20 @@ def compare_answers(here: pa.Table, there: pa.Table, in_order: bool) -> Comparis
 Row = tuple[Any, ...]
 
 
-def _paired(here: Sequence[Row], there: Sequence[Row]) -> list[list[Row]]:
+def _paired(own: Sequence[Row], engine: Sequence[Row]) -> list[list[Row]]:
     """The rows that are not in both answers, each side sorted, so that rows that nearly agree are paired."""
-    ours, theirs = Counter(map(_plain, here)), Counter(map(_plain, there))
-    rest = []
-    for rows, others in ((here, theirs.copy()), (there, ours.copy())):
+    ours, theirs = Counter(map(_plain, own)), Counter(map(_plain, engine))
+    unpaired = []
+    for rows, counts in ((own, theirs.copy()), (engine, ours.copy())):
         left = []
         for row in rows:
             key = _plain(row)
-            if others[key] > 0:
-                others[key] -= 1
+            if counts[key] > 0:
+                counts[key] -= 1
             else:
                 left.append(row)
-        rest.append(sorted(left, key=_plain))
-    return rest
+        unpaired.append(sorted(left, key=_plain))
+    return unpaired
 
 
 def _plain(row: Row) -> str:
@@ -92,28 +92,28 @@ def _rounded(value: Any) -> Any:
     if isinstance(value, float):
         return float(f"{value:.{DIGITS}g}") + 0.0 if math.isfinite(value) else str(value)
     if isinstance(value, list):
-        return [_rounded(one) for one in value]
+        return [_rounded(inner) for inner in value]
     if isinstance(value, dict):
-        return {name: _rounded(one) for name, one in value.items()}
+        return {name: _rounded(inner) for name, inner in value.items()}
     return value.normalize() if isinstance(value, Decimal) and value.is_finite() else value
 
 
-def _differences(here: Sequence[Row], there: Sequence[Row], names: Sequence[str]) -> Iterator[Difference]:
-    for number in range(max(len(here), len(there))):
-        ours = here[number] if number < len(here) else None
-        theirs = there[number] if number < len(there) else None
+def _differences(own: Sequence[Row], engine: Sequence[Row], names: Sequence[str]) -> Iterator[Difference]:
+    for number in range(max(len(own), len(engine))):
+        ours = own[number] if number < len(own) else None
+        theirs = engine[number] if number < len(engine) else None
         if ours is None or theirs is None:
-            whole = [None if one is None else dict(zip(names, one, strict=True)) for one in (ours, theirs)]
+            whole = [None if row is None else dict(zip(names, row, strict=True)) for row in (ours, theirs)]
             yield Difference(number + 1, "", *whole)
             continue
-        for name, one, other in zip(names, ours, theirs, strict=True):
-            if _rounded(one) != _rounded(other):
-                yield Difference(number + 1, name, one, other)
+        for name, own_value, engine_value in zip(names, ours, theirs, strict=True):
+            if _rounded(own_value) != _rounded(engine_value):
+                yield Difference(number + 1, name, own_value, engine_value)
 
 
 def compare_line(line_here: Any, line_there: Any, engine: Engine, in_order: bool, job: Job) -> Comparison:
     """Compare the answers of two queries: one on local rows, one on rows that the engine holds. Blocks."""
     job.report(0, 2, f"Asking {engine.title}")
-    there = engine.read(line_there, job)
+    engine_answer = engine.read(line_there, job)
     job.report(1, 2, "Asking DuckDB")
-    return compare_answers(line_here.read(job), there, in_order)
+    return compare_answers(line_here.read(job), engine_answer, in_order)

@@ -227,5 +227,5 @@ def value_filter(column: str, kind: pa.DataType, values: Sequence[Any]) -> Filte
     if kind_of(kind) is Kind.BOOLEAN and len(present) == 1:
         return Predicate(column, "is_true" if present[0] else "is_false")
     operator = "eq" if len(present) == 1 else "in"
-    one = Predicate(column, operator, tuple(present))
-    return one if len(present) == len(values) else Predicate(column, "is_null") | one
+    membership = Predicate(column, operator, tuple(present))
+    return membership if len(present) == len(values) else Predicate(column, "is_null") | membership

@@ -74,7 +74,7 @@ def checked_edges(edges: Sequence[Any], kind: pa.DataType) -> Edges:
     if not all(a < b for a, b in pairwise(exact)):
         raise ValueError("the bounds do not ascend; give each once, the least first")
     type_ = _edge_type(exact, kind)
-    return Edges(type_, [_in(one, kind, type_) for one in exact], edges)
+    return Edges(type_, [_in(edge, kind, type_) for edge in exact], edges)
 
 
 def equal_edges(low: pa.Scalar, high: pa.Scalar, parts: int) -> Edges:
@@ -112,7 +112,7 @@ def _edge_type(exact: Sequence[Exact], kind: pa.DataType) -> pa.DataType:
     if kind_of(kind) in (Kind.TEXT, Kind.OTHER):
         return kind
     if kind_of(kind) is Kind.FLOAT:
-        return kind if all(_near(one, kind) for one in exact) else pa.float64()
+        return kind if all(_near(edge, kind) for edge in exact) else pa.float64()
     if kind_of(kind) in COUNTED:
         return _moments(exact, kind)
     wider = pa.decimal128(38, kind.scale) if is_.is_decimal(kind) else pa.int64()
@@ -127,7 +127,7 @@ def _near(exact: Exact, kind: pa.DataType) -> bool:
 
 def _moments(exact: Sequence[Exact], kind: pa.DataType) -> pa.DataType:
     """The type of times for the bounds: bounds may be finer than the column's unit."""
-    counts = [in_sql_units(one, kind) for one in exact]
+    counts = [in_sql_units(edge, kind) for edge in exact]
     if not _whole(counts, *sql_range(kind)):
         raise ValueError(f"{kind} is too coarse for the bounds, or its range is too small")
     if is_.is_date(kind) or is_.is_duration(kind) or _whole(exact, *value_range(kind)):
@@ -136,7 +136,7 @@ def _moments(exact: Sequence[Exact], kind: pa.DataType) -> pa.DataType:
 
 
 def _whole(counts: Sequence[Exact], least: int, most: int) -> bool:
-    return all(isinstance(one, int) and least <= one <= most for one in map(_reduced, counts))
+    return all(isinstance(edge, int) and least <= edge <= most for edge in map(_reduced, counts))
 
 
 def _reduced(count: Exact) -> Exact:
@@ -161,9 +161,11 @@ LOW, HIGH = "low", "high"
 
 
 def bucket_node(compiler: Compiling, step: Buckets, rows: Node) -> Node:
-    seen, field, ends = bucket_edges(compiler, step, rows)
+    values, field, ends = bucket_edges(compiler, step, rows)
     place = Field("bucket", pa.int64(), compiler.new())
-    placed = ComputeNode(seen, seen.fields, {place.identifier: place_of_value(field, ends, seen.fields)})
+    placed = ComputeNode(
+        values, values.fields, {place.identifier: place_of_value(field, ends, values.fields)}
+    )
     refuse_twice([LOW, HIGH, *(name for name, _ in step.aggregates)], rows.fields.place)
     grouped = compiler.group_node(placed, [place], step.aggregates)
     return _with_ends(compiler, grouped, place, ends)
@@ -173,15 +175,15 @@ def bucket_edges(compiler: Compiling, step: Buckets, rows: Node) -> tuple[Node, 
     """Return the rows including the column to divide, the column, and the bounds of its ranges. If the step
     does not give bounds, they are computed from the rows."""
     rows, (field,) = compiler.reachable([step.column], rows)
-    seen = ProjectNode(rows, _with_field(rows.fields, field))
+    values = ProjectNode(rows, _with_field(rows.fields, field))
     kind = value_type(field.type)
     if kind_of(kind) not in ORDERED or is_.is_decimal256(kind):
         raise BadQuery(
             f"{rows.fields.place}: '{step.column}' cannot be divided into ranges", f"It is {field.type}"
         )
     if isinstance(step.edges, int):
-        return seen, field, _spread(compiler, step.edges, step.column, seen, kind)
-    return seen, field, _checked_edges(step.edges, step.column, kind, rows.fields.place)
+        return values, field, _spread(compiler, step.edges, step.column, values, kind)
+    return values, field, _checked_edges(step.edges, step.column, kind, rows.fields.place)
 
 
 def _with_field(fields: Fields, field: Field) -> Fields:

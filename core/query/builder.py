@@ -68,8 +68,8 @@ class Fluent(ArrowStream):
         """Keep the rows that meet a condition: an expression, text or a dict; with several conditions, the
         rows that meet all of them. Raises `BadFilter` for anything else."""
         rows = self.query()
-        for one in (condition, *more):
-            predicate = condition_of(one, f"{rows.name}: where", rows)
+        for part in (condition, *more):
+            predicate = condition_of(part, f"{rows.name}: where", rows)
             rows = rows if predicate is None else rows.then(Where(predicate))
         return rows
 
@@ -249,8 +249,8 @@ class Query(Fluent):
         """Repeat each row once per column, and replace the columns by two: the column's name and its
         value."""
         rows = self.query()
-        for made in (name, value):
-            text_of(made, f"{rows.name}: unpivot, the column name")
+        for column in (name, value):
+            text_of(column, f"{rows.name}: unpivot, the column name")
         return rows.then(Unpivot(tuple(names_of(columns, f"{rows.name}: unpivot")), name, value))
 
     def unwind(self, column: str, keep_empty: bool = False) -> Query:
@@ -292,11 +292,11 @@ class Query(Fluent):
         """
         from lamella.core.query.sql.step import sql_step
 
-        step, others = sql_step(
+        step, extra_sources = sql_step(
             text, self.pipeline.source, lambda name: sibling(self.sources[self.pipeline.source], name)
         )
-        sources, names = merge_sources(self.sources, others)
-        tables = tuple((name, names[name]) for name in others)
+        sources, names = merge_sources(self.sources, extra_sources)
+        tables = tuple((name, names[name]) for name in extra_sources)
         return Query(
             sources, Pipeline(self.pipeline.source, (*self.pipeline.steps, replace(step, tables=tables)))
         )
@@ -458,8 +458,8 @@ class Query(Fluent):
 
     def sibling(self, name: str) -> Query | None:
         """Another table of the same store; None if there is no store. Raises `UnknownTable`."""
-        other = sibling(self.sources[self.pipeline.source], name)
-        return None if other is None else query_of(other)
+        dataset = sibling(self.sources[self.pipeline.source], name)
+        return None if dataset is None else query_of(dataset)
 
     def with_steps(self, steps: tuple[Step, ...]) -> Query:
         """The same datasets with other steps."""
@@ -495,16 +495,16 @@ def join(left: Query, right: Query, on: tuple[Names, Names], how: How, suffix: s
     return Query(sources, Pipeline(left.pipeline.source, steps))
 
 
-def other_side(left: Query, other: Fluent | str) -> Query:
+def other_side(left: Query, right: Fluent | str) -> Query:
     """The query to join with; a text names a table of the same store."""
-    if isinstance(other, Fluent):
-        return other.query()
+    if isinstance(right, Fluent):
+        return right.query()
     ours = left.sources[left.pipeline.source]
-    other_rows = sibling(ours, other) if isinstance(other, str) else None
+    other_rows = sibling(ours, right) if isinstance(right, str) else None
     if other_rows is not None:
         return query_of(other_rows)
     raise BadQuery(
-        f"{left.name}: {shown(other)} cannot be joined",
+        f"{left.name}: {shown(right)} cannot be joined",
         "It is not a table, a dataset or a query",
         "Give what open_dataset returns, or a table of a store",
     )

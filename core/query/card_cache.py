@@ -41,7 +41,7 @@ def default_folder() -> Path:
     return folder / "cards"
 
 
-def load(snapshot: Snapshot, column: str, read: Callable[[Mapping[str, Any]], T]) -> T | None:
+def load(snapshot: Snapshot, column: str, parse: Callable[[Mapping[str, Any]], T]) -> T | None:
     """The card saved for exactly this version of the files, if it is readable. Blocks."""
     place = _place(snapshot, column)
     if place is None:
@@ -50,11 +50,11 @@ def load(snapshot: Snapshot, column: str, read: Callable[[Mapping[str, Any]], T]
         entry = json.loads(place.read_bytes())
         if entry["checksum"] != _checksum(entry["card"]):
             return None
-        made = read(entry["card"])
+        card = parse(entry["card"])
         os.utime(place)
     except (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError):
         return None  # it is computed and saved again
-    return made
+    return card
 
 
 def save(snapshot: Snapshot, column: str, card: Mapping[str, Any]) -> None:

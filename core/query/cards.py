@@ -191,13 +191,13 @@ class ColumnCard:
     @cached_property
     def _axis_range(self) -> tuple[int, int] | None:
         sets = [figures for figures in (self.all, self.met) if figures is not None and figures.bins]
-        lows = [low for one in sets if (low := one.percentile(0.01)) is not None]
-        highs = [high for one in sets if (high := one.percentile(0.99)) is not None]
+        lows = [low for figures in sets if (low := figures.percentile(0.01)) is not None]
+        highs = [high for figures in sets if (high := figures.percentile(0.99)) is not None]
         if not lows or not highs:
             return None
         first, last = min(lows), max(highs)
         if first == last:  # nearly all values are alike: give the others a bar if they are near
-            near = [n for one in sets for n in one.bins if abs(n - first) <= FINE_BINS]
+            near = [n for figures in sets for n in figures.bins if abs(n - first) <= FINE_BINS]
             first, last = min(near), max(near)
         return first, last
 
@@ -314,8 +314,8 @@ def _columns_of(where: Filter | None, snapshot: Snapshot) -> Iterable[str]:
 def sample_of(snapshot: Snapshot, names: Iterable[str], job: Job) -> Snapshot:
     """Live rows from blocks spread over all rows, or all rows if there are few. The columns are cached."""
     columns = {c.key: snapshot.whole(c) for c in project(snapshot, dict.fromkeys(names))}
-    read = {key: _sampled_values(snapshot, column, job) for key, column in columns.items()}
-    rows = pa.table({str(key): values for key, values in read.items()})
+    samples = {key: _sampled_values(snapshot, column, job) for key, column in columns.items()}
+    rows = pa.table({str(key): values for key, values in samples.items()})
     token = (snapshot.token, "sample", tuple(columns))
     return Snapshot(snapshot.name, tuple(columns.values()), (MemorySegment.of(rows),), token)
 
@@ -472,13 +472,13 @@ class _CardQuery:
         if present <= SMALL_ROWS:
             return self._count_groups(connection)
         if self._where is not None:
-            read = [self._name, *_columns_of(self._where, self._snapshot)]
-            sample = sample_of(self._snapshot, read, self._job)
+            columns = [self._name, *_columns_of(self._where, self._snapshot)]
+            sample = sample_of(self._snapshot, columns, self._job)
             query = _CardQuery(self._snapshot, sample, self._name, self._where, self._job)
             among = query._count_groups(connection)
         likely = [value for value, count in among.top if count > 1]
         counts = self._count_of(connection, likely, self._where)
-        top = sorted(zip(likely, counts, strict=True), key=lambda one: -one[1])
+        top = sorted(zip(likely, counts, strict=True), key=lambda pair: -pair[1])
         low, high = (answer[end][0] if end in answer else None for end in ("min", "max"))
         return Figures(rows, rows - present, 0, answer["distinct"][0], True, low, high, {}, tuple(top))
 
@@ -503,8 +503,8 @@ class _CardQuery:
         rows, present = answer["rows"][0], answer["present"][0]
         top = tuple((v, m) for v, m in zip(answer["v"], answer["m"], strict=True) if m is not None)
         low, high = (answer[end][0] if end in answer else None for end in ("min", "max"))
-        shown, counts = shown_values(top)
-        return Figures(rows, rows - present, 0, answer["distinct"][0], False, low, high, {}, shown, counts)
+        values, counts = shown_values(top)
+        return Figures(rows, rows - present, 0, answer["distinct"][0], False, low, high, {}, values, counts)
 
     def _count_of(
         self, connection: duckdb.DuckDBPyConnection, values: Sequence[Any], where: Filter | None
@@ -545,8 +545,8 @@ class _CardQuery:
 def shown_values(frequent: TopValues) -> tuple[TopValues, dict[object, int]]:
     """Return the most frequent values, and the counts of further short ones, which a filter may bring to the
     top."""
-    shown, others = frequent[:TOP_VALUES], frequent[TOP_VALUES:]
-    return shown, {key: n for value, n in others if len((key := _key(value))[1]) <= LONGEST_COUNTED}
+    top, tail = frequent[:TOP_VALUES], frequent[TOP_VALUES:]
+    return top, {key: n for value, n in tail if len((key := _key(value))[1]) <= LONGEST_COUNTED}
 
 
 def top_values(

@@ -104,10 +104,10 @@ def join_node(compiler: Compiling, step: Join, left: Node, right: Node) -> Node:
     left, left_keys = compiler.reachable(step.left_on, left)
     right, right_keys = compiler.reachable(step.right_on, right)
     pairs = list(zip(left_keys, right_keys, strict=True))
-    equal = [_key_pair(one, other, left, right) for one, other in pairs]
+    equal = [_key_pair(field, partner, left, right) for field, partner in pairs]
     if step.how in ("semi", "anti"):
         return JoinNode(left, right, left.fields, equal, step.how)
-    both = {one.name: (one, other) for one, other in pairs if one.name == other.name}
+    both = {field.name: (field, partner) for field, partner in pairs if field.name == partner.name}
     right_fields = [field for field in right.fields.all if field.name not in both]
     renamed = [_with_suffix(field, left.fields, step.suffix) for field in right_fields]
     refuse_twice([*left.fields.names, *(field.name for field in renamed)], left.fields.place)
@@ -127,26 +127,26 @@ def _with_mark(compiler: Compiling, left: Node) -> Node:
 
 def _with_keys(compiler: Compiling, rows: Node, keys: list[tuple[Field, Field]]) -> Node:
     """Merge each key that has the same name on both sides into one column, from the side that has a value."""
-    for one, other in keys:
-        if one.name not in rows.fields:
+    for own, partner in keys:
+        if own.name not in rows.fields:
             continue
-        sides = [_side(one), _side(other)]
+        sides = [_side(own), _side(partner)]
         kind = common_type([side.type for side in sides])
         assert kind is not None
-        field = Field(one.name, one.type if kind.equals(sides[0].type) else kind, compiler.new(), one.note)
+        field = Field(own.name, own.type if kind.equals(sides[0].type) else kind, compiler.new(), own.note)
         value = func("coalesce", *(cast_exactly(side, kind) for side in sides))
-        values = {field.identifier: (value, Identifiers([one.identifier, other.identifier]))}
+        values = {field.identifier: (value, Identifiers([own.identifier, partner.identifier]))}
         rows = ComputeNode(rows, rows.fields.replaced(field), values)
     return rows
 
 
-def _key_pair(one: Field, other: Field, left: Node, right: Node) -> tuple[exp.Expr, exp.Expr]:
-    sides = [_side(one), _side(other)]
+def _key_pair(field: Field, partner: Field, left: Node, right: Node) -> tuple[exp.Expr, exp.Expr]:
+    sides = [_side(field), _side(partner)]
     kind = common_type([side.type for side in sides])
     if kind is None or is_.is_null(kind):
         raise BadQuery(
-            f"'{one.name}' of {left.fields.place} ({one.type}) cannot be joined with '{other.name}' of "
-            f"{right.fields.place} ({other.type})",
+            f"'{field.name}' of {left.fields.place} ({field.type}) cannot be joined with '{partner.name}' of "
+            f"{right.fields.place} ({partner.type})",
             fix="Cast one of them to the other's type first with compute()",
         )
     return _comparable(sides[0], sides[1], kind), _comparable(sides[1], sides[0], kind)
@@ -156,10 +156,10 @@ def _side(field: Field) -> Value:
     return Value(column(field.identifier), value_type(field.type), field.name)
 
 
-def _comparable(side: Value, other: Value, kind: pa.DataType) -> exp.Expr:
+def _comparable(side: Value, partner: Value, kind: pa.DataType) -> exp.Expr:
     """Convert a key to the type in which both sides are compared. Values that the other side cannot have
     become null, which equals nothing."""
-    if is_.is_floating(kind) and (is_.is_integer(side.type) or is_.is_integer(other.type)):
+    if is_.is_floating(kind) and (is_.is_integer(side.type) or is_.is_integer(partner.type)):
         return _unless_changed(side, "HUGEINT")
     if may_round(side.type, kind):
         return _unless_changed(side, "DOUBLE")
@@ -256,16 +256,16 @@ def pivot_node(compiler: Compiling, step: Pivot, rows: Node) -> Node:
         )
     position, maps = compiler.new(), [compiler.new() for _ in cells]
     numbered = ComputeNode(groups, groups.fields, {position: (place, Identifiers([across.identifier]))})
-    by_place = {one: _by_place(cell, position) for one, cell in zip(maps, cells, strict=True)}
+    by_place = {at_map: _by_place(cell, position) for at_map, cell in zip(maps, cells, strict=True)}
     turned = GroupNode(
         numbered, Fields(rows.fields.place, tuple(keys)), [key.identifier for key in keys], by_place
     )
     fields, cell_values = list(keys), dict[str, SqlValue]()
     for value, at in zip(names, places, strict=True):
-        for (name, aggregate), cell, one in zip(aggregates, cells, maps, strict=True):
+        for (name, aggregate), cell, at_map in zip(aggregates, cells, maps, strict=True):
             name_of_column = value if len(aggregates) == 1 else f"{value}_{name}"
             fields.append(Field(name_of_column, cell.type, compiler.new()))
-            cell_values[fields[-1].identifier] = (_cell(one, at, aggregate), Identifiers([one]))
+            cell_values[fields[-1].identifier] = (_cell(at_map, at, aggregate), Identifiers([at_map]))
     refuse_twice([field.name for field in fields], rows.fields.place)
     return ComputeNode(turned, Fields(f"{rows.fields.place}, grouped", tuple(fields)), cell_values)
 
@@ -349,14 +349,14 @@ def _fine(value: pa.Scalar) -> Any:
     kind = value.type
     if not (is_.is_timestamp(kind) or is_.is_time(kind)) or kind.unit != "ns":
         return value.as_py()
-    count, rest = divmod(value.value, 1000)
+    count, nanoseconds = divmod(value.value, 1000)
     coarse = pa.time64("us") if is_.is_time(kind) else pa.timestamp("us", kind.tz)
     moment = pa.scalar(count, coarse).as_py()
-    if not rest:
+    if not nanoseconds:
         return moment
     whole = str(moment.replace(microsecond=0))
     clock, zone = (whole[:19], whole[19:]) if is_.is_timestamp(kind) else (whole, "")
-    return f"{clock}.{moment.microsecond:06d}{rest:03d}{zone}"
+    return f"{clock}.{moment.microsecond:06d}{nanoseconds:03d}{zone}"
 
 
 def _column_name(value: Any) -> str:
@@ -498,8 +498,8 @@ class Compiler:
     def _sql(self, step: Sql, rows: Node) -> Node:
         from lamella.core.query.sql.step import sql_node
 
-        others = {name: self._find(source) for name, source in step.tables}
-        return sql_node(step, rows, others, next(self._datasets), self.job)
+        tables = {name: self._find(source) for name, source in step.tables}
+        return sql_node(step, rows, tables, next(self._datasets), self.job)
 
     def group_node(self, rows: Node, keys: Sequence[Field], aggregates: Aggregates) -> GroupNode:
         place = rows.fields.place

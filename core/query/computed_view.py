@@ -75,10 +75,10 @@ class ComputedView:
         where = self.query.where
         if name not in self.computed:
             return self.snapshot, where
-        read = {} if where is None else dict.fromkeys(_columns_read(Where(where)))
-        needed = dict.fromkeys([name, *(column for column in read if column in self._own)])
+        condition_columns = {} if where is None else dict.fromkeys(_columns_read(Where(where)))
+        needed = dict.fromkeys([name, *(column for column in condition_columns if column in self._own)])
         steps: tuple[Step, ...] = (*self.steps, Select(tuple(needed)))
-        if where is not None and self.computed & set(read):
+        if where is not None and self.computed & set(condition_columns):
             steps, where = (Where(where), *self.steps, Select((name,))), None
         rows = query_of(SnapshotSource(self.snapshot)).with_steps(steps).read(job)
         return snapshot_of_rows(rows, self.snapshot.name), where

@@ -223,12 +223,12 @@ def relation(
     rows = read_all(snapshot, decoded, job or Job())
     positions = live_positions(snapshot, np.arange(snapshot.num_rows))
     exact = _registered(positions, rows, decoded, cursor, huge_as_text)
-    others = [c for c in columns if c not in decoded]
-    if not others:
+    plain = [c for c in columns if c not in decoded]
+    if not plain:
         return exact.subquery("rows")
     values = [_field(POSITION), *(_field(identifier(c)) for c in columns)]
-    read = _live(snapshot, others, cursor).subquery("others")
-    return exp.select(*values).from_(read).join(exact.subquery("exact"), using=[POSITION]).subquery("rows")
+    query = _live(snapshot, plain, cursor).subquery("others")
+    return exp.select(*values).from_(query).join(exact.subquery("exact"), using=[POSITION]).subquery("rows")
 
 
 def relation_at(
@@ -294,8 +294,8 @@ def _is_flat_in_duckdb(footer: Footer, name: str) -> bool:
     )
     with engine.cursor(of=str(footer.path)) as cursor:
         stored = cursor.sql(exp.select("*").from_(exp.func("read_parquet", path, hive)).sql("duckdb")).types
-        wanted = cursor.sql(f"SELECT NULL::{own}").types
-    return str(stored[place]) != str(wanted[0])
+        types = cursor.sql(f"SELECT NULL::{own}").types
+    return str(stored[place]) != str(types[0])
 
 
 def _is_otherwise(file: FileSegment, column: Column) -> bool:
@@ -535,9 +535,9 @@ def _registered(
 def _without(base: exp.Query, gone: np.ndarray, cursor: duckdb.DuckDBPyConnection) -> exp.Query:
     listed = f"{TEMPORARY}gone_{next(_numbers)}"
     cursor.register(listed, pa.table({POSITION: from_numpy(gone)}))
-    others = exp.Table(this=_name(listed))
+    rows_listed = exp.Table(this=_name(listed))
     rows = exp.select("*").from_(base.subquery("base", copy=False), copy=False)
-    return rows.join(others, using=[POSITION], join_type="anti", copy=False)
+    return rows.join(rows_listed, using=[POSITION], join_type="anti", copy=False)
 
 
 def _empty(columns: Sequence[Column], cursor: duckdb.DuckDBPyConnection) -> exp.Query:

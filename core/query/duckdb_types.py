@@ -18,9 +18,9 @@ from lamella.core.query import engine
 from lamella.core.remote.duckdb_files import duckdb_name
 from lamella.core.scan.parquet_file import Footer
 
-Made = Callable[[pa.Array], pa.Array]
+Conversion = Callable[[pa.Array], pa.Array]
 
-_HANDED: tuple[tuple[Test, Made], ...] = (
+_HANDED: tuple[tuple[Test, Conversion], ...] = (
     (is_.is_float16, lambda values: values.cast(pa.float32())),
     (is_.is_duration, lambda values: values.cast(pa.int64())),
     (is_.is_decimal256, ordered),
@@ -90,7 +90,7 @@ def _makes_other_times(footer: Footer, name: str) -> bool:
     place, width = footer.schema.get_field_index(name), len(footer.schema.names)
     names = ", ".join(f"f{number}" for number in range(width))
     files = exp.array(exp.Literal.string(duckdb_name(footer.path))).sql("duckdb")
-    other = (
+    query = (
         f"SELECT 1 FROM read_parquet({files}, hive_partitioning = false) AS f({names})"
         f" POSITIONAL JOIN arrow AS a(value) WHERE f.f{place} IS DISTINCT FROM a.value LIMIT 1"
     )
@@ -99,7 +99,7 @@ def _makes_other_times(footer: Footer, name: str) -> bool:
             batches = (batch.select([name]) for batch in file.iter_batches(columns=[name]))
             schema = pa.schema([footer.schema.field(place)])
             own.register("arrow", pa.RecordBatchReader.from_batches(schema, batches))
-            return bool(own.execute(other).fetchall())
+            return bool(own.execute(query).fetchall())
     except LamellaError:
         return True  # one of the two cannot read it, or DuckDB not as Arrow's type: use Arrow's values
 
@@ -200,22 +200,22 @@ def _nested_sql_type(kind: pa.DataType) -> str | None:
     return f"MAP({parts[0]}, {parts[1]})" if is_.is_map(kind) else f"{parts[0]}[]"
 
 
-def _handed(values: pa.Array, made: dict[Test, Made]) -> pa.Array:
+def _handed(values: pa.Array, conversions: dict[Test, Conversion]) -> pa.Array:
     kind = values.type
-    if not any(holds(kind, test) for test in made):
+    if not any(holds(kind, test) for test in conversions):
         return values
     if is_.is_dictionary(kind):
-        return _handed(values.cast(kind.value_type), made)
+        return _handed(values.cast(kind.value_type), conversions)
     if not is_.is_nested(kind):
-        return next(make for test, make in made.items() if test(kind))(values)
+        return next(make for test, make in conversions.items() if test(kind))(values)
     if is_.is_struct(kind):
-        parts = [_handed(values.field(i), made) for i in range(kind.num_fields)]
+        parts = [_handed(values.field(i), conversions) for i in range(kind.num_fields)]
         names = [field.name for field in kind]
         return pa.StructArray.from_arrays(parts, names, mask=values.is_null())
     if is_.is_map(kind):
-        keys, items = _handed(values.keys, made), _handed(values.items, made)
+        keys, items = _handed(values.keys, conversions), _handed(values.items, conversions)
         return _around(values, pa.map_(keys.type, items.type), _pairs(keys, items))
-    inner = _handed(values.values, made)
+    inner = _handed(values.values, conversions)
     return _around(values, _list_of(kind, inner.type), inner)
 
 

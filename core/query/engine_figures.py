@@ -135,11 +135,11 @@ def _figures_and_scale(values: ColumnValues) -> tuple[Figures, Scale]:
     """Measure the figures first, which determine the bins, then count the values of each bin."""
     figures, axis = values.figures, values.figures.axis
     assert axis is not None
-    one = values.measure({**_of_rows(figures), **figures.ends, **figures.places((0.01, 0.99))})
-    ends, places = (one["low"], one["high"]), one["places"] or ()
+    answers = values.measure({**_of_rows(figures), **figures.ends, **figures.places((0.01, 0.99))})
+    ends, places = (answers["low"], answers["high"]), answers["places"] or ()
     scale = Scale.between_percentiles(axis, figures.plain, ends, places)
     answer = values.read({**_bin(figures, scale), **_ROWS}, "GROUP BY ALL")
-    return _figures(one, answer), scale
+    return _figures(answers, answer), scale
 
 
 def _figures_on_scale(values: ColumnValues, scale: Scale) -> Figures:
@@ -147,10 +147,10 @@ def _figures_on_scale(values: ColumnValues, scale: Scale) -> Figures:
     figures = values.figures
     answer = values.read({**_bin(figures, scale), **_of_rows(figures)}, "GROUP BY ALL")
     counts = (*figures.counts, *figures.about_distinct)
-    one: dict[str, Any] = {name: sum(answer[name]) for name in counts}
+    answers: dict[str, Any] = {name: sum(answer[name]) for name in counts}
     for name, extreme in (("min", min), ("max", max)):
-        one[name] = extreme((value for value in answer[name] if value is not None), default=None)
-    return _figures(one, answer)
+        answers[name] = extreme((value for value in answer[name] if value is not None), default=None)
+    return _figures(answers, answer)
 
 
 _ROWS: Measures = {"rows": ("count(*)", pa.int64())}
@@ -169,19 +169,19 @@ def _bin(figures: ColumnFigures, scale: Scale) -> Measures:
     return {"bin": (f"CASE WHEN {figures.is_finite or 'v IS NOT NULL'} THEN {number} END", pa.int64())}
 
 
-def _figures(one: Mapping[str, Any], bins: Mapping[str, Sequence[Any]]) -> Figures:
+def _figures(row: Mapping[str, Any], bins: Mapping[str, Sequence[Any]]) -> Figures:
     counts = {number: n for number, n in zip(bins["bin"], bins["rows"], strict=True) if number is not None}
     return Figures(
-        one["rows"], one["rows"] - one["present"], one.get("nans") or 0, one["distinct"], True,
-        one["min"], one["max"], counts,
+        row["rows"], row["rows"] - row["present"], row.get("nans") or 0, row["distinct"], True,
+        row["min"], row["max"], counts,
     )  # fmt: skip
 
 
 def _figures_of_values(values: ColumnValues) -> Figures:
     figures = values.figures
-    one = values.measure({**figures.counts, **figures.about_distinct, **figures.short_extremes})
+    row = values.measure({**figures.counts, **figures.about_distinct, **figures.short_extremes})
     top, counts = shown_values(values.top(COUNTED_VALUES))
     return Figures(
-        one["rows"], one["rows"] - one["present"], 0, one["distinct"], True,
-        one.get("min"), one.get("max"), {}, top, counts,
+        row["rows"], row["rows"] - row["present"], 0, row["distinct"], True,
+        row.get("min"), row.get("max"), {}, top, counts,
     )  # fmt: skip

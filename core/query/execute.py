@@ -102,14 +102,14 @@ def prepared_cursor(
     engine = engine_of(confined)
     cache = engine.cache
     connection = cache.pop(key) or PreparedCursor[Any](engine.cursor())
-    done = False
+    is_complete = False
     try:
         with interruptible(connection.cursor, job, of, confined):
             yield connection
-            done = True
+            is_complete = True
     finally:
         connection.let_go()
-        if done and connection.has_relation and key is not None and not job.cancelled:
+        if is_complete and connection.has_relation and key is not None and not job.cancelled:
             cache.put(key, connection)
         else:
             connection.cursor.close()
@@ -181,10 +181,10 @@ def explain(node: Node, job: Job) -> Explain:
         reader = connection.sql(sql).to_arrow_reader(ROWS_A_BATCH)
         rows = sum(batch.num_rows for batch in stream_batches(reader, job))
         profile = json.loads(connection.get_profiling_information(format="json"))
-    read, skipped = _columns(context)
+    columns, skipped = _columns(context)
     row_groups = sum(row_groups_of(s) for s, _columns in context.read)
     return Explain(
-        time.perf_counter() - start, rows, read, skipped,
+        time.perf_counter() - start, rows, columns, skipped,
         min(_scanned(profile), row_groups), row_groups,
         None, sum(len(s.files) for s, _columns in context.read),
         ", ".join(dict.fromkeys(s.reason for s in context.strategies if s.method is Method.INDEX)) or None,
@@ -199,7 +199,7 @@ def _scanned(profile: dict[str, Any]) -> int:
 
 
 def _columns(context: QueryContext) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    read: list[str] = []
+    names: list[str] = []
     skipped: list[str] = []
     times = Counter[str]()
     for snapshot, columns in context.read:
@@ -207,8 +207,8 @@ def _columns(context: QueryContext) -> tuple[tuple[str, ...], tuple[str, ...]]:
         again = f"#{times[snapshot.name]}" if times[snapshot.name] > 1 else ""
         prefix = f"{snapshot.name}{again}." if len(context.read) > 1 else ""
         for column in snapshot.columns:
-            (read if column in columns else skipped).append(prefix + column.name)
-    return tuple(read), tuple(skipped)
+            (names if column in columns else skipped).append(prefix + column.name)
+    return tuple(names), tuple(skipped)
 
 
 def batches(node: Node, job: Job) -> pa.RecordBatchReader:

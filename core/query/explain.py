@@ -74,12 +74,12 @@ def explain_result(
     snapshot: Snapshot, query: ScanQuery, result: SearchResult, rows: int, seconds: float
 ) -> Explain:
     """The report on a search; `rows` is how many of the rows found are in the answer."""
-    read, reads = _columns_read(snapshot, query), result.reads()
+    keys, reads = _columns_read(snapshot, query), result.reads()
     return Explain(
         seconds,
         rows,
-        tuple(c.name for c in snapshot.columns if c.key in read),
-        tuple(c.name for c in snapshot.columns if c.key not in read),
+        tuple(c.name for c in snapshot.columns if c.key in keys),
+        tuple(c.name for c in snapshot.columns if c.key not in keys),
         reads.row_groups_read,
         reads.row_groups_total,
         reads.files_read,
@@ -108,8 +108,10 @@ def _files_read(snapshot: Snapshot, query: ScanQuery) -> int:
     if query.where is None:
         return len(snapshot.files)
     may_match = may_meet(snapshot, bind(query.where, snapshot.schema, snapshot.name))
-    read = {id(piece.segment) for piece in pieces(snapshot, 0, snapshot.num_positions) if may_match(piece)}
-    return sum(id(file) in read for file in snapshot.files)
+    segments = {
+        id(piece.segment) for piece in pieces(snapshot, 0, snapshot.num_positions) if may_match(piece)
+    }
+    return sum(id(file) in segments for file in snapshot.files)
 
 
 def _part(some: int, total: int) -> str:

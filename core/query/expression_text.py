@@ -121,11 +121,11 @@ def _too_deep() -> BadQuery:
 def _refuse_deep(expression: Expression) -> None:
     waiting = [(expression, 0)]
     while waiting:
-        one, depth = waiting.pop()
+        part, depth = waiting.pop()
         if depth > DEEPEST:
             raise _too_deep()
-        if isinstance(one, Call):
-            waiting.extend((argument, depth + 1) for argument in one.arguments)
+        if isinstance(part, Call):
+            waiting.extend((argument, depth + 1) for argument in part.arguments)
 
 
 # ------------------------------------------------------------------------------------- reading
@@ -164,16 +164,16 @@ class _Parser(TokenCursor):
         try:
             type_expression(expression, fields)
         except LamellaError:
-            for one, start, stop in self._calls:
-                self._refuse_call(one, fields, start, stop)
+            for call, start, stop in self._calls:
+                self._refuse_call(call, fields, start, stop)
             raise
-        for one, token in self._text_joins:
-            if not pa.types.is_string(type_expression(one, fields).value.type):
+        for call, token in self._text_joins:
+            if not pa.types.is_string(type_expression(call, fields).value.type):
                 raise self._wrong(token, "'||' joins texts", "Write + for a sum")
 
-    def _refuse_call(self, one: Expression, fields: Fields, start: int, stop: int) -> None:
+    def _refuse_call(self, call: Expression, fields: Fields, start: int, stop: int) -> None:
         try:
-            type_expression(one, fields)
+            type_expression(call, fields)
         except LamellaError as error:
             raise pointing(error, self._text, start, stop) from None
 
@@ -481,9 +481,9 @@ def _print(expression: Expression) -> Text:
         return to_text(expression.filter), 0
     if not isinstance(expression, Call):
         raise BadQuery(f"{expression!r} cannot be written as text")
-    made = _WRITERS.get(expression.function)
-    if made is not None and len(expression.arguments) == made[0]:
-        return made[1](expression)
+    writer = _WRITERS.get(expression.function)
+    if writer is not None and len(expression.arguments) == writer[0]:
+        return writer[1](expression)
     function = FUNCTIONS.get(expression.function)
     if function is None:
         raise BadQuery(
@@ -537,12 +537,12 @@ def _negated_text(call: Call) -> Text:
 
 def _when_text(call: Call) -> Text:
     parts: list[str] = []
-    rest: Expression = call
-    while isinstance(rest, Call) and rest.function == "when" and len(rest.arguments) == 3:
-        condition, value, rest = rest.arguments
+    branch: Expression = call
+    while isinstance(branch, Call) and branch.function == "when" and len(branch.arguments) == 3:
+        condition, value, branch = branch.arguments
         parts.append(f"when {_of_case(condition)} then {_of_case(value)}")
-    if not (isinstance(rest, Constant) and rest.value is None):
-        parts.append(f"else {_of_case(rest)}")
+    if not (isinstance(branch, Constant) and branch.value is None):
+        parts.append(f"else {_of_case(branch)}")
     return " ".join(parts), 0
 
 

@@ -143,8 +143,8 @@ class Fields:
         """Replace the column of the same name, or append the column."""
         if field.name not in self:
             return Fields(self.place, (*self.all, field), self.trusted)
-        every = tuple(field if old.name == field.name else old for old in self.all)
-        return Fields(self.place, every, self.trusted)
+        fields = tuple(field if old.name == field.name else old for old in self.all)
+        return Fields(self.place, fields, self.trusted)
 
     def at_path(self, name: str) -> tuple[Field, pa.DataType, exp.Expr]:
         """The column with this name, or the field at this path inside one: column, type and value."""
@@ -164,7 +164,7 @@ def _refuse_lookalikes(place: Place, of: str) -> None:
     for name in place.path:
         alike = [field.name for field in kind if field.name.casefold() == name.casefold()]
         if len(alike) > 1:
-            names = " and ".join(f"'{one}'" for one in alike)
+            names = " and ".join(f"'{alike_name}'" for alike_name in alike)
             raise BadQuery(
                 f"{of}: '{place.name}' cannot be used in a computation",
                 f"The fields {names} differ only in case, and the query engine cannot tell them apart",
@@ -174,11 +174,11 @@ def _refuse_lookalikes(place: Place, of: str) -> None:
 
 
 def refuse_twice(names: Iterable[str], place: str) -> None:
-    seen: set[str] = set()
+    names_before: set[str] = set()
     for name in names:
-        if name in seen:
+        if name in names_before:
             raise BadQuery(f"{place}: two columns would be called '{name}'", fix="Use each name once")
-        seen.add(name)
+        names_before.add(name)
 
 
 LONG = 200
@@ -196,15 +196,15 @@ def common_subexpressions(values: Sequence[Value], make: Callable[[Sequence[Valu
     if not long:
         return make(values)
     names = {place: _name(place, len(long)) for place in long}
-    made = make([replace(v, sql=exp.Var(this=names[n])) if n in names else v for n, v in enumerate(values)])
-    if made is None:
+    result = make([replace(v, sql=exp.Var(this=names[n])) if n in names else v for n, v in enumerate(values)])
+    if result is None:
         return None
-    written = made[0].sql("duckdb")
+    written = result[0].sql("duckdb")
     if all(written.count(name) <= 1 for name in names.values()):
         return make(values)
     structs = exp.Array(expressions=[_struct([values[place].sql for place in long], list(names.values()))])
     results = func("list_transform", structs, exp.Var(this=f"lambda {_NAME}: {written}"))
-    return func("list_extract", results, number(1)), made[1]
+    return func("list_extract", results, number(1)), result[1]
 
 
 def _is_long(sql: exp.Expr) -> bool:

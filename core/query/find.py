@@ -393,14 +393,14 @@ def _find_with_words(snapshot: Snapshot, where: Filter, job: Job) -> np.ndarray:
         return rows_with_words(snapshot, where, job)
     assert isinstance(where, And | Or | Not)
     parts = [_find_with_words(snapshot, child, job) for child in where.children if asks_words(child)]
-    others = tuple(child for child in where.children if not asks_words(child))
+    alternatives = tuple(child for child in where.children if not asks_words(child))
     if isinstance(where, Not):
         return without(live_positions(snapshot, np.arange(snapshot.num_rows)), parts[0])
     if isinstance(where, Or):
-        return union(*parts, *([find_rows(snapshot, Or(others), (), job)] if others else ()))
+        return union(*parts, *([find_rows(snapshot, Or(alternatives), (), job)] if alternatives else ()))
     smallest_first = sorted(parts, key=len)
-    both = reduce(lambda rest, part: rest[among(rest, part)], smallest_first)
-    return find_rows(snapshot, And(others), (), job, within=both) if others else both
+    both = reduce(lambda ids, part: ids[among(ids, part)], smallest_first)
+    return find_rows(snapshot, And(alternatives), (), job, within=both) if alternatives else both
 
 
 def _find_within(
@@ -451,11 +451,11 @@ def _reads(snapshot: Snapshot, looked_at: np.ndarray) -> Reads:
 def reads_in(snapshot: Snapshot, looked_at: Iterable[Piece]) -> Reads:
     """What was read, given the pieces whose values had to be compared. No row group may be in two pieces."""
     files = [(piece.segment, len(piece.row_groups)) for piece in looked_at]
-    read = [(segment, groups) for segment, groups in files if isinstance(segment, FileSegment)]
+    segments = [(segment, groups) for segment, groups in files if isinstance(segment, FileSegment)]
     return Reads(
-        sum(groups for _, groups in read),
+        sum(groups for _, groups in segments),
         row_groups_of(snapshot),
-        len({id(segment) for segment, _ in read}),
+        len({id(segment) for segment, _ in segments}),
         len(snapshot.files),
     )
 

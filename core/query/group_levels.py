@@ -35,8 +35,10 @@ def shown_group(steps: Sequence[Step]) -> tuple[int, Group] | None:
         if isinstance(group, Group):
             computed = _computed_behind(steps, place)
             names = {name for step in computed for name, _value in step.values}
-            rest = steps[place + 1 + len(computed) :]
-            return (place, group) if names.isdisjoint(group.keys) and as_scan(rest) is not None else None
+            later_steps = steps[place + 1 + len(computed) :]
+            return (
+                (place, group) if names.isdisjoint(group.keys) and as_scan(later_steps) is not None else None
+            )
     return None
 
 
@@ -84,13 +86,13 @@ def _computed_above(group: Group, above: Group, computed: Sequence[Compute]) -> 
             else:
                 missing.add(name)
         steps += [Compute(tuple(above_steps))] if above_steps else []
-    shown = tuple(name for name in names if name not in missing)
-    if len(shown) == len(names):
+    present = tuple(name for name in names if name not in missing)
+    if len(present) == len(names):
         return steps
-    return [*steps, Select(shown)] if shown else None
+    return [*steps, Select(present)] if present else None
 
 
-def read_totals(pipeline: Pipeline, read: Read) -> pa.Table:
+def read_totals(pipeline: Pipeline, read_rows: Read) -> pa.Table:
     steps = totals_steps(pipeline.steps)
     if steps is None:
         raise BadQuery(
@@ -98,10 +100,10 @@ def read_totals(pipeline: Pipeline, read: Read) -> pa.Table:
             "Totals need groups with aggregates",
             "Call totals() before other steps: group_by('a').agg(n=agg.count()).totals()",
         )
-    return read(steps)
+    return read_rows(steps)
 
 
-def read_subtotals(pipeline: Pipeline, read: Read) -> list[pa.Table]:
+def read_subtotals(pipeline: Pipeline, read_rows: Read) -> list[pa.Table]:
     group = shown_group(pipeline.steps)
     if group is None:
         raise BadQuery(
@@ -109,14 +111,14 @@ def read_subtotals(pipeline: Pipeline, read: Read) -> list[pa.Table]:
             "Subtotals need groups",
             "Group the rows by several columns: group_by('a', 'b').agg(n=agg.count()).subtotals()",
         )
-    return list(_upper_levels(pipeline.steps, len(group[1].keys), read))
+    return list(_upper_levels(pipeline.steps, len(group[1].keys), read_rows))
 
 
-def _upper_levels(steps: tuple[Step, ...], keys: int, read: Read) -> Iterator[pa.Table]:
+def _upper_levels(steps: tuple[Step, ...], keys: int, read_rows: Read) -> Iterator[pa.Table]:
     for count in range(1, keys):
         level = _level_steps(steps, count)
         assert level is not None
-        yield read(level)
+        yield read_rows(level)
 
 
 Places = np.ndarray
@@ -134,16 +136,16 @@ class GroupLevels:
     parents: tuple[Places, ...]
 
     @classmethod
-    def read(cls, steps: tuple[Step, ...], read: Read, answer: Snapshot, job: Job) -> GroupLevels:
+    def read(cls, steps: tuple[Step, ...], read_rows: Read, answer: Snapshot, job: Job) -> GroupLevels:
         """The steps end in groups, and in what is computed of them, of which `answer` has
         the rows. Blocks."""
         place_and_group, name = shown_group(steps), answer.name
         assert place_and_group is not None
         place, group = place_and_group
-        upper = [snapshot_of_rows(level, name) for level in _upper_levels(steps, len(group.keys), read)]
+        upper = [snapshot_of_rows(level, name) for level in _upper_levels(steps, len(group.keys), read_rows)]
         lowest = answer
         if group.having is not None and upper:
-            lowest = snapshot_of_rows(read((*steps[:place], Group(group.keys, group.aggregates))), name)
+            lowest = snapshot_of_rows(read_rows((*steps[:place], Group(group.keys, group.aggregates))), name)
         parents = [_parents(*pair, group.keys[:count], job)
                    for count, pair in enumerate(pairwise([*upper, lowest]), start=1)]  # fmt: skip
         if group.having is not None and upper:
@@ -169,7 +171,7 @@ class GroupLevels:
         placed = [line[order] for line in lines]
         firsts = [np.flatnonzero(np.diff(line, prepend=-1)) for line in placed]
         children = tuple(
-            np.append(np.searchsorted(below, here), len(below)) for here, below in pairwise(firsts)
+            np.append(np.searchsorted(below, starts), len(below)) for starts, below in pairwise(firsts)
         )
         arranged = tuple(line[first] for line, first in zip(placed, firsts, strict=True))
         return Arrangement(arranged, children)
@@ -188,7 +190,7 @@ class Arrangement:
         the number of a group in it, which are open."""
         sizes = [np.ones(len(self.groups[-1]), np.int64)]
         before: list[np.ndarray] = []
-        opens = [one[groups] for one, groups in zip(expanded, self.groups[:-1], strict=True)]
+        opens = [flags[groups] for flags, groups in zip(expanded, self.groups[:-1], strict=True)]
         for is_open, children in zip(reversed(opens), reversed(self.children), strict=True):
             before.insert(0, np.append(0, np.cumsum(sizes[0])))
             inside = before[0][children[1:]] - before[0][children[:-1]]
@@ -224,11 +226,11 @@ def _parents(above: Snapshot, below: Snapshot, keys: tuple[str, ...], job: Job) 
     return np.repeat(np.arange(len(counts)), counts)
 
 
-def _refuse_unlike(one: int, other: int, name: str) -> None:
-    if one != other:
+def _refuse_unlike(expected: int, actual: int, name: str) -> None:
+    if expected != actual:
         raise BadQuery(
             f"{name}: the groups cannot be shown under subtotals",
-            f"Their keys were told apart differently in two queries: {one:,} and {other:,} groups",
+            f"Their keys were told apart differently in two queries: {expected:,} and {actual:,} groups",
             "Switch the subtotals off",
         )
 

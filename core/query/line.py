@@ -81,14 +81,14 @@ class Line:
 
     def switch(self, place: int) -> Line:
         """Turn the step at `place` off if it is on, and on if it is off."""
-        one = self.steps[place]
-        return self._with(*self.steps[:place], replace(one, on=not one.on), *self.steps[place + 1 :])
+        step = self.steps[place]
+        return self._with(*self.steps[:place], replace(step, on=not step.on), *self.steps[place + 1 :])
 
     def move(self, place: int, before: int) -> Line:
         """Move the step at `place` to before the step that is at `before` now, or to the end."""
-        rest = [step for number, step in enumerate(self.steps) if number != place]
-        rest.insert(before - (before > place), self.steps[place])
-        return self._with(*rest)
+        steps = [step for number, step in enumerate(self.steps) if number != place]
+        steps.insert(before - (before > place), self.steps[place])
+        return self._with(*steps)
 
     @property
     def grouping(self) -> int | None:

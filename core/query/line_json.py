@@ -29,7 +29,7 @@ def line_from_json(obj: Any, open_source: Callable[[Any], Source]) -> tuple[Line
     writes."""
     if not isinstance(obj, Mapping) or not isinstance(obj.get(STEPS), list):
         raise BadQuery(f"{shown(obj)} is not a line of steps")
-    steps = tuple(_step_from_json(one) for one in obj[STEPS])
+    steps = tuple(_step_from_json(item) for item in obj[STEPS])
     addresses, problems = obj.get(SOURCES, {}), list[LamellaError]()
     if not isinstance(addresses, Mapping):
         raise BadQuery(f"{shown(addresses)} are no datasets of a line of steps")
@@ -42,14 +42,14 @@ def line_from_json(obj: Any, open_source: Callable[[Any], Source]) -> tuple[Line
     return Line(steps, sources), problems
 
 
-def _step_to_json(one: LineStep) -> Json:
-    item: Json = {KIND: kind_name(one.kind)}
-    if one.step is not None:
-        item[STEP] = step_to_json(one.step)[item[KIND]]
-    if not one.on:
+def _step_to_json(step: LineStep) -> Json:
+    item: Json = {KIND: kind_name(step.kind)}
+    if step.step is not None:
+        item[STEP] = step_to_json(step.step)[item[KIND]]
+    if not step.on:
         item[OFF] = True
-    if one.draft is not None:
-        item[DRAFT] = one.draft
+    if step.draft is not None:
+        item[DRAFT] = step.draft
     return item
 
 

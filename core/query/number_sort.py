@@ -84,9 +84,9 @@ def _collected(
     for batch in batches:
         places, values = to_numpy(batch.column(0)), batch.column(1)
         if values.null_count:
-            there = to_numpy(values.is_valid())
-            nulls.append(places[~there])
-            places, values = places[there], values.drop_null()
+            present = to_numpy(values.is_valid())
+            nulls.append(places[~present])
+            places, values = places[present], values.drop_null()
         numbers = comparable(as_numbers(values))
         after = filled + len(places)
         positions[filled:after] = places

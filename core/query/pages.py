@@ -81,9 +81,9 @@ def parse_cursor(snapshot: Snapshot, cursor: str, keys: Sequence[SortKey]) -> Cu
         ) from error
 
 
-def compare_rows(one: Sequence[pa.Scalar], other: Sequence[pa.Scalar], keys: Sequence[SortKey]) -> int:
+def compare_rows(left: Sequence[pa.Scalar], right: Sequence[pa.Scalar], keys: Sequence[SortKey]) -> int:
     """Compare two rows in the order of `keys`: below 0 if the first row comes first, 0 if they are equal."""
-    for a, b, key in zip(one, other, keys, strict=True):
+    for a, b, key in zip(left, right, keys, strict=True):
         if a.is_valid != b.is_valid:
             return -1 if a.is_valid else 1
         if a.is_valid:
@@ -253,8 +253,8 @@ def _behind(order: Order) -> exp.Expr:
     later: list[exp.Expr] = []
     for place, rank in enumerate(order):
         equal = [
-            exp.NullSafeEQ(this=column(one.identifier), expression=column(f"rank{n}", _AFTER))
-            for n, one in enumerate(order[:place])
+            exp.NullSafeEQ(this=column(field.identifier), expression=column(f"rank{n}", _AFTER))
+            for n, field in enumerate(order[:place])
         ]
         value, last = column(rank.identifier), column(f"rank{place}", _AFTER)
         compare = exp.LT if rank.descending else exp.GT

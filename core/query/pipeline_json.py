@@ -155,7 +155,7 @@ def _aggregate_json(aggregate: Aggregate) -> Json:
 
 
 def _aggregates(obj: list[Json]) -> Aggregates:
-    return tuple((_text(one["name"]), _aggregate(one)) for one in obj)
+    return tuple((_text(item["name"]), _aggregate(item)) for item in obj)
 
 
 def _aggregate(obj: Json) -> Aggregate:
@@ -191,8 +191,8 @@ def _group_json(step: Group) -> Json:
 
 
 def _group(obj: Json) -> Group:
-    shown = (bool(obj.get(name, False)) for name in ("totals", "subtotals"))
-    return Group(_texts(obj["keys"]), _aggregates(obj["aggregates"]), _filter(obj.get("having")), *shown)
+    switches = (bool(obj.get(name, False)) for name in ("totals", "subtotals"))
+    return Group(_texts(obj["keys"]), _aggregates(obj["aggregates"]), _filter(obj.get("having")), *switches)
 
 
 def _values_json(values: Iterable[Any] | int | None) -> Any:
@@ -231,7 +231,7 @@ def _join(obj: Json) -> Join:
 
 
 def _sql(obj: Json) -> Sql:
-    pairs = tuple((_text(one["name"]), _text(one["source"])) for one in obj["tables"])
+    pairs = tuple((_text(item["name"]), _text(item["source"])) for item in obj["tables"])
     return Sql(_text(obj["text"]), _text(obj["rows"]), pairs)
 
 
@@ -245,7 +245,7 @@ def _text(obj: Any) -> str:
 def _texts(obj: Any) -> tuple[str, ...]:
     if not isinstance(obj, list | tuple):
         raise TypeError(f"{obj!r} is not a list of texts")
-    return tuple(_text(one) for one in obj)
+    return tuple(_text(item) for item in obj)
 
 
 def _whole(obj: Any) -> int:
@@ -346,8 +346,8 @@ DATASETS, NAME, AS_OF = "datasets", "name", "as_of"
 def query_to_json(sources: Mapping[str, Source], pipeline: Pipeline) -> Json:
     """The pipeline as JSON, with the names of datasets that it renames, and with pinned versions."""
     datasets = {called: _source_json(called, dataset) for called, dataset in sources.items()}
-    obj, others = to_json(pipeline), {called: dataset for called, dataset in datasets.items() if dataset}
-    return {**obj, DATASETS: others} if others else obj
+    obj, nested = to_json(pipeline), {called: dataset for called, dataset in datasets.items() if dataset}
+    return {**obj, DATASETS: nested} if nested else obj
 
 
 def query_from_json(obj: Any, find: Callable[[str], Source]) -> tuple[dict[str, Source], Pipeline]:

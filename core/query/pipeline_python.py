@@ -125,8 +125,8 @@ class _Writer:
             calls.append(f".having({self._condition(step.having)})")
         if step.totals or step.subtotals:
             named = {"totals": step.totals, "subtotals": step.subtotals}
-            given = [f"{name}={value}" for name, value in named.items() if value is not (name == "totals")]
-            calls.append(f".with_totals({', '.join(given)})")
+            options = [f"{name}={value}" for name, value in named.items() if value is not (name == "totals")]
+            calls.append(f".with_totals({', '.join(options)})")
         return calls
 
     def _sort(self, step: Sort) -> list[str]:
@@ -148,7 +148,7 @@ class _Writer:
 
     def _pivot(self, step: Pivot) -> list[str]:
         keys = f"[{_names(step.keys)}]"
-        if any(name == "values" for name, _one in step.aggregates):
+        if any(name == "values" for name, _function in step.aggregates):
             raise BadQuery("a pivot with an aggregate called 'values' cannot be written as Python")
         across = None if step.values is None else ", ".join(map(self._plain, step.values))
         values = "" if across is None else f", values=[{across}]"
@@ -174,12 +174,12 @@ class _Writer:
         return [f".buckets({_quote(step.column)}, {edges}, {code})"]
 
     def _join(self, step: Join) -> list[str]:
-        other = self.query(step.other) if step.other.steps else self._dataset(step.other.source)
+        right = self.query(step.other) if step.other.steps else self._dataset(step.other.source)
         if step.left_on == step.right_on:
             keys = f"on=[{_names(step.left_on)}]"
         else:
             keys = f"left_on=[{_names(step.left_on)}], right_on=[{_names(step.right_on)}]"
-        return [f".join({other}, {keys}, how={_quote(step.how)}, suffix={_quote(step.suffix)})"]
+        return [f".join({right}, {keys}, how={_quote(step.how)}, suffix={_quote(step.suffix)})"]
 
     def _sql(self, step: Sql) -> list[str]:
         if step.rows == self._source and all(name == source for name, source in step.tables):
@@ -204,7 +204,7 @@ class _Writer:
         return f"from_json({expr_json.to_json(filter)!r})"
 
     def _aggregates(self, aggregates: Aggregates) -> str:
-        return _keywords({name: self._aggregate(one) for name, one in aggregates})
+        return _keywords({name: self._aggregate(aggregate) for name, aggregate in aggregates})
 
     def _aggregate(self, aggregate: Aggregate) -> str:
         self._needs("lamella", "agg")
@@ -254,8 +254,8 @@ class _Writer:
             return f"(-{self._computed(call.arguments[0])})"
         first = call.arguments[0] if call.arguments else None
         if call.function in _METHODS and first is not None and not isinstance(first, Constant):
-            rest = ", ".join(map(self._operand, call.arguments[1:]))
-            return f"{self._computed(first)}.{call.function}({rest})"
+            arguments = ", ".join(map(self._operand, call.arguments[1:]))
+            return f"{self._computed(first)}.{call.function}({arguments})"
         if call.function == "when" and len(call.arguments) == 3 and isinstance(first, Condition):
             self._needs("lamella.core.query.expressions", "when")
             chosen = ", ".join(map(self._operand, call.arguments[1:]))
@@ -311,7 +311,7 @@ class _AnyName(set[str]):
     def __iter__(self) -> Any:
         return iter(())
 
-    def issuperset(self, _other: object) -> bool:
+    def issuperset(self, _items: object) -> bool:
         return True
 
 
@@ -396,28 +396,28 @@ def to_command(pipeline: Pipeline, place: str, sources: Mapping[str, Source], ta
 
 def _options(steps: Iterable[Step]) -> list[str] | None:
     """The options in the order in which the command applies them; None if the steps have no such options."""
-    rest = list(steps)
+    remaining = list(steps)
     try:
-        options = _condition_option(rest)
+        options = _condition_option(remaining)
         for kind, write in ((Group, _group_options), (Sort, _sort_option), (Limit, _limit_options)):
-            if rest and isinstance(rest[0], kind):
-                options += write(rest.pop(0))
-        if rest and isinstance(rest[0], Select):
-            options += ["--columns", _comma_list(rest[0].columns)]
-            rest.pop(0)
+            if remaining and isinstance(remaining[0], kind):
+                options += write(remaining.pop(0))
+        if remaining and isinstance(remaining[0], Select):
+            options += ["--columns", _comma_list(remaining[0].columns)]
+            remaining.pop(0)
     except _NoOption:
         return None
-    return None if rest else options
+    return None if remaining else options
 
 
 class _NoOption(Exception):
     """Raised for a step that options cannot express."""
 
 
-def _condition_option(rest: list[Step]) -> list[str]:
+def _condition_option(remaining: list[Step]) -> list[str]:
     conditions: list[Filter] = []
-    while rest and isinstance(rest[0], Where):
-        step = rest.pop(0)
+    while remaining and isinstance(remaining[0], Where):
+        step = remaining.pop(0)
         assert isinstance(step, Where)
         conditions.append(step.condition)
     return (
@@ -447,7 +447,7 @@ def _group_options(step: Any) -> list[str]:
     options = ["--group-by", _comma_list(step.keys)] if step.keys else []
     options += ["--totals"] if step.totals else []
     if step.aggregates:
-        options += ["--agg", *(_aggregate_option(name, one) for name, one in step.aggregates)]
+        options += ["--agg", *(_aggregate_option(name, aggregate) for name, aggregate in step.aggregates)]
     return [*options, "--having", _text(step.having)] if step.having is not None else options
 
 

@@ -133,9 +133,9 @@ class _Select:
 
     @property
     def _conditions(self) -> Iterator[str]:
-        for one in self.where:
-            is_or = isinstance(sqlglot.parse_one(one, dialect="duckdb"), exp.Or)
-            yield f"({one})" if is_or and len(self.where) > 1 else one
+        for clause in self.where:
+            is_or = isinstance(sqlglot.parse_one(clause, dialect="duckdb"), exp.Or)
+            yield f"({clause})" if is_or and len(self.where) > 1 else clause
 
     @property
     def _items(self) -> str:
@@ -305,7 +305,7 @@ class _Writer:
     def _group_by(
         self, rows: _Select, keys: Sequence[str], aggregates: Aggregates, having: Filter | None = None
     ) -> _Select:
-        aggregated = [(name, *self._aggregate(one, rows)) for name, one in aggregates]
+        aggregated = [(name, *self._aggregate(aggregate, rows)) for name, aggregate in aggregates]
         fields = Fields(
             rows.fields.place,
             (
@@ -400,9 +400,11 @@ class _Writer:
         right = self._nested(self._rows(step.other))
         self._with_paths(step.right_on, right)
         pairs = list(zip(step.left_on, step.right_on, strict=True))
-        for one, other in pairs:
-            _refuse_types(left.before[one], right.before[other])
-        on = " AND ".join(f"l.{identifier(one)} = r.{identifier(other)}" for one, other in pairs)
+        for left_key, right_key in pairs:
+            _refuse_types(left.before[left_key], right.before[right_key])
+        on = " AND ".join(
+            f"l.{identifier(left_key)} = r.{identifier(right_key)}" for left_key, right_key in pairs
+        )
         table = f"{left.table} AS l\n{step.how.upper()} JOIN {right.table} AS r ON {on}"
         if step.how in ("semi", "anti"):
             items = None
@@ -454,27 +456,31 @@ def _names_in(value: Expression) -> set[str]:
     names: set[str] = set()
     waiting = [value]
     while waiting:
-        one = waiting.pop()
-        if isinstance(one, Named):
-            names.update((one.name, one.name.partition(".")[0]))
-        elif isinstance(one, Condition):
-            for name in columns_read(one.filter):
+        part = waiting.pop()
+        if isinstance(part, Named):
+            names.update((part.name, part.name.partition(".")[0]))
+        elif isinstance(part, Condition):
+            for name in columns_read(part.filter):
                 names.update((name, name.partition(".")[0]))
-        elif isinstance(one, Call):
-            waiting.extend(one.arguments)
+        elif isinstance(part, Call):
+            waiting.extend(part.arguments)
     return names
 
 
 def _only(aggregate: Aggregate, column: str, value: Any) -> Aggregate:
     """Restrict an aggregate to the rows with this value."""
-    here: Filter = Predicate(column, "is_null") if value is None else Predicate(column, "eq", (value,))
-    return replace(aggregate, where=here if aggregate.where is None else all_of((here, aggregate.where)))
+    bucket: Filter = Predicate(column, "is_null") if value is None else Predicate(column, "eq", (value,))
+    return replace(aggregate, where=bucket if aggregate.where is None else all_of((bucket, aggregate.where)))
 
 
 def _join_items(
     step: Join, left: _Select, right: _Select, join_names: Sequence[str]
 ) -> Iterator[tuple[str, str]]:
-    shared = {one for one, other in zip(step.left_on, step.right_on, strict=True) if one == other}
+    shared = {
+        left_key
+        for left_key, right_key in zip(step.left_on, step.right_on, strict=True)
+        if left_key == right_key
+    }
     both = step.how in ("right", "full")
     for name in left.before.names:
         own_side, other_side = _both_sides(name)
@@ -484,11 +490,11 @@ def _join_items(
         yield called, f"r.{identifier(name)}"
 
 
-def _refuse_types(one: Field, other: Field) -> None:
-    is_whole = pa.types.is_integer(one.type) and pa.types.is_integer(other.type)
-    if not (is_whole or sql_type(one.type) == sql_type(other.type)):
+def _refuse_types(left: Field, right: Field) -> None:
+    is_whole = pa.types.is_integer(left.type) and pa.types.is_integer(right.type)
+    if not (is_whole or sql_type(left.type) == sql_type(right.type)):
         raise BadQuery(
-            f"'{one.name}' ({one.type}) joined with '{other.name}' ({other.type}) cannot be written as SQL",
+            f"'{left.name}' ({left.type}) joined with '{right.name}' ({right.type}) cannot be written as SQL",
             "SQL compares them differently",
             "Cast one of them to the other's type first with compute()",
         )

@@ -281,8 +281,8 @@ class FacetNode(Node):
         self._shared.name(context)
         lists = [self._packed_rows(part, field.identifier, context) for field, part in parts]
         query = exp.select("*", copy=False).from_(lists[0], copy=False)
-        for one in lists[1:]:
-            query = query.join(one, join_type="cross", copy=False)
+        for query_part in lists[1:]:
+            query = query.join(query_part, join_type="cross", copy=False)
         return self._shared.read_into(query, context)
 
     def _packed_rows(self, part: Node, identifier: str, context: QueryContext) -> exp.Subquery:
@@ -397,14 +397,14 @@ class ScanNode(Node):
             return None
         return relation_at(self.snapshot, search.run(context.job).positions, columns, context.cursor)
 
-    def _value(self, one: Column) -> exp.Expr:
+    def _value(self, column_: Column) -> exp.Expr:
         """A column's value. Fixed-size lists become lists: DuckDB 2.0 fails on nulls among arrays in a list
         of rows."""
-        value = without_statistics(self.snapshot, one)
-        return cast_to(value, one.type) if holds(one.type, is_.is_fixed_size_list) else value
+        value = without_statistics(self.snapshot, column_)
+        return cast_to(value, column_.type) if holds(column_.type, is_.is_fixed_size_list) else value
 
-    def _identifier(self, one: Column) -> str:
-        return f"s{self._number}c{one.key}"
+    def _identifier(self, column_: Column) -> str:
+        return f"s{self._number}c{column_.key}"
 
     def _bound(self) -> Filter:
         return bind(all_of(self.where), self.fields.schema, self.fields.place)

@@ -122,10 +122,10 @@ def read_profile(values: ColumnValues, name: str) -> ColumnProfile:
     first = {**figures.counts, **figures.extremes, **figures.ends, **figures.mean, **figures.lengths}
     if not values.has_sample_key:  # for an engine, another statement costs more than another figure
         first |= figures.about_distinct
-    one = values.measure(first)
-    present, edges = one["present"], figures.edges(one)
+    base = values.measure(first)
+    present, edges = base["present"], figures.edges(base)
     spread = figures.spread(present, edges, values.has_sample_key)
-    two = one | values.measure({name: sql for name, sql in spread.items() if first.get(name) != sql})
+    two = base | values.measure({name: sql for name, sql in spread.items() if first.get(name) != sql})
     quantiles, histogram, lengths = two.get("quantiles"), None, None
     if figures.axis is not None and edges:
         histogram = Histogram(tuple(figures.axis.back(edges)), tuple(two["counts"]))
@@ -133,12 +133,12 @@ def read_profile(values: ColumnValues, name: str) -> ColumnProfile:
             quantiles = figures.axis.back(
                 [round(place) if figures.axis.whole else place for place in two["places"]]
             )
-    if one.get("shortest") is not None:
-        lengths = Lengths(one["shortest"], one["mean_length"], one["longest"], one["empty"])
+    if base.get("shortest") is not None:
+        lengths = Lengths(base["shortest"], base["mean_length"], base["longest"], base["empty"])
     has_top = figures.has_frequent_values(present, two["distinct"])
     return ColumnProfile(
-        name, figures.type, one["rows"], one["rows"] - present, one.get("nans") or 0, two["distinct"],
-        one.get("min"), one.get("max"), one.get("mean"),
+        name, figures.type, base["rows"], base["rows"] - present, base.get("nans") or 0, two["distinct"],
+        base.get("min"), base.get("max"), base.get("mean"),
         None if quantiles is None else dict(zip(QUANTILES, quantiles, strict=True)), histogram,
         values.top(TOP_VALUES) if has_top else (), is_approximate(present), lengths,
     )  # fmt: skip

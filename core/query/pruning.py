@@ -135,7 +135,9 @@ def _some_has_no_null(group: pq.RowGroupMetaData, leaves: Sequence[int]) -> bool
     """Whether some leaf has no nulls, and hence the struct has none: where a struct is null, each of its
     fields counts as null."""
     statistics = (group.column(leaf).statistics for leaf in leaves)
-    return any(one is not None and one.has_null_count and one.null_count == 0 for one in statistics)
+    return any(
+        extent is not None and extent.has_null_count and extent.null_count == 0 for extent in statistics
+    )
 
 
 def _has_exact_extremes(type_: pa.DataType, leaf: pq.ColumnSchema) -> bool:
@@ -231,8 +233,8 @@ def _branch(node: Branch, parts: list[Might]) -> Might:
 class StatisticsOperand:
     """A column of a row group, by its statistics. Raises `NotInStatistics` for anything they do not cover."""
 
-    def __init__(self, extent: Extent, type_: pa.DataType, made: dict[Any, Any]) -> None:
-        self._extent, self._type, self._made = extent, type_, made
+    def __init__(self, extent: Extent, type_: pa.DataType, cache: dict[Any, Any]) -> None:
+        self._extent, self._type, self._made = extent, type_, cache
 
     def __getattr__(self, name: str) -> NoReturn:
         raise NotInStatistics(name)
@@ -251,8 +253,8 @@ class StatisticsOperand:
         key = (StatisticsOperand, how, value)
         if key not in self._made:
             self._made[key] = narrow(how, value, *value_range(self._type))
-        made: Narrowed = self._made[key]
-        return made
+        range_: Narrowed = self._made[key]
+        return range_
 
     def one_of(self, values: Sequence[Any]) -> Might:
         """Only values within the extent matter; they are sorted once."""
@@ -300,11 +302,11 @@ class StatisticsOperand:
     def opposite(self, condition: Might) -> Might:
         return Might(condition.fail, condition.meet)
 
-    def both(self, one: Might, other: Might) -> Might:
-        return Might(one.meet and other.meet, one.fail or other.fail)
+    def both(self, left: Might, right: Might) -> Might:
+        return Might(left.meet and right.meet, left.fail or right.fail)
 
-    def either(self, one: Might, other: Might) -> Might:
-        return Might(one.meet or other.meet, one.fail and other.fail)
+    def either(self, left: Might, right: Might) -> Might:
+        return Might(left.meet or right.meet, left.fail and right.fail)
 
     def _compared(self, how: str, value: Any) -> Might:
         extent = self._extent
@@ -312,8 +314,8 @@ class StatisticsOperand:
             return Might(False)
         if extent.low is None or not isinstance(extent.low, type(value)):
             return Might()
-        some, every = _COMPARED[how](extent.low, extent.high, value)
-        return Might(some, extent.nulls or not every)
+        some, all_meet = _COMPARED[how](extent.low, extent.high, value)
+        return Might(some, extent.nulls or not all_meet)
 
 
 _COMPARED: dict[str, Callable[[Any, Any, Any], tuple[bool, bool]]] = {

@@ -34,31 +34,31 @@ def as_scan(steps: Sequence[Step]) -> ScanQuery | None:
     """The steps as one scan of a dataset; None if they need more than that."""
     where: list[Filter] = []
     keys: tuple[SortKey, ...] = ()
-    rest = list(steps)
-    while rest and isinstance(step := rest[0], Where | Sort):
-        rest.pop(0)
+    remaining = list(steps)
+    while remaining and isinstance(step := remaining[0], Where | Sort):
+        remaining.pop(0)
         if isinstance(step, Where):
             where.append(step.condition)
         else:
             keys = _by_last(step.keys, keys)
-    columns, limit = _take_columns_and_limit(rest)
-    if rest:
+    columns, limit = _take_columns_and_limit(remaining)
+    if remaining:
         return None
     return ScanQuery(columns, _all_conditions(where), keys, limit.count, limit.offset)
 
 
-def _take_columns_and_limit(rest: list[Step]) -> tuple[tuple[str, ...] | None, Limit]:
+def _take_columns_and_limit(remaining: list[Step]) -> tuple[tuple[str, ...] | None, Limit]:
     """Remove the column choice and the limit, in either order, from the steps, and return them."""
     columns, limit = None, None
-    while rest:
-        step = rest[0]
+    while remaining:
+        step = remaining[0]
         if isinstance(step, Select) and columns is None and len(set(step.columns)) == len(step.columns):
             columns = step.columns
         elif isinstance(step, Limit) and limit is None:
             limit = step
         else:
             break
-        rest.pop(0)
+        remaining.pop(0)
     return columns, limit or Limit(None)
 
 

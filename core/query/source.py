@@ -250,15 +250,15 @@ def sibling(source: Source, name: str) -> Source | None:
     return source.store[name] if isinstance(source, StoreTable) else None
 
 
-def related_keys(source: Source, other: Source, relation: str | None) -> Keys | None:
+def related_keys(source: Source, target: Source, relation: str | None) -> Keys | None:
     """The keys of the relation between two tables of one store, which `relation` names if there are several;
     None if the sources cannot be related. Raises `StoreProblem` if there is no such relation."""
     if (
-        not (isinstance(source, StoreTable) and isinstance(other, StoreTable))
-        or source.store is not other.store
+        not (isinstance(source, StoreTable) and isinstance(target, StoreTable))
+        or source.store is not target.store
     ):
         return None
-    link = source.store.relations.between(source.name, other.name, relation)
+    link = source.store.relations.between(source.name, target.name, relation)
     return link.columns, link.other_columns
 
 

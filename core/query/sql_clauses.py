@@ -147,17 +147,17 @@ class _Reader:
         how = _HOWS.get((tree.side.upper(), tree.kind.upper()))
         if how is None or bool(tree.args.get("on")) == bool(tree.args.get("using")):
             raise OtherSql
-        alias, other = self._table(tree.this, ctes)
+        alias, right = self._table(tree.this, ctes)
         if alias in rows.tables or not alias:
             raise OtherSql
-        theirs = self.fields(other).names
+        theirs = self.fields(right).names
         pairs = list(self._pairs(tree, rows, alias, theirs))
         left_on, right_on = zip(*pairs, strict=True)
         before = self.fields(rows.pipeline).names
-        rows.then(Join(other, left_on, right_on, how, f"_{alias}"))
+        rows.then(Join(right, left_on, right_on, how, f"_{alias}"))
         if how in ("semi", "anti"):
             return
-        shared = {one for one, two in pairs if one == two}
+        shared = {left_name for left_name, two in pairs if left_name == two}
         joined = iter(self.fields(rows.pipeline).names[len(before) :])
         rows.tables.append(alias)
         for name in theirs:
@@ -174,14 +174,18 @@ class _Reader:
     ) -> Iterator[tuple[str, str]]:
         connection = {name.casefold(): name for name in theirs}
         if tree.args.get("using"):
-            for one in tree.args["using"]:
-                names = [name for (_t, key), name in rows.column_names.items() if key == one.name.casefold()]
-                if len(set(names)) != 1 or one.name.casefold() not in connection:
+            for column in tree.args["using"]:
+                names = [
+                    name for (_t, key), name in rows.column_names.items() if key == column.name.casefold()
+                ]
+                if len(set(names)) != 1 or column.name.casefold() not in connection:
                     raise OtherSql
-                yield names[0], connection[one.name.casefold()]
+                yield names[0], connection[column.name.casefold()]
             return
-        for one in tree.args["on"].flatten() if isinstance(tree.args["on"], exp.And) else [tree.args["on"]]:
-            sides = [bare(one.this), bare(one.expression)] if isinstance(one, exp.EQ) else []
+        for column in (
+            tree.args["on"].flatten() if isinstance(tree.args["on"], exp.And) else [tree.args["on"]]
+        ):
+            sides = [bare(column.this), bare(column.expression)] if isinstance(column, exp.EQ) else []
             columns = [side for side in sides if isinstance(side, exp.Column) and side.table]
             if len(columns) != 2:
                 raise OtherSql
@@ -211,9 +215,11 @@ class _Reader:
         if not computed:
             return
         for name in computed:
-            others = (other for key, other in computed.items() if key != name)
-            read = (scope.name(one) for other in others for one in other.find_all(exp.Column))
-            if name in scope.fields and name in read:
+            expressions = (expression for key, expression in computed.items() if key != name)
+            names = (
+                scope.name(column) for expression in expressions for column in expression.find_all(exp.Column)
+            )
+            if name in scope.fields and name in names:
                 raise OtherSql
         values = ComputedValues(scope)
         rows.then(Compute(tuple((name, values.value(tree)) for name, tree in computed.items())))
@@ -250,9 +256,9 @@ class _Reader:
                 steps=(*rows.pipeline.steps[:-1], Group(grouped, tuple(aggregates.items()), condition)),
             )
         keys_of_sort = _sort_keys(tree, self._scope(rows), names, items)
-        kept = _without_own_order(keys_of_sort, grouped)
-        if kept:
-            rows.then(Sort(kept))
+        remaining = _without_own_order(keys_of_sort, grouped)
+        if remaining:
+            rows.then(Sort(remaining))
         if names != [*grouped, *aggregates]:
             rows.then(Select(tuple(names)))
 
@@ -303,8 +309,8 @@ def _cte_list(clause: exp.Expr | None, _ctes: object) -> list[exp.Expr]:
     return list(clause.expressions)
 
 
-def _same(one: exp.Expr, other: exp.Expr) -> bool:
-    return canonical(one) == canonical(other)
+def _same(left: exp.Expr, right: exp.Expr) -> bool:
+    return canonical(left) == canonical(right)
 
 
 def _whole(clause: exp.Expr | None) -> int | None:
@@ -391,9 +397,9 @@ def _star_columns(star: exp.Star, scope: Scope, items: dict[str, exp.Expr]) -> l
     only(star, {"except_", "replace"})
     if ("*", "") in scope.column_names:
         raise OtherSql
-    left_out = {scope.name(_column_of(one)) for one in star.args.get("except_") or ()}
-    for one in star.args.get("replace") or ():
-        items[scope.name(exp.column(one.alias))] = one.this
+    left_out = {scope.name(_column_of(column)) for column in star.args.get("except_") or ()}
+    for replacement in star.args.get("replace") or ():
+        items[scope.name(exp.column(replacement.alias))] = replacement.this
     return [name for name in scope.fields.names if name not in left_out]
 
 
@@ -429,9 +435,9 @@ def _sort_keys(
 
 def _without_own_order(keys: tuple[SortKey, ...], grouped: Sequence[str]) -> tuple[SortKey, ...]:
     """Remove trailing sort keys that match the order in which groups come anyway, that of their keys."""
-    for kept in range(len(keys) + 1):
-        sorted_by = {key.column for key in keys[:kept]}
+    for count in range(len(keys) + 1):
+        sorted_by = {key.column for key in keys[:count]}
         implied = tuple(SortKey(name) for name in grouped if name not in sorted_by)
-        if keys[kept:] and keys[kept:] == implied[: len(keys) - kept]:
-            return keys[:kept]
+        if keys[count:] and keys[count:] == implied[: len(keys) - count]:
+            return keys[:count]
     return keys

@@ -107,10 +107,10 @@ def literal_of(tree: exp.Expr) -> Any:
     if isinstance(tree, exp.Boolean):
         return tree.this
     if isinstance(tree, exp.Cast) and isinstance(tree.this, exp.Literal) and tree.this.is_string:
-        read = _TYPED.get(tree.to.sql("duckdb"))
-        if read is not None:
+        read_literal = _TYPED.get(tree.to.sql("duckdb"))
+        if read_literal is not None:
             try:
-                return read(tree.this.this)
+                return read_literal(tree.this.this)
             except ValueError as error:
                 raise OtherSql from error
     raise OtherSql
@@ -175,9 +175,9 @@ class Conditions:
     def when_true(self, tree: exp.Expr) -> Filter:
         tree = bare(tree)
         if isinstance(tree, exp.And):
-            return _connective(And, [self.when_true(one) for one in _flat(tree, exp.And)])
+            return _connective(And, [self.when_true(operand) for operand in _flat(tree, exp.And)])
         if isinstance(tree, exp.Or):
-            return _connective(Or, [self.when_true(one) for one in _flat(tree, exp.Or)])
+            return _connective(Or, [self.when_true(operand) for operand in _flat(tree, exp.Or)])
         if isinstance(tree, exp.Not):
             return self.when_false(tree.this)
         if isinstance(tree, exp.Coalesce):
@@ -187,9 +187,9 @@ class Conditions:
     def when_false(self, tree: exp.Expr) -> Filter:
         tree = bare(tree)
         if isinstance(tree, exp.And):
-            return any_of(self.when_false(one) for one in _flat(tree, exp.And))
+            return any_of(self.when_false(operand) for operand in _flat(tree, exp.And))
         if isinstance(tree, exp.Or):
-            return all_of(self.when_false(one) for one in _flat(tree, exp.Or))
+            return all_of(self.when_false(operand) for operand in _flat(tree, exp.Or))
         if isinstance(tree, exp.Not):
             return self.when_true(tree.this)
         if isinstance(tree, exp.Coalesce):
@@ -243,14 +243,14 @@ class Conditions:
         result = self._bound(Predicate(name, operator, (literal_of(value),), folds))
         return _without_null(result, name) if operator in _INCLUDE_NULL else result
 
-    def _columns(self, name: str, operator: str, other: str) -> Filter:
-        one, two = self._scope.fields[name].type, self._scope.fields[other].type
-        if not one.equals(two):
+    def _columns(self, name: str, operator: str, target: str) -> Filter:
+        own, two = self._scope.fields[name].type, self._scope.fields[target].type
+        if not own.equals(two):
             raise OtherSql
-        result = self._bound(Predicate(name, operator, (Reference(other),)))
+        result = self._bound(Predicate(name, operator, (Reference(target),)))
         if operator not in _INCLUDE_NULL:
             return result
-        return all_of([result, Predicate(name, "not_null"), Predicate(other, "not_null")])
+        return all_of([result, Predicate(name, "not_null"), Predicate(target, "not_null")])
 
     def _single(self, tree: exp.Expr) -> Predicate:
         """Read a condition that is null where its column is null."""
@@ -314,17 +314,17 @@ def _flat(tree: exp.Expr, kind: type[exp.Connector]) -> list[exp.Expr]:
     result: list[exp.Expr] = []
     waiting = [tree]
     while waiting:
-        one = waiting.pop()
-        if isinstance(one, kind):
-            waiting += [one.expression, one.this]
+        node = waiting.pop()
+        if isinstance(node, kind):
+            waiting += [node.expression, node.this]
         else:
-            result.append(one)
+            result.append(node)
     return result
 
 
 def _connective(kind: type[And] | type[Or], parts: list[Filter]) -> Filter:
     """Join conditions; a lower and an upper bound of one column become a single condition."""
-    parts = [one for part in parts for one in (part.children if isinstance(part, kind) else (part,))]
+    parts = [child for part in parts for child in (part.children if isinstance(part, kind) else (part,))]
     if kind is And:
         parts = _ranges(parts)
     return parts[0] if len(parts) == 1 else kind(tuple(parts))
@@ -348,8 +348,8 @@ def _ranges(parts: list[Filter]) -> list[Filter]:
 
 def _coalesce_operand(tree: exp.Coalesce) -> exp.Expr:
     """The condition in `coalesce(condition, false)`."""
-    others = tree.expressions
-    if len(others) != 1 or not isinstance(others[0], exp.Boolean) or others[0].this is not False:
+    arguments = tree.expressions
+    if len(arguments) != 1 or not isinstance(arguments[0], exp.Boolean) or arguments[0].this is not False:
         raise OtherSql
     return bare(tree.this)
 
@@ -450,9 +450,9 @@ class ComputedValues:
     def _case(self, tree: exp.Case) -> Expression:
         default = tree.args.get("default")
         result = Constant(None) if default is None else self._read(default)
-        for one in reversed(tree.args["ifs"]):
-            when_true = Condition(Conditions(self._scope).when_true(one.this))
-            result = Call("when", (when_true, self._read(one.args["true"]), result))
+        for branch in reversed(tree.args["ifs"]):
+            when_true = Condition(Conditions(self._scope).when_true(branch.this))
+            result = Call("when", (when_true, self._read(branch.args["true"]), result))
         return result
 
 

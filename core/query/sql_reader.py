@@ -70,5 +70,5 @@ def _as_step(text: str, find: Find) -> Query:
     if not named:
         raise BadSql("the statement names no dataset", fix="Write SELECT … FROM and the name of a dataset")
     first = find(named[0])
-    step, others = sql_step(text, named[0], find)
-    return Query({first.name: first, **others}, Pipeline(first.name, (step,)))
+    step, sources = sql_step(text, named[0], find)
+    return Query({first.name: first, **sources}, Pipeline(first.name, (step,)))

@@ -103,7 +103,7 @@ class _Tidying:
             if isinstance(value, exp.Expr):
                 tree.set(name, self.simplify(value))
             elif isinstance(value, list):
-                parts = [self.simplify(one) if isinstance(one, exp.Expr) else one for one in value]
+                parts = [self.simplify(item) if isinstance(item, exp.Expr) else item for item in value]
                 tree.set(name, parts)
         rule = next((rule for kind, rule in _RULES if isinstance(tree, kind)), None)
         return tree if rule is None else rule(self, tree)
@@ -132,9 +132,9 @@ class _Tidying:
 
     def case(self, tree: exp.Expr) -> exp.Expr:
         """Simplify a case: conditions need no coalesce, and a case of true and false becomes one."""
-        for one in tree.args["ifs"]:
-            if isinstance(one.this, exp.Coalesce) and _is(one.this.expressions, False):
-                one.set("this", one.this.this)
+        for branch in tree.args["ifs"]:
+            if isinstance(branch.this, exp.Coalesce) and _is(branch.this.expressions, False):
+                branch.set("this", branch.this.this)
         first = tree.args["ifs"][0]
         is_condition = len(tree.args["ifs"]) == 1 and _is([first.args["true"]], True)
         if is_condition and _is([tree.args.get("default")], False):
@@ -187,9 +187,9 @@ def _is(parts: Sequence[exp.Expr | None], value: bool) -> bool:
 
 
 def _without_quotes(tree: exp.Expr) -> exp.Expr:
-    for one in tree.find_all(exp.Identifier):
-        if identifier(one.this) == one.this:
-            one.set("quoted", False)
+    for name in tree.find_all(exp.Identifier):
+        if identifier(name.this) == name.this:
+            name.set("quoted", False)
     return tree
 
 
@@ -209,7 +209,9 @@ def sql_fields(fields: Fields) -> Fields:
         raise BadQuery(
             f"{fields.place}: SQL has no name for a column", "The name is empty", "Rename the column"
         )
-    return Fields(fields.place, tuple(replace(one, identifier=one.name) for one in fields.all), trusted=True)
+    return Fields(
+        fields.place, tuple(replace(field, identifier=field.name) for field in fields.all), trusted=True
+    )
 
 
 def refuse_alike(names: Sequence[str], what: str) -> None:

@@ -161,9 +161,9 @@ def read_groups(snapshot: Snapshot, where: Filter | None, job: Job) -> Iterator[
         for number in piece.row_groups:
             group = footer.metadata.row_group(number)
             extents = tuple(_extents(group, piece.segment, columns))
-            read = needed is None or needed(piece)
+            is_read = needed is None or needed(piece)
             yield StoredGroup(
-                piece.segment.path.name, number, group.num_rows, group.total_byte_size, read, extents
+                piece.segment.path.name, number, group.num_rows, group.total_byte_size, is_read, extents
             )
 
 

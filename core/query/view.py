@@ -75,7 +75,9 @@ def _joined(
         query = exp.select(*values).from_(rows).join("wanted", using=[POSITION]).order_by(place)
         table = own.sql(query.sql("duckdb")).to_arrow_table()
     stored = table.rename_columns(schema.names).cast(schema).columns
-    changed = [patch_scattered(snapshot, c, positions, one) for c, one in zip(columns, stored, strict=True)]
+    changed = [
+        patch_scattered(snapshot, c, positions, chunk) for c, chunk in zip(columns, stored, strict=True)
+    ]
     return pa.Table.from_arrays(changed, schema=schema)
 
 

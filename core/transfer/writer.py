@@ -25,7 +25,7 @@ TRUE, FALSE = frozenset(("true", "yes", "on", "1")), frozenset(("false", "no", "
 MOST_SYNCED = 100
 """The most files to sync one by one; for more, one call that syncs the whole disk is faster."""
 MAKE_ROOM = "Choose another folder or free some space"
-Made = TypeVar("Made")
+Item = TypeVar("Item")
 
 
 class UnknownOption(UnknownName):
@@ -224,8 +224,8 @@ def _halved(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
 
 
 def made_in_order(
-    batches: Iterable[pa.RecordBatch], make: Callable[[pa.RecordBatch], Made]
-) -> Iterator[Made]:
+    batches: Iterable[pa.RecordBatch], make: Callable[[pa.RecordBatch], Item]
+) -> Iterator[Item]:
     """Apply `make` to each batch, in order, some batches ahead, so that threads keep working while the file
     is written."""
     return in_order(make, batches, ahead=WORKERS)

@@ -62,12 +62,12 @@ def _values(rows: Rows, name: str, numbers: np.ndarray, job: Job) -> list[Any]:
     known: pa.Array | None = None
     for offset in range(0, rows.num_rows, ROWS_AT_ONCE):
         first, stop = np.searchsorted(numbers, [offset, offset + ROWS_AT_ONCE])
-        here = numbers[first:stop]
+        page_numbers = numbers[first:stop]
         job.report(offset, rows.num_rows)
-        if not len(here):
+        if not len(page_numbers):
             continue
-        low, high = int(here[0]), int(here[-1])
-        page = in_one(rows.page(low, high - low + 1, [name]).column(0)).take(from_numpy(here - low))
+        low, high = int(page_numbers[0]), int(page_numbers[-1])
+        page = in_one(rows.page(low, high - low + 1, [name]).column(0)).take(from_numpy(page_numbers - low))
         page = page.cast(page.type.value_type) if pa.types.is_dictionary(page.type) else page
         known = pc.unique(page if known is None else pa.concat_arrays([known, page]))
         if len(known) > MOST_VALUES:

@@ -53,9 +53,9 @@ class RowBits:
         byte, bit = divmod(max(row, 0), BITS)
         if byte >= len(self._bits):
             return None
-        here = int(self._bits[byte]) >> bit << bit
-        if here:
-            return byte * BITS + (here & -here).bit_length() - 1
+        bits = int(self._bits[byte]) >> bit << bit
+        if bits:
+            return byte * BITS + (bits & -bits).bit_length() - 1
         place = _first(self._bits, byte + 1)
         if place is None:
             return None
@@ -66,9 +66,9 @@ class RowBits:
         """The greatest row in the set below `row`."""
         byte, bit = divmod(min(row, len(self._bits) * BITS), BITS)
         if byte < len(self._bits):
-            here = int(self._bits[byte]) & ((1 << bit) - 1)
-            if here:
-                return byte * BITS + here.bit_length() - 1
+            bits = int(self._bits[byte]) & ((1 << bit) - 1)
+            if bits:
+                return byte * BITS + bits.bit_length() - 1
         place = _last(self._bits, byte)
         return None if place is None else place * BITS + int(self._bits[place]).bit_length() - 1
 
@@ -205,9 +205,9 @@ class Hits:
 
     def _from(self, row: int, place: int, columns: Sequence[str]) -> Cell | None:
         known = self._known(columns)
-        here = [at for at, name in known if at >= place and (row, name) in self]
-        if here:
-            return row, columns[min(here)]
+        places = [at for at, name in known if at >= place and (row, name) in self]
+        if places:
+            return row, columns[min(places)]
         rows = [
             (row_after, at)
             for at, name in known
@@ -217,9 +217,9 @@ class Hits:
 
     def _up_to(self, row: int, place: int, columns: Sequence[str]) -> Cell | None:
         known = self._known(columns)
-        here = [at for at, name in known if at < place and (row, name) in self]
-        if here:
-            return row, columns[max(here)]
+        places = [at for at, name in known if at < place and (row, name) in self]
+        if places:
+            return row, columns[max(places)]
         rows = [
             (row_before, at)
             for at, name in known

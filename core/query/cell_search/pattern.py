@@ -112,7 +112,7 @@ class TextPattern:
             return [(0, len(text))] if self.matches(from_values([text], pa.large_string()))[0] else []
         if self.regex:
             return self._first_span(text)
-        return [one.span() for one in _compiled(self).finditer(text)] if self.text else []
+        return [match.span() for match in _compiled(self).finditer(text)] if self.text else []
 
     def _first_span(self, text: str) -> list[tuple[int, int]]:
         """The first match, from where it starts and from what is missing when it is removed: no kernel of
@@ -121,9 +121,9 @@ class TextPattern:
         start = pc.find_substring_regex(texts, f"{flags}{self.text}")[0].as_py()
         if start < 0:
             return []
-        rest = pc.replace_substring_regex(texts, f"{flags}{self.text}", "", max_replacements=1)[0].as_py()
+        tail = pc.replace_substring_regex(texts, f"{flags}{self.text}", "", max_replacements=1)[0].as_py()
         first = len(text.encode()[:start].decode())
-        stop = first + len(text) - len(rest)
+        stop = first + len(text) - len(tail)
         return [(first, stop)] if stop > first else []
 
 
@@ -196,8 +196,8 @@ class ColumnMatcher:
         counts = to_numpy(values.cast(pa.int64()))
         valid = to_numpy(values.is_valid())
         counts = np.where(valid, counts, 0)
-        seconds, rest = np.divmod(counts, per_second) if per_second > 1 else (counts, 0)
-        if np.any(rest):
+        seconds, remainder = np.divmod(counts, per_second) if per_second > 1 else (counts, 0)
+        if np.any(remainder):
             return None
         days, clock = np.divmod(seconds, DAY_SECONDS)
         first, last = int(days.min()), int(days.max())

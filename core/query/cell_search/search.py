@@ -72,8 +72,8 @@ class CellSearch:
     ) -> None:
         self.hits = Hits(rows.num_rows)
         self._rows, self._start = rows, min(max(start, 0), max(0, rows.num_rows - 1))
-        shown, types = displayed or {}, dict(zip(rows.schema.names, rows.schema.types, strict=True))
-        matchers = {name: ColumnMatcher(pattern, types[name], shown.get(name)) for name in columns}
+        formats, types = displayed or {}, dict(zip(rows.schema.names, rows.schema.types, strict=True))
+        matchers = {name: ColumnMatcher(pattern, types[name], formats.get(name)) for name in columns}
         self._matchers = {name: matcher for name, matcher in matchers.items() if matcher.can_match}
 
     def run(self, job: Job | None = None) -> Hits:
@@ -100,14 +100,14 @@ class CellSearch:
     # ------------------------------------------------------------------ page by page
 
     def _look_at_pages(self, job: Job) -> None:
-        rows, done = self._rows, 0
+        rows, position = self._rows, 0
         count = max(1, PAGE_CELLS // len(self._matchers))
         for first, stop in ((self._start, rows.num_rows), (0, self._start)):
             for offset in range(first, stop, count):
-                here = min(count, stop - offset)
-                self._look_at_page(offset, here)
-                done += here
-                self._know(done, job)
+                page_rows = min(count, stop - offset)
+                self._look_at_page(offset, page_rows)
+                position += page_rows
+                self._know(position, job)
 
     def _look_at_page(self, offset: int, count: int) -> None:
         page = self._rows.page(offset, count, list(self._matchers))
@@ -153,25 +153,25 @@ class CellSearch:
         done. If the rows are sorted, this is unknown, and any hit is as good as another."""
         if places.are_sorted:
             return self.hits.num_rows if self.hits.count else 0
-        done = int(places.before(last.piece.stop if last.is_last else last.piece.first))
+        position = int(places.before(last.piece.stop if last.is_last else last.piece.first))
         is_behind = last.piece.stop > begin
-        return max(0, done - self._start if is_behind else done + self.hits.num_rows - self._start)
+        return max(0, position - self._start if is_behind else position + self.hits.num_rows - self._start)
 
 
 def _values(snapshot: Snapshot, slab: _Slab, file: OpenFile) -> Iterator[tuple[Column, pa.ChunkedArray]]:
     """The columns of a slab, including deleted rows. Repeated texts are dictionary-encoded, so that each is
     searched once."""
-    piece, rest = slab.piece, list[Column]()
+    piece, unmatched = slab.piece, list[Column]()
     pending = Pending(snapshot, piece.first, piece.stop, slab.columns)
     for column in slab.columns:
         coded = None
         if isinstance(piece.segment, FileSegment) and pending.of(column) is None:
             coded = coded_texts(piece.segment, piece.row_groups, column, file)
         if coded is None:
-            rest.append(column)
+            unmatched.append(column)
         else:
             yield column, coded
-    yield from zip(rest, live(snapshot, piece, None, rest, file) if rest else (), strict=True)
+    yield from zip(unmatched, live(snapshot, piece, None, unmatched, file) if unmatched else (), strict=True)
 
 
 def _slabs(snapshot: Snapshot, columns: Sequence[Column], begin: int) -> Iterator[_Slab]:

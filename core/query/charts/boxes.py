@@ -44,16 +44,16 @@ def _groups(batch: pa.RecordBatch, keys: Sequence[str]) -> Iterator[tuple[_Key, 
         yield from [((), values)] if len(values) else []
         return
     coded = [batch.column(name).dictionary_encode(null_encoding="encode") for name in keys]
-    listed = [one.dictionary.to_pylist() for one in coded]
-    shape = tuple(len(one) for one in listed)
-    codes = np.ravel_multi_index([to_numpy(one.indices) for one in coded], shape)
+    listed = [dictionary.dictionary.to_pylist() for dictionary in coded]
+    shape = tuple(len(dictionary) for dictionary in listed)
+    codes = np.ravel_multi_index([to_numpy(indices.indices) for indices in coded], shape)
     narrow = np.uint16 if np.prod(shape) <= np.iinfo(np.uint16).max else np.int64  # 16 bits sort faster
     order = np.argsort(codes.astype(narrow), kind="stable")
     counts = np.bincount(codes)
     present = np.flatnonzero(counts)
     for code, some in zip(present, np.split(values[order], np.cumsum(counts[present])[:-1]), strict=True):
         places = np.unravel_index(code, shape)
-        yield tuple(one[place] for one, place in zip(listed, places, strict=True)), some
+        yield tuple(texts[place] for texts, place in zip(listed, places, strict=True)), some
 
 
 def _figures(values: np.ndarray) -> dict[str, float | int]:

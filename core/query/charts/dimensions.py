@@ -115,8 +115,8 @@ class Dimension:
             return None
         if OTHERS not in keys:
             return value_filter(self.column, self.type, chosen)
-        others = all_of([Predicate(self.column, "nin", tuple(known)), Predicate(self.column, "not_null")])
-        return value_filter(self.column, self.type, chosen) | others if chosen else others
+        leftover = all_of([Predicate(self.column, "nin", tuple(known)), Predicate(self.column, "not_null")])
+        return value_filter(self.column, self.type, chosen) | leftover if chosen else leftover
 
     def range_between(self, left: float, right: float) -> tuple[Place, ...]:
         """The places that overlap a section of the axis."""
@@ -163,8 +163,8 @@ def values_dimension(
         ]
         return Dimension(column, kind, "values", tuple(spread))
     places = [_value_place(key, key, value) for key, value in enumerate(values)]
-    for key, wanted in ((OTHERS, bool(others)), (NULL, nulls)):
-        if wanted:
+    for key, is_present in ((OTHERS, bool(others)), (NULL, nulls)):
+        if is_present:
             places.append(_value_place(key, len(places), None))
     return Dimension(column, kind, "values", tuple(places), others=others)
 
@@ -311,9 +311,9 @@ class Moments:
     def key(self) -> str:
         """SQL for the start of the unit that a value lies in."""
         value = Value(exp.column(self.value), value_type(self.type), self.column)
-        made = times.truncate([value, constant(self.unit, self.column)])
-        assert made is not None
-        return made[0].sql("duckdb")
+        start = times.truncate([value, constant(self.unit, self.column)])
+        assert start is not None
+        return start[0].sql("duckdb")
 
     def dimension(self, keys: Iterable[int], nulls: bool = False) -> Dimension:
         """The places of units. `keys` are their starts, as positions on the column's axis. Units without rows

@@ -67,7 +67,13 @@ class ChartData:
         figure is, such as a sum that overflows."""
         if "value" in self.table.column_names and not pc.all(pc.is_finite(self.table["value"])).as_py():
             return math.inf
-        ends = (end for one in (self.x, self.y) if one for p in one.places for end in (p.left, p.right))
+        ends = (
+            end
+            for dimension in (self.x, self.y)
+            if dimension
+            for p in dimension.places
+            for end in (p.left, p.right)
+        )
         return float(np.max(np.abs(self._heights), initial=max(map(abs, ends), default=0.0)))
 
     @property
@@ -76,7 +82,11 @@ class ChartData:
         heights = self._heights
         low, high = np.min(heights, initial=math.inf), np.max(heights, initial=-math.inf)
         extents = [high - low or abs(high)] if len(heights) else []
-        extents += [one.places[-1].right - one.places[0].left for one in (self.x, self.y) if one]
+        extents += [
+            dimension.places[-1].right - dimension.places[0].left
+            for dimension in (self.x, self.y)
+            if dimension
+        ]
         return float(min((extent for extent in extents if extent > 0), default=math.inf))
 
     @property
@@ -160,5 +170,5 @@ def _distinct_names(names: Sequence[str]) -> list[str]:
     names_so_far: list[str] = []
     for name in names:
         tries = (name if number == 1 else f"{name} {number}" for number in itertools.count(1))
-        names_so_far.append(next(one for one in tries if one not in names_so_far))
+        names_so_far.append(next(attempt for attempt in tries if attempt not in names_so_far))
     return names_so_far

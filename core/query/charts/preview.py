@@ -45,10 +45,10 @@ def preview_chart(query: Query, spec: ChartSpec, job: Job | None = None) -> Char
     snapshot = source.snapshot()
     if not snapshot.complete or snapshot.num_rows <= LARGE_ROWS:
         return None
-    read = dict.fromkeys([*spec.columns, *(name for where in wheres for name in columns_read(where))])
-    if not all(name in snapshot.types for name in read):
+    names = dict.fromkeys([*spec.columns, *(name for where in wheres for name in columns_read(where))])
+    if not all(name in snapshot.types for name in names):
         return None
-    sample = sample_of(snapshot, read, job)
+    sample = sample_of(snapshot, names, job)
     if any(_is_in_order(sample, name, job) for name in (spec.x, spec.y if spec.has_y else "") if name):
         return None
     rows = Query(
@@ -90,7 +90,7 @@ def _scaled(data: ChartData, factor: float, rows: int) -> ChartData:
 
     spec = data.spec
     grows = spec.kind != BOX and (not spec.has_measure or not spec.measure or spec.aggregate in _GROWING)
-    names = [one for one in ("rows", "outliers") if one in data.table.column_names]
+    names = [name for name in ("rows", "outliers") if name in data.table.column_names]
     names += ["value"] if grows and "value" in data.table.column_names else []
     return replace(
         data,

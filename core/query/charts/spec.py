@@ -136,13 +136,13 @@ class ChartSpec:
 
     def check(self) -> None:
         """Raises `BadQuery` for an unknown type, aggregate or unit."""
-        for word, there, what in (
+        for word, words, what in (
             (self.kind, tuple(TITLES), "type of chart"),
             (self.aggregate, tuple(AGGREGATES), "aggregate"),
             (self.unit or UNITS[0], UNITS, "unit of time"),
         ):
-            if word not in there:
-                raise BadQuery(f"there is no {what} {shown(word)}", fix=instead_of(word, list(there)))
+            if word not in words:
+                raise BadQuery(f"there is no {what} {shown(word)}", fix=instead_of(word, list(words)))
 
     def as_kind(self, kind: str, types: Types) -> ChartSpec:
         """Another type of chart with the same columns, as far as it can show them."""
@@ -275,24 +275,24 @@ def suggest(names: Sequence[str], types: Types) -> ChartSpec:
     known = [name for name in names if fits(BAR, "x", types.get(name))]
     moments = [name for name in known if is_moment(types[name])]
     numbers = [name for name in known if is_on_line(types[name]) and name not in moments]
-    others = [name for name in known if name not in moments and name not in numbers]
-    color = others[0] if others else ""
+    categories = [name for name in known if name not in moments and name not in numbers]
+    color = categories[0] if categories else ""
     if moments:
         measure = next((name for name in numbers if is_number(types[name])), "")
         return ChartSpec(
             LINE, moments[0], measure=measure, aggregate="mean" if measure else "count", color=color
         )
     if len(numbers) > 1:
-        there = ChartSpec(SCATTER, numbers[1], numbers[0], color=color)
-        return there if there.is_map else ChartSpec(SCATTER, numbers[0], numbers[1], color=color)
-    if numbers and others:
+        map_spec = ChartSpec(SCATTER, numbers[1], numbers[0], color=color)
+        return map_spec if map_spec.is_map else ChartSpec(SCATTER, numbers[0], numbers[1], color=color)
+    if numbers and categories:
         if not is_number(types[numbers[0]]):
             return ChartSpec(HISTOGRAM, numbers[0], color=color)
-        across = others[1] if len(others) > 1 else ""
+        across = categories[1] if len(categories) > 1 else ""
         kind = HEAT_MAP if across else BAR
-        return ChartSpec(kind, others[0], y=across, measure=numbers[0], aggregate="mean")
+        return ChartSpec(kind, categories[0], y=across, measure=numbers[0], aggregate="mean")
     if numbers:
         return ChartSpec(HISTOGRAM, numbers[0])
-    if len(others) > 1:
-        return ChartSpec(HEAT_MAP, others[0], others[1])
+    if len(categories) > 1:
+        return ChartSpec(HEAT_MAP, categories[0], categories[1])
     return ChartSpec(BAR, color)

@@ -97,11 +97,11 @@ def is_numeric(kind: pa.DataType) -> bool:
     return kind_of(kind) in NUMBERS
 
 
-def compared_as(one: pa.DataType, other: pa.DataType) -> str:
+def compared_as(left: pa.DataType, right: pa.DataType) -> str:
     """A phrase for how columns of two types are compared; empty for equal types."""
-    if _plain_type(one).equals(_plain_type(other)):
+    if _plain_type(left).equals(_plain_type(right)):
         return ""
-    kinds = {kind_of(one), kind_of(other)}
+    kinds = {kind_of(left), kind_of(right)}
     if kinds <= NUMBERS or (Kind.TEXT in kinds and kinds & NUMBERS):
         return "as numbers"
     if kinds <= TEMPORAL:
@@ -120,9 +120,9 @@ def _plain_type(kind: pa.DataType) -> pa.DataType:
 
 def _plain(values: pa.ChunkedArray | pa.Array) -> pa.Array:
     """Values with one type for all layouts of text, and one for all layouts of binary data."""
-    one = in_one(values) if isinstance(values, pa.ChunkedArray) else values
-    kind = _plain_type(one.type)
-    return one if one.type.equals(kind) else one.cast(kind)
+    array = in_one(values) if isinstance(values, pa.ChunkedArray) else values
+    kind = _plain_type(array.type)
+    return array if array.type.equals(kind) else array.cast(kind)
 
 
 def _of_two_types(ours: pa.Array, theirs: pa.Array) -> np.ndarray:
@@ -168,8 +168,8 @@ def _same_number(ours: pa.Array, theirs: pa.Array) -> np.ndarray:
     return equal
 
 
-def _wider(one: pa.DataType, other: pa.DataType) -> pa.DataType:
-    scales = [kind.scale for kind in (one, other) if pa.types.is_decimal(kind)]
+def _wider(left: pa.DataType, right: pa.DataType) -> pa.DataType:
+    scales = [kind.scale for kind in (left, right) if pa.types.is_decimal(kind)]
     return pa.decimal256(76, max(scales))
 
 
@@ -184,20 +184,20 @@ def _same_whole(whole: pa.Array, floats: pa.Array) -> np.ndarray:
     return same
 
 
-def _same_text(texts: pa.Array, others: pa.Array) -> np.ndarray:
+def _same_text(texts: pa.Array, values: pa.Array) -> np.ndarray:
     """Whether a text is how the other value is written, or reads as the same number or time."""
     try:
-        same = ~differs(texts, others.cast(pa.string()))
+        same = ~differs(texts, values.cast(pa.string()))
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         return np.zeros(len(texts), bool)
-    if is_numeric(others.type):
+    if is_numeric(values.type):
         places = np.flatnonzero(~same & to_numpy(pc.match_substring_regex(texts, _NUMBER)))
         if len(places):
             written = pc.utf8_trim_whitespace(take(texts, places)).cast(pa.float64())
-            same[places] = _same_number(take(others, places), written)
-    elif kind_of(others.type) in TEMPORAL:
+            same[places] = _same_number(take(values, places), written)
+    elif kind_of(values.type) in TEMPORAL:
         with suppress(pa.ArrowInvalid, pa.ArrowNotImplementedError):
-            same |= ~differs(texts.cast(others.type), others)
+            same |= ~differs(texts.cast(values.type), values)
     return same
 
 

@@ -93,8 +93,8 @@ class Comparison:
         return bool(self.num_rows or self.schema)
 
     def __str__(self) -> str:
-        one, other = self.titles
-        lines = [f"{one} → {other}", *self.schema.sentences(), *self.notes, self.counts_text]
+        before, after = self.titles
+        lines = [f"{before} → {after}", *self.schema.sentences(), *self.notes, self.counts_text]
         lines += [
             f"  {column.name}: {column.rows:,}"
             + (f", by at most {column.largest:g}" if column.largest else "")
@@ -309,9 +309,9 @@ def rows_at(
     if high_row - low_row >= 2 * len(positions):
         return fetch(snapshot, positions, columns, job)
     texts = _coded_texts(snapshot, low, high, columns) if coded else {}
-    rest = [place for place in range(len(columns)) if place not in texts]
-    read = read_range(snapshot, low, high, [columns[place] for place in rest])
-    values = texts | dict(zip(rest, read.columns, strict=True))
+    plain_places = [place for place in range(len(columns)) if place not in texts]
+    plain = read_range(snapshot, low, high, [columns[place] for place in plain_places])
+    values = texts | dict(zip(plain_places, plain.columns, strict=True))
     table = pa.table([values[place] for place in range(len(columns))], [column.name for column in columns])
     is_whole = table.num_rows == len(positions) and bool(np.all(positions[1:] > positions[:-1]))
     return table if is_whole else take(table, row_numbers(snapshot, positions) - low_row)

@@ -73,8 +73,8 @@ def pair_by_key(
     columns = [[_column(side, name) for name in key] for side in sides]
     with query_cursor(f"{before.name} and {after.name}", job) as cursor:
         rows = [
-            _keyed_rows(side, own, other, rule, cursor, job)
-            for side, own, other in zip(sides, columns, reversed(columns), strict=True)
+            _keyed_rows(side, own, opposite, rule, cursor, job)
+            for side, own, opposite in zip(sides, columns, reversed(columns), strict=True)
         ]
         notes, repeated = [], False
         for side, own, text in zip(sides, columns, rows, strict=True):
@@ -105,7 +105,7 @@ def _column(snapshot: Snapshot, name: str) -> Column:
 def _keyed_rows(
     snapshot: Snapshot,
     own: Sequence[Column],
-    other: Sequence[Column],
+    opposite: Sequence[Column],
     rule: CellRule,
     cursor: duckdb.DuckDBPyConnection,
     job: Job,
@@ -114,16 +114,16 @@ def _keyed_rows(
     columns = tuple(dict.fromkeys(own))
     values = [
         f"{_comparable(identifier(a), a.type, b.type, rule)} AS k{place}"
-        for place, (a, b) in enumerate(zip(own, other, strict=True))
+        for place, (a, b) in enumerate(zip(own, opposite, strict=True))
     ]
     rows = relation(snapshot, columns, cursor, job=job).sql("duckdb")
     return f"SELECT {POSITION}, {', '.join(values)} FROM {rows}"
 
 
-def _comparable(name: str, own: pa.DataType, other: pa.DataType, rule: CellRule) -> str:
-    kinds = {kind_of(own), kind_of(other)}
+def _comparable(name: str, own: pa.DataType, opposite: pa.DataType, rule: CellRule) -> str:
+    kinds = {kind_of(own), kind_of(opposite)}
     value = f'"{name}"'
-    if not own.equals(other) and kinds != {Kind.TEXT}:
+    if not own.equals(opposite) and kinds != {Kind.TEXT}:
         if kinds == {Kind.INTEGER}:
             value = f"CAST({value} AS HUGEINT)"
         elif kinds == {Kind.INTEGER, Kind.FLOAT}:
@@ -231,8 +231,8 @@ def _combinations(names: Sequence[str]) -> Iterator[tuple[str, ...]]:
     for last, name in enumerate(names):
         yield (name,)
         if last < MOST_COMBINED:
-            for others in range(1, MOST_KEY_COLUMNS):
-                yield from ((*before, name) for before in combinations(names[:last], others))
+            for size in range(1, MOST_KEY_COLUMNS):
+                yield from ((*before, name) for before in combinations(names[:last], size))
 
 
 def _first_values(snapshot: Snapshot, names: Sequence[str], job: Job) -> tuple[int, dict[str, int]]:
@@ -248,7 +248,7 @@ def _first_values(snapshot: Snapshot, names: Sequence[str], job: Job) -> tuple[i
         sql = f"SELECT count(*), {counts} FROM (SELECT * FROM {rows} LIMIT {SAMPLE_ROWS})"
         ((total, *value_counts),) = cursor.sql(sql).fetchall()
     pairs = zip(names, value_counts[::2], value_counts[1::2], strict=True)
-    return total, {name: distinct for name, there, distinct in pairs if there == total}
+    return total, {name: distinct for name, count, distinct in pairs if count == total}
 
 
 def _candidates(before: Snapshot, after: Snapshot) -> list[str]:
@@ -283,10 +283,10 @@ def _is_unique(snapshot: Snapshot, columns: Sequence[Column], job: Job) -> bool:
         rows = relation(snapshot, tuple(columns), cursor, job=job).sql("duckdb")
         names = [f'"{identifier(column)}"' for column in columns]
         both = names[0] if len(names) == 1 else f"row({', '.join(names)})"
-        there = " AND ".join(f"count({name}) = count(*)" for name in names)
+        all_present = " AND ".join(f"count({name}) = count(*)" for name in names)
         some = f"(SELECT {', '.join(names)} FROM {rows} LIMIT {SAMPLE_ROWS})"
         for source in (some, rows):
-            sql = f"SELECT {there} AND count(*) = count(DISTINCT {both}) FROM {source}"
+            sql = f"SELECT {all_present} AND count(*) = count(DISTINCT {both}) FROM {source}"
             if not cursor.sql(sql).fetchall()[0][0]:
                 return False
     return True

@@ -91,11 +91,14 @@ class ComparedRows:
         names = list(self.schema.names) if columns is None else columns
         pairs = [self._pair(name) for name in names]
         _, later, earlier = self._rows(offset, count)
-        here = later >= 0
-        ours = _values(self.comparison, pairs, later[here], later_side=True)
-        gone = _values(self.comparison, pairs, earlier[~here], later_side=False)
+        in_both = later >= 0
+        ours = _values(self.comparison, pairs, later[in_both], later_side=True)
+        gone = _values(self.comparison, pairs, earlier[~in_both], later_side=False)
         order = np.empty(len(later), np.int64)
-        order[here], order[~here] = np.arange(here.sum()), here.sum() + np.arange((~here).sum())
+        order[in_both], order[~in_both] = (
+            np.arange(in_both.sum()),
+            in_both.sum() + np.arange((~in_both).sum()),
+        )
         arrays = [take(pa.chunked_array([a, b], type=a.type), order) for a, b in zip(ours, gone, strict=True)]
         return pa.Table.from_arrays(arrays, schema=pa.schema([self.schema.field(name) for name in names]))
 
@@ -232,11 +235,11 @@ def _values(
     side = comparison.after if later_side else comparison.before
     own = [pair.after if later_side else pair.before for pair in pairs]
     table = rows_of(side, rows, [column for column in own if column is not None])
-    read = iter(table.columns)
+    columns = iter(table.columns)
     return [
         pa.nulls(len(rows), shown_type(pair))
         if column is None
-        else as_shown(in_one(next(read)), shown_type(pair))
+        else as_shown(in_one(next(columns)), shown_type(pair))
         for pair, column in zip(pairs, own, strict=True)
     ]
 

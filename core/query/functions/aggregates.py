@@ -246,7 +246,7 @@ def aggregate_sql(aggregate: Aggregate, rows: Node) -> AggregateSql:
             f"It takes {function.takes}",
         )
     rank = column(rows.order[0].identifier) if len(rows.order) == 1 and rows.order[0].position else None
-    order = [one.sql for one in rows.order]
+    order = [key.sql for key in rows.order]
     operand = Input(value.sql, value.type, order, rank, predicate, aggregate.parameter)
     order_inputs = rows.order_columns if function.ordered else Identifiers()
     return function.result(value.type), function.sql(operand), value_inputs | filter_inputs | order_inputs

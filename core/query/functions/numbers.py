@@ -13,98 +13,98 @@ from lamella.core.libraries import exp
 from lamella.core.query.fields import Value, case, cast, cast_to, func, number, paren, text
 from lamella.core.query.functions.types import MOST_DIGITS, as_decimal, cast_exactly, common_type
 
-Made = tuple[exp.Expr, pa.DataType] | None
+TypedSql = tuple[exp.Expr, pa.DataType] | None
 
 
-def add(values: Sequence[Value]) -> Made:
-    one, other = values
-    if kind_of(one.type) is Kind.TEXT and kind_of(other.type) is Kind.TEXT:
-        return exp.DPipe(this=paren(one.sql), expression=paren(other.sql)), pa.string()
-    if (is_.is_duration(one.type) and not is_.is_duration(other.type)) or is_.is_date(other.type):
-        one, other = other, one
-    return _sum(one, other, exp.Add)
+def add(values: Sequence[Value]) -> TypedSql:
+    left, right = values
+    if kind_of(left.type) is Kind.TEXT and kind_of(right.type) is Kind.TEXT:
+        return exp.DPipe(this=paren(left.sql), expression=paren(right.sql)), pa.string()
+    if (is_.is_duration(left.type) and not is_.is_duration(right.type)) or is_.is_date(right.type):
+        left, right = right, left
+    return _sum(left, right, exp.Add)
 
 
-def subtract(values: Sequence[Value]) -> Made:
-    one, other = values
-    if is_.is_date(one.type) and is_.is_date(other.type):
-        return _binary(exp.Sub, one.sql, other.sql), pa.int64()
-    if is_.is_timestamp(one.type) and is_.is_timestamp(other.type):
-        return _between(one, other)
-    return _sum(one, other, exp.Sub)
+def subtract(values: Sequence[Value]) -> TypedSql:
+    left, right = values
+    if is_.is_date(left.type) and is_.is_date(right.type):
+        return _binary(exp.Sub, left.sql, right.sql), pa.int64()
+    if is_.is_timestamp(left.type) and is_.is_timestamp(right.type):
+        return _between(left, right)
+    return _sum(left, right, exp.Sub)
 
 
-def multiply(values: Sequence[Value]) -> Made:
-    one, other = values
-    for span, times in ((one, other), (other, one)):
+def multiply(values: Sequence[Value]) -> TypedSql:
+    left, right = values
+    for span, times in ((left, right), (right, left)):
         if is_.is_duration(span.type) and is_.is_integer(times.type):
             return _binary(exp.Mul, span.sql, cast(times.sql, "BIGINT")), span.type
-    decimals = _decimals(one, other)
+    decimals = _decimals(left, right)
     if decimals is None:
-        return _of_numbers(exp.Mul, one, other)
+        return _of_numbers(exp.Mul, left, right)
     a, b = decimals
     if a.scale + b.scale > MOST_DIGITS:
         return None
     kind = pa.decimal128(min(MOST_DIGITS, a.precision + b.precision), a.scale + b.scale)
-    return cast_to(_binary(exp.Mul, cast_to(one.sql, a), cast_to(other.sql, b)), kind), kind
+    return cast_to(_binary(exp.Mul, cast_to(left.sql, a), cast_to(right.sql, b)), kind), kind
 
 
-def divide(values: Sequence[Value]) -> Made:
-    one, other = values
-    if is_.is_duration(one.type) and is_.is_duration(other.type):
-        kind = common_type([one.type, other.type])
-        one, other = (Value(cast_exactly(v, kind), pa.int64(), v.said) for v in (one, other))
-    if not _are_numbers(one, other):
+def divide(values: Sequence[Value]) -> TypedSql:
+    left, right = values
+    if is_.is_duration(left.type) and is_.is_duration(right.type):
+        kind = common_type([left.type, right.type])
+        left, right = (Value(cast_exactly(v, kind), pa.int64(), v.said) for v in (left, right))
+    if not _are_numbers(left, right):
         return None
-    return _binary(exp.Div, _double(one), _or_null(_double(other))), pa.float64()
+    return _binary(exp.Div, _double(left), _or_null(_double(right))), pa.float64()
 
 
-def floor_divide(values: Sequence[Value]) -> Made:
-    one, other = values
-    if not _are_numbers(one, other):
+def floor_divide(values: Sequence[Value]) -> TypedSql:
+    left, right = values
+    if not _are_numbers(left, right):
         return None
-    if _are_integers(one, other):
-        return _floor_of(cast(one.sql, "BIGINT"), cast(other.sql, "BIGINT")), pa.int64()
-    decimals = _decimals(one, other)
+    if _are_integers(left, right):
+        return _floor_of(cast(left.sql, "BIGINT"), cast(right.sql, "BIGINT")), pa.int64()
+    decimals = _decimals(left, right)
     if decimals is not None:
         a, b = decimals
         scale = max(a.scale, b.scale)
         kind = pa.decimal128(_room(a, scale), 0)
-        return cast_to(_floor_of(_unscaled(one, a, scale), _unscaled(other, b, scale)), kind), kind
-    a, b = _double(one), _or_null(_double(other))
+        return cast_to(_floor_of(_unscaled(left, a, scale), _unscaled(right, b, scale)), kind), kind
+    a, b = _double(left), _or_null(_double(right))
     whole = func("round", _binary(exp.Div, _binary(exp.Sub, a, _binary(exp.Mod, a, b)), b))
     return _binary(exp.Sub, whole, case(_rounds(a, b), number(1), number(0))), pa.float64()
 
 
-def modulo(values: Sequence[Value]) -> Made:
-    one, other = values
-    if not _are_numbers(one, other):
+def modulo(values: Sequence[Value]) -> TypedSql:
+    left, right = values
+    if not _are_numbers(left, right):
         return None
-    kind, decimals = pa.int64() if _are_integers(one, other) else pa.float64(), _decimals(one, other)
+    kind, decimals = pa.int64() if _are_integers(left, right) else pa.float64(), _decimals(left, right)
     if decimals is not None:
         kind = _wide(*decimals)
-    a, b = cast_to(one.sql, kind), _or_null(cast_to(other.sql, kind))
-    rest = _binary(exp.Mod, a, b)
-    return cast_to(case(_rounds(a, b), _binary(exp.Add, rest, b), rest), kind), kind
+    a, b = cast_to(left.sql, kind), _or_null(cast_to(right.sql, kind))
+    remainder = _binary(exp.Mod, a, b)
+    return cast_to(case(_rounds(a, b), _binary(exp.Add, remainder, b), remainder), kind), kind
 
 
-def power(values: Sequence[Value]) -> Made:
-    one, other = values
-    if not _are_numbers(one, other):
+def power(values: Sequence[Value]) -> TypedSql:
+    left, right = values
+    if not _are_numbers(left, right):
         return None
-    a, b = _double(one), _double(other)
+    a, b = _double(left), _double(right)
     endless = exp.And(
         this=exp.EQ(this=a, expression=number(0)), expression=exp.LT(this=b, expression=number(0))
     )
     return case(endless, exp.Null(), func("pow", a, b)), pa.float64()
 
 
-def negate(values: Sequence[Value]) -> Made:
+def negate(values: Sequence[Value]) -> TypedSql:
     kind = _own_number(values[0])
     return None if kind is None else (exp.Neg(this=paren(cast_to(values[0].sql, kind))), kind)
 
 
-def absolute(values: Sequence[Value]) -> Made:
+def absolute(values: Sequence[Value]) -> TypedSql:
     kind = _own_number(values[0])
     return None if kind is None else (func("abs", cast_to(values[0].sql, kind)), kind)
 
@@ -115,42 +115,42 @@ def _own_number(value: Value) -> pa.DataType | None:
     return pa.int64() if is_.is_integer(value.type) else None
 
 
-def _sum(one: Value, other: Value, make: type[exp.Binary]) -> Made:
-    if is_.is_duration(other.type):
-        return _moved(one, other, make)
-    if is_.is_date(one.type) and is_.is_integer(other.type):
-        return _binary(make, one.sql, cast(other.sql, "INTEGER")), pa.date32()
-    decimals = _decimals(one, other)
+def _sum(left: Value, right: Value, make: type[exp.Binary]) -> TypedSql:
+    if is_.is_duration(right.type):
+        return _moved(left, right, make)
+    if is_.is_date(left.type) and is_.is_integer(right.type):
+        return _binary(make, left.sql, cast(right.sql, "INTEGER")), pa.date32()
+    decimals = _decimals(left, right)
     if decimals is None:
-        return _of_numbers(make, one, other)
+        return _of_numbers(make, left, right)
     kind = _wide(*decimals)
-    return _binary(make, cast_to(one.sql, kind), cast_to(other.sql, kind)), kind
+    return _binary(make, cast_to(left.sql, kind), cast_to(right.sql, kind)), kind
 
 
-def _of_numbers(make: type[exp.Binary], one: Value, other: Value) -> Made:
-    if not _are_numbers(one, other):
+def _of_numbers(make: type[exp.Binary], left: Value, right: Value) -> TypedSql:
+    if not _are_numbers(left, right):
         return None
-    if _are_integers(one, other):
-        return _binary(make, cast(one.sql, "BIGINT"), cast(other.sql, "BIGINT")), pa.int64()
-    return _binary(make, _double(one), _double(other)), pa.float64()
+    if _are_integers(left, right):
+        return _binary(make, cast(left.sql, "BIGINT"), cast(right.sql, "BIGINT")), pa.int64()
+    return _binary(make, _double(left), _double(right)), pa.float64()
 
 
-def _moved(one: Value, span: Value, make: type[exp.Binary]) -> Made:
+def _moved(moment: Value, span: Value, make: type[exp.Binary]) -> TypedSql:
     """A time moved by a duration, or the sum of two durations."""
-    if is_.is_duration(one.type):
-        kind = common_type([one.type, span.type])
-        return _binary(make, cast_exactly(one, kind), cast_exactly(span, kind)), kind
-    if is_.is_date(one.type):
-        return _day_moved(one, span, make)
-    if not is_.is_timestamp(one.type):
+    if is_.is_duration(moment.type):
+        kind = common_type([moment.type, span.type])
+        return _binary(make, cast_exactly(moment, kind), cast_exactly(span, kind)), kind
+    if is_.is_date(moment.type):
+        return _day_moved(moment, span, make)
+    if not is_.is_timestamp(moment.type):
         return None
-    unit = "ns" if "ns" in (one.type.unit, span.type.unit) else "us"
-    moved = _binary(make, _ticks(one, unit), cast_exactly(span, pa.duration(unit)))
-    kind = pa.timestamp(unit, one.type.tz)
+    unit = "ns" if "ns" in (moment.type.unit, span.type.unit) else "us"
+    moved = _binary(make, _ticks(moment, unit), cast_exactly(span, pa.duration(unit)))
+    kind = pa.timestamp(unit, moment.type.tz)
     return cast_to(func("make_timestamp_ns" if unit == "ns" else "make_timestamp", moved), kind), kind
 
 
-def _day_moved(day: Value, span: Value, make: type[exp.Binary]) -> Made:
+def _day_moved(day: Value, span: Value, make: type[exp.Binary]) -> TypedSql:
     """A date moved by whole days stays a date; otherwise it becomes a timestamp."""
     if isinstance(span.literal, dt.timedelta) and not span.literal % dt.timedelta(days=1):
         return _binary(make, day.sql, cast(number(span.literal.days), "INTEGER")), pa.date32()
@@ -158,22 +158,22 @@ def _day_moved(day: Value, span: Value, make: type[exp.Binary]) -> Made:
     return _moved(Value(cast_to(day.sql, begun), begun, day.said), span, make)
 
 
-def _between(one: Value, other: Value) -> Made:
-    if (one.type.tz is None) != (other.type.tz is None):
+def _between(left: Value, right: Value) -> TypedSql:
+    if (left.type.tz is None) != (right.type.tz is None):
         return None
-    unit = "ns" if "ns" in (one.type.unit, other.type.unit) else "us"
-    return _binary(exp.Sub, _ticks(one, unit), _ticks(other, unit)), pa.duration(unit)
+    unit = "ns" if "ns" in (left.type.unit, right.type.unit) else "us"
+    return _binary(exp.Sub, _ticks(left, unit), _ticks(right, unit)), pa.duration(unit)
 
 
 def _ticks(value: Value, unit: str) -> exp.Expr:
     return func(f"epoch_{unit}", value.sql)
 
 
-def _decimals(one: Value, other: Value) -> tuple[pa.Decimal128Type, pa.Decimal128Type] | None:
+def _decimals(left: Value, right: Value) -> tuple[pa.Decimal128Type, pa.Decimal128Type] | None:
     """Both as decimals, if one is a decimal and neither is a float; null counts as a whole number."""
-    if not any(is_.is_decimal(value.type) for value in (one, other)):
+    if not any(is_.is_decimal(value.type) for value in (left, right)):
         return None
-    a, b = (as_decimal(pa.int8() if is_.is_null(v.type) else v.type) for v in (one, other))
+    a, b = (as_decimal(pa.int8() if is_.is_null(v.type) else v.type) for v in (left, right))
     return None if a is None or b is None else (a, b)
 
 
@@ -194,10 +194,10 @@ def _room(kind: pa.Decimal128Type, scale: int) -> int:
     return min(MOST_DIGITS, int(kind.precision) + scale - int(kind.scale))
 
 
-def _floor_of(one: exp.Expr, other: exp.Expr) -> exp.Expr:
-    divisor = _or_null(other)
+def _floor_of(left: exp.Expr, right: exp.Expr) -> exp.Expr:
+    divisor = _or_null(right)
     return _binary(
-        exp.Sub, _binary(exp.IntDiv, one, divisor), case(_rounds(one, divisor), number(1), number(0))
+        exp.Sub, _binary(exp.IntDiv, left, divisor), case(_rounds(left, divisor), number(1), number(0))
     )
 
 
@@ -230,14 +230,14 @@ def _rounds(a: exp.Expr, b: exp.Expr) -> exp.Expr:
     return exp.And(this=left_over, expression=signs)
 
 
-def _binary(make: type[exp.Binary], one: exp.Expr, other: exp.Expr) -> exp.Expr:
-    return paren(make(this=one, expression=other))
+def _binary(make: type[exp.Binary], left: exp.Expr, right: exp.Expr) -> exp.Expr:
+    return paren(make(this=left, expression=right))
 
 
 MOST_PLACES = 30
 
 
-def round_value(values: Sequence[Value]) -> Made:
+def round_value(values: Sequence[Value]) -> TypedSql:
     """Round; halves go away from zero, as DuckDB rounds doubles and decimals."""
     digits = values[1].literal
     if isinstance(digits, bool) or not isinstance(digits, int) or abs(digits) > MOST_PLACES:
@@ -245,37 +245,37 @@ def round_value(values: Sequence[Value]) -> Made:
     return _exact(values[0], lambda value: func("round", value, number(digits)), digits)
 
 
-def floor(values: Sequence[Value]) -> Made:
+def floor(values: Sequence[Value]) -> TypedSql:
     return _exact(values[0], lambda value: func("floor", value))
 
 
-def ceil(values: Sequence[Value]) -> Made:
+def ceil(values: Sequence[Value]) -> TypedSql:
     return _exact(values[0], lambda value: func("ceil", value))
 
 
-def sign(values: Sequence[Value]) -> Made:
+def sign(values: Sequence[Value]) -> TypedSql:
     if not _is_number(values[0].type):
         return None
     return cast(func("sign", values[0].sql), "BIGINT"), pa.int64()
 
 
-def sqrt(values: Sequence[Value]) -> Made:
+def sqrt(values: Sequence[Value]) -> TypedSql:
     return _float(values[0], lambda x: case(exp.GTE(this=x, expression=number(0)), func("sqrt", x)))
 
 
-def ln(values: Sequence[Value]) -> Made:
+def ln(values: Sequence[Value]) -> TypedSql:
     return _float(values[0], lambda x: case(exp.GT(this=x, expression=number(0)), func("ln", x)))
 
 
-def log10(values: Sequence[Value]) -> Made:
+def log10(values: Sequence[Value]) -> TypedSql:
     return _float(values[0], lambda x: case(exp.GT(this=x, expression=number(0)), func("log10", x)))
 
 
-def power_of_e(values: Sequence[Value]) -> Made:
+def power_of_e(values: Sequence[Value]) -> TypedSql:
     return _float(values[0], lambda x: func("exp", x))
 
 
-def _exact(value: Value, make: Callable[[exp.Expr], exp.Expr], digits: int = 0) -> Made:
+def _exact(value: Value, make: Callable[[exp.Expr], exp.Expr], digits: int = 0) -> TypedSql:
     """Apply a function to a number. Whole numbers and decimals stay exact; rounding a decimal may add a
     digit."""
     if not _is_number(value.type):
@@ -289,7 +289,7 @@ def _exact(value: Value, make: Callable[[exp.Expr], exp.Expr], digits: int = 0) 
     return cast_to(make(cast_to(value.sql, kind)), kind), kind
 
 
-def _float(value: Value, make: Callable[[exp.Expr], exp.Expr]) -> Made:
+def _float(value: Value, make: Callable[[exp.Expr], exp.Expr]) -> TypedSql:
     return (make(cast(value.sql, "DOUBLE")), pa.float64()) if _is_number(value.type) else None
 
 

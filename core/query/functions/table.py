@@ -20,7 +20,7 @@ from lamella.core.query.functions import numbers, texts, times
 from lamella.core.query.functions import numbers as arithmetic
 from lamella.core.query.functions import types as choosing
 
-Made = tuple[exp.Expr, pa.DataType] | None
+TypedSql = tuple[exp.Expr, pa.DataType] | None
 
 
 @dataclass(frozen=True)
@@ -35,18 +35,18 @@ class Function:
     takes: str
     least: int
     most: int
-    make: Callable[[Sequence[Value]], Made]
+    make: Callable[[Sequence[Value]], TypedSql]
     chooses: bool = False
 
     def applied(self, values: Sequence[Value], place: str) -> Value:
         """Apply the function. Raises `BadQuery`, which names what does not fit."""
         if not self.least <= len(values) <= self.most:
             raise BadQuery(f"{place}: '{self.id}' was given {len(values)} values", f"It takes {self.takes}")
-        made = self.make(values) if self.chooses else common_subexpressions(values, self.make)
-        if made is None:
+        result = self.make(values) if self.chooses else common_subexpressions(values, self.make)
+        if result is None:
             types = " and ".join(f"{value.said} ({value.type})" for value in values)
             raise BadQuery(f"{place}: '{self.id}' does not fit {types}", f"It takes {self.takes}")
-        sql, kind = made
+        sql, kind = result
         return Value(sql, kind, f"the result of '{self.id}'")
 
 

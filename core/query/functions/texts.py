@@ -11,25 +11,25 @@ from lamella.core.filters.kinds import Kind, kind_of
 from lamella.core.libraries import exp
 from lamella.core.query.fields import Value, cast, func, number, paren, text, try_cast
 
-Made = tuple[exp.Expr, pa.DataType] | None
+TypedSql = tuple[exp.Expr, pa.DataType] | None
 WHITE_SPACE = " \t\n\r\v\f"
 
 
-def simple(name: str) -> Callable[[Sequence[Value]], Made]:
+def simple(name: str) -> Callable[[Sequence[Value]], TypedSql]:
     """A DuckDB function from text to text."""
 
-    def compile_call(values: Sequence[Value]) -> Made:
+    def compile_call(values: Sequence[Value]) -> TypedSql:
         return (func(name, values[0].sql), pa.string()) if _is_text(values[0]) else None
 
     return compile_call
 
 
-def trim(values: Sequence[Value]) -> Made:
+def trim(values: Sequence[Value]) -> TypedSql:
     space = exp.Literal.string(WHITE_SPACE)
     return (func("trim", values[0].sql, space), pa.string()) if _is_text(values[0]) else None
 
 
-def length(values: Sequence[Value]) -> Made:
+def length(values: Sequence[Value]) -> TypedSql:
     kind = values[0].type
     if _is_text(values[0]):
         return func("length", values[0].sql), pa.int64()
@@ -38,14 +38,14 @@ def length(values: Sequence[Value]) -> Made:
     return (func("len", values[0].sql), pa.int64()) if kind_of(kind) is Kind.LIST else None
 
 
-def substring(values: Sequence[Value]) -> Made:
+def substring(values: Sequence[Value]) -> TypedSql:
     text, start, count = values
     if not _is_text(text) or not _is_count(start) or not _is_count(count):
         return None
     return func("substring", text.sql, number(start.literal + 1), number(count.literal)), pa.string()
 
 
-def replace(values: Sequence[Value]) -> Made:
+def replace(values: Sequence[Value]) -> TypedSql:
     if not all(map(_is_text, values)):
         return None
     return func("replace", *(value.sql for value in values)), pa.string()

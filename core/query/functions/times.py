@@ -13,15 +13,15 @@ from lamella.core.filters.temporal import zone_named
 from lamella.core.libraries import exp
 from lamella.core.query.fields import Value, case, cast, cast_to, func, number, paren, text
 
-Made: TypeAlias = "tuple[exp.Expr, pa.DataType] | None"
+TypedSql: TypeAlias = "tuple[exp.Expr, pa.DataType] | None"
 UNITS = ("year", "quarter", "month", "week", "day", "hour", "minute", "second")
 _OF_CLOCKS = frozenset({"hour", "minute", "second"})
 
 
-def part(name: str) -> Callable[[Sequence[Value]], Made]:
+def part(name: str) -> Callable[[Sequence[Value]], TypedSql]:
     """A part of a date or time, by DuckDB's name for it, as a whole number."""
 
-    def compile_call(values: Sequence[Value]) -> Made:
+    def compile_call(values: Sequence[Value]) -> TypedSql:
         kind = values[0].type
         known = is_.is_timestamp(kind) or (is_.is_time(kind) if name in _OF_CLOCKS else is_.is_date(kind))
         return (func("date_part", text(name), _local(values[0])), pa.int64()) if known else None
@@ -29,11 +29,11 @@ def part(name: str) -> Callable[[Sequence[Value]], Made]:
     return compile_call
 
 
-def day(values: Sequence[Value]) -> Made:
+def day(values: Sequence[Value]) -> TypedSql:
     return (cast(_local(values[0]), "DATE"), pa.date32()) if _is_moment(values[0]) else None
 
 
-def truncate(values: Sequence[Value]) -> Made:
+def truncate(values: Sequence[Value]) -> TypedSql:
     """Truncate a date or timestamp. Dates stay dates; timestamps keep their unit and zone."""
     value, unit = values[0], values[1].literal
     if not _is_moment(value) or unit not in UNITS:

@@ -63,11 +63,11 @@ def as_decimal(kind: pa.DataType) -> pa.Decimal128Type | None:
 def in_common(values: Sequence[Value]) -> tuple[list[exp.Expr], pa.DataType] | None:
     """Convert the values to their common type. Constants are read as the type of the others if possible: next
     to dates, '2024-05-01' is a date."""
-    others = common_type([value.type for value in values if not value.constant])
-    if others is not None and not is_.is_null(others):
-        read = [_read(value, others) for value in values]
-        if all(value is not None for value in read):
-            return [value for value in read if value is not None], others
+    common = common_type([value.type for value in values if not value.constant])
+    if common is not None and not is_.is_null(common):
+        typed = [_read(value, common) for value in values]
+        if all(value is not None for value in typed):
+            return [value for value in typed if value is not None], common
     kind = common_type([value.type for value in values])
     return None if kind is None else ([cast_exactly(value, kind) for value in values], kind)
 
@@ -157,17 +157,17 @@ def _finest(units: Sequence[str]) -> str:
     return max(units, key=per_second)
 
 
-Made = tuple[exp.Expr, pa.DataType] | None
+TypedSql = tuple[exp.Expr, pa.DataType] | None
 _CASTABLE = NUMBERS | {Kind.TEXT, Kind.BOOLEAN, Kind.DATE, Kind.TIMESTAMP, Kind.TIME}
 
 
-def coalesce(values: Sequence[Value]) -> Made:
+def coalesce(values: Sequence[Value]) -> TypedSql:
     common = in_common(values)
     return common and (func("coalesce", *common[0]), common[1])
 
 
-def extreme(name: str) -> Callable[[Sequence[Value]], Made]:
-    def compile_call(values: Sequence[Value]) -> Made:
+def extreme(name: str) -> Callable[[Sequence[Value]], TypedSql]:
+    def compile_call(values: Sequence[Value]) -> TypedSql:
         common = in_common(values)
         if common is None or kind_of(common[1]) not in ORDERED:
             return None
@@ -176,13 +176,13 @@ def extreme(name: str) -> Callable[[Sequence[Value]], Made]:
     return compile_call
 
 
-def when(values: Sequence[Value]) -> Made:
+def when(values: Sequence[Value]) -> TypedSql:
     condition, *chosen = values
     common = in_common(chosen) if is_.is_boolean(condition.type) else None
     return common and (case(condition.sql, *common[0]), common[1])
 
 
-def as_type(values: Sequence[Value]) -> Made:
+def as_type(values: Sequence[Value]) -> TypedSql:
     """Cast to another type; a value that it cannot represent exactly makes the query fail."""
     from lamella.core.arrow.types import type_named
 
@@ -205,8 +205,8 @@ def _losses(value: Value, kind: pa.DataType, cast: exp.Expr) -> Iterator[exp.Exp
     if kind_of(kind) is Kind.TEXT:
         return
     if (is_.is_timestamp(kind) or is_.is_time(kind)) and kind.unit in ("s", "ms"):
-        rest = exp.Mod(this=func("epoch_us", cast), expression=number(10**6 // per_second(kind.unit)))
-        yield exp.NEQ(this=rest, expression=number(0))
+        remainder = exp.Mod(this=func("epoch_us", cast), expression=number(10**6 // per_second(kind.unit)))
+        yield exp.NEQ(this=remainder, expression=number(0))
     if kind_of(value.type) is Kind.TEXT:
         yield from left_out(value.sql, kind, cast)
     elif _may_round(value.type, kind):

@@ -30,7 +30,7 @@ class Operator:
 
 
 def _chain(function: str, *begin: Expression) -> Make:
-    return lambda *values: reduce(lambda one, other: call(function, one, other), [*begin, *values])
+    return lambda *values: reduce(lambda left, right: call(function, left, right), [*begin, *values])
 
 
 def _simple(function: str) -> Make:
@@ -328,18 +328,18 @@ class ExpressionReader:
         return value
 
     def _compared(self, key: str, operands: Sequence[Any], depth: int) -> Filter:
-        one, other = (self._operand(operand, depth) for operand in operands)
+        left, right = (self._operand(operand, depth) for operand in operands)
         operator = _COMPARISONS[key]
-        if not isinstance(one, Reference):
-            one, other, operator = other, one, _TURNED.get(operator, operator)
-        if not isinstance(one, Reference):
+        if not isinstance(left, Reference):
+            left, right, operator = right, left, _TURNED.get(operator, operator)
+        if not isinstance(left, Reference):
             raise BadQuery(f"{self.place}: {key} compares two constants", fix='Name a field: "$carrier"')
-        if other is None and operator in ("eq", "ne"):
-            return Predicate(one.name, "is_null" if operator == "eq" else "not_null")
-        met = Predicate(one.name, operator, (other,))
-        if not isinstance(other, Reference) or operator not in ("eq", "ne"):
+        if right is None and operator in ("eq", "ne"):
+            return Predicate(left.name, "is_null" if operator == "eq" else "not_null")
+        met = Predicate(left.name, operator, (right,))
+        if not isinstance(right, Reference) or operator not in ("eq", "ne"):
             return met
-        both = Predicate(one.name, "is_null") & Predicate(other.name, "is_null")
+        both = Predicate(left.name, "is_null") & Predicate(right.name, "is_null")
         return met | both if operator == "eq" else met & ~both
 
     def _operand(self, spec: Any, depth: int) -> Any:
@@ -410,12 +410,12 @@ def read_accumulator(name: str, spec: Any, reading: ExpressionReader) -> Iterato
     key, operand = single(reading.place, "accumulator", spec, '{"$sum": "$delay"}')
     if key == "$percentile":
         yield from _percentiles(name, operand, reading)
-    elif key in _OTHERS:
-        yield name, _OTHERS[key](operand, reading)
+    elif key in _FURTHER:
+        yield name, _FURTHER[key](operand, reading)
     elif key in _SIMPLE:
         yield name, Aggregate(_SIMPLE[key], reading.value(operand))
     else:
-        known = [*_OTHERS, *_SIMPLE, "$percentile"]
+        known = [*_FURTHER, *_SIMPLE, "$percentile"]
         raise unknown(reading.place, "accumulator", key, known, _WAYS_OUT)
 
 
@@ -461,9 +461,9 @@ def _refuse_method(parts: dict[str, Any], reading: ExpressionReader) -> None:
         raise unknown(reading.place, "method of percentiles", method, METHODS, {})
 
 
-_OTHERS: dict[str, Callable[[Any, ExpressionReader], Aggregate]] = {
+_FURTHER: dict[str, Callable[[Any, ExpressionReader], Aggregate]] = {
     "$sum": _sum,
     "$count": _count,
     "$median": _median,
 }
-ACCUMULATORS = (*_OTHERS, *_SIMPLE, "$percentile")
+ACCUMULATORS = (*_FURTHER, *_SIMPLE, "$percentile")

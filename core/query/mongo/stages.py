@@ -44,7 +44,7 @@ def add_columns(rows: Rows, values: Values, reading: ExpressionReader) -> Rows:
     if not _seen_changed(values):
         return _then_compute(rows, (*reading.hidden, *values))
     apart = [(reading.fresh(name), value) for name, value in values]
-    named = [(name, Named(other)) for (name, _), (other, _) in zip(values, apart, strict=True)]
+    named = [(name, Named(inner)) for (name, _), (inner, _) in zip(values, apart, strict=True)]
     reading.hidden.extend(apart)
     return _then_compute(rows, (*reading.hidden, *named))
 
@@ -60,7 +60,7 @@ def select_columns(rows: Rows, names: Iterable[str]) -> Rows:
 def called(name: str, columns: Iterable[str]) -> list[str]:
     """The column with this name, or those with paths below it: `_id.carrier` for `_id`."""
     listed = list(columns)
-    return [name] if name in listed else [one for one in listed if one.startswith(f"{name}.")]
+    return [name] if name in listed else [column for column in listed if column.startswith(f"{name}.")]
 
 
 def flat(spec: Mapping[str, Any], place: str, above: str = "") -> Iterator[tuple[str, Any]]:
@@ -167,7 +167,9 @@ def _by(
     """Group the rows by keys with these names; aggregates see the rows as they were."""
     named = {name: accumulator for name, accumulator in spec.items() if name != ID}
     aggregates = [
-        one for name, accumulator in named.items() for one in read_accumulator(name, accumulator, reading)
+        result
+        for name, accumulator in named.items()
+        for result in read_accumulator(name, accumulator, reading)
     ]
     before = [(reading.fresh("key"), value) for _name, value in keys]
     groups = add_columns(rows, before, reading).then(
@@ -201,7 +203,7 @@ def _sums(rows: Rows, aggregates: Mapping[str, Aggregate]) -> list[str]:
 def _edges(value: Any, place: str) -> list[Any]:
     edges = list(value) if isinstance(value, list | tuple) else []
     try:
-        ascending = all(one < other for one, other in pairwise(edges))
+        ascending = all(low < high for low, high in pairwise(edges))
     except TypeError:
         ascending = False
     if len(edges) < 2 or not ascending:
@@ -317,15 +319,17 @@ def lookup_stage(rows: Rows, spec: Any, then: tuple[str, Any] | None) -> Rows:
             raise BadQuery(f"{rows.name}: $lookup: '{key}' is a name, not {parts[key]!r}")
     name, key = parts["as"], parts["foreignField"]
     keep = _kept_without_partner(rows.name, name, then)
-    other = _match_rows(_sibling_rows(rows, parts["from"]), parts.get("pipeline", []))
-    columns = other.schema.names
+    rows_there = _match_rows(_sibling_rows(rows, parts["from"]), parts.get("pipeline", []))
+    columns = rows_there.schema.names
     renamed = tuple((f"{name}.{column}", Named(column)) for column in dict.fromkeys([*columns, key]))
-    right = other.then(Compute(renamed)).then(Select(tuple(column for column, _ in renamed)))
+    right = rows_there.then(Compute(renamed)).then(Select(tuple(column for column, _ in renamed)))
     names = set(called(name, rows.schema.names))
     ours, theirs = (parts["localField"],), (f"{name}.{key}",)
     joined = rows.join(right, left_on=ours, right_on=theirs, how="left" if keep else "inner", suffix="")
-    shown = [f"{name}.{column}" for column in columns]
-    return select_columns(joined, [*(one for one in rows.schema.names if one not in names), *shown])
+    renamed_columns = [f"{name}.{column}" for column in columns]
+    return select_columns(
+        joined, [*(column for column in rows.schema.names if column not in names), *renamed_columns]
+    )
 
 
 def unwind_path(place: str, operand: Any) -> tuple[str, bool]:
@@ -363,17 +367,17 @@ def _sibling_rows(rows: Rows, name: str) -> Rows:
     return sibling
 
 
-def _match_rows(other: Rows, pipeline: Any) -> Rows:
+def _match_rows(foreign: Rows, pipeline: Any) -> Rows:
     if not isinstance(pipeline, list | tuple):
-        raise BadQuery(f"{other.name}: the pipeline of $lookup is a list of stages, not {pipeline!r}")
+        raise BadQuery(f"{foreign.name}: the pipeline of $lookup is a list of stages, not {pipeline!r}")
     for stage in pipeline:
         if not isinstance(stage, Mapping) or set(stage) != {"$match"}:
             raise BadQuery(
-                f"{other.name}: the pipeline of $lookup can only match rows, and cannot do {stage!r}",
+                f"{foreign.name}: the pipeline of $lookup can only match rows, and cannot do {stage!r}",
                 fix="Put other stages after the $unwind",
             )
-        other = other.where(stage["$match"])
-    return other
+        foreign = foreign.where(stage["$match"])
+    return foreign
 
 
 Stage = Callable[[Rows, Any], Rows]

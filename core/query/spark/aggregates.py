@@ -195,13 +195,13 @@ def extreme(node: Any, context: Context) -> exp.Expr:
     inside = type(node)(this=case(exp.And(this=is_number, expression=is_inside), value.copy()))
     count = exp.Count(this=value.copy())
     if least:
-        others = exp.Case(
+        values = exp.Case(
             ifs=[
                 exp.If(this=exp.GT(this=count, expression=nans), true=endless),
                 exp.If(this=exp.GT(this=nans.copy(), expression=whole(0)), true=nan),
             ]
         )
-        expression: exp.Expr = exp.Coalesce(this=inside, expressions=[others])
+        expression: exp.Expr = exp.Coalesce(this=inside, expressions=[values])
     else:
         ends = case(exp.GT(this=count, expression=whole(0)), endless)
         expression = case(

@@ -128,7 +128,7 @@ class SparkRows:
                 error.fix or "Group the rows first, so that fewer are left",
             ) from error
         answer = compiler.answer(sql)
-        return answer.cast(pa.schema([one.with_type(plain_type(one.type)) for one in answer.schema]))
+        return answer.cast(pa.schema([field.with_type(plain_type(field.type)) for field in answer.schema]))
 
     def constants(self, name: str, values: pa.ChunkedArray) -> str:
         items = [constant(value, values.type) for value in python_values(values)]

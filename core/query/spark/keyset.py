@@ -39,8 +39,11 @@ class Keyset:
     def of(cls, node: Node, compiler: SparkCompiler) -> Keyset | None:
         """The keyset of an answer; None if rows have no reliable position: the table has no key, or they are
         sorted by nested values, or by floats whose last digits may vary."""
-        shown = {one.identifier: one for one in node.fields.all}
-        fields = [shown.get(one.identifier) or compiler.hidden_field(one.identifier) for one in node.order]
+        fields_by_id = {field.identifier: field for field in node.fields.all}
+        fields = [
+            fields_by_id.get(field.identifier) or compiler.hidden_field(field.identifier)
+            for field in node.order
+        ]
         is_exact = all(
             kind_of(field.type) in EXACT or (kind_of(field.type) is Kind.FLOAT and compiler.is_stable(field))
             for field in fields
@@ -50,8 +53,8 @@ class Keyset:
     def rows(self, behind: Bookmark | None) -> Node:
         """The rows of the answer, or those after a bookmark, followed by the hidden sort columns."""
         node = self._node if behind is None else self._rows_behind(behind)
-        shown = Identifiers(one.identifier for one in node.fields.all)
-        hidden = [field for field in self._fields if field.identifier not in shown]
+        visible = Identifiers(field.identifier for field in node.fields.all)
+        hidden = [field for field in self._fields if field.identifier not in visible]
         return ProjectNode(node, Fields(node.fields.place, (*node.fields.all, *hidden), node.fields.trusted))
 
     def _rows_behind(self, bookmark: Bookmark) -> Node:
@@ -64,11 +67,11 @@ class Keyset:
                 later.append(every([*equal, paren(is_later)]))
             equal.append(is_equal)
         condition = paren(exp.or_(*later)) if later else exp.false()
-        return FilterNode(self._node, [condition], Identifiers(one.identifier for one in self._fields))
+        return FilterNode(self._node, [condition], Identifiers(key.identifier for key in self._fields))
 
     def reader(self, pieces: Iterator[pa.Table], most: int) -> KeysetReader:
         """A reader for the pieces of `rows`."""
-        places = {one.identifier: place for place, one in enumerate(self.rows(None).fields.all)}
+        places = {field.identifier: place for place, field in enumerate(self.rows(None).fields.all)}
         columns = [places[field.identifier] for field in self._fields]
         return KeysetReader(pieces, most, len(self._node.fields.all), columns)
 
@@ -77,8 +80,8 @@ class KeysetReader:
     """Yields the columns that the answer shows, piece by piece. `bookmark` is that of the last of the first
     `most` rows."""
 
-    def __init__(self, pieces: Iterator[pa.Table], most: int, shown: int, order: Sequence[int]) -> None:
-        self._pieces, self._left, self._shown, self._order = pieces, most, shown, order
+    def __init__(self, pieces: Iterator[pa.Table], most: int, width: int, order: Sequence[int]) -> None:
+        self._pieces, self._left, self._shown, self._order = pieces, most, width, order
         self.bookmark: Bookmark | None = None
 
     def __iter__(self) -> Iterator[pa.Table]:
@@ -93,21 +96,21 @@ class KeysetReader:
 def _compare(rank: Rank, value: Any, kind: pa.DataType) -> tuple[exp.Expr | None, exp.Expr]:
     """Conditions for a column's value coming after `value` (None if none does), and for being equal. Nulls
     come last, and NaN of any sign is the greatest number."""
-    here = column(rank.identifier)
-    is_null = exp.Is(this=here, expression=exp.Null())
+    rank_column = column(rank.identifier)
+    is_null = exp.Is(this=rank_column, expression=exp.Null())
     if value is None:
         return None, is_null
     compare = exp.LT if rank.descending else exp.GT
     if kind_of(kind) is not Kind.FLOAT:
         last = constant(value, kind)
-        return exp.Or(this=compare(this=here, expression=last), expression=is_null), exp.EQ(
-            this=here.copy(), expression=last.copy()
+        return exp.Or(this=compare(this=rank_column, expression=last), expression=is_null), exp.EQ(
+            this=rank_column.copy(), expression=last.copy()
         )
-    is_nan, is_number = func("isnan", here), exp.Not(this=func("isnan", here.copy()))
+    is_nan, is_number = func("isnan", rank_column), exp.Not(this=func("isnan", rank_column.copy()))
     if math.isnan(value):
         return (exp.Or(this=is_number, expression=is_null) if rank.descending else is_null), is_nan
     last = cast(text(repr(value + 0.0)), "DOUBLE")
-    number = paren(exp.Add(this=here.copy(), expression=cast(text("0"), "DOUBLE")))  # -0 is 0
+    number = paren(exp.Add(this=rank_column.copy(), expression=cast(text("0"), "DOUBLE")))  # -0 is 0
     is_further: exp.Expr = every([is_number, compare(this=number, expression=last)])
     if not rank.descending:
         is_further = exp.Or(this=is_nan, expression=is_further)

@@ -86,7 +86,9 @@ class SparkScan(Node):
         self, table: str, place: str, stored: pa.Schema, key: Sequence[str] = (), depth: int = 1
     ) -> None:
         self.table, self._stored, self.depth = table, stored, depth
-        fields = [Field(one.name, one.type, f"{table}c{n}") for n, one in enumerate(shown_schema(stored))]
+        fields = [
+            Field(field.name, field.type, f"{table}c{n}") for n, field in enumerate(shown_schema(stored))
+        ]
         self.fields = Fields(place, tuple(fields), trusted=True)
         self.order = tuple(Rank(self.fields[name].identifier) for name in key)
 
@@ -99,30 +101,30 @@ class SparkScan(Node):
             this=quoted(self.table), alias=exp.TableAlias(this=quoted(self.table), columns=places)
         )
         values = [
-            alias(self._value(column(name, self.table), stored.type, one.type), one.identifier)
-            for name, stored, one in zip(names, self._stored, self.fields.all, strict=True)
-            if one.identifier in identifiers
+            alias(self._value(column(name, self.table), stored.type, field.type), field.identifier)
+            for name, stored, field in zip(names, self._stored, self.fields.all, strict=True)
+            if field.identifier in identifiers
         ]
         return exp.select(*(values or [alias(number(1), f"{self.table}none")])).from_(table)
 
     @staticmethod
-    def _value(value: exp.Expr, stored: pa.DataType, shown: pa.DataType) -> exp.Expr:
+    def _value(value: exp.Expr, stored: pa.DataType, kind_shown: pa.DataType) -> exp.Expr:
         """The value; as text if there is no equivalent type here."""
-        return value if is_.is_string(stored) or not is_.is_string(shown) else exp.cast(value, "text")
+        return value if is_.is_string(stored) or not is_.is_string(kind_shown) else exp.cast(value, "text")
 
 
 def shown_schema(stored: pa.Schema) -> pa.Schema:
     """The columns as they are shown here: types that only the server supports become text, with a note;
     repeated names get numbers."""
     fields, names = [], set[str]()
-    for one in stored:
-        name, again = one.name, 2
+    for field in stored:
+        name, again = field.name, 2
         while name in names:
-            name, again = f"{one.name}#{again}", again + 1
+            name, again = f"{field.name}#{again}", again + 1
         names.add(name)
-        known = _is_known(one.type)
+        known = _is_known(field.type)
         fields.append(
-            noted_field(name, plain_type(one.type) if known else pa.string(), "" if known else AS_TEXT)
+            noted_field(name, plain_type(field.type) if known else pa.string(), "" if known else AS_TEXT)
         )
     return pa.schema(fields)
 
@@ -147,7 +149,7 @@ def plain_type(kind: pa.DataType) -> pa.DataType:
     if is_.is_list(kind) or is_.is_large_list(kind):
         return pa.list_(plain_type(kind.value_type))
     if is_.is_struct(kind):
-        return pa.struct([pa.field(one.name, plain_type(one.type)) for one in kind])
+        return pa.struct([pa.field(field.name, plain_type(field.type)) for field in kind])
     if is_.is_map(kind):
         return pa.map_(plain_type(kind.key_type), plain_type(kind.item_type))
     if is_.is_timestamp(kind):
@@ -182,7 +184,7 @@ class SparkCompiler(Compiler):
         self._sources.append(source)
         self.has_order = self.has_order and bool(source.key)
         scan = SparkScan(self._table_of(source.relation), source.name, source.stored_schema, source.key)
-        self.stable.update(one.identifier for one in scan.fields.all)
+        self.stable.update(field.identifier for field in scan.fields.all)
         return self._known(scan)
 
     def _table_of(self, sql: str) -> str:
@@ -280,8 +282,8 @@ class SparkCompiler(Compiler):
             raise
 
     def group_node(self, rows: Node, keys: Sequence[Field], aggregates: Aggregates) -> GroupNode:
-        for _, one in aggregates:
-            function = AGGREGATES.get(one.function)
+        for _, aggregate in aggregates:
+            function = AGGREGATES.get(aggregate.function)
             if function is not None and function.ordered and not rows.order:
                 raise BadQuery(
                     f"{rows.fields.place}: '{function.id}' of rows that are not sorted is undefined",
@@ -293,12 +295,12 @@ class SparkCompiler(Compiler):
         return node
 
     def _known(self, node: Node) -> Node:
-        self.types.update({one.identifier: one.type for one in node.fields.all})
+        self.types.update({field.identifier: field.type for field in node.fields.all})
         return node
 
     def _spark_compute(self, step: Compute, rows: Node) -> Node:
         node = self._compute(step, rows)
-        stable = {one.name for one in rows.fields.all if self.is_stable(one)}
+        stable = {field.name for field in rows.fields.all if self.is_stable(field)}
         for name, value in step.values:
             if _is_arithmetic(expression_of(value), stable):
                 stable.add(name)
@@ -317,7 +319,7 @@ class SparkCompiler(Compiler):
         same."""
         ranks: list[exp.Expr] = [column(rank.identifier) for rank in rows.order]
         if not ranks:
-            ranks = [column(one.identifier) for one in rows.fields.all if not is_.is_nested(one.type)]
+            ranks = [column(field.identifier) for field in rows.fields.all if not is_.is_nested(field.type)]
         return SampleNode(rows, step.count, [func("hash", number(step.seed), *ranks)])
 
     def _spark_sql(self, step: Sql, rows: Node) -> Node:
@@ -326,7 +328,7 @@ class SparkCompiler(Compiler):
 
         tables_named(step.text, step.rows)
         parts = {step.rows: rows, **{name: self.scan(source) for name, source in step.tables}}
-        types = {one.name: one.type for node in parts.values() for one in node.fields.all}
+        types = {field.name: field.type for node in parts.values() for field in node.fields.all}
         body = to_spark(step.text.strip().rstrip(";"), Context(types))
         named = ", ".join(f"{_quoted(name)} AS ({self._with_names(node)})" for name, node in parts.items())
         sql = f"WITH {named} SELECT * FROM ({body})"
@@ -337,8 +339,8 @@ class SparkCompiler(Compiler):
 
     def _with_names(self, node: Node) -> str:
         """The rows with the columns' own names."""
-        identifiers = Identifiers(one.identifier for one in node.fields.all)
-        values = [alias(column(one.identifier), one.name) for one in node.fields.all]
+        identifiers = Identifiers(field.identifier for field in node.fields.all)
+        values = [alias(column(field.identifier), field.name) for field in node.fields.all]
         query = exp.select(*values).from_(node.source(identifiers, self.query_context))
         return to_spark(query.sql("duckdb"), self.context)
 
@@ -374,7 +376,7 @@ class SampleNode(LimitNode):
 
     def __init__(self, rows: Node, count: int, by: Sequence[exp.Expr]) -> None:
         super().__init__(rows, count, 0, [*by, *(rank.sql for rank in rows.order)])
-        self._hashed = Identifiers(one.name for value in by for one in value.find_all(exp.Column))
+        self._hashed = Identifiers(leaf.name for value in by for leaf in value.find_all(exp.Column))
 
     def query(self, identifiers: Identifiers, context: QueryContext) -> exp.Select:
         return super().query(identifiers | self._hashed, context)
@@ -390,21 +392,21 @@ def _refusal(step: Step, rows: Node, error: NotInDialect) -> BadQuery:
 
 def columns_of(stored: pa.Schema) -> tuple[tuple[str, str], ...]:
     """Return names and types, without details such as nullability."""
-    return tuple((one.name, str(one.type)) for one in stored)
+    return tuple((field.name, str(field.type)) for field in stored)
 
 
 def _other_columns(source: SparkSource, now: pa.Schema) -> FileProblem:
-    gone = [one.name for one in source.stored_schema if one.name not in now.names]
-    other = [
-        f"'{one.name}' was {one.type}, and is {now.field(one.name).type}"
-        for one in source.stored_schema
-        if now.names.count(one.name) == 1 and not now.field(one.name).type.equals(one.type)
+    gone = [field.name for field in source.stored_schema if field.name not in now.names]
+    changes = [
+        f"'{field.name}' was {field.type}, and is {now.field(field.name).type}"
+        for field in source.stored_schema
+        if now.names.count(field.name) == 1 and not now.field(field.name).type.equals(field.type)
     ]
     lost = f"It has no column {' or '.join(map(repr, gone[:3]))} any more" if gone else ""
     return FileProblem(
         source.name,
         "has other columns than when it was opened",
-        lost or "; ".join(other[:3]),
+        lost or "; ".join(changes[:3]),
         "Reload it to see its new content",
     )
 

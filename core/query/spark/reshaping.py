@@ -19,16 +19,16 @@ def lift_unnests(tree: exp.Expr) -> None:
         ]
         if not lists:
             continue
-        main = next((one for one in lists if not _is_places(one.this.this)), lists[0])
-        place = next((one.alias for one in lists if _is_places(one.this.this)), f"{main.alias}_place")
-        others = [one for one in lists if one is not main and one.alias != place]
+        main = next((item for item in lists if not _is_places(item.this.this)), lists[0])
+        place = next((item.alias for item in lists if _is_places(item.this.this)), f"{main.alias}_place")
+        value_lists = [item for item in lists if item is not main and item.alias != place]
         columns = [expression for expression in select.expressions if expression not in lists]
         values = main.this.this
         if _is_places(values):
             values, main_name = _some_of(values), f"{main.alias}_item"
         else:
             main_name = main.alias
-        items = [exp.alias_(_item(one.this.this, place), one.alias, quoted=True) for one in others]
+        items = [exp.alias_(_item(item.this.this, place), item.alias, quoted=True) for item in value_lists]
         select.set("expressions", [*columns, *items])
         view = exp.Lateral(
             this=exp.Anonymous(this="posexplode", expressions=[values]),
@@ -95,8 +95,8 @@ def number_rows(tree: exp.Expr) -> None:
         inner.set("from_", source)
         select.set("from_", exp.From(this=inner.subquery("t", copy=False)))
         number = exp.column(exp.to_identifier(NUMBER, quoted=True))
-        for one in ordered:
-            one.set("expressions", [exp.Ordered(this=number.copy())])
+        for ranking in ordered:
+            ranking.set("expressions", [exp.Ordered(this=number.copy())])
 
 
 def _own_orders(select: exp.Select) -> list[exp.Order]:

@@ -99,8 +99,8 @@ class _File:
     def write(self, rows: pa.Table) -> None:
         """Write rows. Servers send thousands of rows at a time, of which a row group combines many."""
         self._group.append(rows)
-        is_large = sum(one.nbytes for one in self._group) >= IN_MEMORY_BYTES
-        if is_large or sum(one.num_rows for one in self._group) >= GROUP_ROWS:
+        is_large = sum(table.nbytes for table in self._group) >= IN_MEMORY_BYTES
+        if is_large or sum(table.num_rows for table in self._group) >= GROUP_ROWS:
             self._write_group()
 
     def _write_group(self) -> None:
@@ -123,7 +123,7 @@ class _File:
             self._writer.close()
         except OSError as error:
             raise _no_room(error) from error
-        columns = tuple(Column(one.name, one.type, key) for key, one in enumerate(self._schema))
+        columns = tuple(Column(field.name, field.type, key) for key, field in enumerate(self._schema))
         stat = self.path.stat()
         segment = FileSegment(
             self.path,

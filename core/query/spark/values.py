@@ -99,8 +99,8 @@ def round_value(node: exp.Round, context: Context) -> exp.Expr:
     if not places:
         return call("round", value)
     power = spark_cast(exp.Literal.string(f"1e{abs(places)}"), "DOUBLE")
-    there, back = (exp.Mul, exp.Div) if places > 0 else (exp.Div, exp.Mul)
-    moved = exp.Paren(this=there(this=value, expression=power))
+    scale, back = (exp.Mul, exp.Div) if places > 0 else (exp.Div, exp.Mul)
+    moved = exp.Paren(this=scale(this=value, expression=power))
     rounded = exp.Paren(this=back(this=call("round", moved), expression=power.copy()))
     finite = exp.LT(
         this=call("abs", value.copy()),
@@ -115,8 +115,8 @@ def sign(node: exp.Sign, context: Context) -> exp.Expr:
 
 
 def divide_whole(node: exp.IntDiv, context: Context) -> exp.Expr:
-    one, other = (part.sql("spark", normalize_functions=False) for part in (node.this, node.expression))
-    return exp.Paren(this=exp.Var(this=f"{one} DIV {other}"))
+    left, right = (part.sql("spark", normalize_functions=False) for part in (node.this, node.expression))
+    return exp.Paren(this=exp.Var(this=f"{left} DIV {right}"))
 
 
 def divide(node: exp.Div, context: Context) -> exp.Expr:
@@ -163,12 +163,12 @@ def equal(node: exp.EQ, context: Context) -> Any:
     if not all(kind is not None and is_.is_floating(kind) for kind in kinds):
         return compared(node, context)
     zero = spark_cast(whole(0), "DOUBLE")
-    one, other = (
+    left, right = (
         exp.Add(this=call("nanvl", spark_cast(side.copy(), "DOUBLE"), zero.copy()), expression=zero.copy())
         for side in sides
     )
     nans = [call("isnan", side.copy()) for side in sides]
-    same = exp.EQ(this=one, expression=other)
+    same = exp.EQ(this=left, expression=right)
     return exp.Paren(this=exp.And(this=same, expression=exp.EQ(this=nans[0], expression=nans[1])))
 
 
@@ -317,18 +317,18 @@ def date_diff(node: Any, context: Context) -> exp.Expr:
 
 def add_or_subtract(node: Any, context: Context) -> Any:
     """Add days to dates, or return the number of days between two."""
-    one, other = context.type_of(node.this), context.type_of(node.expression)
+    left, right = context.type_of(node.this), context.type_of(node.expression)
     if isinstance(node.expression, exp.Anonymous) and node.expression.this == "make_dt_interval":
         seconds = node.expression.expressions[-1]
         if seconds.name == "0":
-            return node.this if one is None else with_type(node.this, one)
-    if one is not None and is_.is_timestamp(one) and not (other is not None and is_.is_timestamp(other)):
-        return with_type(node, one)
-    if one is None or not is_.is_date(one):
+            return node.this if left is None else with_type(node.this, left)
+    if left is not None and is_.is_timestamp(left) and not (right is not None and is_.is_timestamp(right)):
+        return with_type(node, left)
+    if left is None or not is_.is_date(left):
         return node
-    if other is not None and is_.is_date(other):
+    if right is not None and is_.is_date(right):
         return call("datediff", node.this, node.expression)
-    if other is not None and is_.is_integer(other):
+    if right is not None and is_.is_integer(right):
         name = "date_add" if isinstance(node, exp.Add) else "date_sub"
         return with_type(call(name, node.this, node.expression), pa.date32())
     return node
@@ -413,7 +413,7 @@ def value_of_map(node: exp.Anonymous, _context: Context) -> exp.Expr:
 
 def error(node: Any, _context: Context) -> exp.Expr:
     """Raise an error. Its message starts with the constant part, known before the query runs."""
-    texts = [one.name for one in node.find_all(exp.Literal) if one.is_string]
+    texts = [literal.name for literal in node.find_all(exp.Literal) if literal.is_string]
     return call(
         "raise_error", exp.Literal.string((texts[0] if texts else "a value cannot be computed").rstrip(": "))
     )

@@ -124,18 +124,18 @@ def _updating(tree: exp.Expr) -> ChangeStatement:
         raise BadSql(f"{_name(table)}: {ID} cannot be set", "It identifies rows permanently", "Leave it out")
     values = [exp.alias_(part.expression, f"v{i}", quoted=True) for i, part in enumerate(set_to)]
     query = exp.select(_id_of(table), *values).from_(table)
-    others = tree.args.get("from_")
+    tables = tree.args.get("from_")
     return ChangeStatement(
-        "update", _name(table), _rows_question(query, tree, others and [others.this]), tuple(columns)
+        "update", _name(table), _rows_question(query, tree, tables and [tables.this]), tuple(columns)
     )
 
 
 def _deleting(tree: exp.Expr) -> ChangeStatement:
     _refuse_returning(tree)
-    query, others = exp.select(_id_of(tree.this)).from_(tree.this), tree.args.get("using")
-    if others:
+    query, tables = exp.select(_id_of(tree.this)).from_(tree.this), tree.args.get("using")
+    if tables:
         query = query.distinct()
-    return ChangeStatement("delete", _name(tree.this), _rows_question(query, tree, others))
+    return ChangeStatement("delete", _name(tree.this), _rows_question(query, tree, tables))
 
 
 def _creating(tree: exp.Expr) -> ChangeStatement:
@@ -210,9 +210,9 @@ _NO_PART_OF_CREATE = (
 )
 
 
-def _rows_question(query: exp.Select, tree: exp.Expr, others: Sequence[exp.Expr] | None) -> str:
-    for other in others or ():
-        query = query.join(other, join_type="cross")
+def _rows_question(query: exp.Select, tree: exp.Expr, tables: Sequence[exp.Expr] | None) -> str:
+    for table in tables or ():
+        query = query.join(table, join_type="cross")
     where = tree.args.get("where")
     return _question(query if where is None else query.where(where.this), tree)
 

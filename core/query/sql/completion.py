@@ -107,18 +107,23 @@ def propose(text: str, place: int, names: Names, words: Words) -> Proposals:
     part = statement_at(text, statements_of(text), place)
     start, stop = (part.start, part.end) if part is not None and part.start <= place else (place, place)
     code = list(lexemes(text[start:stop]))
-    inside = next((one for one in code if one.start < place - start < one.stop), None)
+    inside = next((lexeme for lexeme in code if lexeme.start < place - start < lexeme.stop), None)
     if inside is not None and inside.kind in ("comment", "text", "number"):
         return Proposals(place)
-    if any(one.stop == place - start and _takes_no_names(one) for one in code):
+    if any(lexeme.stop == place - start and _takes_no_names(lexeme) for lexeme in code):
         return Proposals(place)
-    if any(one.start < place - start <= one.stop for one in placeholders(text[start:stop])):
+    if any(
+        placeholder.start < place - start <= placeholder.stop
+        for placeholder in placeholders(text[start:stop])
+    ):
         return Proposals(place)
-    code = [one for one in code if one.kind != "comment"]
-    typed = next((one for one in code if one.start < place - start <= one.stop and _is_name(one)), None)
+    code = [lexeme for lexeme in code if lexeme.kind != "comment"]
+    typed = next(
+        (lexeme for lexeme in code if lexeme.start < place - start <= lexeme.stop and _is_name(lexeme)), None
+    )
     begin = place - start if typed is None else typed.start
-    before = [one for one in code if one.stop <= begin]
-    after = [one for one in code if one.start >= begin and one is not typed]
+    before = [lexeme for lexeme in code if lexeme.stop <= begin]
+    after = [lexeme for lexeme in code if lexeme.start >= begin and lexeme is not typed]
     prefix = "" if typed is None else typed.text[: place - start - begin].lstrip('"').casefold()
     statement = _Statement(before, after, names)
     return _Search(statement, names, words, prefix).run(start + begin)
@@ -152,21 +157,21 @@ _OFTEN = (
 """Keywords that are proposed first."""
 
 
-def _takes_no_names(one: Lexeme) -> bool:
-    unclosed = one.kind == "text" and not one.closed
-    return unclosed or one.kind == "number" or (one.kind == "comment" and one.text.startswith("--"))
+def _takes_no_names(lexeme: Lexeme) -> bool:
+    unclosed = lexeme.kind == "text" and not lexeme.closed
+    return unclosed or lexeme.kind == "number" or (lexeme.kind == "comment" and lexeme.text.startswith("--"))
 
 
-def _is_name(one: Lexeme) -> bool:
-    return one.kind in ("word", "name")
+def _is_name(lexeme: Lexeme) -> bool:
+    return lexeme.kind in ("word", "name")
 
 
-def _folded(one: Lexeme) -> str:
-    return one.identifier.casefold()
+def _folded(lexeme: Lexeme) -> str:
+    return lexeme.identifier.casefold()
 
 
-def _is_word(one: Lexeme, among: frozenset[str]) -> bool:
-    return one.kind == "word" and one.text.casefold() in among
+def _is_word(lexeme: Lexeme, among: frozenset[str]) -> bool:
+    return lexeme.kind == "word" and lexeme.text.casefold() in among
 
 
 @dataclass
@@ -263,9 +268,9 @@ def _nested(top: _Group, items: Sequence[Lexeme]) -> _Group:
     return group
 
 
-def _nested_on(here: _Group, items: Sequence[Lexeme]) -> None:
+def _nested_on(outer: _Group, items: Sequence[Lexeme]) -> None:
     """Read the items after the cursor, which may close the groups around it."""
-    group: _Group | None = here
+    group: _Group | None = outer
     for number, item in enumerate(items):
         if item.text == "(":
             inner = _Group(outer=group)
@@ -308,19 +313,19 @@ def _cte_name(items: Sequence[Lexeme | _Group], at: int) -> str:
     return name.identifier if led and isinstance(name, Lexeme) and _is_name(name) else ""
 
 
-def _says(one: Lexeme | _Group, *words: str) -> bool:
-    return isinstance(one, Lexeme) and one.kind == "word" and one.text.casefold() in words
+def _says(item: Lexeme | _Group, *words: str) -> bool:
+    return isinstance(item, Lexeme) and item.kind == "word" and item.text.casefold() in words
 
 
-def _is_sign(one: Lexeme | _Group, sign: str) -> bool:
-    return isinstance(one, Lexeme) and one.kind == "sign" and one.text == sign
+def _is_sign(item: Lexeme | _Group, sign: str) -> bool:
+    return isinstance(item, Lexeme) and item.kind == "sign" and item.text == sign
 
 
 def _select_list(query: _Group) -> list[list[Lexeme | _Group]]:
     """The items between the first SELECT and its FROM."""
     items = iter(query.items)
-    if not any(_says(one, "select") for one in items):
-        return [[_star()]] if any(_says(one, "from") for one in query.items) else []
+    if not any(_says(part, "select") for part in items):
+        return [[_star()]] if any(_says(part, "from") for part in query.items) else []
     columns: list[list[Lexeme | _Group]] = [[]]
     for item in items:
         if isinstance(item, Lexeme) and (_is_word(item, _CLAUSES) or _says(item, "from")):
@@ -343,15 +348,15 @@ def _sources(group: _Group) -> list[_Source]:
     sources: list[_Source] = []
     items, at, expects, in_from = group.items, 0, False, False
     while at < len(items):
-        one = items[at]
-        if isinstance(one, Lexeme) and _is_word(one, _FROM):
+        item = items[at]
+        if isinstance(item, Lexeme) and _is_word(item, _FROM):
             expects = in_from = True
-        elif isinstance(one, Lexeme) and _is_word(one, _CLAUSES):
+        elif isinstance(item, Lexeme) and _is_word(item, _CLAUSES):
             expects = in_from = False
-        elif _is_sign(one, ",") and in_from:
+        elif _is_sign(item, ",") and in_from:
             expects = True
-        elif expects and (isinstance(one, _Group) or _is_name(one)):
-            if _says(one, "lateral"):
+        elif expects and (isinstance(item, _Group) or _is_name(item)):
+            if _says(item, "lateral"):
                 at += 1
                 continue
             source, at = _source(items, at)
@@ -413,12 +418,12 @@ class _Search:
 
     def _ranked(self, proposals: Iterator[Proposal]) -> Iterator[Proposal]:
         """Sort proposals: those that begin with the typed text, then those that contain it."""
-        seen: set[tuple[str, Kind]] = set()
+        keys: set[tuple[str, Kind]] = set()
         inside: list[Proposal] = []
         for proposal in proposals:
-            if (proposal.text, proposal.kind) in seen:
+            if (proposal.text, proposal.kind) in keys:
                 continue
-            seen.add((proposal.text, proposal.kind))
+            keys.add((proposal.text, proposal.kind))
             folded = proposal.name.casefold()
             if folded.startswith(self._prefix):
                 yield proposal
@@ -452,7 +457,7 @@ class _Search:
             return True
         if last.text != ",":
             return False
-        items, known = self._statement.here.items, {one.start for one in before}
+        items, known = self._statement.here.items, {lexeme.start for lexeme in before}
         return _ends_in_from([item for item in items if isinstance(item, _Group) or item.start in known])
 
     def _tables(self) -> Iterator[Proposal]:
@@ -485,7 +490,7 @@ class _Search:
 
     def _cased(self, keyword: str) -> str:
         """The keyword in the case that the statement uses."""
-        first = next((one.text for one in self._statement.before if one.kind == "word"), "")
+        first = next((lexeme.text for lexeme in self._statement.before if lexeme.kind == "word"), "")
         return keyword.upper() if first.isupper() else keyword
 
     def _columns_of(self, source: _Source, detail: str) -> Iterator[Proposal]:

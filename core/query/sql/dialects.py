@@ -117,22 +117,26 @@ def _rank(dialect: str, text: str, owners: Sequence[str]) -> int:
 def _owners(text: str) -> list[str]:
     """The dialects that have all functions of `OWNERS` in the text; empty without such functions."""
     words = [lexeme for lexeme in lexemes(text) if lexeme.kind != "comment"]
-    called = {one.text.casefold() for one, after in itertools.pairwise(words) if after.text == "("}
+    called = {word.text.casefold() for word, after in itertools.pairwise(words) if after.text == "("}
     owners = [OWNERS[name] for name in OWNERS if name in called]
-    return [one for one in owners[0] if all(one in others for others in owners)] if owners else []
+    return (
+        [dialect for dialect in owners[0] if all(dialect in dialects for dialects in owners)]
+        if owners
+        else []
+    )
 
 
 def _candidates(text: str) -> Iterator[Translation]:
-    seen, owners = {" ".join(text.split()).casefold()}, _owners(text)
-    for dialect in sorted(DIALECTS, key=lambda one: _rank(one, text, owners)):
+    texts, owners = {" ".join(text.split()).casefold()}, _owners(text)
+    for dialect in sorted(DIALECTS, key=lambda dialect_: _rank(dialect_, text, owners)):
         name = DIALECTS[owners[0] if owners and dialect not in owners else dialect]
         try:
             translated = sqlglot.transpile(text, read=dialect, write="duckdb", pretty="\n" in text)
         except Exception:  # noqa: BLE001 -- sqlglot raises many kinds, AttributeError among them
             continue
-        if len(translated) != 1 or " ".join(translated[0].split()).casefold() in seen:
+        if len(translated) != 1 or " ".join(translated[0].split()).casefold() in texts:
             continue
-        seen.add(" ".join(translated[0].split()).casefold())
+        texts.add(" ".join(translated[0].split()).casefold())
         try:
             duckdb.extract_statements(translated[0])
         except duckdb.Error:

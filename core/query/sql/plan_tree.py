@@ -39,8 +39,8 @@ class Operator:
 
     def every(self) -> Iterator[Operator]:
         yield self
-        for one in self.inputs:
-            yield from one.every()
+        for node in self.inputs:
+            yield from node.every()
 
 
 @dataclass(frozen=True)
@@ -52,11 +52,11 @@ class SqlPlan:
 
     @property
     def operator_seconds(self) -> float:
-        return sum(one.seconds or 0.0 for one in self.root.every())
+        return sum(node.seconds or 0.0 for node in self.root.every())
 
     @property
     def rows_read(self) -> RowsRead:
-        return sum((one.read for one in self.root.every() if one.read is not None), RowsRead(0))
+        return sum((node.read for node in self.root.every() if node.read is not None), RowsRead(0))
 
 
 def explain_sql(text: str, sources: Sources, request: SqlRequest, job: Job, *, measured: bool) -> SqlPlan:

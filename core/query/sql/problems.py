@@ -55,10 +55,10 @@ def place_of(message: str, text: str, lines_before: int = 0) -> Span | None:
     excerpt = _EXCERPT.search(message)
     if excerpt is None:
         return _span_of_name(message, text)
-    number, shown, indent, carets = int(excerpt[1]), excerpt[2], len(excerpt[3]), len(excerpt[4])
+    number, line, indent, carets = int(excerpt[1]), excerpt[2], len(excerpt[3]), len(excerpt[4])
     column = indent - len(f"LINE {number}: ")
-    cut = shown.startswith("...")
-    pieces = shown.removeprefix("...").removesuffix("...") if cut or shown.endswith("...") else shown
+    cut = line.startswith("...")
+    pieces = line.removeprefix("...").removesuffix("...") if cut or line.endswith("...") else line
     column -= 3 if cut else 0
     line_start = _start_of_line(text, number - lines_before)
     place = text.find(pieces, line_start) if line_start >= 0 else -1

@@ -28,7 +28,7 @@ class RowsRead:
     row_groups: tuple[int, int] | None = None
 
     def __add__(self, other: RowsRead) -> RowsRead:
-        groups = [one.row_groups for one in (self, other) if one.row_groups is not None]
+        groups = [part.row_groups for part in (self, other) if part.row_groups is not None]
         together = (sum(some for some, _ in groups), sum(total for _, total in groups)) if groups else None
         return RowsRead(self.rows + other.rows, self.is_exact and other.is_exact, together)
 
@@ -74,22 +74,22 @@ def scan_of(node: Mapping[str, Any], files: Mapping[str, TableFiles]) -> RowsRea
     info = node.get("extra_info") or {}
     if info.get("Function") not in _SCANS or info.get("Projections") == POSITION:
         return None
-    given = int(node.get("intermediate_rows", 0))
+    rows_out = int(node.get("intermediate_rows", 0))
     scanned, total = int(node.get("row_groups_scanned", 0)), int(node.get("total_row_groups_to_scan", 0))
     if not total:
-        return RowsRead(given)
+        return RowsRead(rows_out)
     groups = (scanned, total)
     table = files.get(PurePath(str(info.get("Filename(s)", "")).split(",")[0].strip()).name)
     if table is None or not ("Filters" in info or "Dynamic Filters" in info):
-        return RowsRead(given, True, groups)  # a LIMIT reads a few rows of each row group
+        return RowsRead(rows_out, True, groups)  # a LIMIT reads a few rows of each row group
     share = int(info.get("Total Files Read", table.num_files)) / table.num_files
-    rows = max(given, round(table.num_rows * min(share, 1.0) * scanned / total))
+    rows = max(rows_out, round(table.num_rows * min(share, 1.0) * scanned / total))
     return RowsRead(rows, scanned in (0, total) and share == 1.0, groups)
 
 
-def row_groups_text(read: RowsRead) -> str:
+def row_groups_text(rows: RowsRead) -> str:
     """The row groups as text, such as `, 1 of 10 row groups`; empty for rows in memory."""
-    return "" if read.row_groups is None else f", {read.row_groups[0]:,} of {read.row_groups[1]:,} row groups"
+    return "" if rows.row_groups is None else f", {rows.row_groups[0]:,} of {rows.row_groups[1]:,} row groups"
 
 
 def _nodes(node: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:

@@ -266,9 +266,9 @@ def _reads(statement: Statement, tables: Mapping[str, Snapshot]) -> Iterator[Tab
     """The tables under the names in the statement."""
     names = {table.view: table.name for table in statement.tables}
     for view, snapshot in tables.items():
-        shown = [c for c in snapshot.columns if c is not snapshot.ids]
-        columns = [c for c in shown if _is_named(c.name, statement)]
-        yield TableRead(names[view], len(columns), len(shown), snapshot.num_rows)
+        visible = [c for c in snapshot.columns if c is not snapshot.ids]
+        columns = [c for c in visible if _is_named(c.name, statement)]
+        yield TableRead(names[view], len(columns), len(visible), snapshot.num_rows)
 
 
 def tables_of(text: str, sources: Sources, request: SqlRequest, job: Job) -> dict[str, Snapshot]:

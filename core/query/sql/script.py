@@ -58,9 +58,9 @@ def lexemes(text: str) -> Iterator[Lexeme]:
     """Split any text into tokens, without white space; an unclosed token extends to the end."""
     place = 0
     while place < len(text):
-        one, place = _lexeme(text, place)
-        if one is not None:
-            yield one
+        lexeme, place = _lexeme(text, place)
+        if lexeme is not None:
+            yield lexeme
 
 
 def _lexeme(text: str, place: int) -> tuple[Lexeme | None, int]:
@@ -143,14 +143,14 @@ def statements_of(text: str) -> list[Part]:
                 first = text.index(words[0], plain.start())
                 start, stop = (first if start < 0 else start), first + len(words)
             continue
-        one, place = _lexeme(text, place)
-        if one is None or one.kind == "comment":
+        lexeme, place = _lexeme(text, place)
+        if lexeme is None or lexeme.kind == "comment":
             continue
-        if one.text == ";":
-            add(one.stop)
+        if lexeme.text == ";":
+            add(lexeme.stop)
             start = -1
             continue
-        start, stop = (one.start if start < 0 else start), one.stop
+        start, stop = (lexeme.start if start < 0 else start), lexeme.stop
     add(len(text))
     return parts
 
@@ -190,26 +190,26 @@ def placeholders(text: str) -> list[Placeholder]:
     before: Lexeme | None = None
     name = ""
     all_of_it = [lexeme for lexeme in lexemes(text) if lexeme.kind != "comment"]
-    for one, after in zip_longest(all_of_it, all_of_it[1:]):
-        if one.kind == "sign":
-            if one.text in "([{":
-                open_brackets.append(one.text)
-            elif one.text in ")]}" and open_brackets:
+    for lexeme, after in zip_longest(all_of_it, all_of_it[1:]):
+        if lexeme.kind == "sign":
+            if lexeme.text in "([{":
+                open_brackets.append(lexeme.text)
+            elif lexeme.text in ")]}" and open_brackets:
                 open_brackets.pop()
-            attached = after is not None and after.start == one.stop and after.kind == "word"
+            attached = after is not None and after.start == lexeme.stop and after.kind == "word"
             if attached and (
-                one.text == "$" or (one.text == ":" and _may_name(text, one, before, open_brackets))
+                lexeme.text == "$" or (lexeme.text == ":" and _may_name(text, lexeme, before, open_brackets))
             ):
                 assert after is not None
-                result.append(Placeholder(after.text, one.start, after.stop, one.text, name))
-        is_parameter = bool(result) and result[-1].stop == one.stop
+                result.append(Placeholder(after.text, lexeme.start, after.stop, lexeme.text, name))
+        is_parameter = bool(result) and result[-1].stop == lexeme.stop
         if is_parameter:
             pass
-        elif one.kind in ("word", "name") and one.text.casefold() not in _COMPARES:
-            name = one.identifier
-        elif one.kind != "sign" or one.text not in _COMPARES:
-            name = name if one.kind == "word" else ""
-        before = one
+        elif lexeme.kind in ("word", "name") and lexeme.text.casefold() not in _COMPARES:
+            name = lexeme.identifier
+        elif lexeme.kind != "sign" or lexeme.text not in _COMPARES:
+            name = name if lexeme.kind == "word" else ""
+        before = lexeme
     return result
 
 

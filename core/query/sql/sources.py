@@ -107,10 +107,10 @@ def _refuse_lookalikes(tables: Sequence[str]) -> None:
     """Refuse names that differ only in case, which the engine would confuse."""
     first: dict[str, str] = {}
     for table in tables:
-        other = first.setdefault(table.casefold(), table)
-        if other != table:
+        namesake = first.setdefault(table.casefold(), table)
+        if namesake != table:
             raise BadSql(
-                f"tables '{other}' and '{table}' cannot be read in one statement",
+                f"tables '{namesake}' and '{table}' cannot be read in one statement",
                 "SQL does not distinguish upper and lower case in names",
                 "Rename one of them",
             )
@@ -173,15 +173,15 @@ def _statement(
     """The statement that creates the view. It is cached if it can be reused: for wide tables, writing it
     takes longer than many queries."""
     names = tuple(column.name for column in columns)
-    made = (view, snapshot.name, snapshot.token, names, decodings is None)
-    text, used = _statements.get(made) or ("", None)
+    key = (view, snapshot.name, snapshot.token, names, decodings is None)
+    text, used = _statements.get(key) or ("", None)
     for file in snapshot.files if text else ():
         unchanged(file)
     if text and (used is None or used.hand_again(own)):
         return text
     text = _create_view(own, view, snapshot, columns, decodings, job)
     if TEMPORARY not in text and not (decodings and decodings.growing):
-        _statements.put(made, (text, decodings))
+        _statements.put(key, (text, decodings))
     return text
 
 
@@ -210,10 +210,10 @@ def _refuse_unspeakable(table: str, columns: list[str]) -> None:
                 "Names in SQL are never empty and contain no zero character",
                 "Rename the column",
             )
-        other = first.setdefault(column.encode().lower(), column)
-        if other != column:
+        namesake = first.setdefault(column.encode().lower(), column)
+        if namesake != column:
             raise BadSql(
-                f"table '{table}' cannot be read in SQL with both columns '{other}' and '{column}'",
+                f"table '{table}' cannot be read in SQL with both columns '{namesake}' and '{column}'",
                 "SQL does not distinguish upper and lower case in names",
                 "Rename one of them",
             )

@@ -37,8 +37,8 @@ def named_columns(root: Mapping[str, Any]) -> frozenset[str] | None:
 
 def groups_one_table(root: Mapping[str, Any]) -> bool:
     """Whether it groups the rows of one table, and reads nothing else."""
-    read = [node for node in _nodes(root) if node.get("type") in ("BASE_TABLE", "TABLE_FUNCTION", "JOIN")]
-    return root.get("from_table") in read and len(read) == 1 and bool(root.get("group_expressions"))
+    sources = [node for node in _nodes(root) if node.get("type") in ("BASE_TABLE", "TABLE_FUNCTION", "JOIN")]
+    return root.get("from_table") in sources and len(sources) == 1 and bool(root.get("group_expressions"))
 
 
 def filters(root: Mapping[str, Any]) -> bool:
@@ -84,8 +84,8 @@ def _of_order(select: Mapping[str, Any], modifiers: Any) -> list[Any]:
     """The names in ORDER BY and the like, except aliases of the query itself."""
     aliases = {item["alias"].casefold() for item in select.get("select_list", ())}
     orders = [order["expression"] for modifier in modifiers for order in modifier.get("orders", ())]
-    others = [modifier for modifier in modifiers if "orders" not in modifier]
-    return others + [order for order in orders if not _is_one_of(aliases, order)]
+    modifiers_kept = [modifier for modifier in modifiers if "orders" not in modifier]
+    return modifiers_kept + [order for order in orders if not _is_one_of(aliases, order)]
 
 
 def _is_one_of(names: set[str], node: Mapping[str, Any]) -> bool:

@@ -34,14 +34,14 @@ def sql_step(text: str, rows: str, find: Callable[[str], Source | None]) -> tupl
     """Make `text` a step, in which the rows before it are called `rows`; return it with the other datasets
     that it names. Nothing runs. Raises `BadSql` for anything but one SELECT, and `UnknownTable`."""
     named = tables_named(text, rows)
-    others: dict[str, Source] = {}
+    sources: dict[str, Source] = {}
     for name in named:
         if name.casefold() != rows.casefold():
-            other = find(name)
-            if other is None:
+            source = find(name)
+            if source is None:
                 raise UnknownTable(name, f"the query of {rows}", [rows])
-            others[name] = other
-    return Sql(text, rows, tuple((name, name) for name in others)), others
+            sources[name] = source
+    return Sql(text, rows, tuple((name, name) for name in sources)), sources
 
 
 def tables_named(text: str, *known: str) -> list[str]:
@@ -84,13 +84,13 @@ class _Frozen:
         return self.frozen
 
 
-def sql_node(step: Sql, rows: Node, others: Mapping[str, Snapshot], number: int, job: Job) -> Node:
+def sql_node(step: Sql, rows: Node, tables: Mapping[str, Snapshot], number: int, job: Job) -> Node:
     """Compile a step. Its columns are determined on empty datasets: nothing is read or computed."""
     tables_named(step.text, step.rows)
-    empty = {name: _in_memory(name, other.schema.empty_table()) for name, other in others.items()}
+    empty = {name: _in_memory(name, table.schema.empty_table()) for name, table in tables.items()}
     empty[step.rows] = _in_memory(step.rows, rows.fields.schema.empty_table())
     answer = _answer(step, empty, rows.fields.place, job, described=True)
-    return SqlNode(step, rows, others, _in_memory(rows.fields.place, answer), number)
+    return SqlNode(step, rows, tables, _in_memory(rows.fields.place, answer), number)
 
 
 def _in_memory(name: str, rows: pa.Table) -> Snapshot:
@@ -115,12 +115,12 @@ class SqlNode(Node):
     """The answer of a statement on the rows before it, which runs when it is read."""
 
     def __init__(
-        self, step: Sql, rows: Node, others: Mapping[str, Snapshot], empty: Snapshot, number: int
+        self, step: Sql, rows: Node, tables: Mapping[str, Snapshot], empty: Snapshot, number: int
     ) -> None:
-        self._step, self._rows, self._others, self._number = step, rows, others, number
+        self._step, self._rows, self._others, self._number = step, rows, tables, number
         self._schema = empty.schema
-        shown = ScanNode(empty, number)
-        self.fields, self.order, self.in_order = shown.fields, shown.order, True
+        scan = ScanNode(empty, number)
+        self.fields, self.order, self.in_order = scan.fields, scan.order, True
         self.depth = rows.depth + 1
 
     def query(self, identifiers: Identifiers, context: QueryContext) -> exp.Select:
