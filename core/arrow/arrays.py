@@ -53,10 +53,10 @@ def in_one(values: pa.ChunkedArray) -> pa.Array:
     return values.chunk(0) if values.num_chunks == 1 else values.combine_chunks()
 
 
-Taken = TypeVar("Taken", pa.Array, pa.ChunkedArray, pa.Table)
+Rows = TypeVar("Rows", pa.Array, pa.ChunkedArray, pa.Table)
 
 
-def take(values: Taken, places: np.ndarray) -> Taken:
+def take(values: Rows, places: np.ndarray) -> Rows:
     """Take the values, or rows, at these indices. Views are cast, because pyarrow cannot take from them."""
     if isinstance(values, pa.Table):
         columns = [take(column, places) for column in values.columns]

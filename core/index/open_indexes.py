@@ -66,9 +66,9 @@ class IndexPlacement:
         return indexes
 
     def _placing(self, start: int, segment: FileSegment, column: Column) -> IndexFile:
-        there = column.key in segment.names
+        is_present = column.key in segment.names
         return IndexFile(
-            start, segment, sorted_index.sorted_path(self._place, segment, column) if there else None
+            start, segment, sorted_index.sorted_path(self._place, segment, column) if is_present else None
         )
 
 

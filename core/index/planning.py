@@ -130,7 +130,7 @@ def _positions(
     named: Sequence[Named],
     laid_over: OverlayCandidates | None,
 ) -> np.ndarray:
-    parts = [_in_file(*one) for one in named]
+    parts = [_in_file(*item) for item in named]
     loose = index_placement(snapshot).loose
     if loose:
         parts.append(_in_memory(loose, condition, column))
@@ -348,7 +348,7 @@ def _all_of(node: Branch, parts: Sequence[Candidates | None]) -> Candidates | No
         return None
     fewest = min(part.rows for part in served)
     rare = [part for part in served if part.rows <= MUCH_MORE * fewest]
-    others = [
+    other_filters = [
         condition
         for condition, part in zip(node.children, parts, strict=True)
         if part is None or part.rows > MUCH_MORE * fewest
@@ -357,7 +357,7 @@ def _all_of(node: Branch, parts: Sequence[Candidates | None]) -> Candidates | No
         fewest,
         partial(_intersection, rare),
         tuple(name for part in rare for name in part.indexes),
-        (*(condition for part in rare for condition in part.rest), *others),
+        (*(condition for part in rare for condition in part.rest), *other_filters),
     )
 
 
@@ -375,7 +375,7 @@ def _any_of(node: Branch, parts: Sequence[Candidates | None]) -> Candidates | No
 
 def _intersection(parts: Sequence[Candidates]) -> np.ndarray:
     ascending = sorted((part.positions() for part in parts), key=len)
-    return reduce(lambda rest, more: rest[among(rest, more)], ascending)
+    return reduce(lambda ids, more: ids[among(ids, more)], ascending)
 
 
 def _union(parts: Sequence[Candidates]) -> np.ndarray:

@@ -191,12 +191,12 @@ class RunsOperand:
         stops = [*(first for first, _ in condition.spans), self._opened().num_values + 1]
         return Runs(_merge(list(zip(firsts, stops, strict=True))))
 
-    def both(self, one: Runs, other: Runs) -> Runs:
-        common = [(max(a, c), min(b, d)) for a, b in one.spans for c, d in other.spans]
-        return Runs(_merge(common), one.exact and other.exact)
+    def both(self, left: Runs, right: Runs) -> Runs:
+        common = [(max(a, c), min(b, d)) for a, b in left.spans for c, d in right.spans]
+        return Runs(_merge(common), left.exact and right.exact)
 
-    def either(self, one: Runs, other: Runs) -> Runs:
-        return Runs(_merge([*one.spans, *other.spans]), one.exact and other.exact)
+    def either(self, left: Runs, right: Runs) -> Runs:
+        return Runs(_merge([*left.spans, *right.spans]), left.exact and right.exact)
 
 
 def _of_numbers(numbers: np.ndarray) -> Runs:

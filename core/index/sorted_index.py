@@ -149,16 +149,16 @@ class Sorted:
     def of(cls, values: pa.Array) -> Sorted:
         """Build the index of a column's values, in the order of rows."""
         nulls = np.flatnonzero(to_numpy(values.is_null())) if values.null_count else np.empty(0, np.int64)
-        there = np.flatnonzero(to_numpy(values.is_valid())) if values.null_count else None
+        present = np.flatnonzero(to_numpy(values.is_valid())) if values.null_count else None
         if is_bytes(values.type):
             numbers, distinct = ranked_bytes(as_bytes(values))
         else:
             numbers, distinct = as_numbers(values), None
-        numbers = numbers if there is None else numbers[there]
+        numbers = numbers if present is None else numbers[present]
         order = stable_order(comparable(numbers))
         ordered = numbers[order]
         firsts = np.flatnonzero(np.append(True, differ(ordered))) if len(ordered) else np.empty(0, np.int64)
-        rows = order if there is None else there[order]
+        rows = order if present is None else present[order]
         return cls(
             from_numpy(ordered[firsts], pa.from_numpy_dtype(ordered.dtype)) if distinct is None else distinct,
             np.append(firsts, [len(ordered), len(values)]).astype(np.int32),
@@ -195,8 +195,8 @@ class Sorted:
             return False
         if isinstance(value, bytes):
             return self._bytes[number] == value
-        there, own = self._numbers[number], self._numbers.dtype.type(value)
-        return bool(there == own or (there != there and own != own))
+        stored_number, own = self._numbers[number], self._numbers.dtype.type(value)
+        return bool(stored_number == own or (stored_number != stored_number and own != own))
 
     def numbers_of(self, values: Values) -> np.ndarray:
         """The numbers of those values that exist, ascending."""
@@ -205,8 +205,10 @@ class Sorted:
         if isinstance(values, np.ndarray):
             own = values.astype(self._numbers.dtype)
             places = np.minimum(np.searchsorted(self._numbers, own), self.num_values - 1)
-            there = self._numbers[places]
-            numbers: np.ndarray = places[(there == own) | ((there != there) & (own != own))]
+            stored_numbers = self._numbers[places]
+            numbers: np.ndarray = places[
+                (stored_numbers == own) | ((stored_numbers != stored_numbers) & (own != own))
+            ]
             return numbers
         if len(values) * MUCH_FEWER > self.num_values:
             return np.flatnonzero(to_numpy(pc.is_in(self.values, value_set=values)))
@@ -402,7 +404,7 @@ class SortedKind:
         job.report(len(files), len(files))
 
     def path(self, place: IndexFolder, index: Index, segment: FileSegment, snapshot: Snapshot) -> Path | None:
-        columns = (column for one, column in _files(index, snapshot) if one is segment)
+        columns = (column for file, column in _files(index, snapshot) if file is segment)
         column = next(columns, None)
         return None if column is None else sorted_path(place, segment, column)
 
@@ -421,8 +423,8 @@ class SortedKind:
                 yield f"index file {problem} It is rebuilt when it is next used."
 
     def needs(self, index: Index, name: str, data_files: Collection[str]) -> bool:
-        stem, _, rest = name.partition(".")
-        return index.owns(name) and "." not in rest and f"{stem}.parquet" in data_files
+        stem, _, tail = name.partition(".")
+        return index.owns(name) and "." not in tail and f"{stem}.parquet" in data_files
 
 
 def _files(index: Index, snapshot: Snapshot) -> Iterator[tuple[FileSegment, Column]]:
@@ -446,15 +448,15 @@ class SortedChanges:
 
     def of(self, column: Column, values: pa.Array) -> Sorted | None:
         """The index of pending cells; None if checking each of them is cheaper."""
-        values_made, made = self._made.get(column.key, (None, None))
+        values_made, sorted_values = self._made.get(column.key, (None, None))
         if values_made is values or len(values) < FEWEST:
-            return made if values_made is values else None
+            return sorted_values if values_made is values else None
         if self._last_values.get(column.key) is not values:
             self._last_values[column.key] = values
             return None
-        made = Sorted.of(values)
-        self._made[column.key] = (values, made)
-        return made
+        sorted_values = Sorted.of(values)
+        self._made[column.key] = (values, sorted_values)
+        return sorted_values
 
     def let_go(self) -> None:
         self._last_values.clear()

@@ -47,7 +47,7 @@ class IndexUsage:
         self._used.pop(stem, None)
         known = _read(self._file)
         if stem in known:
-            self._write({other: when for other, when in known.items() if other != stem})
+            self._write({stem_known: when for stem_known, when in known.items() if stem_known != stem})
 
     def save(self) -> None:
         """Save the uses, merged with those that other processes wrote. Write errors are only logged."""

@@ -322,12 +322,16 @@ ASSIGNMENTS = (
     ),
     Assignment("move", "move values to", "$rename", "column"),
 )
-ASSIGNMENT_BY_ID = {one.id: one for one in ASSIGNMENTS}
+ASSIGNMENT_BY_ID = {assignment.id: assignment for assignment in ASSIGNMENTS}
 
 
 def assignments_for(kind: pa.DataType, inside: bool = False) -> list[Assignment]:
     """The assignments that fit a column of this type, or a field of this type `inside` a struct."""
-    return [one for one in ASSIGNMENTS if one.fits(kind) and not (inside and one.id == "fill_from")]
+    return [
+        assignment
+        for assignment in ASSIGNMENTS
+        if assignment.fits(kind) and not (inside and assignment.id == "fill_from")
+    ]
 
 
 def update_of(lines: Sequence[tuple[str, Assignment, Any]]) -> Update:
@@ -335,11 +339,11 @@ def update_of(lines: Sequence[tuple[str, Assignment, Any]]) -> Update:
     lines."""
     operators: dict[str, dict[str, Any]] = {}
     named = set()
-    for column, one, answer in lines:
+    for column, assignment, answer in lines:
         if column in named:
             raise BadData(f"column '{column}' is changed twice", "the result would depend on their order")
         named.add(column)
-        operators.setdefault(one.operator, {})[column] = one.operand(answer)
+        operators.setdefault(assignment.operator, {})[column] = assignment.operand(answer)
     return Update(operators)
 
 

@@ -88,8 +88,8 @@ def _changed_cells(comparison: Comparison, pairs: tuple[ColumnPair, ...], job: J
     before, after = comparison.before, comparison.after
     assert before.ids is not None, "it is a table"
     for first in range(0, len(comparison.changed), ROWS_A_BLOCK):
-        here = slice(first, first + ROWS_A_BLOCK)
-        earlier, later = comparison.changed_before[here], comparison.changed[here]
+        block = slice(first, first + ROWS_A_BLOCK)
+        earlier, later = comparison.changed_before[block], comparison.changed[block]
         ids = to_numpy(rows_of(before, earlier, [before.ids]).column(0))
         for pair in pairs:
             job.check()

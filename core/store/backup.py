@@ -43,16 +43,16 @@ def copy_files(
     """
     copied = total = 0
     damaged = []
-    for done, (path, known) in enumerate(sorted(named.items())):
-        job.report(done, len(named), f"{done:,} of {len(named):,} files")
-        source, made = source_paths.file(path), target_paths.file(path)
+    for count, (path, known) in enumerate(sorted(named.items())):
+        job.report(count, len(named), f"{count:,} of {len(named):,} files")
+        source, copy = source_paths.file(path), target_paths.file(path)
         expected = known or checksum_of(source)
-        if made.exists() and checksum_of(made) == expected:
+        if copy.exists() and checksum_of(copy) == expected:
             continue
-        made.parent.mkdir(parents=True, exist_ok=True)
-        if not _copy(source, made, link, expected):
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        if not _copy(source, copy, link, expected):
             damaged.append(source)
-        copied, total = copied + 1, total + made.stat().st_size
+        copied, total = copied + 1, total + copy.stat().st_size
     return Copies(copied, total, tuple(damaged))
 
 
@@ -206,10 +206,10 @@ def restore(backup: Path, target: Path, link: bool, job: Job) -> Backup:
     catalog = Catalog(backup, read_only=True)
     try:
         with _disk_problems(target, link), _removed_if_new(target):
-            done = _copied(catalog, target, link, job, lambda part: None)
-            if done.damaged:
-                raise _damaged(done.damaged[0])
-            return done
+            result = _copied(catalog, target, link, job, lambda part: None)
+            if result.damaged:
+                raise _damaged(result.damaged[0])
+            return result
     finally:
         catalog.close()
 

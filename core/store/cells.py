@@ -201,8 +201,8 @@ class FileValues(StoredValues):
         return len(self._keys)
 
 
-def read_cells(segment: FileSegment, made: int) -> CellChanges:
-    return CellChanges(to_numpy(_whole(segment, [ID_COLUMN])[0]), FileValues(segment), made)
+def read_cells(segment: FileSegment, version: int) -> CellChanges:
+    return CellChanges(to_numpy(_whole(segment, [ID_COLUMN])[0]), FileValues(segment), version)
 
 
 def write_cells(

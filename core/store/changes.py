@@ -472,16 +472,18 @@ def _with_constants(data: pa.Table, constants: Mapping[str, Any]) -> pa.Table:
 
 
 def _cells(
-    state: TableVersion, plan: ColumnPlan, rows: PartialRows, matches: Matches, others: set[str]
+    state: TableVersion, plan: ColumnPlan, rows: PartialRows, matches: Matches, skipped_names: set[str]
 ) -> CellChanges | None:
-    """The changed cells of the matching rows, without the columns `others`: the keys and those for new rows
-    only."""
+    """The changed cells of the matching rows, without the columns `skipped_names`: the keys and those for
+    new rows only."""
     ids, places = matches.ids, matches.keys
-    if not len(ids) or others.issuperset(c.name for c in plan.columns):
+    if not len(ids) or skipped_names.issuperset(c.name for c in plan.columns):
         return None
-    left_out = {n: lacks[places] for n, lacks in rows.left_out.items() if n not in others}
+    left_out = {n: lacks[places] for n, lacks in rows.left_out.items() if n not in skipped_names}
     values = complete_values(state, ids, plan, rows_at(rows.table, places), left_out)
-    values_of = {c.key: in_one(values.column(i)) for i, c in enumerate(plan.columns) if c.name not in others}
+    values_of = {
+        c.key: in_one(values.column(i)) for i, c in enumerate(plan.columns) if c.name not in skipped_names
+    }
     return CellChanges(ids, values_of)
 
 
@@ -493,11 +495,11 @@ def integer_update_change(state: TableVersion, row: IntegerRow, message: str) ->
     """Like `update_change` for one row of integers; None if it has other columns than such, or no `_id`."""
     if ID not in row.keys or len(row.keys) == 1:
         return None
-    row_id, rest = row.without(ID)
-    plan = own_columns(state, rest.schema)
+    row_id, values_row = row.without(ID)
+    plan = own_columns(state, values_row.schema)
     if plan is None:
         return None
     ids = np.array([row_id], np.int64)
     refuse_unknown(state, ids)
-    values = BatchValues(plan.keys, rest.schema, rest.message)
+    values = BatchValues(plan.keys, values_row.schema, values_row.message)
     return Change(message, state.columns, cells=CellChanges(ids, values))

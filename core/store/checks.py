@@ -158,8 +158,8 @@ def _parts(change: Change, column: Column) -> Iterator[_Part]:
         yield _Part(cells.values[column.key], lambda place: _by_id(ids[place]), ids)
     if change.rows is not None:
         values, count = change.rows
-        there = values[column.key] if column.key in values else pa.nulls(count, column.type)
-        yield _Part(there, _numbered_from(before))
+        array = values[column.key] if column.key in values else pa.nulls(count, column.type)
+        yield _Part(array, _numbered_from(before))
         before += count
     for file in change.files:
         names = {int(key): name for key, name in json.loads(file.names).items()}
@@ -171,8 +171,8 @@ def _file_values(segment: FileSegment, column: Column) -> pa.Array:
     if column.key not in segment.names:
         return pa.nulls(segment.num_rows, column.type)
     groups = range(unchanged(segment).metadata.num_row_groups)
-    read = (column_chunks(segment, group, [column], into=None)[0] for group in groups)
-    return in_one(pa.chunked_array([chunk for values in read for chunk in values.chunks], column.type))
+    pieces = (column_chunks(segment, group, [column], into=None)[0] for group in groups)
+    return in_one(pa.chunked_array([chunk for values in pieces for chunk in values.chunks], column.type))
 
 
 def _refuse_part(table: str, column: Column, checks: ColumnChecks, part: _Part) -> None:
@@ -201,8 +201,8 @@ def _refuse_doubles(state: TableVersion, change: Change, column: Column, parts: 
     pieces = [(part, places) for part, places in pieces if len(places)]
     if not pieces:
         return
-    taken = [p.values if len(at) == len(p.values) else take(p.values, at) for p, at in pieces]
-    values = decoded(pa.concat_arrays(taken))
+    arrays = [p.values if len(at) == len(p.values) else take(p.values, at) for p, at in pieces]
+    values = decoded(pa.concat_arrays(arrays))
     ends = np.cumsum([len(places) for _, places in pieces])
 
     def origin(number: int) -> tuple[_Part, int]:
@@ -210,10 +210,10 @@ def _refuse_doubles(state: TableVersion, change: Change, column: Column, parts: 
         part, places = pieces[piece]
         return part, int(places[number - (ends[piece] - len(places))])
 
-    def refusal(number: int, other: str) -> BrokenCheck:
+    def refusal(number: int, holder: str) -> BrokenCheck:
         part, place = origin(number)
         what = f"must be unique, but {part.row(place)} repeats {_text(values[number])}"
-        why = f"{other[0].upper()}{other[1:]} already has it"
+        why = f"{holder[0].upper()}{holder[1:]} already has it"
         return _broken(state.snapshot.name, column, part, place, what, why, "Give another value")
 
     if len(values) > 1:
@@ -227,9 +227,9 @@ def _refuse_doubles(state: TableVersion, change: Change, column: Column, parts: 
         return
     lookup = matches(state, pa.table([values], names=[own.name]))
     leaving = [change.deleted, *(part.ids for part in parts if part.ids is not None)]
-    others = np.flatnonzero(~among(lookup.ids, distinct(np.concatenate(leaving))))
-    if len(others):
-        place = int(others[np.argmin(lookup.keys[others])])
+    staying = np.flatnonzero(~among(lookup.ids, distinct(np.concatenate(leaving))))
+    if len(staying):
+        place = int(staying[np.argmin(lookup.keys[staying])])
         raise refusal(int(lookup.keys[place]), _by_id(lookup.ids[place]))
 
 
@@ -351,19 +351,19 @@ def _refuse_rows(
 
 
 def _refuse_doubled_rows(table: str, column: Column, ids: np.ndarray, values: pa.Array) -> None:
-    there = np.flatnonzero(to_numpy(values.is_valid()))
-    if not len(there):
+    present_rows = np.flatnonzero(to_numpy(values.is_valid()))
+    if not len(present_rows):
         return
-    present = values if len(there) == len(values) else take(values, there)
+    present = values if len(present_rows) == len(values) else take(values, present_rows)
     first = KeyCodes([pa.chunked_array([present])]).first
     again = np.flatnonzero(first != np.arange(len(first)))
     if len(again):
         some = [
-            f"{_text(present[int(i)])} ({ID} {ids[there[first[i]]]} and {ids[there[i]]})"
+            f"{_text(present[int(i)])} ({ID} {ids[present_rows[first[i]]]} and {ids[present_rows[i]]})"
             for i in again[:MOST_NAMED]
         ]
         violation = f"{_rows(len(again))} a value of an earlier row"
-        raise _refused(table, column, "unique", violation, ids[there[again]], some)
+        raise _refused(table, column, "unique", violation, ids[present_rows[again]], some)
 
 
 def _refused(

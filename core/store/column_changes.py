@@ -69,8 +69,8 @@ def dropped(state: TableVersion, names: Sequence[str], message: str) -> Change:
 def renamed(state: TableVersion, names: Mapping[str, str], message: str) -> Change:
     """Rename columns, all at once, so that two can swap names."""
     renaming = {c.key: new for c, new in zip(columns_named(state, list(names)), names.values(), strict=True)}
-    others = [c.name for c in state.columns if c.key not in renaming]
-    refuse_names(state.snapshot.name, others, list(names.values()))
+    unchanged_names = [c.name for c in state.columns if c.key not in renaming]
+    refuse_names(state.snapshot.name, unchanged_names, list(names.values()))
     return Change(message, tuple(replace(c, name=renaming.get(c.key, c.name)) for c in state.columns))
 
 
@@ -122,16 +122,20 @@ def cast_failures(state: TableVersion, name: str, how: Cast, most: int, job: Job
     how.notation.refuse(f"{table}: column '{name}'", column.type)
     count = 0
     ids: list[int] = []
-    shown: list[pa.Array] = []
+    examples: list[pa.Array] = []
     for rows in tables(state.snapshot, (ID_COLUMN, column), job):
         values = rows.column(1).combine_chunks()
         places = failures(values, how)
         count += len(places)
         for place in places[: most - len(ids)].tolist():
             ids.append(rows.column(0)[place].as_py())
-            shown.append(values.slice(place, 1))
+            examples.append(values.slice(place, 1))
     return CastFailures(
-        name, count, ids, [str(one[0].as_py()) for one in shown], [reason(one, how) for one in shown]
+        name,
+        count,
+        ids,
+        [str(example[0].as_py()) for example in examples],
+        [reason(example, how) for example in examples],
     )
 
 

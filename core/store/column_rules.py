@@ -64,14 +64,14 @@ class ColumnChecks:
         """The indices of values that are not allowed."""
         if self.allowed is None:
             return np.empty(0, np.int64)
-        there = to_numpy(values.is_valid())
+        present = to_numpy(values.is_valid())
         plain = decoded(values)
         fit = exact_cast(self.allowed, plain.type)
         if fit is None:  # the column's type has changed to another kind
-            return np.flatnonzero(there)
+            return np.flatnonzero(present)
         codes = self._codes if fit is self.allowed else KeyCodes([pa.chunked_array([fit])])
-        there[codes.match([pa.chunked_array([plain])])[0]] = False
-        return np.flatnonzero(there)
+        present[codes.match([pa.chunked_array([plain])])[0]] = False
+        return np.flatnonzero(present)
 
 
 NO_CHECKS = ColumnChecks()
@@ -106,19 +106,19 @@ def rules_in(table: str, notes: Notes) -> TableRules:
 
 def with_default(notes: Notes, column: int, default: pa.Array | None) -> Notes:
     """Return `notes` with this default of the column; None removes it."""
-    others = {about: value for about, value in notes.items() if about != (column, DEFAULT)}
-    return others if default is None else others | {(column, DEFAULT): _bytes(default)}
+    remaining = {about: value for about, value in notes.items() if about != (column, DEFAULT)}
+    return remaining if default is None else remaining | {(column, DEFAULT): _bytes(default)}
 
 
 def with_checks(notes: Notes, column: int, checks: ColumnChecks) -> Notes:
     """Return `notes` with these checks of the column."""
-    others = {at: value for at, value in notes.items() if at not in ((column, CHECKS), (column, ONE_OF))}
+    remaining = {at: value for at, value in notes.items() if at not in ((column, CHECKS), (column, ONE_OF))}
     flags = [flag for flag in _FLAGS if getattr(checks, flag)]
     if flags:
-        others[column, CHECKS] = json.dumps(flags).encode()
+        remaining[column, CHECKS] = json.dumps(flags).encode()
     if checks.allowed is not None:
-        others[column, ONE_OF] = _bytes(checks.allowed)
-    return others
+        remaining[column, ONE_OF] = _bytes(checks.allowed)
+    return remaining
 
 
 def value_array(table: str, column: Column, values: Iterable[Any]) -> pa.Array:

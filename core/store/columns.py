@@ -466,9 +466,9 @@ class Columns(Sequence[str]):
             return cast_change(state, name, how, take_ids, work, message)
 
         before = self._reader.current()
-        done = self._writer.commit(build, work)
+        commit = self._writer.commit(build, work)
         self._writer.follow_casts(before, work)
-        return done
+        return commit
 
     def cast_failures(
         self,

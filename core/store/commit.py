@@ -155,8 +155,8 @@ class CatalogEntries:
             if before.get((column, name)) != value:
                 self._add("metadata", (column, name, value))
 
-    def files(self, files: tuple[WrittenFile, ...], paths: list[str], made: int = 0) -> list[int]:
-        """Enter data files; return their entries. `made` is the version whose pending cells they already
+    def files(self, files: tuple[WrittenFile, ...], paths: list[str], version: int = 0) -> list[int]:
+        """Enter data files; return their entries. `version` is the version whose pending cells they already
         contain."""
         entries = []
         for file, path in zip(files, paths, strict=True):
@@ -168,7 +168,7 @@ class CatalogEntries:
                 file.size,
                 file.names,
                 file.checksum,
-                made,
+                version,
             )
             entries.append(self._add("data_files", values))
             self._refuse_span(entries[-1], file)
@@ -190,10 +190,10 @@ class CatalogEntries:
         if staged.rewritten is not None:
             self.replace_segments(staged.rewritten, paths[own + changed :])
 
-    def change_files(self, files: tuple[WrittenFile, ...], paths: list[str], made: int) -> None:
+    def change_files(self, files: tuple[WrittenFile, ...], paths: list[str], version: int) -> None:
         for file, path in zip(files, paths, strict=True):
             ids = (file.first_id, file.last_id)
-            self._add("change_files", (path, made, file.rows, *ids, file.size, file.names, file.checksum))
+            self._add("change_files", (path, version, file.rows, *ids, file.size, file.names, file.checksum))
 
     def rows(self, values: Mapping[int, pa.Array], count: int, entries: dict[int, int]) -> SegmentEntry:
         """Enter new rows, and give them ids."""
@@ -218,12 +218,12 @@ class CatalogEntries:
         gone = _id_bytes(np.sort(ids))
         return self._add("deletions", (gone, checksum_of_bytes(gone)))
 
-    def replace_segments(self, rewritten: Rewrite, paths: list[str], made: int | None = None) -> list[int]:
+    def replace_segments(self, rewritten: Rewrite, paths: list[str], version: int | None = None) -> list[int]:
         """Enter the files of a rewrite in place of the segments and pending entries that they contain; return
-        the files' entries. They contain what was pending at version `made`, by default this one."""
+        the files' entries. They contain what was pending at version `version`, by default this one."""
         self.end((each.kind, each.entry) for each in rewritten.old_segments)
         self.end(rewritten.contained)
-        return self.files(rewritten.files, paths, made=self._version if made is None else made)
+        return self.files(rewritten.files, paths, version=self._version if version is None else version)
 
     def end(self, entries: Iterable[tuple[str, int]]) -> None:
         for kind, entry in entries:
@@ -267,12 +267,12 @@ def version_holding(
         return {(kind, entry): value for entry, value in rows}
 
     cells = made_now("pending_cells", "made") | made_now("change_files", "made")
-    others = made_now("data_files") | made_now("pending_rows") | made_now("deletions")
+    entries_since = made_now("data_files") | made_now("pending_rows") | made_now("deletions")
     used = {(h.kind, h.entry) for h in replaced} | {("deletions", e) for e in state.deletions}
-    earlier = {key for key, made in cells.items() if made <= state.version}
+    earlier = {key for key, version in cells.items() if version <= state.version}
     columns = {key for (key,) in catalog.valid("columns", state.row.table_id, now[0], ("column_id",))}
     left_out = {key for h in replaced for key in stored_keys(h.segment)} - state.column_entries.keys()
-    if not used <= others.keys() or earlier != set(state.cells) or columns & left_out:
+    if not used <= entries_since.keys() or earlier != set(state.cells) or columns & left_out:
         raise Overtaken(state.row.name)
     return now[0]
 
@@ -402,9 +402,9 @@ def expected(state: TableVersion, version: int | None) -> TableVersion:
 
 def commit_from_row(table: str, row: Sequence[Any], given_ids: tuple[range, ...] = ()) -> Commit:
     """Make a commit from a row with the fields of `CommitRow`."""
-    one = CommitRow(*row)
+    row_ = CommitRow(*row)
     return Commit(
-        table, one.version, one.inserted, one.updated, one.deleted, one.seconds,
-        dt.datetime.fromtimestamp(one.at, dt.UTC), one.message, one.kind, one.restores, one.name,
-        one.transaction_id, given_ids,
+        table, row_.version, row_.inserted, row_.updated, row_.deleted, row_.seconds,
+        dt.datetime.fromtimestamp(row_.at, dt.UTC), row_.message, row_.kind, row_.restores, row_.name,
+        row_.transaction_id, given_ids,
     )  # fmt: skip

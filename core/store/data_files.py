@@ -364,7 +364,7 @@ class FileSeries:
         while sum(map(len, self._buffer)) >= size:
             whole = pa.concat_tables(self._buffer)
             self._write(whole.slice(0, size))
-            self._buffer = [rest] if len(rest := whole.slice(size)) else []
+            self._buffer = [remainder] if len(remainder := whole.slice(size)) else []
 
     def finish(self) -> list[WrittenFile]:
         """Finish the last file; return all files."""

@@ -105,26 +105,26 @@ def publish_history(
             writer = _HistoryWriter(draft, name, values, include_ids, tuple(values["partition_by"]), job)
             writer.write_all(commits, None, state_of)
             return writer.export(path, commits)
-    there = _published(path)
-    behind = _commits_behind(path, there, commits)
-    if values["partition_by"] and tuple(values["partition_by"]) != there.partition_by:
+    publication = _published(path)
+    behind = _commits_behind(path, publication, commits)
+    if values["partition_by"] and tuple(values["partition_by"]) != publication.partition_by:
         raise BadData(
             f"{path} is not partitioned by {', '.join(values['partition_by'])}", fix="Leave partition_by out"
         )
-    if include_ids != there.has_ids:
+    if include_ids != publication.has_ids:
         raise BadData(
-            f"{path} has {'a' if there.has_ids else 'no'} column _id",
-            fix=f"Publish with include_ids={there.has_ids}, as before",
+            f"{path} has {'a' if publication.has_ids else 'no'} column _id",
+            fix=f"Publish with include_ids={publication.has_ids}, as before",
         )
     _refuse_types(destination, behind, state_of, job)
-    writer = _HistoryWriter(path, name, values, include_ids, there.partition_by, job)
+    writer = _HistoryWriter(path, name, values, include_ids, publication.partition_by, job)
     writer.number, writer.chunks, writer.milliseconds = (
-        there.number + 1,
-        list(there.chunks),
-        there.milliseconds,
+        publication.number + 1,
+        list(publication.chunks),
+        publication.milliseconds,
     )
-    is_kept = any(commit.version == there.version for commit in commits)
-    writer.write_all(behind, state_of(there.version) if is_kept else None, state_of)
+    is_kept = any(commit.version == publication.version for commit in commits)
+    writer.write_all(behind, state_of(publication.version) if is_kept else None, state_of)
     return writer.export(path, commits)
 
 
@@ -181,26 +181,26 @@ def _chunks_of(root: Path, paths: Sequence[str]) -> Iterator[_Chunk]:
         yield _Chunk(first, last, tuple(files))
 
 
-def _commits_behind(root: Path, there: _Published, commits: Sequence[Commit]) -> list[Commit]:
+def _commits_behind(root: Path, publication: _Published, commits: Sequence[Commit]) -> list[Commit]:
     """The commits that the Delta table lacks. Raises `FileProblem` if it has another history."""
-    same = next((commit for commit in commits if commit.version == there.version), None)
-    behind = [commit for commit in commits if commit.version > there.version]
-    if same is not None and _stamp(same) == there.stamp:
+    same = next((commit for commit in commits if commit.version == publication.version), None)
+    behind = [commit for commit in commits if commit.version > publication.version]
+    if same is not None and _stamp(same) == publication.stamp:
         return behind
-    before = [commit for commit in commits if commit.version < there.version]
-    if same is None and behind and _is_between(there.stamp, before, behind):
+    before = [commit for commit in commits if commit.version < publication.version]
+    if same is None and behind and _is_between(publication.stamp, before, behind):
         return behind  # that version has expired
     raise FileProblem(
         root,
         "has the history of another table",
-        f"Its newest version is version {there.version:,}, of {_time(there.stamp):%Y-%m-%d %H:%M:%S} UTC,"
-        " which this table does not have",
+        f"Its newest version is version {publication.version:,}, of "
+        f"{_time(publication.stamp):%Y-%m-%d %H:%M:%S} UTC, which this table does not have",
         "Publish the history to another path",
     )
 
 
 def _is_between(stamp: int, before: Sequence[Commit], behind: Sequence[Commit]) -> bool:
-    return all(_stamp(one) < stamp for one in before[-1:]) and stamp < _stamp(behind[0])
+    return all(_stamp(commit) < stamp for commit in before[-1:]) and stamp < _stamp(behind[0])
 
 
 def _stamp(commit: Commit) -> int:
@@ -267,10 +267,10 @@ class _HistoryWriter:
         with staged(self._root) as draft:
             if before is None or not is_same:
                 gone, chunks = list(self.chunks), list(self._whole(after, draft))
-                kept: list[_Chunk] = []
+                remaining: list[_Chunk] = []
             else:
                 gone, chunks = self._changed(before, after, draft)
-                kept = [chunk for chunk in self.chunks if chunk not in gone]
+                remaining = [chunk for chunk in self.chunks if chunk not in gone]
             drafts = [file for _, files in chunks for file in files]
             actions = [
                 *self._about(commit, before, after),
@@ -283,7 +283,7 @@ class _HistoryWriter:
         if not isinstance(self._root, RemotePath):  # for readers that use the file's modification time
             os.utime(log_file(self._root, self.number), ns=(self.milliseconds * 1_000_000,) * 2)
         added = (replace(chunk, paths=tuple(file.add["path"] for file in files)) for chunk, files in chunks)
-        self.chunks = sorted([*kept, *added], key=lambda chunk: chunk.first)
+        self.chunks = sorted([*remaining, *added], key=lambda chunk: chunk.first)
         self.number, self._versions = self.number + 1, self._versions + 1
         self._files += len(drafts)
         self._bytes += len(content) + sum(file.add["size"] for file in drafts)

@@ -58,13 +58,13 @@ def blocks(before: TableVersion, after: TableVersion) -> Iterator[DiffBlock]:
     """Yield blocks in `_id` order, of about 100,000 rows at most."""
     ranges = _ranges(before, after)
     touched, columns = _touched(before, after)
-    done = 0
+    position = 0
     for first, last in ranges:
         start, stop = (int(np.searchsorted(touched, i)) for i in (first, last + 1))
-        yield from _of_ids(before, after, touched[done:start], columns)
+        yield from _of_ids(before, after, touched[position:start], columns)
         yield from _of_range(before, after, first, last)
-        done = stop
-    yield from _of_ids(before, after, touched[done:], columns)
+        position = stop
+    yield from _of_ids(before, after, touched[position:], columns)
 
 
 def _ranges(before: TableVersion, after: TableVersion) -> list[tuple[int, int]]:
@@ -104,15 +104,16 @@ def _deleted(state: TableVersion) -> np.ndarray:
 
 
 def _only(
-    mine: Mapping[tuple[str, int], CellChanges], others: Mapping[tuple[str, int], CellChanges]
+    mine: Mapping[tuple[str, int], CellChanges], theirs: Mapping[tuple[str, int], CellChanges]
 ) -> list[CellChanges]:
     by_version: dict[int, list[CellChanges]] = {}
-    for cells in others.values():
+    for cells in theirs.values():
         by_version.setdefault(cells.made, []).append(cells)
     return [
         cells
         for key, cells in mine.items()
-        if key not in others and not any(_same(cells, other) for other in by_version.get(cells.made, ()))
+        if key not in theirs
+        and not any(_same(cells, candidate) for candidate in by_version.get(cells.made, ()))
     ]
 
 
@@ -136,15 +137,15 @@ def _living(state: TableVersion, ids: np.ndarray) -> _Rows:
 
 
 def _of_range(before: TableVersion, after: TableVersion, first: int, last: int) -> Iterator[DiffBlock]:
-    rows, others = _walk(before, first, last), _walk(after, first, last)
-    mine, theirs = next(rows, None), next(others, None)
+    rows, later_rows = _walk(before, first, last), _walk(after, first, last)
+    mine, theirs = next(rows, None), next(later_rows, None)
     while mine is not None or theirs is not None:
         cut = min(int(r.ids[-1]) for r in (mine, theirs) if r is not None)
-        here, mine = (_NO_ROWS, None) if mine is None else mine.until(cut)
-        there, theirs = (_NO_ROWS, None) if theirs is None else theirs.until(cut)
-        yield _block(here, there, None)
+        rows_before, mine = (_NO_ROWS, None) if mine is None else mine.until(cut)
+        rows_after, theirs = (_NO_ROWS, None) if theirs is None else theirs.until(cut)
+        yield _block(rows_before, rows_after, None)
         mine = mine if mine is not None and len(mine.ids) else next(rows, None)
-        theirs = theirs if theirs is not None and len(theirs.ids) else next(others, None)
+        theirs = theirs if theirs is not None and len(theirs.ids) else next(later_rows, None)
 
 
 def _walk(state: TableVersion, first: int, last: int) -> Iterator[_Rows]:
@@ -184,9 +185,9 @@ def column_pairs(before: TableVersion, after: TableVersion) -> list[tuple[Column
         if origin is not None:
             was.setdefault(column.key, origin)
     met = {origin.key for key, origin in was.items() if key in now}
-    others = {c.name: c for c in gone.values() if c.key not in met}
+    new_columns = {c.name: c for c in gone.values() if c.key not in met}
     for column in after.columns:
-        alike = others.get(column.name)
+        alike = new_columns.get(column.name)
         if alike is not None and not alike.type.equals(column.type):
             was.setdefault(column.key, alike)
     return [(was.get(column.key), column) for column in after.columns]

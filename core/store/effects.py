@@ -47,7 +47,7 @@ from lamella.core.store.split_merge import Merge, Split, checked, computed, refu
 from lamella.core.store.table_version import TableVersion
 from lamella.core.store.writer import rows_of
 
-SHOWN = 20
+SAMPLE_ROWS = 20
 MOST_CONTEXT = 3
 WRITE_SECONDS_A_CELL = 4e-7
 """The time of a commit per cell, in addition to computing the values; measured with a million rows."""
@@ -104,18 +104,18 @@ def update_effect(
         return Effect(_nothing(state), len(ids))
     plan, arrays, places = differing_values(state, old, new, _no_ids)
     values = {column.name: array for column, array in arrays.items()}
-    shown = places[:SHOWN] if most is None else np.arange(len(ids))
+    sample = places[:SAMPLE_ROWS] if most is None else np.arange(len(ids))
     own = {c.name for c in state.columns}
     whole = {name: _typed(old[name], state, name) for name in values if name in own}
     paths = _changing(edits, values)
     before, after = _at(paths, whole), _at(paths, values)
-    old_rows = {name: take(array, shown) for name, array in before.items()}
-    new_rows = {name: take(array, shown) for name, array in after.items()}
+    old_rows = {name: take(array, sample) for name, array in before.items()}
+    new_rows = {name: take(array, sample) for name, array in after.items()}
     seconds = time.perf_counter() - started
     nulls = _stay_null(before, after, len(ids))
     known_by = [*_read_by(where), *columns_read(edits)]
     return Effect(
-        _preview(state, ids[shown], old_rows, new_rows, CHANGED, known_by, values),
+        _preview(state, ids[sample], old_rows, new_rows, CHANGED, known_by, values),
         len(ids),
         changed=len(places),
         nulls=nulls,
@@ -184,9 +184,9 @@ def deletion_effect(state: TableVersion, ids: np.ndarray) -> Effect:
 
 def insertion_effect(state: TableVersion | None, rows: pa.Table) -> Effect:
     """The effect of inserting rows; `state` is None for a new table."""
-    shown = rows.slice(0, SHOWN)
-    context = pa.Table.from_arrays([pa.nulls(shown.num_rows, pa.int64())], names=[ID])
-    preview = Preview(context, shown.select([]), shown, [NEW] * shown.num_rows)
+    sample = rows.slice(0, SAMPLE_ROWS)
+    context = pa.Table.from_arrays([pa.nulls(sample.num_rows, pa.int64())], names=[ID])
+    preview = Preview(context, sample.select([]), sample, [NEW] * sample.num_rows)
     cells = rows.num_rows * rows.num_columns
     plan = None if state is None else fit_to_columns(state, rows, _no_ids)[0]
     types = {} if state is None or plan is None else _types(state, plan)
@@ -203,11 +203,11 @@ def cells_effect(state: TableVersion, ids: np.ndarray, values: Mapping[str, pa.A
     plan, arrays, places = differing_values(state, old, values, _no_ids)
     new = {column.name: array for column, array in arrays.items()}
     was = {name: _typed(old[name], state, name) for name in new}
-    shown = places[:SHOWN]
-    before = {name: take(array, shown) for name, array in was.items()}
-    after = {name: take(array, shown) for name, array in new.items()}
+    sample = places[:SAMPLE_ROWS]
+    before = {name: take(array, sample) for name, array in was.items()}
+    after = {name: take(array, sample) for name, array in new.items()}
     return Effect(
-        _preview(state, ids[shown], before, after, CHANGED),
+        _preview(state, ids[sample], before, after, CHANGED),
         len(ids),
         changed=len(places),
         nulls=_stay_null(was, new, len(ids)),
@@ -219,13 +219,13 @@ def cells_effect(state: TableVersion, ids: np.ndarray, values: Mapping[str, pa.A
 def _deletion(
     state: TableVersion, ids: np.ndarray, matching: int, seconds: float, known_by: Iterable[str]
 ) -> Effect:
-    shown = ids[:SHOWN]
+    sample = ids[:SAMPLE_ROWS]
     own = {c.name: c for c in state.columns}
     names = [name for name in dict.fromkeys([*known_by, *own]) if name in own]
     columns = [own[name] for name in names[: 2 * MOST_CONTEXT]]
-    rows = take_rows(state.snapshot, state.locate(shown), columns)
-    context = pa.Table.from_arrays([from_numpy(shown)], names=[ID])
-    preview = Preview(context, rows, rows.select([]), [DELETED] * len(shown))
+    rows = take_rows(state.snapshot, state.locate(sample), columns)
+    context = pa.Table.from_arrays([from_numpy(sample)], names=[ID])
+    preview = Preview(context, rows, rows.select([]), [DELETED] * len(sample))
     return Effect(preview, matching, deleted=len(ids), seconds=seconds + len(ids) * WRITE_SECONDS_A_CELL)
 
 
@@ -234,10 +234,10 @@ def cast_effect(state: TableVersion, name: str, how: Cast, job: Job) -> Effect:
     reason."""
     started = time.perf_counter()
     column = columns_named(state, [name])[0]
-    failures = cast_failures(state, name, how, 10 * SHOWN, job)
-    ids = first_ids(state, None, SHOWN)
+    failures = cast_failures(state, name, how, 10 * SAMPLE_ROWS, job)
+    ids = first_ids(state, None, SAMPLE_ROWS)
     if failures.count:
-        ids = np.array(failures.ids[:SHOWN], np.int64)
+        ids = np.array(failures.ids[:SAMPLE_ROWS], np.int64)
     values = in_one(take_rows(state.snapshot, state.locate(ids), [column]).column(0))
     cast = converted(values, replace(how, nulls=True))
     kinds = [
@@ -248,7 +248,7 @@ def cast_effect(state: TableVersion, name: str, how: Cast, job: Job) -> Effect:
     lost = dict(zip(failures.ids, failures.reasons, strict=True))
     count = state.snapshot.num_rows
     return Effect(
-        replace(preview, kinds=kinds, reasons=[lost.get(one, "") for one in ids.tolist()]),
+        replace(preview, kinds=kinds, reasons=[lost.get(row_id, "") for row_id in ids.tolist()]),
         count,
         changed=count,
         conflicting=failures.count,
@@ -267,7 +267,7 @@ def made_columns_effect(
     ids = chosen_ids(state, where) if most is None else first_ids(state, where, most)
     if most is None:
         refuse_loss(state, act, len(ids))
-    some = ids[:SHOWN]
+    some = ids[:SAMPLE_ROWS]
     parts = next(computed(state, act, some, Job()), [pa.nulls(0, pa.string()) for _ in names])
     rows = take_rows(state.snapshot, state.locate(some), sources)
     before = {name: in_one(rows.column(name)) for name in rows.column_names}
@@ -288,7 +288,7 @@ def rename_effect(state: TableVersion, names: Mapping[str, str]) -> Effect:
     columns = columns_named(state, list(names))
     stay = [c.name for c in state.columns if c not in columns]
     refuse_names(state.snapshot.name, stay, list(names.values()))
-    ids = first_ids(state, None, SHOWN)
+    ids = first_ids(state, None, SAMPLE_ROWS)
     rows = take_rows(state.snapshot, state.locate(ids), columns)
     context = pa.Table.from_arrays([from_numpy(ids)], names=[ID])
     preview = Preview(context, rows, rows.rename_columns(list(names.values())), [""] * len(ids))
@@ -319,15 +319,15 @@ def upsert_effect(state: TableVersion, data: object, on: Sequence[str], keep: st
     if new and len(lookup.ids):
         _, arrays, changed = differing_values(state, old, new, _no_ids)
         new = {column.name: array for column, array in arrays.items()}
-    shown = changed[:SHOWN]
+    sample = changed[:SAMPLE_ROWS]
     updated = _UpdatedRows(
-        lookup.ids[shown],
-        take(values.select(list(on)), lookup.keys[shown]),
-        {name: take(array, shown) for name, array in old.items()},
-        {name: take(array, shown) for name, array in new.items()},
+        lookup.ids[sample],
+        take(values.select(list(on)), lookup.keys[sample]),
+        {name: take(array, sample) for name, array in old.items()},
+        {name: take(array, sample) for name, array in new.items()},
     )
-    conflicting = take(rows.without([ID]).table, conflicts[:SHOWN])
-    unknown = PartialRows(values, single.left_out).take(lookup.unknown[:SHOWN])
+    conflicting = take(rows.without([ID]).table, conflicts[:SAMPLE_ROWS])
+    unknown = PartialRows(values, single.left_out).take(lookup.unknown[:SAMPLE_ROWS])
     cells = len(changed) * max(1, len(new)) + len(lookup.unknown) * single.table.num_columns
     return Effect(
         _upsert_preview(
@@ -410,15 +410,15 @@ def _upsert_preview(
     before = {**updated.before, **stored_values(state, updated.ids, defaults)}
     columns = {**{name: updated.keys.column(name) for name in on}, **before, **updated.after}
     parts = (conflicting, added, _table(columns))
-    rows = concat_batches([as_block(part) for part in parts])[:SHOWN]
+    rows = concat_batches([as_block(part) for part in parts])[:SAMPLE_ROWS]
     ids = from_values([None] * first + updated.ids.tolist(), pa.int64())
     kinds = [CONFLICT] * len(conflicting) + [NEW] * len(added) + [CHANGED] * len(updated.ids)
-    context = pa.Table.from_arrays([ids[:SHOWN], *(rows.column(name) for name in on)], names=[ID, *on])
+    context = pa.Table.from_arrays([ids[:SAMPLE_ROWS], *(rows.column(name) for name in on)], names=[ID, *on])
     shown_before = {
-        n: pa.concat_arrays([pa.nulls(first, array.type), array])[:SHOWN] for n, array in before.items()
+        n: pa.concat_arrays([pa.nulls(first, array.type), array])[:SAMPLE_ROWS] for n, array in before.items()
     }
-    others = [name for name in rows.column_names if name not in on]
-    return Preview(context, _table(shown_before), rows.select(others), kinds[:SHOWN])
+    value_names = [name for name in rows.column_names if name not in on]
+    return Preview(context, _table(shown_before), rows.select(value_names), kinds[:SAMPLE_ROWS])
 
 
 # ------------------------------------------------------------------------------ rows that are shown

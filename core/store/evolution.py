@@ -163,8 +163,8 @@ def _example(values: pa.ChunkedArray) -> str:
     place = int(np.argmax(to_numpy(values.is_valid()))) if len(values) else 0
     if not len(values) or not values[place].is_valid:
         return ""
-    shown = repr(python_value(values[place]))
-    return f" such as {shown if len(shown) <= LONGEST_SHOWN else shown[:LONGEST_SHOWN] + '…'}"
+    text = repr(python_value(values[place]))
+    return f" such as {text if len(text) <= LONGEST_SHOWN else text[:LONGEST_SHOWN] + '…'}"
 
 
 def _refuse_deep(table: str, field: pa.Field) -> None:
@@ -307,7 +307,7 @@ def converted(values: pa.Array, cast: Cast) -> pa.Array:
     if nulls and types.is_floating(values.type) and types.is_integer(target):
         values = pc.if_else(pc.is_finite(values), values, _null(values.type))
     convert = _converter(values.type, target, cast.lossy)
-    return _joined(_piecewise(values, convert, lambda one: _unfit(one, cast)), target)
+    return _joined(_piecewise(values, convert, lambda value: _unfit(value, cast)), target)
 
 
 def _piecewise(
@@ -388,10 +388,10 @@ def _parsed(values: pa.Array, cast: Cast) -> pa.Array:
     """Parse text; each distinct text is parsed once."""
     target, notation = cast.to, cast.notation
     encoded = values.cast(pa.large_string()).dictionary_encode()
-    read = _piecewise(
-        encoded.dictionary, lambda part: _read(part, target, notation), lambda one: _read_one(one, cast)
+    parsed_pieces = _piecewise(
+        encoded.dictionary, lambda part: _read(part, target, notation), lambda value: _read_one(value, cast)
     )
-    parsed = pa.concat_arrays([_joined(read, target), pa.nulls(1, target)])
+    parsed = pa.concat_arrays([_joined(parsed_pieces, target), pa.nulls(1, target)])
     places = np.where(to_numpy(encoded.is_valid()), to_numpy(encoded.indices), len(parsed) - 1)
     return take(parsed, places.astype(np.int64))
 
@@ -410,9 +410,9 @@ def _read(texts: pa.Array, target: pa.DataType, notation: Notation) -> pa.Array 
     return None if endless else values
 
 
-def _read_one(one: pa.Array, cast: Cast) -> pa.Array:
-    text, target = one[0].as_py(), cast.to
-    plain = cast.notation.texts(one, target)[0].as_py()
+def _read_one(value: pa.Array, cast: Cast) -> pa.Array:
+    text, target = value[0].as_py(), cast.to
+    plain = cast.notation.texts(value, target)[0].as_py()
     try:
         if plain is None:
             raise BadData(text, "it is written in another notation")
@@ -423,14 +423,14 @@ def _read_one(one: pa.Array, cast: Cast) -> pa.Array:
         raise LostValues(repr(text), error.why, NULLS) from error
 
 
-def _unfit(one: pa.Array, cast: Cast) -> pa.Array:
+def _unfit(single: pa.Array, cast: Cast) -> pa.Array:
     if cast.nulls:
         return pa.nulls(1, cast.to)
-    value = str(one[0].as_py())
-    if _converter(one.type, cast.to, lossy=True)(one) is not None:
+    value = str(single[0].as_py())
+    if _converter(single.type, cast.to, lossy=True)(single) is not None:
         nearest = f"{NULLS}, with lossy=True to cut off excess precision"
-        raise LostValues(value, f"it is {one.type}, and {cast.to} cannot hold it exactly", nearest)
-    raise LostValues(value, f"it is {one.type}, and {cast.to} has no value near it", NULLS)
+        raise LostValues(value, f"it is {single.type}, and {cast.to} cannot hold it exactly", nearest)
+    raise LostValues(value, f"it is {single.type}, and {cast.to} has no value near it", NULLS)
 
 
 def failures(values: pa.Array, cast: Cast) -> np.ndarray:

@@ -69,10 +69,10 @@ def seconds_of(when: dt.datetime) -> float:
     The hours at either end of what a datetime can represent are clipped if UTC has no value for them.
     """
     try:
-        there = when.astimezone(dt.UTC)
+        utc = when.astimezone(dt.UTC)
     except (ValueError, OverflowError):
-        there = (dt.datetime.min if when.year == 1 else dt.datetime.max).replace(tzinfo=dt.UTC)
-    return (there - _EPOCH) // dt.timedelta(microseconds=1) / 1_000_000
+        utc = (dt.datetime.min if when.year == 1 else dt.datetime.max).replace(tzinfo=dt.UTC)
+    return (utc - _EPOCH) // dt.timedelta(microseconds=1) / 1_000_000
 
 
 def _missing(table: str, newest: int, version: int) -> StoreProblem:
@@ -305,7 +305,7 @@ def step_group(kind: str, histories: Mapping[int, History], chosen: History, num
     own = chosen._reader.table_id
     if own not in histories:
         raise StoreProblem(
-            f"{chosen._name}: its change was made together with other tables, and is {_DONE[kind]} with them",
+            f"{chosen._name}: its change was made together with other tables, and is {_PAST[kind]} with them",
             "one of those tables was dropped, or its versions have expired",
             "Restore a version of this table instead",
         )
@@ -319,8 +319,8 @@ def _check(kind: str, history: History, number: int) -> None:
     newest = newest_change(history._log()) if kind == "undo" else history.redoable()
     if newest is None or newest.transaction_id != number:
         raise StoreProblem(
-            f"{name}: it has changed since the transaction to be {_DONE[kind]}",
-            f"That transaction changed {name} too, and is {_DONE[kind]} on all of its tables or none",
+            f"{name}: it has changed since the transaction to be {_PAST[kind]}",
+            f"That transaction changed {name} too, and is {_PAST[kind]} on all of its tables or none",
             f"Undo the later changes of {name} first, or restore a version of each table",
         )
     if kind == "undo" and history.undoable() is None:
@@ -331,4 +331,4 @@ def _check(kind: str, history: History, number: int) -> None:
         )
 
 
-_DONE = {"undo": "undone", "redo": "redone"}
+_PAST = {"undo": "undone", "redo": "redone"}

@@ -34,7 +34,7 @@ from lamella.core.store.store import Store
 from lamella.core.store.table import Table
 from lamella.core.store.writer import refuse_ids
 
-Taken = TypeVar("Taken")
+Result = TypeVar("Result")
 
 
 class ImportProgress:
@@ -44,10 +44,12 @@ class ImportProgress:
         self._job, self._total = job, total
         self._started = time.perf_counter()
 
-    def report(self, rows: int, done: int) -> None:
+    def report(self, rows: int, position: int) -> None:
         """Raises `Cancelled` when the import should stop."""
         seconds = max(time.perf_counter() - self._started, 0.001)
-        self._job.report(min(done, self._total), self._total, f"{rows:,} rows · {rows / seconds:,.0f} rows/s")
+        self._job.report(
+            min(position, self._total), self._total, f"{rows:,} rows · {rows / seconds:,.0f} rows/s"
+        )
 
 
 Batches = Generator[pa.RecordBatch, None, None]
@@ -182,9 +184,9 @@ Mode = Literal["append", "replace", "upsert"]
 
 
 def _columns(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:MOST_NAMED])
+    listing = ", ".join(names[:MOST_NAMED])
     more = f" and {len(names) - MOST_NAMED:,} more" if len(names) > MOST_NAMED else ""
-    return f"{'column' if len(names) == 1 else 'columns'} {shown}{more}"
+    return f"{'column' if len(names) == 1 else 'columns'} {listing}{more}"
 
 
 def plan_import(
@@ -200,15 +202,19 @@ def plan_import(
     job = job or Job()
     chosen = _chosen(dataset, columns)
     refuse_bad_target(dataset, table, mode, key, chosen)
-    there = [name for name in table.schema.names if name != ID]
+    known_names = [name for name in table.schema.names if name != ID]
     coming = dataset.count(job=job)
     _refuse_other_types(dataset, table, chosen)
     plan = ImportPlan(
         mode,
         coming,
         table.num_rows,
-        tuple(name for name in chosen.values() if name not in there),
-        tuple(name for name in there if name not in chosen.values() and table.columns.default(name) is None),
+        tuple(name for name in chosen.values() if name not in known_names),
+        tuple(
+            name
+            for name in known_names
+            if name not in chosen.values() and table.columns.default(name) is None
+        ),
     )
     if mode != "upsert":
         return plan
@@ -350,12 +356,12 @@ def _declare_relations(store: Store, keys: Sequence[ForeignKey], names: Mapping[
     for key in keys:
         if key.table not in names or key.to_table not in names:
             continue
-        one = [f"{names[key.table]}.{column}" for column in key.columns]
-        other = [f"{names[key.to_table]}.{column}" for column in key.to_columns]
+        source = [f"{names[key.table]}.{column}" for column in key.columns]
+        target = [f"{names[key.to_table]}.{column}" for column in key.to_columns]
         try:
-            store.relations.declare(one, other)
+            store.relations.declare(source, target)
         except LamellaError as problem:
-            notes.append(f"{', '.join(one)} → {', '.join(other)} cannot be a relation: {problem.what}")
+            notes.append(f"{', '.join(source)} → {', '.join(target)} cannot be a relation: {problem.what}")
     return notes
 
 
@@ -376,10 +382,10 @@ def read_column_as(table: Table, name: str, kind: Spelled, job: Job | None = Non
         )
 
 
-Taker = Callable[[pa.Schema, "Batches"], Taken]
+Taker = Callable[[pa.Schema, "Batches"], Result]
 
 
-def _with_rows(dataset: Dataset, take: Taker[Taken], job: Job) -> Taken:
+def _with_rows(dataset: Dataset, take: Taker[Result], job: Job) -> Result:
     """Pass all rows to `take` and return its result; start over if the rows turn out to need wider types."""
     if not isinstance(dataset, CachedDataset) or dataset.snapshot().complete:
         return take(dataset.schema, _kept_rows(dataset, job))

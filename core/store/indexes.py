@@ -228,18 +228,18 @@ class Indexes(Sequence[TableIndex]):
         return BadData(f"{self._name} already has a {index}", fix="Drop it first to create it differently")
 
     def _no_index(self, names: Sequence[str], kind: str) -> BadData:
-        there = "; ".join(map(str, self))
+        listing = "; ".join(map(str, self))
         text_of(kind, f"{self._name}: the kind of index")
         return BadData(
             f"{self._name} has no {kind} index on {', '.join(names)}",
-            fix=f"There is: {there}" if there else "It has no indexes",
+            fix=f"There is: {listing}" if listing else "It has no indexes",
         )
 
 
 def _size_of(path: Path) -> int:
     """The size of a file, or of all files in a folder; files removed meanwhile count as 0."""
     try:
-        files = [one for one in path.rglob("*") if one.is_file()] if path.is_dir() else [path]
+        files = [file for file in path.rglob("*") if file.is_file()] if path.is_dir() else [path]
         return sum(file.stat().st_size for file in files)
     except OSError:
         return 0

@@ -102,9 +102,9 @@ class Tidier:
                     rows, staging.publish([f.path for f in rows.files], state.row.folder)
                 )
                 catalog_entries.end(key for m in merged for key in m.entries if key not in rows.contained)
-                for group, made in files:
+                for group, version in files:
                     paths = staging.publish([f.path for f in group], state.row.folder)
-                    catalog_entries.change_files(group, paths, made)
+                    catalog_entries.change_files(group, paths, version)
 
     def merge(self, state: TableVersion, job: Job) -> None:
         """Merge the catalog entries of many small commits into one."""
@@ -143,7 +143,7 @@ class Tidier:
             paths = staging.publish([f.path for f in rewritten.files], state.row.folder)
             still = partial(version_holding, self._catalog, state, rewritten.old_segments)
             with self._committing(state, staging, still) as catalog_entries:
-                return catalog_entries.replace_segments(rewritten, paths, made=state.version)
+                return catalog_entries.replace_segments(rewritten, paths, version=state.version)
 
     def under_way(self) -> IdsUnderWay:
         return self._catalog.ids_under_way(self._table_id)
@@ -401,9 +401,9 @@ class Compactor:
 
 def nullable_after(state: TableVersion, segments: np.ndarray) -> frozenset[int]:
     """The keys of columns that may hold a null in the live rows of these segments."""
-    read = segments[_live_rows(state)[segments] > 0]
-    nullable = {c.key for c in state.columns if _may_gain_null(state, read, c.key)}
-    for entry in (state.segment_entries[number] for number in read):
+    live_segments = segments[_live_rows(state)[segments] > 0]
+    nullable = {c.key for c in state.columns if _may_gain_null(state, live_segments, c.key)}
+    for entry in (state.segment_entries[number] for number in live_segments):
         nullable.update(_with_nulls(entry.segment, {c.key for c in state.columns} - nullable))
     return frozenset(nullable)
 
@@ -517,8 +517,8 @@ class Maintenance:
             compactor.note_files(tidier.rewrite(state, segments, work, shape))
             return len(segments)
 
-        while done := self._upkeep.beside(step):
-            rewritten += done
+        while count := self._upkeep.beside(step):
+            rewritten += count
             self._upkeep.index_new_files(work)
         after = self._file_sizes()
         name = self._reader.current().row.name

@@ -96,7 +96,7 @@ def _move_to_other_disk(source: Path, target: Path, job: Job) -> Move:
     rebuilt when they are needed."""
     with _disk_problems(source):
         before = _catalog_stamp(source)
-    done = restore(source, target, False, job)
+    restored = restore(source, target, False, job)
     try:
         with _disk_problems(target):
             sync(target.parent)
@@ -108,7 +108,7 @@ def _move_to_other_disk(source: Path, target: Path, job: Job) -> Move:
         shutil.rmtree(target, ignore_errors=True)  # the old folder may be newer than the copy
         raise
     left, not_removed = _remove(source)
-    return Move(target, done.bytes, left, not_removed)
+    return Move(target, restored.bytes, left, not_removed)
 
 
 def _remove(store: Path) -> tuple[tuple[Path, ...], tuple[Path, ...]]:

@@ -148,10 +148,10 @@ def _fields(kind: pa.DataType) -> Sequence[pa.Field]:
     return list(kind) if pa.types.is_struct(kind) else []
 
 
-def refuse_overlaps(table: str, names: Sequence[str], others: Sequence[str], types: Types) -> None:
+def refuse_overlaps(table: str, names: Sequence[str], more_names: Sequence[str], types: Types) -> None:
     """Raise `BadData` if a name of one list contains, or lies inside, a name of the other."""
-    for one, other in product(names, others):
-        paths = [path_inside(name, types) or Path(name, (), name) for name in (one, other)]
+    for left, right in product(names, more_names):
+        paths = [path_inside(name, types) or Path(name, (), name) for name in (left, right)]
         if paths[0].overlaps(paths[1]):
             raise _twice_problem(table, *paths)
 
@@ -238,9 +238,9 @@ class _Merge:
                 "Name the key itself, as if it were a field",
             )
         part = _Part(path, in_one(values), gives, self._rows.documents.get(name))
-        for other in self._parts:
-            if other.path.overlaps(path) and bool((other.gives & gives).any()):
-                raise _twice_problem(self._table, other.path, path)
+        for earlier in self._parts:
+            if earlier.path.overlaps(path) and bool((earlier.gives & gives).any()):
+                raise _twice_problem(self._table, earlier.path, path)
         self._parts.append(part)
 
     def result(self) -> PartialRows:
@@ -267,15 +267,17 @@ def merged_structs(old: pa.Array, values: pa.Array, documents: Sequence[Any]) ->
     together = wider_type(old.type, values.type)
     if together is None or REST in together.names:
         return _merged_documents(old, values, documents)
-    there = to_numpy(values.is_valid())
+    present = to_numpy(values.is_valid())
     fields: dict[str, pa.Array] = {}
     for name in dict.fromkeys([*old.type.names, *values.type.names]):
         before, new = _field(old, name), _field(values, name)
-        gives = there & np.fromiter((_gives(document, name) for document in documents), bool, len(documents))
+        gives = present & np.fromiter(
+            (_gives(document, name) for document in documents), bool, len(documents)
+        )
         if pa.types.is_struct(new.type):
             new = merged_structs(before, new, [_inside(document, name) for document in documents])
         fields[name] = _spread(gives, new, before, whole=True)
-    return _struct(fields, there)
+    return _struct(fields, present)
 
 
 def _merged_documents(old: pa.StructArray, values: pa.StructArray, documents: Sequence[Any]) -> pa.Array:
@@ -284,15 +286,15 @@ def _merged_documents(old: pa.StructArray, values: pa.StructArray, documents: Se
         fields = {field.name: _field(old, field.name) for field in old.type}
         fields[REST] = pa.nulls(len(old), REST_FIELD.type)
         old = _struct(fields, to_numpy(old.is_valid()))
-    there = to_numpy(values.is_valid())
+    present = to_numpy(values.is_valid())
     keys = dict.fromkeys(key for document in documents if isinstance(document, Mapping) for key in document)
     merged: pa.Array = old
     for key in keys:
         gives = np.fromiter(
-            (isinstance(document, Mapping) and key in document for document in documents), bool, len(there)
+            (isinstance(document, Mapping) and key in document for document in documents), bool, len(present)
         )
         merged = _with_key(merged, key, documents, np.flatnonzero(gives))
-    return _struct({name: _field(merged, name) for name in merged.type.names}, there)
+    return _struct({name: _field(merged, name) for name in merged.type.names}, present)
 
 
 def _with_key(old: pa.Array, key: str, documents: Sequence[Any], rows: np.ndarray) -> pa.Array:
@@ -339,8 +341,8 @@ def _field(values: pa.StructArray, name: str) -> pa.Array:
     return nulls(len(values)) if place < 0 else pc.struct_field(values, [place])
 
 
-def _struct(fields: Mapping[str, pa.Array], there: np.ndarray) -> pa.Array:
-    mask = None if there.all() else from_numpy(~there)
+def _struct(fields: Mapping[str, pa.Array], present: np.ndarray) -> pa.Array:
+    mask = None if present.all() else from_numpy(~present)
     return pa.StructArray.from_arrays(list(fields.values()), names=list(fields), mask=mask)
 
 
@@ -353,11 +355,11 @@ def _inside(document: Any, name: str) -> Any:
     return document.get(name) if isinstance(document, Mapping) else None
 
 
-def _twice_problem(table: str, one: Path, other: Path) -> BadData:
-    if one.text == other.text:
-        return BadData(f"{table}: column '{one.text}' is given twice", fix="Leave it out of one")
+def _twice_problem(table: str, left: Path, right: Path) -> BadData:
+    if left.text == right.text:
+        return BadData(f"{table}: column '{left.text}' is given twice", fix="Leave it out of one")
     return BadData(
-        f"{table}: '{one.text}' and '{other.text}' are given together",
+        f"{table}: '{left.text}' and '{right.text}' are given together",
         "one lies inside the other, so the result would depend on their order",
         "Give one of them",
     )

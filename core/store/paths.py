@@ -31,7 +31,7 @@ _UNFINISHED_COPY = re.compile(rf"{_DATA_FILE.pattern}\.part")
 _INDEX_ENTRY = re.compile(rf"{_HEX}\.[a-z]+(-[0-9]+)+-[0-9a-f]{{8}}(\.{_HEX}\.part)?")
 _JUNCTION = 0xA0000003
 """IO_REPARSE_TAG_MOUNT_POINT of Windows."""
-_SHOWN = 80
+_LONGEST_SHOWN = 80
 
 FileIdentity = tuple[int, int]
 """Device and inode: they tell a file from another one put in its place."""
@@ -66,11 +66,11 @@ class StorePaths:
         """Return the folder of a table's index files. Raises as `file` does."""
         return self._unlinked(self.index / self._folder(named))
 
-    def refuse_links(self, *others: str) -> None:
-        """Raise `StoreProblem` where the catalog, one of the store's folders, or one of `others` is a link: a
+    def refuse_links(self, *more: str) -> None:
+        """Raise `StoreProblem` where the catalog, one of the store's folders, or one of `more` is a link: a
         sweep or a commit would otherwise change files outside the store."""
         catalogs = (f"{CATALOG}{part}" for part in ("", "-wal", "-shm", "-journal"))
-        for name in (*catalogs, *sorted(OWN_NAMES), *others):
+        for name in (*catalogs, *sorted(OWN_NAMES), *more):
             self._unlinked(self.root / name)
 
     def table_folders(self) -> Iterator[Path]:
@@ -110,10 +110,10 @@ class StorePaths:
         return path
 
     def _foreign(self, what: str, named: object) -> DamagedStore:
-        shown = repr(named)
-        shown = shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}…"
+        text = repr(named)
+        text = text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"
         return DamagedStore(
-            f"{self.catalog}: the catalog names {shown} as a {what}",
+            f"{self.catalog}: the catalog names {text} as a {what}",
             "Lamella never gives such names, so nothing is read, written or removed there",
             "Restore a backup; if the store came from somebody else, do not trust it",
         )

@@ -257,14 +257,14 @@ class StoreRelations(Sequence[Relation]):
         with self._catalog.unchanging():
             return self._catalog.relations.all(), {row.table_id: row.name for row in self._catalog.tables()}
 
-    def _links(self, table: str, other: str) -> list[Link]:
+    def _links(self, table: str, target: str) -> list[Link]:
         rows, names = self._entered()
-        for name in (table, other):
+        for name in (table, target):
             if name not in names.values():
                 raise UnknownTable(name, f"store {self._place}", list(names.values()))
         ends = [(row, {names.get(row.from_table), names.get(row.to_table)}) for row in rows]
-        leading = [self._relation(row, names) for row, tables in ends if tables == {table, other}]
-        return [link for relation in leading for link in _links(relation, table, other)]
+        leading = [self._relation(row, names) for row, tables in ends if tables == {table, target}]
+        return [link for relation in leading for link in _links(relation, table, target)]
 
     def _links_of(self, table: str) -> tuple[Link, ...]:
         rows, names = self._entered()
@@ -313,9 +313,9 @@ class StoreRelations(Sequence[Relation]):
         if table_id is None or self._catalog.table(table_id) is None:
             raise UnknownTable(table, f"store {self._place}", [row.name for row in self._catalog.tables()])
 
-    def _ends(self, one: str | Iterable[str], other: str | Iterable[str]) -> tuple[End, End]:
+    def _ends(self, source: str | Iterable[str], far: str | Iterable[str]) -> tuple[End, End]:
         known = {row.name: self._table_of(row.table_id) for row in self._catalog.tables()}
-        start, target = (end_of(side, self._place, known) for side in (one, other))
+        start, target = (end_of(side, self._place, known) for side in (source, far))
         refuse_apart(self._place, start, target)
         return start, target
 
@@ -371,10 +371,10 @@ class TableRelations:
     ) -> pa.Table:
         """Read the rows of the table `to` that are related to the row with this `_id`; otherwise as for
         `read`."""
-        link, here, other = self._endpoints(to, through, direction, as_of)
-        query = scan_query_of(other.snapshot, columns, where, sort, limit, offset)
-        chosen = related(link, here, row_id, other, job or Job()).and_meeting(query.where)
-        return read_scan(other.snapshot, replace(query, where=chosen.where), job, within=chosen.within)
+        link, near, far = self._endpoints(to, through, direction, as_of)
+        query = scan_query_of(far.snapshot, columns, where, sort, limit, offset)
+        chosen = related(link, near, row_id, far, job or Job()).and_meeting(query.where)
+        return read_scan(far.snapshot, replace(query, where=chosen.where), job, within=chosen.within)
 
     def page(  # noqa: PLR0913 -- as above
         self,
@@ -393,11 +393,11 @@ class TableRelations:
     ) -> Page:
         """Read a page of `size` related rows after the cursor `after`, with the next cursor; see
         `RowsById.page`."""
-        link, here, other = self._endpoints(to, through, direction, as_of)
-        met = condition_of(where, f"{other.snapshot.name}: where", other.snapshot)
-        pointed = condition(link, here, row_id, other, job or Job())
+        link, near, far = self._endpoints(to, through, direction, as_of)
+        met = condition_of(where, f"{far.snapshot.name}: where", far.snapshot)
+        pointed = condition(link, near, row_id, far, job or Job())
         both = pointed if met is None else all_of((pointed, met))
-        return page_by_id(other, size, after, columns, both, sort, job)
+        return page_by_id(far, size, after, columns, both, sort, job)
 
     def counts(
         self,
@@ -416,9 +416,9 @@ class TableRelations:
         Rows come in the order given. All are counted in one pass.
         """
         ids = ids_listed(row_ids, f"{self._reader.current().row.name}: ids")
-        link, here, other = self._endpoints(to, through, direction, as_of)
-        met = condition_of(where, f"{other.snapshot.name}: where", other.snapshot)
-        return counts(link, here, ids, other.snapshot, met, job or Job())
+        link, near, far = self._endpoints(to, through, direction, as_of)
+        met = condition_of(where, f"{far.snapshot.name}: where", far.snapshot)
+        return counts(link, near, ids, far.snapshot, met, job or Job())
 
     def condition(
         self,
@@ -431,8 +431,8 @@ class TableRelations:
     ) -> Filter:
         """A filter for `to` that only the rows related to the row with this `_id` meet, as both tables are
         now."""
-        link, here, other = self._endpoints(to, through, direction, None)
-        return condition(link, here, row_id, other, job or Job())
+        link, near, far = self._endpoints(to, through, direction, None)
+        return condition(link, near, row_id, far, job or Job())
 
     def _endpoints(
         self, to: str, through: str | None, direction: Direction | None, as_of: AsOf | None
@@ -440,21 +440,21 @@ class TableRelations:
         """The link from this table to the other, and both tables as of the requested versions."""
         name = self._reader.current().row.name
         link = self._relations.between(name, to, through, direction)
-        here, other = self._rows_at(name, None), self._rows_at(to, None)
+        near, far = self._rows_at(name, None), self._rows_at(to, None)
         if as_of is None:
-            return link, here, other
+            return link, near, far
         when, other_when = versions(link, as_of)
         then, other_then = self._rows_at(name, when), self._rows_at(to, other_when)
-        own, others = (here.snapshot, then.snapshot), (other.snapshot, other_then.snapshot)
-        return link_at(link, own, others), then, other_then
+        own, pair = (near.snapshot, then.snapshot), (far.snapshot, other_then.snapshot)
+        return link_at(link, own, pair), then, other_then
 
 
-def _links(relation: Relation, table: str, other: str) -> list[Link]:
+def _links(relation: Relation, table: str, target: str) -> list[Link]:
     links = [relation.link(direction) for direction in DIRECTIONS]
-    return [link for link in links if (link.table, link.other) == (table, other)]
+    return [link for link in links if (link.table, link.other) == (table, target)]
 
 
-def _ambiguous(table: str, other: str, links: Sequence[Link], direction: Direction | None) -> StoreProblem:
+def _ambiguous(table: str, target: str, links: Sequence[Link], direction: Direction | None) -> StoreProblem:
     names = list(dict.fromkeys(link.relation.name for link in links))
     if len(names) > 1:
         relations = dict.fromkeys(str(link.relation) for link in links)
@@ -464,7 +464,7 @@ def _ambiguous(table: str, other: str, links: Sequence[Link], direction: Directi
         fix = "Give direction='out' for the rows that a row points to, 'in' for those that point to it"
     else:
         why, fix = f"'{names[0]}' leads the other way", "Leave the direction out"
-    return StoreProblem(f"it is not clear how {table} leads to {other}", why, fix)
+    return StoreProblem(f"it is not clear how {table} leads to {target}", why, fix)
 
 
 def _pairs(relation: Relation) -> tuple[str, str, frozenset[tuple[str, str]]]:

@@ -39,18 +39,18 @@ def sweep(catalog: Catalog) -> list[int]:
     them for a long time.
     """
     catalog.refuse_replaced()
-    there = {
+    on_disk = {
         folder: [entry for entry in entries(folder) if is_index_entry(entry.name) and not is_link(entry)]
         for folder in StorePaths(catalog.path.parent).index_folders()
     }
-    if not there:
+    if not on_disk:
         return []
     tables = {row.folder: row.table_id for row in catalog.tables()}
     if "" in tables:  # a damaged table, whose folder is unknown
         return []
     known = {PurePosixPath(path) for path in catalog.known_paths()}
     sizes: list[int] = []
-    for folder, files in there.items():
+    for folder, files in on_disk.items():
         usage = folder / USAGE_FILE
         unused = [usage] if usage.is_file() and not is_link(usage) else []
         if folder.name not in tables:
@@ -101,7 +101,7 @@ def _removed(entry: Path) -> list[int]:
     return sizes
 
 
-READ = "a version that uses it is being read"
+IN_READING = "a version that uses it is being read"
 NAMED = "a version still uses it"
 
 
@@ -188,7 +188,7 @@ class Vacuum:
         gone: list[int] = []
         freed: list[int] = []
         for file in removed:
-            reason = READ if file.number in in_use else NAMED if file.path in named else ""
+            reason = IN_READING if file.number in in_use else NAMED if file.path in named else ""
             why = reason or self._unlink(file, freed)
             if why:
                 waiting.append(WaitingFile(file.path, file.bytes, why))

@@ -131,8 +131,8 @@ def _rows_by_index(state: TableVersion, columns: Sequence[Column], keys: pa.Tabl
 
 
 def _holds(column: Column, values: pa.ChunkedArray) -> Filter:
-    there = in_condition(column.name, column.type, values.drop_null())
-    return any_of([there, Predicate(column.name, "is_null")]) if values.null_count else there
+    membership = in_condition(column.name, column.type, values.drop_null())
+    return any_of([membership, Predicate(column.name, "is_null")]) if values.null_count else membership
 
 
 def _live_rows(state: TableVersion, columns: Sequence[Column]) -> Iterator[pa.Table]:

@@ -118,18 +118,18 @@ def _answer(
     job: Job,
 ) -> pa.Table:
     snapshot = state.snapshot
-    shown = [] if how is None else [c for c in search.columns if c.name in (how.columns or ())]
-    needed = list(dict.fromkeys([*columns, *shown]))
+    highlighted = [] if how is None else [c for c in search.columns if c.name in (how.columns or ())]
+    needed = list(dict.fromkeys([*columns, *highlighted]))
     rows = take_rows(snapshot, hits.positions, needed).columns if needed else []
     by_column, ids = dict(zip(needed, rows, strict=True)), ids_at(state, hits.positions)
     fields = [ROW_ID, SCORE, *(pa.field(c.name, c.type) for c in columns)]
     values: list[Any] = [from_numpy(ids), from_numpy(hits.scores), *(by_column[c] for c in columns)]
     sought = leaves(search.node)
-    for column in shown if how is not None else ():
+    for column in highlighted if how is not None else ():
         cells = by_column[column].to_pylist()
-        here = [leaf for leaf in sought if leaf.column in (None, column.name)]
+        own_leaves = [leaf for leaf in sought if leaf.column in (None, column.name)]
         language, drawn = language_of(search.index), how or Highlight()
-        values.append(from_values([snippet(c, here, language, drawn, job) for c in cells], pa.string()))
+        values.append(from_values([snippet(c, own_leaves, language, drawn, job) for c in cells], pa.string()))
         fields.append(pa.field(f"{SNIPPET}{column.name}", pa.string()))
     _refuse_twice(snapshot, [field.name for field in fields])
     return pa.Table.from_arrays(values, schema=pa.schema(fields))

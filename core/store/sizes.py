@@ -109,9 +109,9 @@ def plan_text(plan: CompactionPlan) -> str:
     what = f"{files} are rewritten" if plan.files != 1 else f"{files} is rewritten"
     if not plan.files:
         return f"{plan.table}: pending changes are written to a file"
-    rest = plan.bytes - plan.freed
+    remainder = plan.bytes - plan.freed
     freed = f"vacuum frees {size_text(plan.freed)} of that" if plan.freed else ""
-    stays = f"{size_text(rest)} stay until earlier versions expire" if rest else ""
+    stays = f"{size_text(remainder)} stay until earlier versions expire" if remainder else ""
     return f"{plan.table}: {what}; {', '.join(filter(None, (freed, stays)))}"
 
 

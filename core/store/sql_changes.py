@@ -42,7 +42,7 @@ def change_by_sql(
     with store.transaction():
         table = table_of_change(store, statement)
         _refuse_other_version(table, expected_version)
-        return _MADE[statement.kind](table, statement, answer(statement.question), message, job)
+        return _CHANGES[statement.kind](table, statement, answer(statement.question), message, job)
 
 
 def effect_of_sql(
@@ -122,7 +122,7 @@ def _delete(table: Table, statement: ChangeStatement, rows: pa.Table, message: s
     return table.delete(ids=np.sort(to_numpy(rows.column(0))).tolist(), message=message, job=job)
 
 
-_MADE = {"insert": _insert, "update": _update, "delete": _delete}
+_CHANGES = {"insert": _insert, "update": _update, "delete": _delete}
 
 
 def _known_columns(table: Table, names: Sequence[str]) -> list[str]:

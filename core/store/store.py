@@ -466,8 +466,8 @@ class StoreMaintenance:
         from lamella.core.store import sizes
 
         work, measured = job or Job(), []
-        for done, row in enumerate(rows := self._catalog.tables()):
-            work.report(done, len(rows), f"measuring {row.name}")
+        for count, row in enumerate(rows := self._catalog.tables()):
+            work.report(count, len(rows), f"measuring {row.name}")
             try:
                 table = self._table_of(row.table_id)
                 state, plan = table._state(), table.maintenance.compaction_plan()

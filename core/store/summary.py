@@ -62,11 +62,11 @@ def _facts(catalog: Catalog, state: TableVersion) -> Iterator[str]:
             yield f"metadata  {key.decode(errors='replace')}"
 
 
-def _files(catalog: Catalog, state: TableVersion, every: str | None) -> dict[str, int]:
+def _files(catalog: Catalog, state: TableVersion, total: str | None) -> dict[str, int]:
     """The sizes in bytes by path."""
     fields, table = ("path", "bytes"), state.row.table_id
     footers = [
-        catalog.every(kind, table, fields) if every else catalog.valid(kind, table, state.version, fields)
+        catalog.every(kind, table, fields) if total else catalog.valid(kind, table, state.version, fields)
         for kind in ("data_files", "change_files")
     ]
     return {path: size for kind in footers for path, size in kind}
@@ -86,11 +86,11 @@ def stored_sizes(state: TableVersion) -> dict[int, StoredSizes]:
 
 def _columns(state: TableVersion) -> Iterator[str]:
     stored = stored_sizes(state)
-    shown = state.snapshot.columns[:MOST_COLUMNS]
-    rows = [_row(column, stored.get(column.key, StoredSizes())) for column in shown]
+    visible = state.snapshot.columns[:MOST_COLUMNS]
+    rows = [_row(column, stored.get(column.key, StoredSizes())) for column in visible]
     yield from _aligned([("column", "type", "encoding", "bytes"), *rows])
-    if len(state.snapshot.columns) > len(shown):
-        yield f"… and {len(state.snapshot.columns) - len(shown):,} more columns"
+    if len(state.snapshot.columns) > len(visible):
+        yield f"… and {len(state.snapshot.columns) - len(visible):,} more columns"
 
 
 def _add(segment: FileSegment, metadata: pq.FileMetaData, stored: dict[int, StoredSizes]) -> None:

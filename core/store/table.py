@@ -258,16 +258,16 @@ class Table(RowsById):
         if (
             len(keys) == 1 and not ignore
         ):  # returns None at once, without reading the rows, if they fit in the catalog
-            done = self._writer.replace_rows(coming, keys[0], by_key, message, own, expected_version)
-            if done is not None:
-                return done
+            change_made = self._writer.replace_rows(coming, keys[0], by_key, message, own, expected_version)
+            if change_made is not None:
+                return change_made
         all_blocks = coming.all()
         is_one = len(all_blocks) == 1 and keys == [ID] and not ignore
-        one = all_blocks[0].integers if is_one else None
+        integer_row = all_blocks[0].integers if is_one else None
         rows = cache(lambda: partial_rows_of(all_blocks, source))
 
         def build(state: TableVersion) -> Change:
-            change = None if one is None else integer_update_change(state, one, message)
+            change = None if integer_row is None else integer_update_change(state, integer_row, message)
             take_ids = self._writer.take_column_ids
             return change or changes.update_change(state, rows(), keys, take_ids, message, ignore)
 

@@ -96,14 +96,16 @@ class TableVersion:
     def live(self, changes: Sequence[CellChanges]) -> list[CellChanges]:
         """The changed cells that still apply: without those of deleted rows, and those that the segment's
         file already contains."""
-        there = _over(self.segment_entries, self.ranges, self.snapshot, changes)
-        return [c if p.min(initial=0) >= 0 else c.only(p >= 0) for c, p in zip(changes, there, strict=True)]
+        positions = _over(self.segment_entries, self.ranges, self.snapshot, changes)
+        return [
+            c if p.min(initial=0) >= 0 else c.only(p >= 0) for c, p in zip(changes, positions, strict=True)
+        ]
 
     def lie_over(self, cells: CellChanges) -> np.ndarray:
         """Which rows of the cells are live and do not contain them yet."""
         (positions,) = _over(self.segment_entries, self.ranges, self.snapshot, [cells])
-        there: np.ndarray = positions >= 0
-        return there
+        is_live: np.ndarray = positions >= 0
+        return is_live
 
     def with_cells(self, version: int, entry: int, cells: CellChanges) -> TableVersion:
         """The next version if the only change is one new entry of pending cells."""
@@ -223,8 +225,8 @@ def _parts(changes: Iterable[tuple[CellChanges, np.ndarray]]) -> list[Part]:
 def _part(cells: CellChanges, positions: np.ndarray) -> Part:
     if int(positions.min()) >= 0:
         return Part(positions, cells.values)
-    there = np.flatnonzero(positions >= 0)
-    return Part(positions[there], cells.values, there)
+    live = np.flatnonzero(positions >= 0)
+    return Part(positions[live], cells.values, live)
 
 
 def _over(
@@ -431,11 +433,11 @@ class Reader:
         """All changed cells, in the order in which they were made."""
         loose = self._valid("pending_cells", version, ("made", "entry"))
         files = self._valid("change_files", version, ("made", "entry", "path", "rows", "names", "checksum"))
-        entries = [(made, "pending_cells", entry, self._cells(entry)) for made, entry in loose]
-        for made, entry, path, rows, names, checksum in files:
+        entries = [(since, "pending_cells", entry, self._cells(entry)) for since, entry in loose]
+        for since, entry, path, rows, names, checksum in files:
             segment = self._segment("change_files", path, rows, names, checksum)
-            cells = self._parse_once("change_files", entry, partial(read_cells, segment, made))
-            entries.append((made, "change_files", entry, cells))
+            cells = self._parse_once("change_files", entry, partial(read_cells, segment, since))
+            entries.append((since, "change_files", entry, cells))
         entries.sort(key=lambda f: f[:3])
         return {(kind, entry): cells for _, kind, entry, cells in entries}
 
@@ -471,10 +473,10 @@ class Reader:
                 entry,
                 first,
                 last,
-                made,
+                since,
                 self._segment("data_files", path, rows, names, checksum),
             )
-            for entry, path, rows, first, last, names, checksum, made in files
+            for entry, path, rows, first, last, names, checksum, since in files
         ]
         entries += [
             SegmentEntry("pending_rows", entry, first, first + rows - 1, 0, self._rows(entry, first, rows))

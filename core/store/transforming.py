@@ -92,9 +92,9 @@ class _TransformResult:
         return pa.concat_tables([cast_to_schema(table, schema) for table in self._tables])
 
 
-def _shared(one: pa.ChunkedArray, other: pa.ChunkedArray) -> bool:
+def _shared(left: pa.ChunkedArray, right: pa.ChunkedArray) -> bool:
     """Whether two columns share their memory, so that neither was computed."""
-    return one.type.equals(other.type) and _addresses(one) == _addresses(other)
+    return left.type.equals(right.type) and _addresses(left) == _addresses(right)
 
 
 def _addresses(values: pa.ChunkedArray) -> list[tuple[int, int, list[int]]]:
@@ -140,8 +140,8 @@ def _cells_before(
     state: TableVersion, rows: pa.Table, count: int, names: list[str], ids: np.ndarray
 ) -> dict[str, pa.Array]:
     """The current values of these columns, which may include others than the function was given."""
-    others = [c for c in state.columns if c.name in names and c.name not in rows.column_names[:count]]
-    more = take_rows(state.snapshot, state.locate(ids), others) if others else rows.select([])
+    columns = [c for c in state.columns if c.name in names and c.name not in rows.column_names[:count]]
+    more = take_rows(state.snapshot, state.locate(ids), columns) if columns else rows.select([])
     cells = {name: rows.column(i) for i, name in enumerate(rows.column_names[:count]) if name in names}
     cells |= dict(zip(more.column_names, more.columns, strict=True))
     return {name: column.combine_chunks() for name, column in cells.items()}

@@ -222,9 +222,9 @@ class Verification:
         """Check the files and pending entries of every version, and that the newest version is consistent."""
         named: list[NamedFile] = []
         self._noting(row, partial(self._collect, row, named))
-        for done, file in enumerate(named):
+        for count, file in enumerate(named):
             self.job.report(
-                done, len(named), f"{row.name}: {_counted(done, 'file')} of {len(named):,} checked"
+                count, len(named), f"{row.name}: {_counted(count, 'file')} of {len(named):,} checked"
             )
             if file.path not in self.files:
                 self.files.add(file.path)
@@ -452,11 +452,11 @@ def _lost_commits(log: BinaryIO, header: LogHeader) -> tuple[int, int]:
         count = len(block) // frame_bytes
         frames = np.frombuffer(block[: count * frame_bytes], np.uint8).reshape(count, frame_bytes)
         follows, commits, before = _frames(frames, header, before)
-        for one, commit in zip(follows.tolist(), commits.tolist(), strict=True):
+        for follows_on, commit in zip(follows.tolist(), commits.tolist(), strict=True):
             if bad >= 0:
-                run = run + commit if one else 0
+                run = run + commit if follows_on else 0
                 most = max(most, run)
-            elif not one:
+            elif not follows_on:
                 bad = number
             number += 1
     return bad, most

@@ -87,12 +87,12 @@ def _places(before: TableVersion, after: TableVersion, removed: np.ndarray) -> n
     numbers = np.searchsorted(ranges.last, ids)
     positions = snapshot.segment_starts[numbers].copy()
     for number in distinct(numbers[numbers < len(ranges.last)]).tolist():
-        here = np.flatnonzero(numbers == number)
+        own = np.flatnonzero(numbers == number)
         start, rows = int(snapshot.segment_starts[number]), snapshot.segments[number].num_rows
         first = int(ranges.first[number])
         if int(ranges.last[number]) - first + 1 == rows:
-            positions[here] += np.maximum(ids[here] - first, 0)
+            positions[own] += np.maximum(ids[own] - first, 0)
         else:
-            positions[here] += np.searchsorted(ids_between(snapshot, start, start + rows), ids[here])
+            positions[own] += np.searchsorted(ids_between(snapshot, start, start + rows), ids[own])
     places: np.ndarray = row_numbers(snapshot, positions)
     return places

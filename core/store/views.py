@@ -175,8 +175,8 @@ def follow_rename(transaction: Transaction, old: str, new: str) -> None:
             own = {source: new if source == old and NAME not in datasets.get(source, {}) else source
                    for source in pipeline.sources()}  # fmt: skip
             renamed = to_json(rename_sources(pipeline, own))
-            others = {own.get(source, source): entry for source, entry in datasets.items()}
-            whole = {**renamed, DATASETS: others} if others else renamed
+            sources = {own.get(source, source): entry for source, entry in datasets.items()}
+            whole = {**renamed, DATASETS: sources} if sources else renamed
             transaction.views.save(name, json.dumps(_with_layout(whole, _layout_of(definition))))
 
 
@@ -229,7 +229,7 @@ class FileViews:
         known = self._of(files)
         if name not in known:
             raise UnknownView(name, _first(files), sorted(known))
-        self._write(files, {other: definition for other, definition in known.items() if other != name})
+        self._write(files, {view: definition for view, definition in known.items() if view != name})
 
     def rename(self, old: str, new: str, files: Sequence[Path]) -> None:
         _refuse_name(new, _first(files))
@@ -252,18 +252,18 @@ class FileViews:
             raise FileProblem(
                 self._path, "the saved views cannot be read", str(error), "Fix the file, or remove it"
             ) from error
-        if not isinstance(saved, dict) or not all(isinstance(one, dict) for one in saved.values()):
+        if not isinstance(saved, dict) or not all(isinstance(item, dict) for item in saved.values()):
             raise FileProblem(self._path, "holds no saved views", "", "Fix the file, or remove it")
         return saved
 
     def _write(self, files: Sequence[Path], views: Mapping[str, Any]) -> None:
         from lamella.core.transfer.exporting import published
 
-        every = {**self._all(), _key(files): dict(views)}
-        rest = {key: one for key, one in every.items() if one}
+        groups = {**self._all(), _key(files): dict(views)}
+        nonempty = {key: group for key, group in groups.items() if group}
         with published(self._path) as draft:
             draft.parent.mkdir(parents=True, exist_ok=True)
-            draft.write_text(json.dumps(rest, ensure_ascii=False, indent=1), encoding="utf-8")
+            draft.write_text(json.dumps(nonempty, ensure_ascii=False, indent=1), encoding="utf-8")
 
 
 def _with_layout(saved: dict[str, Any], layout: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -172,9 +172,9 @@ class TableWriter:
                     _refuse_changed_columns(now, state), change, staging, job, started
                 )
 
-            done = self._retries.retried(attempt, expected_version)
+            commit = self._retries.retried(attempt, expected_version)
         self.upkeep.index_new_files(job)
-        return done
+        return commit
 
     def _catalog_change(
         self, state: TableVersion, rows: pa.Table, left_out: Mapping[str, np.ndarray] | None, message: str
@@ -207,10 +207,10 @@ class TableWriter:
             return self._stage_and_commit(state, change, None, job, begun)
 
         with self._retries.in_turn():
-            done = self._retries.retried(attempt, expected_version)
-            self.upkeep.tidy_if_needed(job, done.version)
+            commit = self._retries.retried(attempt, expected_version)
+            self.upkeep.tidy_if_needed(job, commit.version)
         self.upkeep.index_new_files(job)
-        return done
+        return commit
 
     def replace_rows(
         self,
@@ -239,14 +239,14 @@ class TableWriter:
             change = Change(message, state.columns, cells=CellChanges(replacement.ids, {}))
             try:
                 with self._retries.in_turn(), self._withdrawn_on_failure(staging):
-                    done = self._commit(
+                    commit = self._commit(
                         state, change, Staged(rewritten=replacement.rewrite), staging, started
                     )
             except Overtaken:
                 return None
         self.upkeep.tidy_if_needed(job)
         self.upkeep.index_new_files(job)
-        return done
+        return commit
 
     def restore(self, kind: str, target: Callable[[TableVersion], Restored], message: str = "") -> Commit:
         """Commit the content of an earlier version again; `target` is called for each attempt."""
@@ -423,15 +423,15 @@ class Intake:
     def change(self, blocks: Iterable[RowBatch], staging: Staging, message: str, job: Job) -> Change:
         """Write the rows of all blocks; return the change. Raises `BadData` where a column widened and a
         value that was written before does not fit."""
-        done = 0
+        inserted = 0
         with Encoder(FileSeries(staging, end_at_gaps=True)) as encoder:
             for block in blocks:
-                job.report(done, text=f"{quantity(done, 'row')} written")
+                job.report(inserted, text=f"{quantity(inserted, 'row')} written")
                 self._add(block, encoder)
-                done += block.num_rows
+                inserted += block.num_rows
             files = tuple(encoder.finish())
         refuse_misfits(files, self._widened.values())
-        return Change(message, self.columns, files=files, inserted=done, unused_ids=self._ids)
+        return Change(message, self.columns, files=files, inserted=inserted, unused_ids=self._ids)
 
     def _add(self, block: RowBatch, encoder: Encoder) -> None:
         fitting = self._met(block_with_defaults(block, self._defaults) if self._defaults else block)

@@ -27,7 +27,7 @@ from lamella.core.jobs import Job, Progress
 from lamella.core.scan.snapshot import Snapshot
 from lamella.core.store.acts import KINDS, Act, Kind, Merge, Split, Update
 from lamella.core.store.commit import Commit
-from lamella.core.store.effects import SHOWN, Effect
+from lamella.core.store.effects import SAMPLE_ROWS, Effect
 from lamella.core.store.table import Table
 from lamella.ui import theme
 from lamella.ui.dialogs.error_dialog import message
@@ -248,7 +248,7 @@ class ChangeDialog(WorkDialog):
             self._read_all(act)
             return
         self._reading = self._tasks.read(
-            lambda job: act.effect(self._table, self._chosen(job), job, SHOWN),
+            lambda job: act.effect(self._table, self._chosen(job), job, SAMPLE_ROWS),
             partial(self._show_first, act),
             self._fail,
             owner=self,

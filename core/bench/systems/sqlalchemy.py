@@ -82,7 +82,7 @@ def _set_up(connection: sqlite3.Connection, _: object) -> None:
 
 Answer = Sequence[Found[Any]]
 
-WANTED = "wanted"
+SOUGHT_KEY = "sought_key"
 """The parameter by which rows are found; a parameter named like a column would be a value to set."""
 
 
@@ -145,10 +145,10 @@ class SQLAlchemyCore(SQLAlchemyTable):
 
     def prepare_update(self, rows: Rows) -> tuple[Update, Rows]:
         key = self._names[0]
-        changes = [{WANTED: row[key]} | self._own_columns(row) for row in rows]
+        changes = [{SOUGHT_KEY: row[key]} | self._own_columns(row) for row in rows]
         for change in changes:
             del change[key]
-        return update(self._table).where(self._table.c[key] == bindparam(WANTED)), changes
+        return update(self._table).where(self._table.c[key] == bindparam(SOUGHT_KEY)), changes
 
     def update(self, prepared: tuple[Update, Rows]) -> None:
         self._connection.execute(*prepared)
@@ -156,13 +156,13 @@ class SQLAlchemyCore(SQLAlchemyTable):
 
     def prepare_update_by_row_id(self, row_ids: Sequence[int], rows: Rows) -> tuple[Update, Rows]:
         changes = [
-            {WANTED: row_id} | self._own_columns(row) for row_id, row in zip(row_ids, rows, strict=True)
+            {SOUGHT_KEY: row_id} | self._own_columns(row) for row_id, row in zip(row_ids, rows, strict=True)
         ]
-        return update(self._table).where(self._row_id == bindparam(WANTED)), changes
+        return update(self._table).where(self._row_id == bindparam(SOUGHT_KEY)), changes
 
     def delete(self, row_ids: Sequence[int]) -> None:
-        deletion = delete(self._table).where(self._row_id == bindparam(WANTED))
-        self._connection.execute(deletion, [{WANTED: row_id} for row_id in row_ids])
+        deletion = delete(self._table).where(self._row_id == bindparam(SOUGHT_KEY))
+        self._connection.execute(deletion, [{SOUGHT_KEY: row_id} for row_id in row_ids])
         self._connection.commit()
 
     def vacuum(self) -> bool:

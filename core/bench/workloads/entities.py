@@ -185,7 +185,7 @@ GONE_TOGETHER = Pick("delete together", DELETED.size * DELETED.times)
 STATUS, TAG, COMMON_TAG, FORGOTTEN = "featured", "kelp", "cedar", "about"
 SEVERAL = {"status": "reviewed", "views": 7, "rating": 4.5}
 
-Held = dict[int, Entity]
+Entities = dict[int, Entity]
 """Entities by number, in the order in which they were added."""
 
 
@@ -244,7 +244,7 @@ def _digests(workload_id: str, rows: int) -> dict[str, str]:
     return digests
 
 
-def _do(step: str, data: Held, workload: Workload, rows: int) -> None:
+def _do(step: str, data: Entities, workload: Workload, rows: int) -> None:
     if step in _UPDATES:
         pick, change = _UPDATES[step]
         for number in numbers(pick, workload, rows):

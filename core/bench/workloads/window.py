@@ -30,7 +30,7 @@ HOLD, FIRST_CARD, CARDS = "_hold", "_first_card", "_cards"
 LEAST_TOTAL = 1_000.0
 """The filter is that `total` is more than this."""
 
-SHOWN = ("order_id", "customer_id", "city")
+VISIBLE = ("order_id", "customer_id", "city")
 """The columns whose values in the grid are checked."""
 
 SORTED_BY, GROUPED_BY, SUMMED = "customer_id", "city", "total"
@@ -134,7 +134,7 @@ def _answers_at(rows: int) -> dict[str, str]:
 
 def answers_of(file: Path) -> dict[str, str]:
     """Return the right answers by act, computed without DuckDB and without any code of the window."""
-    table = pq.read_table(file, columns=[*SHOWN, SUMMED])
+    table = pq.read_table(file, columns=[*VISIBLE, SUMMED])
     customers = np.asarray(table[SORTED_BY])
     matches = np.flatnonzero(np.asarray(table[SUMMED]) > LEAST_TOTAL)
     numbers = np.arange(table.num_rows)
@@ -186,7 +186,7 @@ def _rows_at(table: pa.Table, places: npt.NDArray[np.int64]) -> str:
 
 
 def _cells(table: pa.Table, places: npt.NDArray[np.int64]) -> list[list[Any]]:
-    columns = [table[name].take(pa.array(places)).to_pylist() for name in SHOWN]
+    columns = [table[name].take(pa.array(places)).to_pylist() for name in VISIBLE]
     return [list(row) for row in zip(*columns, strict=True)]
 
 

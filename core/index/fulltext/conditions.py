@@ -58,7 +58,7 @@ def index_with(snapshot: Snapshot, column: Column) -> Index:
     """A full-text index of a column, preferably of it alone. Raises `BadSearch`."""
     listed = snapshot.indexes.listed if isinstance(snapshot.indexes, OpenIndexes) else ()
     named = [index for index in listed if index.kind == FULLTEXT and column.key in index.keys]
-    present = {one.key for one in snapshot.columns}
+    present = {present_column.key for present_column in snapshot.columns}
     usable = [index for index in named if present.issuperset(index.keys)]
     if column.path or not usable:
         raise no_fulltext_index(snapshot, [column.name], lost=bool(named) and not column.path)
@@ -80,7 +80,7 @@ def no_fulltext_index(
     lacks."""
     texts = [column.name for column in snapshot.columns if is_text(column.type)]
     names = [name for name in on or texts[:3] if name in texts]
-    there = f" on {', '.join(on)}" if on else ""
+    on_text = f" on {', '.join(on)}" if on else ""
     why = "only an index can find words"
     if lost:
         why = "a column of its index was dropped, or changed to a type without words"
@@ -91,7 +91,7 @@ def no_fulltext_index(
     if names and snapshot.ids is None:
         call = "import it into a store first, since only tables of a store have indexes"
     return BadSearch(
-        f"{snapshot.name} has no full-text index{there}",
+        f"{snapshot.name} has no full-text index{on_text}",
         why,
         f"Create one: {call}" if names else "It has no columns of text",
     )

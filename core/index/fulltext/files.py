@@ -102,8 +102,8 @@ def check_seal(path: Path, segment: FileSegment, quick: bool = False) -> dict[st
         raise FileProblem(path, "cannot be read as an index", "It is a symbolic link, or contains one")
     try:
         description = _seal(path)
-        there, files = set(_names(path)), description["files"].items()
-        broken = [n for n, checksum in files if n not in there or not _whole(path / n, checksum, quick)]
+        names, files = set(_names(path)), description["files"].items()
+        broken = [n for n, checksum in files if n not in names or not _whole(path / n, checksum, quick)]
         same = {key: description[key] for key in _origin(segment)} == _origin(segment)
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
         raise FileProblem(path, "cannot be read as an index", str(error)) from error
@@ -168,8 +168,8 @@ def _cuts(source: Source) -> list[tuple[int, int]]:
     names = {named[key] for key in source.keys if key in named}
     cuts, size = [0], 0
     for group, start in enumerate(footer.row_group_starts[:-1].tolist()):
-        there = footer.metadata.row_group(group)
-        leaves = (there.column(i) for i in range(there.num_columns))
+        group_metadata = footer.metadata.row_group(group)
+        leaves = (group_metadata.column(i) for i in range(group_metadata.num_columns))
         own = sum(x.total_uncompressed_size for x in leaves if x.path_in_schema.split(".")[0] in names)
         if size and size + own > LARGEST_PART:
             cuts.append(start)
@@ -180,12 +180,12 @@ def _cuts(source: Source) -> list[tuple[int, int]]:
 
 def _texts(source: Source, first: int, stop: int) -> Texts:
     footer, names = unchanged(source.segment), source.segment.names
-    there = [Column(names[k], footer.schema.field(names[k]).type, k) for k in source.keys if k in names]
+    columns = [Column(names[k], footer.schema.field(names[k]).type, k) for k in source.keys if k in names]
     starts = footer.row_group_starts
     groups = [g for g in range(len(starts) - 1) if starts[g] < stop and starts[g + 1] > first]
-    chunks = run_chunks(source.segment, groups, there, None)[0] if groups and there else []
+    chunks = run_chunks(source.segment, groups, columns, None)[0] if groups and columns else []
     begin = first - int(starts[groups[0]]) if groups else 0
-    texts = {c.key: chunk.slice(begin, stop - first) for c, chunk in zip(there, chunks, strict=True)}
+    texts = {c.key: chunk.slice(begin, stop - first) for c, chunk in zip(columns, chunks, strict=True)}
     return {**dict.fromkeys(source.keys, pa.nulls(stop - first, pa.string())), **texts}
 
 
@@ -265,6 +265,6 @@ def _checksum(path: Path) -> tuple[int, int]:
     size = code = 0
     block = memoryview(bytearray(CHUNK))
     with path.open("rb", buffering=0) as file:
-        while read := file.readinto(block):
-            size, code = size + read, zlib.crc32(block[:read], code)
+        while size_read := file.readinto(block):
+            size, code = size + size_read, zlib.crc32(block[:size_read], code)
     return size, code

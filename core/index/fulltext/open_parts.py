@@ -144,16 +144,16 @@ def changed_positions(snapshot: Snapshot, columns: Sequence[Column]) -> np.ndarr
     return union(EMPTY, *(cell[0] for cell in cells if cell is not None))
 
 
-def _same(cells: pa.Table, others: pa.Table) -> np.ndarray:
+def _same(cells: pa.Table, earlier: pa.Table) -> np.ndarray:
     """Whether rows are equal in all columns."""
     same = np.ones(len(cells), np.bool_)
-    for column, other in zip(cells.columns, others.columns, strict=True):
-        if column.type == other.type and column.type in TEXTS:
-            null, nothing = to_numpy(column.is_null()), to_numpy(other.is_null())
-            same &= (null & nothing) | (to_numpy(pc.equal(column, other)) & ~null & ~nothing)
+    for column, earlier_column in zip(cells.columns, earlier.columns, strict=True):
+        if column.type == earlier_column.type and column.type in TEXTS:
+            null, nothing = to_numpy(column.is_null()), to_numpy(earlier_column.is_null())
+            same &= (null & nothing) | (to_numpy(pc.equal(column, earlier_column)) & ~null & ~nothing)
         else:
-            pairs = zip(column.to_pylist(), other.to_pylist(), strict=True)
-            same &= np.fromiter((cell == there for cell, there in pairs), np.bool_, len(cells))
+            pairs = zip(column.to_pylist(), earlier_column.to_pylist(), strict=True)
+            same &= np.fromiter((cell == earlier_cell for cell, earlier_cell in pairs), np.bool_, len(cells))
     return same
 
 
@@ -233,14 +233,14 @@ class OpenFulltext:
         with self._one_at_a_time:
             self._placed.clear()
             self._making.pop(index, None)
-            for other in [key for key in self._pending if key[0] == index]:
-                del self._pending[other]
+            for key in [key for key in self._pending if key[0] == index]:
+                del self._pending[key]
             for path in [p for p in self._open if index.owns(p.name)]:
                 del self._open[path]
 
     def _parts(self, index: Index, snapshot: Snapshot, job: Job, at: tuple[object, ...]) -> list[PlacedPart]:
-        there = (c for c in snapshot.columns if c.key in index.keys and not c.path)
-        columns = sorted(there, key=lambda column: column.key)
+        own_columns = (c for c in snapshot.columns if c.key in index.keys and not c.path)
+        columns = sorted(own_columns, key=lambda column: column.key)
         gone = union(snapshot.deleted, changed_positions(snapshot, columns))
         placed = []
         for number, segment in enumerate(snapshot.segments):
@@ -297,8 +297,12 @@ def language_of(index: Index) -> str | None:
 
 def source_of(place: IndexFolder, index: Index, segment: FileSegment, snapshot: Snapshot) -> Source:
     """The input of a data file's index, with text lengths from the indexes of the snapshot's other files."""
-    others = [file for file in snapshot.files if file is not segment]
-    lengths = (known for other in others for known in files.part_lengths(files.path_of(place, other, index)))
+    older_files = [file for file in snapshot.files if file is not segment]
+    lengths = (
+        known
+        for older_file in older_files
+        for known in files.part_lengths(files.path_of(place, older_file, index))
+    )
     return Source(segment, index.keys, language_of(index), _usual(lengths))
 
 
@@ -336,8 +340,8 @@ class FulltextKind:
 
     def make(self, place: IndexFolder, index: Index, snapshot: Snapshot, job: Job) -> None:
         segments = snapshot.files
-        for done, segment in enumerate(segments):
-            job.report(done, len(segments), f"{snapshot.name}: {done:,} of {len(segments):,} files indexed")
+        for count, segment in enumerate(segments):
+            job.report(count, len(segments), f"{snapshot.name}: {count:,} of {len(segments):,} files indexed")
             path = files.path_of(place, segment, index)
             if not path.exists():
                 files.write(path, source_of(place, index, segment, snapshot), job)
@@ -361,8 +365,8 @@ class FulltextKind:
                 yield f"index {problem}"
 
     def needs(self, index: Index, name: str, data_files: Collection[str]) -> bool:
-        stem, _, rest = name.partition(".")
-        return index.owns(name) and "." not in rest and f"{stem}.parquet" in data_files
+        stem, _, tail = name.partition(".")
+        return index.owns(name) and "." not in tail and f"{stem}.parquet" in data_files
 
 
 def is_text(kind: pa.DataType) -> bool:

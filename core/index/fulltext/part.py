@@ -113,8 +113,8 @@ def _mapping(language: str | None) -> TextAnalyzer:
     filters = [] if language is None else [Filter.stemmer(language)]
     filters.insert(0 if language == ENGLISH else len(filters), Filter.ascii_fold())
     built = TextAnalyzerBuilder(Tokenizer.whitespace())
-    for one in filters:
-        built = built.filter(one)
+    for filter_ in filters:
+        built = built.filter(filter_)
     return built.build()
 
 
@@ -294,15 +294,15 @@ def _join(pieces: Sequence[Path], folder: Path) -> None:
     segments = [json.loads((piece / SEGMENTS).read_bytes()) for piece in pieces]
     for file in _files(pieces, segments):
         file.rename(folder / file.name)
-    together = [segment for one in segments for segment in one["segments"]]
+    together = [segment for entry in segments for segment in entry["segments"]]
     (folder / SEGMENTS).write_text(json.dumps({**segments[0], "segments": together}))
     for piece in pieces:
         shutil.rmtree(piece)
 
 
 def _files(pieces: Sequence[Path], segments: Sequence[Mapping[str, Any]]) -> Iterator[Path]:
-    for piece, one in zip(pieces, segments, strict=True):
-        for segment in one["segments"]:
+    for piece, entry in zip(pieces, segments, strict=True):
+        for segment in entry["segments"]:
             yield from piece.glob(f"{segment['segment_id'].replace('-', '')}.*")
 
 

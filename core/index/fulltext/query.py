@@ -146,7 +146,7 @@ class _Reader:
         if len(operands) < 2:
             return operands
         negated = [_negated(node) for node in operands]
-        required = (node for node, other in zip(operands, negated, strict=True) if other is None)
+        required = (node for node, negation in zip(operands, negated, strict=True) if negation is None)
         return [Clauses(required=tuple(required), excluded=tuple(n for n in negated if n is not None))]
 
     def _joined(
@@ -321,10 +321,10 @@ class Search:
     def _leaf(self, leaf: Leaf, part: Part) -> Query:
         keys = self.weights if leaf.column is None else [self.keys[leaf.column]]
         clauses = [_times(self._in_column(leaf, part, key), self.weights[key]) for key in keys]
-        there = [(Occur.Should, query) for query in clauses if query is not None]
-        if len(there) == 1:
-            return there[0][1]
-        return Query.boolean_query(there) if there else Query.empty_query()
+        present = [(Occur.Should, query) for query in clauses if query is not None]
+        if len(present) == 1:
+            return present[0][1]
+        return Query.boolean_query(present) if present else Query.empty_query()
 
     def _in_column(self, leaf: Leaf, part: Part, key: int) -> Query | None:
         if isinstance(leaf, Words):
@@ -416,7 +416,7 @@ def search_of(index: Index, snapshot: Snapshot, placed: list[PlacedPart]) -> Sea
     by_column = dict(zip(index.keys, listed_weights, strict=True))
     keys = {column.name: column.key for column in snapshot.columns if column.key in index.keys}
     weights = {key: by_column[key] for key in keys.values()}
-    return Search([one.part for one in placed], language_of(index), weights, keys)
+    return Search([place.part for place in placed], language_of(index), weights, keys)
 
 
 def search(
@@ -433,10 +433,10 @@ def search(
     text_search = search_of(index, snapshot, placed)
     few = within if within is not None and len(within) <= FEWEST_HITS and _is_exact(node) else None
     best = []
-    for one in placed:
+    for place in placed:
         job.check()
-        query = text_search.query(node, one.part)
-        best.append(_best(one, query, count, within) if few is None else _among(one, query, few))
+        query = text_search.query(node, place.part)
+        best.append(_best(place, query, count, within) if few is None else _among(place, query, few))
     if len(best) == 1 and few is None:
         return best[0]
     positions = np.concatenate([hits.positions for hits in best] or [np.empty(0, np.int64)])

@@ -44,8 +44,8 @@ def snippet(
 ) -> str | None:
     """The snippet of a cell of one or more texts; None if nothing matches."""
     pieces = [_piece(text, sought, language, how, job) for text in texts_of(cell)]
-    shown = [piece for piece in pieces if piece is not None]
-    return max(shown, key=lambda piece: piece[0])[1] if shown else None
+    present = [piece for piece in pieces if piece is not None]
+    return max(present, key=lambda piece: piece[0])[1] if present else None
 
 
 def _piece(
@@ -53,20 +53,20 @@ def _piece(
 ) -> tuple[tuple[int, int], str] | None:
     """The value of a text's best excerpt, and the excerpt."""
     job.check()
-    there = tokens(text)
-    matches = sorted(_matches(there, sought, language, job), key=lambda one: one.first)
+    word_tokens = tokens(text)
+    matches = sorted(_matches(word_tokens, sought, language, job), key=lambda match: match.first)
     if not matches:
         return None
-    worth, begin = _best(there, matches, how.length, job)
+    worth, begin = _best(word_tokens, matches, how.length, job)
     at = matches[begin]
-    shown = [at, *(f for f in matches[begin + 1 :] if _fits(there, at, f, how.length))]
-    first, stop = _widened(there, at.first, max(f.stop for f in shown), how.length)
-    marked = {place for f in shown for place in range(f.first, f.stop)}
-    return worth, _highlighted(text, there, range(first, stop), marked, how)
+    selection = [at, *(f for f in matches[begin + 1 :] if _fits(word_tokens, at, f, how.length))]
+    first, stop = _widened(word_tokens, at.first, max(f.stop for f in selection), how.length)
+    marked = {place for f in selection for place in range(f.first, f.stop)}
+    return worth, _highlighted(text, word_tokens, range(first, stop), marked, how)
 
 
 def _best(
-    there: Sequence[WordToken], matches: Sequence[_Match], length: int, job: Job
+    word_tokens: Sequence[WordToken], matches: Sequence[_Match], length: int, job: Job
 ) -> tuple[tuple[int, int], int]:
     """The excerpt that shows most: its value (leaves, then words for them), and the index of its first match.
 
@@ -78,7 +78,7 @@ def _best(
     for begin, first in enumerate(matches):
         if begin % PLACES_A_CHECK == 0:
             job.check()
-        while by_stop and _fits(there, first, matches[by_stop[0]], length):
+        while by_stop and _fits(word_tokens, first, matches[by_stop[0]], length):
             coming = by_stop.popleft()
             if coming >= begin:
                 within.add(coming)
@@ -96,9 +96,9 @@ def _best(
 
 
 def _matches(
-    there: Sequence[WordToken], sought: Sequence[Leaf], language: str | None, job: Job
+    word_tokens: Sequence[WordToken], sought: Sequence[Leaf], language: str | None, job: Job
 ) -> Iterator[_Match]:
-    words = [token.word for token in there]
+    words = [token.word for token in word_tokens]
     meant = meanings(words, language) if words else []
     plain = without_accents(words) if any(isinstance(leaf, Beginning) for leaf in sought) else []
     for number, leaf in enumerate(sought):
@@ -125,45 +125,45 @@ def within_edits(a: str, b: str, most: int) -> bool:
     before, above = list[int](), list(range(len(b) + 1))
     for i, letter in enumerate(a, 1):
         row = [i]
-        for j, other in enumerate(b, 1):
-            cost = min(above[j] + 1, row[j - 1] + 1, above[j - 1] + (letter != other))
-            if i > 1 and j > 1 and letter == b[j - 2] and a[i - 2] == other:
+        for j, letter_b in enumerate(b, 1):
+            cost = min(above[j] + 1, row[j - 1] + 1, above[j - 1] + (letter != letter_b))
+            if i > 1 and j > 1 and letter == b[j - 2] and a[i - 2] == letter_b:
                 cost = min(cost, before[j - 2] + 1)
             row.append(cost)
         before, above = above, row
     return above[-1] <= most
 
 
-def _fits(there: Sequence[WordToken], first: _Match, last: _Match, length: int) -> bool:
-    return there[last.stop - 1].stop - there[first.first].start <= length
+def _fits(word_tokens: Sequence[WordToken], first: _Match, last: _Match, length: int) -> bool:
+    return word_tokens[last.stop - 1].stop - word_tokens[first.first].start <= length
 
 
-def _widened(there: Sequence[WordToken], first: int, stop: int, length: int) -> tuple[int, int]:
+def _widened(word_tokens: Sequence[WordToken], first: int, stop: int, length: int) -> tuple[int, int]:
     """Extend the excerpt by words on both sides, as long as there is room."""
 
     def room(low: int, high: int) -> bool:
-        return there[high - 1].stop - there[low].start <= length
+        return word_tokens[high - 1].stop - word_tokens[low].start <= length
 
     grown = True
     while grown:
         grown = False
         if first > 0 and room(first - 1, stop):
             first, grown = first - 1, True
-        if stop < len(there) and room(first, stop + 1):
+        if stop < len(word_tokens) and room(first, stop + 1):
             stop, grown = stop + 1, True
     return first, stop
 
 
 def _highlighted(
-    text: str, there: Sequence[WordToken], shown: range, marked: set[int], how: Highlight
+    text: str, word_tokens: Sequence[WordToken], span: range, marked: set[int], how: Highlight
 ) -> str:
     """Mark the words. The text before the first and after the last word belongs to the excerpt at the
     ends."""
-    begin = 0 if shown.start == 0 else there[shown.start].start
-    end = len(text) if shown.stop == len(there) else there[shown.stop - 1].stop
+    begin = 0 if span.start == 0 else word_tokens[span.start].start
+    end = len(text) if span.stop == len(word_tokens) else word_tokens[span.stop - 1].stop
     parts, at = [CUT if begin else ""], begin
     for place in sorted(marked):
-        token = there[place]
+        token = word_tokens[place]
         parts += [_escaped(text[at : token.start], how), how.before]
         parts += [_escaped(text[token.start : token.stop], how), how.after]
         at = token.stop

@@ -170,7 +170,7 @@ _TEXTS = frozenset(
 )
 _BYTES = frozenset({"type", "key", "value", "ids", "batch"})
 _MAY_BE_NULL = frozenset({"restores", "transaction_id"})
-_SHOWN = 60
+_LONGEST_SHOWN = 60
 _KEYS = frozenset(
     {"table_id", "entry", "number", "from_table_id", "to_table_id", "transaction_id", "index_id"}
     | {"relation_id"}
@@ -272,9 +272,9 @@ def column_type(catalog: Path, stored: bytes) -> pa.DataType:
 
 
 def damaged_entry(catalog: Path, kind: str, column: str, value: object, why: str) -> DamagedStore:
-    shown = repr(value)
-    shown = shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}…"
-    what = f"{catalog}: the catalog's table {kind} holds {shown} as {column}"
+    text = repr(value)
+    text = text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"
+    what = f"{catalog}: the catalog's table {kind} holds {text} as {column}"
     return DamagedStore(what, why, "Verify the store to see what else is damaged, and restore a backup")
 
 

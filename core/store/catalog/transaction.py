@@ -355,14 +355,14 @@ def column_now(entries: Sequence[ColumnEntry], column_id: int) -> int | None:
     A cast ends a column, and another of the same name begins in the same version; so does the undo of a
     cast.
     """
-    seen: set[tuple[int, int]] = set()
+    stops: set[tuple[int, int]] = set()
     while column_id != ID_COLUMN.key:
         last = max((e for e in entries if e.column_id == column_id), key=_stop, default=None)
-        if last is None or (column_id, last.stop) in seen:
+        if last is None or (column_id, last.stop) in stops:
             return None
         if last.stop == FOREVER:
             return column_id
-        seen.add((column_id, last.stop))
+        stops.add((column_id, last.stop))
         following = _begun(entries, last, {e.column_id for e in entries if e.first < last.stop <= e.stop})
         if following is None:
             return None

@@ -77,9 +77,9 @@ def _item_number(values: pa.Array, step: str) -> int:
 
 def _items(values: pa.Array, number: int) -> pa.Array:
     lists = lists_of(values)
-    there = lists.lengths > number
-    places = np.where(there, lists.starts + number, 0)
-    return lists.items.take(from_numpy(places, valid=there))
+    has_item = lists.lengths > number
+    places = np.where(has_item, lists.starts + number, 0)
+    return lists.items.take(from_numpy(places, valid=has_item))
 
 
 def _with_item(values: pa.Array, number: int, inner: pa.Array) -> pa.Array:
@@ -183,10 +183,10 @@ class _Documents:
 
     def parts(self) -> list[_Part]:
         """The values in the field as one part, as they may widen it; those in the rest one by one."""
-        there, others = np.flatnonzero(~self._in_rest), np.flatnonzero(self._in_rest)
+        in_fields, in_rest = np.flatnonzero(~self._in_rest), np.flatnonzero(self._in_rest)
         field = self._fields.get(self._key, nulls(len(self._values)))
-        parts = [_Part(there, take(field, there))] if len(there) else []
-        return parts + [_Part(np.array([i]), _one(self._rests[i][self._key])) for i in others.tolist()]
+        parts = [_Part(in_fields, take(field, in_fields))] if len(in_fields) else []
+        return parts + [_Part(np.array([i]), _one(self._rests[i][self._key])) for i in in_rest.tolist()]
 
     def put(self, places: np.ndarray, new: pa.Array) -> None:
         for place in places.tolist():

@@ -222,8 +222,8 @@ def _equal_to(items: pa.Array, place: int) -> np.ndarray:
 def _refuse_unknown_field(items: pa.DataType, path: tuple[str, ...]) -> None:
     if path and not pa.types.is_null(items) and not has_place(items, path):
         known = [items.field(i).name for i in range(items.num_fields)] if pa.types.is_struct(items) else []
-        there = f"There are: {', '.join(known)}" if known else "Sort by 1 or -1"
-        raise Refusal(f"$sort by '{'.'.join(path)}', which its items do not have", there)
+        listing = f"There are: {', '.join(known)}" if known else "Sort by 1 or -1"
+        raise Refusal(f"$sort by '{'.'.join(path)}', which its items do not have", listing)
 
 
 def _ranks(values: pa.Array) -> np.ndarray:

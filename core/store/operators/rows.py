@@ -82,7 +82,7 @@ class RowContext:
 
 
 def _free_name(used: Sequence[str]) -> str:
-    folded, name = {one.casefold() for one in used}, "value"
+    folded, name = {name_used.casefold() for name_used in used}, "value"
     while name in folded:
         name += "_"
     return name

@@ -121,9 +121,9 @@ class Path:
     steps: tuple[str, ...]
     text: str
 
-    def overlaps(self, other: Path) -> bool:
-        common = min(len(self.steps), len(other.steps))
-        return self.column == other.column and self.steps[:common] == other.steps[:common]
+    def overlaps(self, path: Path) -> bool:
+        common = min(len(self.steps), len(path.steps))
+        return self.column == path.column and self.steps[:common] == path.steps[:common]
 
 
 @dataclass(frozen=True)
@@ -274,9 +274,9 @@ def _refuse_conflicts(assignments: Sequence[Assignment], table: str) -> None:
             )
     paths = [path for a in assignments for path in (a.path, a.target) if path is not None]
     for i, path in enumerate(paths):
-        for other in paths[:i]:
-            if path.overlaps(other):
-                both = "" if path.text == other.text else f" and '{other.text}'"
+        for earlier in paths[:i]:
+            if path.overlaps(earlier):
+                both = "" if path.text == earlier.text else f" and '{earlier.text}'"
                 raise BadData(
                     f"{table}: two operators change '{path.text}'{both}",
                     "the result would depend on their order",
@@ -359,5 +359,5 @@ def _apply(assignment: Assignment, rows: _Rows) -> None:
 
 def _copy(rows: _Rows, source: Path, target: Path) -> None:
     values = rows.get(source)
-    there = to_numpy(values.is_valid())
-    rows.change(target, lambda before, some: choose(there[some], take(values, some), before))
+    present = to_numpy(values.is_valid())
+    rows.change(target, lambda before, some: choose(present[some], take(values, some), before))

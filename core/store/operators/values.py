@@ -63,16 +63,16 @@ def as_stored(values: pa.Array, kind: pa.DataType) -> pa.Array:
     return values if fitting is None else fitting
 
 
-def choose(condition: np.ndarray, values: pa.Array, others: pa.Array) -> pa.Array:
-    """Where `condition` is true take `values`, elsewhere `others`; any types that have a common one."""
+def choose(condition: np.ndarray, values: pa.Array, fallback: pa.Array) -> pa.Array:
+    """Where `condition` is true take `values`, elsewhere `fallback`; any types that have a common one."""
     if condition.all():
         return values
     if not condition.any():
-        return others
-    others, values = met(others, values)
-    places = np.arange(len(others), dtype=np.int64)
-    places[condition] += len(others)
-    return take(pa.concat_arrays([others, values]), places)
+        return fallback
+    fallback, values = met(fallback, values)
+    places = np.arange(len(fallback), dtype=np.int64)
+    places[condition] += len(fallback)
+    return take(pa.concat_arrays([fallback, values]), places)
 
 
 def _exact(values: pa.Array, kind: pa.DataType) -> pa.Array:
