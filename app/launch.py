@@ -46,8 +46,8 @@ def encode(files: Sequence[Path]) -> bytes:
 
 def decode(message: bytes) -> list[Path] | None:
     """The paths of a message, or None if it is not a message of absolute paths."""
-    body, end, rest = message.partition(END)
-    if not end or rest or (body and not body.startswith(b"\0")):
+    body, end, tail = message.partition(END)
+    if not end or tail or (body and not body.startswith(b"\0")):
         return None
     try:
         files = [path_or_address(os.fsdecode(name)) for name in body.split(b"\0")[1:]]

@@ -41,7 +41,7 @@ class State:
 
     def remember(self, path: Path) -> None:
         path = path.absolute()
-        files = [path, *(other for other in self.recent if other != path)][:RECENT_KEPT]
+        files = [path, *(recent_path for recent_path in self.recent if recent_path != path)][:RECENT_KEPT]
         self._write("recent", [str(file) for file in files])
 
     def forget(self, path: Path) -> None:
@@ -93,15 +93,18 @@ class Layouts:
 
     def save(self, key: Sequence[str], layout: dict[str, Any]) -> None:
         """Save as the newest layout. An empty layout, or one that is too long, removes the saved one."""
-        others = [(known, one) for known, one in self._read() if known != list(key)]
-        entries = [*others, (list(key), layout)] if layout else others
+        layouts = [(known, layout_kept) for known, layout_kept in self._read() if known != list(key)]
+        entries = [*layouts, (list(key), layout)] if layout else layouts
         texts = [len(json.dumps(entry)) for entry in entries]
         while entries and (len(entries) > LAYOUTS_KEPT or sum(texts) > LONGEST_LAYOUTS):
             del entries[0], texts[0]
         entries_kept = [
             entry for entry, length in zip(entries, texts, strict=True) if length <= LONGEST_LAYOUT
         ]
-        write_object(self._path, {"layouts": [{"key": known, "layout": one} for known, one in entries_kept]})
+        write_object(
+            self._path,
+            {"layouts": [{"key": known, "layout": entry_layout} for known, entry_layout in entries_kept]},
+        )
 
     def _read(self) -> list[tuple[list[str], dict[str, Any]]]:
         try:

@@ -81,9 +81,9 @@ def fill(store: Store, job: Job) -> None:
 
 def _relate(store: Store) -> None:
     """Declare the relations. Missing columns are skipped, since the user may have changed the tables."""
-    for name, (one, other) in RELATIONS.items():
+    for name, (source, target) in RELATIONS.items():
         try:
-            store.relations.declare(one, other, name)
+            store.relations.declare(source, target, name)
         except UnknownName as gone:
             log.info("sample: %s is not declared: %s", name, gone)
 
@@ -303,8 +303,8 @@ def open_stores(settings: Settings, job: Job) -> OpenStores:
     for catalog in sorted(folder.glob(f"*/{CATALOG}")):
         if job.cancelled:
             break
-        if catalog.parent != tried and (other := _usable(catalog.parent, problems)):
-            stores.append(other)
+        if catalog.parent != tried and (store := _usable(catalog.parent, problems)):
+            stores.append(store)
     if job.cancelled:
         _close(stores)
     return OpenStores(stores, problems, no_home)
@@ -326,8 +326,8 @@ def _my_tables(problems: list[LamellaError]) -> tuple[Store | None, LamellaError
 
 
 def _way_out(fix: str) -> str:
-    other = "choose another folder with the setting 'default_store'; until then nothing can be imported"
-    return f"{fix}, or {other}" if fix else other.capitalize()
+    advice = "choose another folder with the setting 'default_store'; until then nothing can be imported"
+    return f"{fix}, or {advice}" if fix else advice.capitalize()
 
 
 def _close(stores: Sequence[Store]) -> None:

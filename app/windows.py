@@ -67,12 +67,12 @@ class Windows(QObject):
         return new_window
 
     def _others(self, window: MainWindow) -> Sequence[MainWindow]:
-        return [other for other in self.all if other is not window]
+        return [each_window for each_window in self.all if each_window is not window]
 
     def _tell_others(self, window: MainWindow, table: Table, commit: Commit) -> None:
         key = (str(table.store.path), table.name)
-        for other in self._others(window):
-            other.follow_commit(key, commit)
+        for each_window in self._others(window):
+            each_window.follow_commit(key, commit)
 
     def _list_in_others(
         self, window: MainWindow, before: dict[Path, StoreEntry], listing: Sequence[StoreEntry]
@@ -85,12 +85,12 @@ class Windows(QObject):
         opened = changed - before.keys()
         before.clear()
         before.update(now)
-        for other in self._others(window):
-            known = {entry.path: entry for entry in other.library.listing}
+        for each_window in self._others(window):
+            known = {entry.path: entry for entry in each_window.library.listing}
             for path in opened - known.keys():
-                other.library.with_store(path, lambda: None, partial(_log_unopened, path))
+                each_window.library.with_store(path, lambda: None, partial(_log_unopened, path))
             if any(path in known and known[path] != now[path] for path in changed):
-                other.library.refresh()
+                each_window.library.refresh()
 
     def _drop(self, window: MainWindow) -> None:
         if len(self.all) > 1:

@@ -164,10 +164,12 @@ class MainWindow(QMainWindow):
         for path, table in sorted(entries, key=lambda key: key[0] != tab.key[0]):
             name = table if path == tab.key[0] or table not in sources else f"{stores[path].name} / {table}"
             sources.setdefault(name, partial(stores[path].__getitem__, table))
-        for other in sorted(self.tabs.dataset_tabs, key=lambda other: other is not tab):
-            if is_file(other.key):
-                name = other.name if other.name not in sources else f"{other.name} ({other.key[0]})"
-                sources.setdefault(name, partial(getattr, other, "dataset"))
+        for open_tab in sorted(self.tabs.dataset_tabs, key=lambda open_tab: open_tab is not tab):
+            if is_file(open_tab.key):
+                name = (
+                    open_tab.name if open_tab.name not in sources else f"{open_tab.name} ({open_tab.key[0]})"
+                )
+                sources.setdefault(name, partial(getattr, open_tab, "dataset"))
         return sources
 
     @cached_property
@@ -193,7 +195,7 @@ class MainWindow(QMainWindow):
         self.before_benchmark()
         from lamella.ui.bench.benchmark_panel import BenchmarkPanel
 
-        self.benchmark = BenchmarkPanel(self.tasks, kept=self.saved_runs)
+        self.benchmark = BenchmarkPanel(self.tasks, saved_runs=self.saved_runs)
         self.benchmark.use_server(self.memory.mongodb_uri, self._take_server)
         self.benchmark.saved_runs_requested.connect(lambda: show_saved_runs(self))
         self.benchmark.file_requested.connect(lambda: ask_benchmark_file(self))
@@ -331,10 +333,10 @@ class MainWindow(QMainWindow):
             ErrorDialog(error, self).open()
 
     def _write_failed(self, table: Table, error: Exception) -> None:
-        shown = [tab for tab in self.tabs.dataset_tabs if tab.table is table]
-        if not shown:
+        table_tabs = [tab for tab in self.tabs.dataset_tabs if tab.table is table]
+        if not table_tabs:
             self.show_error(error)
-        for tab in shown:
+        for tab in table_tabs:
             tab.messages.say(message(error), kind="message-danger")
 
     def _write_stopped(self, table: Table) -> None:
@@ -359,9 +361,9 @@ class MainWindow(QMainWindow):
         console = self.consoles.current
         self.commands["sql"].setChecked(console is not None)
         self.appearance.mark(self.commands)
-        shown = console or tab or self.tabs.current
+        page = console or tab or self.tabs.current
         self.status.show_standing(tab.standing.text if tab else "", tab.standing.tip if tab else "")
-        self.status.show_text(getattr(shown, "status", ""))
+        self.status.show_text(getattr(page, "status", ""))
         figures = tab.figures.text if tab else ""
         self.status.show_figures(console.place if console and not figures else figures)
         self.sidebar.mark(entry_key(tab.key) if tab else None)
@@ -462,15 +464,17 @@ class MainWindow(QMainWindow):
         own."""
         bar, menus = self.menuBar(), []
         for name in MENUS:
-            menus.append(self.commands.fill(bar.addMenu(name), [one for one in ACTIONS if one.menu == name]))
+            menus.append(
+                self.commands.fill(bar.addMenu(name), [action for action in ACTIONS if action.menu == name])
+            )
         self._alt_alone = False
         folds = not bar.isNativeMenuBar()
         self.action_bar.show_menus(menus if folds else [])
         bar.setVisible(not folds)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        others = event.modifiers() & ~Qt.KeyboardModifier.AltModifier
-        self._alt_alone = event.key() == Qt.Key.Key_Alt and not others
+        modifiers = event.modifiers() & ~Qt.KeyboardModifier.AltModifier
+        self._alt_alone = event.key() == Qt.Key.Key_Alt and not modifiers
         super().keyPressEvent(event)
 
     def keyReleaseEvent(self, event: QKeyEvent) -> None:

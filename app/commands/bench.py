@@ -81,16 +81,16 @@ def _benchmark(choice: Choice, saved_runs: SavedRuns, arguments: argparse.Namesp
     screen.say(_announced(refuse_what_does_not_fit(choice, costs), choice.folder))
     recording = Recording(choice)
     stopped = not _run_until_stopped(choice, costs, recording, screen)
-    done = recording.run()
-    finish(done, print, arguments.json, arguments.report)
-    export(done, arguments.export)
+    recorded_run = recording.run()
+    finish(recorded_run, print, arguments.json, arguments.report)
+    export(recorded_run, arguments.export)
     if arguments.save:
-        _save(saved_runs, done, arguments.note, stopped)
+        _save(saved_runs, recorded_run, arguments.note, stopped)
     if stopped:
         return STOPPED
-    if not done.records:
+    if not recorded_run.records:
         print("Nothing was measured.", file=sys.stderr)
-    return LOST if has_failures(done) or not done.records else OK
+    return LOST if has_failures(recorded_run) or not recorded_run.records else OK
 
 
 def _run_until_stopped(choice: Choice, costs: Costs, recording: Recording, screen: Screen) -> bool:
@@ -117,10 +117,10 @@ def _announced(estimate: Estimate, folder: Path | None) -> str:
     )
 
 
-def _save(saved_runs: SavedRuns, done: SavedRun, note: str | None, stopped: bool) -> None:
-    if not (done.records or done.failures):
+def _save(saved_runs: SavedRuns, recorded_run: SavedRun, note: str | None, stopped: bool) -> None:
+    if not (recorded_run.records or recorded_run.failures):
         return
-    number = saved_runs.save(done)
+    number = saved_runs.save(recorded_run)
     text = note or ("Stopped before the end" if stopped else "")
     if text:
         saved_runs.note(number, text)
@@ -365,10 +365,10 @@ def bar(progress: Progress) -> str:
 
 def time_left(progress: Progress, seconds: float) -> str:
     """The time left: the rest of the estimate at the pace so far. Progress counts estimated milliseconds."""
-    whole, done = (progress.total or 0) / 1000, progress.done / 1000
-    pace = seconds / done if done > CREDIBLE * whole else 1.0
-    rest = max(0.0, whole - done) * pace
-    return f"{rest / 60:.0f} min left" if rest >= 100 else f"{rest:.0f} s left"
+    whole, seconds_done = (progress.total or 0) / 1000, progress.done / 1000
+    pace = seconds / seconds_done if seconds_done > CREDIBLE * whole else 1.0
+    remaining = max(0.0, whole - seconds_done) * pace
+    return f"{remaining / 60:.0f} min left" if remaining >= 100 else f"{remaining:.0f} s left"
 
 
 # ----------------------------------------------------------------------- saved runs and results files
@@ -407,7 +407,7 @@ def _write_note(saved_runs: SavedRuns, runs: Sequence[str], note: str) -> None:
 
 def _only(run: SavedRun, workloads: Collection[str]) -> SavedRun:
     """The part of a run that is about these workloads."""
-    measured = dict.fromkeys(one.workload for one in (*run.records, *run.failures, *run.unsupported))
+    measured = dict.fromkeys(item.workload for item in (*run.records, *run.failures, *run.unsupported))
     if not measured.keys() & workloads:
         raise LamellaError(
             f"{run.title}: it did not measure {', '.join(sorted(workloads))}",
@@ -417,9 +417,10 @@ def _only(run: SavedRun, workloads: Collection[str]) -> SavedRun:
         run,
         records=tuple(record for record in run.records if record.workload in workloads),
         failures=tuple(failure for failure in run.failures if failure.workload in workloads),
-        unsupported=tuple(one for one in run.unsupported if one.workload in workloads),
-        surroundings=tuple(one for one in run.surroundings if one.workload in workloads) or run.surroundings,
-        ended=tuple(one for one in run.ended if one.workload in workloads),
+        unsupported=tuple(item for item in run.unsupported if item.workload in workloads),
+        surroundings=tuple(item for item in run.surroundings if item.workload in workloads)
+        or run.surroundings,
+        ended=tuple(item for item in run.ended if item.workload in workloads),
     )
 
 

@@ -40,22 +40,22 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _act(arguments: argparse.Namespace, table: Table) -> Act:
     operators = _operators(arguments, table)
-    others: list[Act] = []
+    further: list[Act] = []
     if arguments.delete:
         if arguments.where is None:
             raise LamellaError(
                 "--delete does not say which rows", fix="Add --where; --where '_id >= 0' deletes every row"
             )
-        others.append(Delete())
+        further.append(Delete())
     if arguments.drop_duplicates is not None:
         keep = "first" if arguments.keep == "refuse" else arguments.keep
-        others.append(DropDuplicates(arguments.drop_duplicates or None, keep))
+        further.append(DropDuplicates(arguments.drop_duplicates or None, keep))
     if arguments.upsert is not None:
         if not arguments.on:
             raise LamellaError("--upsert needs the columns that identify rows", fix="Name them with --on")
         path = arguments.upsert
-        others.append(Upsert(lambda: open_dataset(path), arguments.on, arguments.keep))
-    acts = [*([Update(operators)] if operators else []), *others]
+        further.append(Upsert(lambda: open_dataset(path), arguments.on, arguments.keep))
+    acts = [*([Update(operators)] if operators else []), *further]
     if len(acts) != 1:
         raise LamellaError(
             "The change is not given" if not acts else "Only one change can be made at a time",

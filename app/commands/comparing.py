@@ -78,8 +78,8 @@ def _export(comparison: Comparison, arguments: argparse.Namespace, job: Job) -> 
     plain = pa.schema([field.remove_metadata() for field in schema])
     tables = (table.cast(plain) for table in difference_tables(rows, job))
     destination = Destination.of(arguments.out, overwrite=arguments.overwrite)
-    done: Export = destination.write(Rows(plain, tables, rows.num_rows, "differences"), job)
-    return f"wrote {quantity(done.rows, 'row')} to {done.path}"
+    export: Export = destination.write(Rows(plain, tables, rows.num_rows, "differences"), job)
+    return f"wrote {quantity(export.rows, 'row')} to {export.path}"
 
 
 def _apply(comparison: Comparison, table: Dataset, arguments: argparse.Namespace, job: Job) -> str:

@@ -226,8 +226,8 @@ def _of_steps(source: Source, arguments: argparse.Namespace) -> Query:
             )
         return Query.of(steps, source.table)
     rows = table_of(source, arguments.table, arguments.as_of).query()
-    others = Query.of({"source": rows.name, "steps": steps}, source.table)
-    return Query({**others.sources, **rows.sources}, others.pipeline)
+    query = Query.of({"source": rows.name, "steps": steps}, source.table)
+    return Query({**query.sources, **rows.sources}, query.pipeline)
 
 
 def _text(path: Path) -> str:
@@ -277,8 +277,8 @@ def _refuse_beside(arguments: argparse.Namespace) -> None:
             "The rows of a search are ordered by score",
             "Narrow them down with --where, or remove --search",
         )
-    for name, others in ALONE.items():
-        odd = [_option(other) for other in others if getattr(arguments, other) is not None]
+    for name, options in ALONE.items():
+        odd = [_option(option) for option in options if getattr(arguments, option) is not None]
         if getattr(arguments, name) is not None and odd:
             raise LamellaError(f"{odd[0]} cannot be combined with --{name}", fix="Remove one of them")
     if arguments.having is not None and arguments.group_by is None and arguments.agg is None:

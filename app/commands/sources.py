@@ -88,9 +88,9 @@ def open_source(
 
 
 def _server_table(where: str, reading: Mapping[str, Any], job: Job | None) -> Dataset:
-    others = [name for name in reading if name != "row_key"]
-    if others:
-        option = others[0].replace("_", "-")
+    names = [name for name in reading if name != "row_key"]
+    if names:
+        option = names[0].replace("_", "-")
         raise LamellaError(f"--{option} is for files only", fix="Leave it out: a server's values have types")
     return open_dataset(where, row_key=reading.get("row_key", ()), job=job)
 
@@ -181,7 +181,7 @@ class ServerSource(FileSource):
                 "--param does not work on a server's table", fix="Write the values into the statement"
             )
         name = self._dataset.name
-        step, _ = sql_step(text, name, lambda other: None)
+        step, _ = sql_step(text, name, lambda _name: None)
         return self._dataset.query().then(step).read(job)
 
 

@@ -29,11 +29,11 @@ Listed = Relation | RelationCheck | Suggestion
 
 
 def compact(arguments: argparse.Namespace) -> int:
-    done = []
+    compactions = []
     with terminal.job() as job, _open_store(arguments) as store:
         for table in _tables(store, arguments.table):
-            done.append(table.maintenance.compact(arguments.group_rows, arguments.file_rows, job))
-    for each in done:
+            compactions.append(table.maintenance.compact(arguments.group_rows, arguments.file_rows, job))
+    for each in compactions:
         print(each)
     return OK
 
@@ -42,10 +42,10 @@ def verify(arguments: argparse.Namespace) -> int:
     """Check a store. Nothing is written: the damaged store may be all there is to restore from."""
     try:
         with terminal.job() as job, _open_store(arguments, read_only=True) as store:
-            one = arguments.table
+            table_name = arguments.table
             report = (
-                store[one].maintenance.verify(arguments.quick, job)
-                if one
+                store[table_name].maintenance.verify(arguments.quick, job)
+                if table_name
                 else store.maintenance.verify(arguments.quick, job)
             )
     except StoreProblem:
@@ -60,9 +60,9 @@ def verify(arguments: argparse.Namespace) -> int:
 
 def backup(arguments: argparse.Namespace) -> int:
     with terminal.job() as job, _open_store(arguments, read_only=True) as store:
-        done = store.backup(arguments.out, arguments.link, job)
-    print(done)
-    return DAMAGED if done.damaged else OK
+        result = store.backup(arguments.out, arguments.link, job)
+    print(result)
+    return DAMAGED if result.damaged else OK
 
 
 def summary(arguments: argparse.Namespace) -> int:

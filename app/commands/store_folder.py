@@ -38,8 +38,8 @@ def _column_lines(table: TableSizes) -> str:
 def _move(arguments: argparse.Namespace) -> int:
     target = _target(arguments, "Give the new folder: lamella store move STORE TO")
     with terminal.job() as job:
-        done = Store.move(arguments.store, target, job)
-    print(done)
+        move = Store.move(arguments.store, target, job)
+    print(move)
     return OK
 
 
@@ -52,9 +52,9 @@ def _vacuum(arguments: argparse.Namespace) -> int:
         print(f"{quantity(plan.files, 'file')} would be removed, which frees {freed}")
         return OK
     with _open(arguments.store, read_only=False) as store:
-        done = store.maintenance.vacuum()
+        vacuum = store.maintenance.vacuum()
     print(f"Removed: {quantity(plan.files, 'file')}, which freed {freed}")
-    for problem in done.problems:
+    for problem in vacuum.problems:
         print(problem)
     return OK
 

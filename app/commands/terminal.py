@@ -86,8 +86,8 @@ def job(show: Callable[[Progress], None] | None = None) -> Iterator[Job]:
     from lamella.core.jobs import Job, on_behalf_of
 
     follow_settings()
-    shown = sys.stderr.isatty()
-    new_job = Job((show or _show) if shown else None)
+    on_terminal = sys.stderr.isatty()
+    new_job = Job((show or _show) if on_terminal else None)
 
     def stop(number: int, frame: FrameType | None) -> None:
         new_job.cancel()
@@ -98,7 +98,7 @@ def job(show: Callable[[Progress], None] | None = None) -> Iterator[Job]:
             yield new_job
     finally:
         signal.signal(signal.SIGINT, before)
-        if shown:
+        if on_terminal:
             redraw("")
 
 

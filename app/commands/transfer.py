@@ -179,8 +179,8 @@ def export_rows(arguments: argparse.Namespace) -> int:
         if arguments.losses:
             print(_losses(rows, arguments, options))
             return OK
-        done = export(rows, arguments.target, options, job)
-    print(_summary(done))
+        result = export(rows, arguments.target, options, job)
+    print(_summary(result))
     return OK
 
 
@@ -213,12 +213,12 @@ def _losses_text(known: Format, schema: pa.Schema) -> str:
     return "\n".join(lines) or f"{known.label} loses nothing"
 
 
-def _summary(done: Export) -> str:
-    rows = "1 row is" if done.rows == 1 else f"{done.rows:,} rows are"
-    files = quantity(done.files, "file")
-    if done.versions is None:
-        return f"{rows} in {done.path} ({files}, {done.bytes:,} bytes)"
-    versions = "1 version was" if done.versions == 1 else f"{done.versions:,} versions were"
-    newest = f"the newest with {quantity(done.rows, 'row')}"
-    text = f"{versions} added to {done.path}, {newest} ({files}, {done.bytes:,} bytes)"
-    return f"{text}; {done.expired:,} earlier ones have expired" if done.expired else text
+def _summary(result: Export) -> str:
+    rows = "1 row is" if result.rows == 1 else f"{result.rows:,} rows are"
+    files = quantity(result.files, "file")
+    if result.versions is None:
+        return f"{rows} in {result.path} ({files}, {result.bytes:,} bytes)"
+    versions = "1 version was" if result.versions == 1 else f"{result.versions:,} versions were"
+    newest = f"the newest with {quantity(result.rows, 'row')}"
+    text = f"{versions} added to {result.path}, {newest} ({files}, {result.bytes:,} bytes)"
+    return f"{text}; {result.expired:,} earlier ones have expired" if result.expired else text

@@ -123,7 +123,7 @@ def console(tour: Tour, text: str = "", cursor: int = 0) -> SqlConsole:
 
 def run(tour: Tour, text: str, kind: str = "run") -> SqlConsole:
     shown = console(tour, text, text.find("from delays") + 1)
-    shown.run(every=";" in text, kind=kind)
+    shown.run(run_all=";" in text, kind=kind)
     tour.wait("the statement has run", lambda: not shown.runner.running)
     quiet(tour)
     return shown

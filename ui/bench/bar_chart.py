@@ -61,7 +61,7 @@ class Bars:
         """The systems with bars, each once, in an order that does not depend on values."""
         series_by_label = {bar.series.label: bar.series for group in self.groups for bar in group.bars}
         return sorted(
-            series_by_label.values(), key=lambda one: (one.published, place_of(one.system), one.label)
+            series_by_label.values(), key=lambda line: (line.published, place_of(line.system), line.label)
         )
 
     def without(self, hidden: Container[str]) -> Bars:
@@ -179,19 +179,19 @@ class BarChart(QWidget):
         painter.setFont(font)
         painter.setPen(theme.current().color("muted" if bar.series.published else "text"))
         name = QRectF(theme.M, line.top(), area.left() - theme.M - theme.S, line.height())
-        shown = QFontMetrics(font).elidedText(
+        text = QFontMetrics(font).elidedText(
             bar.series.label, Qt.TextElideMode.ElideRight, round(name.width())
         )
-        painter.drawText(name, middle | int(Qt.AlignmentFlag.AlignRight), shown)
+        painter.drawText(name, middle | int(Qt.AlignmentFlag.AlignRight), text)
         end = area.left()
         if bar.point is not None:
             end = self._draw_extent(painter, place, area)
         painter.setPen(theme.current().color(_word_color(bar)))
         words = QRectF(end + theme.S, line.top(), self.width() - end - theme.S - theme.XS, line.height())
-        shown = QFontMetrics(font).elidedText(
+        text = QFontMetrics(font).elidedText(
             bar.words, Qt.TextElideMode.ElideRight, max(0, round(words.width()))
         )
-        painter.drawText(words, middle | int(Qt.AlignmentFlag.AlignLeft), shown)
+        painter.drawText(words, middle | int(Qt.AlignmentFlag.AlignLeft), text)
 
     def _draw_extent(self, painter: QPainter, place: BarPlace, area: QRectF) -> float:
         """Draw the bar and its spread; return the x at which the words begin."""
@@ -228,10 +228,10 @@ class BarChart(QWidget):
         """The values at the left and right ends of the bars; on a logarithmic scale, their log10."""
         reference = self.bars.reference
         groups = (group,) if reference is None else self.bars.groups
-        top = max(one.largest for one in groups) or 1.0
+        top = max(bar_group.largest for bar_group in groups) or 1.0
         if not self.bars.log:
             return 0.0, top
-        smallest = min((one.smallest for one in groups if one.smallest > 0), default=top)
+        smallest = min((bar_group.smallest for bar_group in groups if bar_group.smallest > 0), default=top)
         if reference is None:
             return math.log10(smallest) - LOG_ROOM, math.log10(top)
         return math.log10(min(smallest, reference)), math.log10(max(top, reference))

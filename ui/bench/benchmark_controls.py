@@ -114,9 +114,9 @@ class BenchmarkControls(QWidget):
         sizes = "" if self.workload_choice.several else self.size_choice.problem
         return sizes or self.note.refusal
 
-    def _objection(self, other: Interpreter) -> str:
+    def _objection(self, interpreter: Interpreter) -> str:
         """Why the other Python can run none of the workloads; empty if it can run one."""
-        reasons = [objection(other, REFERENCE, workload) for workload in self.workloads]
+        reasons = [objection(interpreter, REFERENCE, workload) for workload in self.workloads]
         return "" if "" in reasons else f"{reasons[0]}."
 
     def _part(self, workload: Workload) -> Part:
@@ -129,9 +129,11 @@ class BenchmarkControls(QWidget):
         return part_of(workload, systems, scale=PUBLISHED_SCALE if workload.published_rows else None)
 
     def _systems_for(self, workload: Workload) -> list[str]:
-        rows, other = self.systems.rows, self.conditions.python.other
+        rows, interpreter = self.systems.rows, self.conditions.python.other
         return [
-            name for name in self.systems.selection if not reason_against(rows[name].entry, workload, other)
+            name
+            for name in self.systems.selection
+            if not reason_against(rows[name].entry, workload, interpreter)
         ]
 
     # ------------------------------------------------------------------- choices
@@ -340,16 +342,16 @@ class InterpreterChoice(QWidget):
         if path is not None:
             self._handle = self._tasks.read(
                 lambda job: examine(path),
-                lambda other: self._show(other, ""),
+                lambda interpreter: self._show(interpreter, ""),
                 lambda error: self._show(None, str(error)),
                 owner=self,
                 quiet=True,
             )
 
-    def _show(self, other: Interpreter | None, problem: str) -> None:
-        self.other, self.problem = other, problem
+    def _show(self, interpreter: Interpreter | None, problem: str) -> None:
+        self.other, self.problem = interpreter, problem
         theme.variant(self.about, "danger" if problem not in ("", LOOKING) else "caption")
-        self.about.tell(problem or (other.sentence if other else ""))
+        self.about.tell(problem or (interpreter.sentence if interpreter else ""))
         self.changed.emit()
 
     def _browse(self) -> None:

@@ -278,7 +278,7 @@ class BenchmarkPanel(QWidget):
         self,
         tasks: Tasks,
         folder: Path | None = None,
-        kept: SavedRuns | None = None,
+        saved_runs: SavedRuns | None = None,
         parent: QWidget | None = None,
     ) -> None:
         super().__init__(parent)
@@ -287,11 +287,11 @@ class BenchmarkPanel(QWidget):
         self._shown: Workload | None = None
         self._opening: Mapping[str, Any] | None = None
         self._passed_over = 0
-        self.benchmarks, self.run_saving = Benchmarks(), RunSaving(tasks, kept, self)
+        self.benchmarks, self.run_saving = Benchmarks(), RunSaving(tasks, saved_runs, self)
         self.controls = BenchmarkControls(tasks, self.run_saving.costs, folder)
         self.bar = BenchmarkBar(self.controls, self.controls.note.words)
         self.view, self.news = ResultsView(EMPTY, self), MessageBar(self)
-        self.bar.results.setVisible(kept is not None)
+        self.bar.results.setVisible(saved_runs is not None)
         self._build()
         self._connect()
         self._take_workload()
@@ -328,11 +328,11 @@ class BenchmarkPanel(QWidget):
         """The choices and the page shown, as JSON; a saved run is identified by its number."""
         if self._opening is not None:
             return dict(self._opening)
-        shown = {
+        workload_state = {
             "run": self.run_saving.number_of(self.benchmarks.last),
             "shown": self._shown.id if self._shown else "",
         }
-        return choices_of(self.controls) | shown | {"look": look_of(self.view.display)}
+        return choices_of(self.controls) | workload_state | {"look": look_of(self.view.display)}
 
     def show_state(self, state: Mapping[str, Any]) -> None:
         """Restore a state, as far as its choices still exist; a saved run is read in the background."""
@@ -362,9 +362,9 @@ class BenchmarkPanel(QWidget):
         )
 
     def _look_again(self, state: Mapping[str, Any]) -> None:
-        shown = state.get("shown")
-        if isinstance(shown, str) and self.benchmarks.knows(shown):
-            self.show_workload(self.benchmarks.workload(shown))
+        workload = state.get("shown")
+        if isinstance(workload, str) and self.benchmarks.knows(workload):
+            self.show_workload(self.benchmarks.workload(workload))
         look_again(self.view.display, state.get("look"))
 
     # --------------------------------------------------------------------- measuring

@@ -223,7 +223,7 @@ class LineCanvas(pg.PlotWidget):
         self._recolor()
 
     def show_series(self, series: Sequence[Series], quantity: Quantity) -> None:
-        self._series = [one for one in series if one.points or one.failures]
+        self._series = [line for line in series if line.points or line.failures]
         if quantity is not self._quantity:
             self._quantity, self._frame = quantity, None
         self._draw()
@@ -241,7 +241,7 @@ class LineCanvas(pg.PlotWidget):
             away = math.hypot(place.x(), place.y())
             if away <= HOVER_PIXELS:
                 within.append((spot.series.published, away, spot))
-        return min(within, key=lambda one: one[:2])[2] if within else None
+        return min(within, key=lambda candidate: candidate[:2])[2] if within else None
 
     def _hover(self, position: QPointF) -> None:
         spot = self.nearest(position)
@@ -287,14 +287,15 @@ class LineCanvas(pg.PlotWidget):
 
     def _keep_lines(self) -> None:
         """Draw the first line on top of all others."""
-        labels = [one.label for one in self._series]
+        labels = [plotted.label for plotted in self._series]
         if list(self._lines) == labels:
             return
         for label in self._lines.keys() - set(labels):
             self._lines.pop(label).remove()
         lines_before = self._lines
         self._lines = {
-            one.label: lines_before.get(one.label) or DrawnLine(self, one, self._log) for one in self._series
+            plotted.label: lines_before.get(plotted.label) or DrawnLine(self, plotted, self._log)
+            for plotted in self._series
         }
         for height, line in enumerate(reversed(self._lines.values())):
             line.set_height(height)
@@ -356,7 +357,7 @@ class LineCanvas(pg.PlotWidget):
 
     def _place_crosses(self, floor: float) -> Iterator[Spot]:
         """Place crosses on the lower edge; those of several systems at one size are stacked."""
-        values = [end for one in self._series for point in one.points for end in (point.value, point.high)]
+        values = [end for line in self._series for point in line.points for end in (point.value, point.high)]
         top = max((value for value in values if value and value > 0), default=1.0)
         step = CROSS_STEP * (max(1.0, math.log10(top) - floor) if self._log else top)
         count: Counter[int] = Counter()
@@ -378,7 +379,7 @@ class LineCanvas(pg.PlotWidget):
         return first - 0.25, last + RIGHT_ROOM, low, max(top, floor + 1.0) + 0.25
 
     def _has_unknown(self) -> bool:
-        return self._log and any(p.value is None for one in self._series for p in one.points)
+        return self._log and any(p.value is None for line in self._series for p in line.points)
 
     def _build(self) -> None:
         self.setMenuEnabled(False)
@@ -433,8 +434,8 @@ class BenchmarkPlot(QWidget):
     @property
     def canvas(self) -> LineCanvas:
         """The canvas with the lines that are shown."""
-        shown = self._stack.currentWidget()
-        return shown if isinstance(shown, LineCanvas) else self.log
+        canvas = self._stack.currentWidget()
+        return canvas if isinstance(canvas, LineCanvas) else self.log
 
     @property
     def picture(self) -> QWidget:
@@ -451,10 +452,10 @@ class BenchmarkPlot(QWidget):
 
     def show_lines(self, series: Sequence[Series], quantity: Quantity, scale: Scale) -> None:
         def draw() -> None:
-            shown = [one for one in series if one.label not in self.legend.hidden]
-            canvas.show_series(shown, quantity)
+            lines = [line for line in series if line.label not in self.legend.hidden]
+            canvas.show_series(lines, quantity)
             if scale is not Scale.LOG:
-                self.even.show_inset(shown, quantity, scale is Scale.INSET)
+                self.even.show_inset(lines, quantity, scale is Scale.INSET)
 
         canvas = self.log if scale is Scale.LOG else self.even
         self._stack.setCurrentWidget(canvas if series else self._nothing)
@@ -501,9 +502,9 @@ class WithInset(LineCanvas):
         self._frame_inset()
         theme.current().changed.connect(self._frame_inset)
 
-    def show_inset(self, series: Sequence[Series], quantity: Quantity, shown: bool) -> None:
-        self.inset.setVisible(shown)
-        if shown:
+    def show_inset(self, series: Sequence[Series], quantity: Quantity, is_visible: bool) -> None:
+        self.inset.setVisible(is_visible)
+        if is_visible:
             self.inset.show_series(series, quantity)
             self._place_inset()
 

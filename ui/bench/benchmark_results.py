@@ -123,7 +123,7 @@ class BenchmarkResults:
     def operations(self) -> list[Operation]:
         """The workload's operations that were measured; all of them before that."""
         known = self.workload.operations
-        return [one for one in known if one.id in self.tally.operations] or list(known)
+        return [operation_ for operation_ in known if operation_.id in self.tally.operations] or list(known)
 
     def failures_of(self, operation: str) -> Mapping[str, Mapping[int, Failure]]:
         """Failures by system and size; of several at one size, the last one."""
@@ -164,7 +164,7 @@ def lines(results: BenchmarkResults, display: Display, even: bool = False) -> li
     """The measured lines, then the published ones, which are times only. On `even` axes the published lines
     end where the measured ones do, which would otherwise lie flat along the bottom."""
     live = results.lines.lines(display.operation, display.quantity.field, display.samples, display.statistic)
-    last = max((one.extent.last for one in live if one.extent), default=0) if even else 0
+    last = max((line.extent.last for line in live if line.extent), default=0) if even else 0
     dashed = _dashed(results.workload.id, display.operation, display.quantity, last)
     operation = results.workload.operation(display.operation)
     if display.quantity is DISK and not operation.resizes:
@@ -174,7 +174,7 @@ def lines(results: BenchmarkResults, display: Display, even: bool = False) -> li
 
 def _with_failures(live: Sequence[Series], failures: Mapping[str, Mapping[int, Failure]]) -> list[Series]:
     """Add failures to the lines; a system that never answered has crosses and no line."""
-    lines = {one.system: one for one in live}
+    lines = {line.system: line for line in live}
     for system in failures.keys() - lines.keys():
         lines[system] = live_series(system, {}, "mean")
     crosses = {name: tuple(map(failed_point, by_rows.values())) for name, by_rows in failures.items()}
@@ -190,15 +190,15 @@ def panels(results: BenchmarkResults, display: Display, even: bool = False) -> l
     known = results.workload.operations
     result = [
         Panel(
-            one.id,
-            one.title,
-            one.about,
+            operation_.id,
+            operation_.title,
+            operation_.about,
             TIME,
-            tuple(lines(results, replace(display, operation=one.id), even)),
+            tuple(lines(results, replace(display, operation=operation_.id), even)),
         )
-        for one in known
+        for operation_ in known
     ]
-    resizing = next((one for one in known if one.resizes), None)
+    resizing = next((operation_ for operation_ in known if operation_.resizes), None)
     if resizing is not None:
         of_disk = replace(display, operation=resizing.id, quantity=DISK, samples=None)
         drawn = tuple(lines(results, of_disk, even))
@@ -232,13 +232,15 @@ def normalised(results: BenchmarkResults, display: Display, log: bool) -> Bars:
     times = results.tally.summaries("seconds", display.samples)
     disk = results.tally.summaries("disk_bytes")
     reference = reference_of(times)
-    resizing = next((one for one in results.operations if one.resizes), None)
+    resizing = next((operation_ for operation_ in results.operations if operation_.resizes), None)
     groups = []
     for operation in results.operations:
         multiples = _multiples(times, operation, reference, display.statistic)
-        there = {bar.series.system for bar in multiples}
+        bar_systems = {bar.series.system for bar in multiples}
         lost = (
-            bar for bar in _missing_bars(results, operation.id) if bar.lost and bar.series.system not in there
+            bar
+            for bar in _missing_bars(results, operation.id)
+            if bar.lost and bar.series.system not in bar_systems
         )
         groups.append(ranked(operation.title, [*multiples, *lost], NORMALISED, factors=False))
     if resizing is not None:
@@ -266,7 +268,7 @@ def _dashed(workload: str, operation: str, quantity: Quantity, last: int = 0) ->
         title = line.title
         if titles.count(title) > 1:
             title = f"{title} ({line.published_as or place + 1})"
-        before = [one.system for one in lines[:place]]
+        before = [earlier.system for earlier in lines[:place]]
         series = published_series(line)
         points = tuple(point for point in series.points if not last or point.rows <= last)
         dashed.append(replace(series, title=title, variant=before.count(line.system), points=points))
@@ -279,10 +281,12 @@ def _dashed(workload: str, operation: str, quantity: Quantity, last: int = 0) ->
 def _group(results: BenchmarkResults, operation: Operation, rows: int, display: Display) -> BarGroup:
     summaries = results.tally.summaries(display.quantity.field, display.samples, operation.id)
     at_size = {point: summary for point, summary in summaries.items() if point[2] == rows}
-    bars = [_bar(one, one.points[0], display.quantity) for one in _live(at_size, display.statistic)]
-    there = {bar.series.system for bar in bars}
-    bars += [bar for bar in _missing_bars(results, operation.id, rows) if bar.series.system not in there]
-    bars += [_published_bar(one, rows, display.quantity) for one in
+    bars = [_bar(line, line.points[0], display.quantity) for line in _live(at_size, display.statistic)]
+    bar_systems = {bar.series.system for bar in bars}
+    bars += [
+        bar for bar in _missing_bars(results, operation.id, rows) if bar.series.system not in bar_systems
+    ]
+    bars += [_published_bar(line, rows, display.quantity) for line in
              _dashed(results.workload.id, operation.id, display.quantity)]  # fmt: skip
     return ranked(f"{operation.title}, {shown_rows(rows)}", bars, display.quantity)
 
@@ -301,7 +305,7 @@ def _bar(series: Series, point: SeriesPoint, quantity: Quantity) -> Bar:
 def _missing_bars(results: BenchmarkResults, operation: str, rows: int | None = None) -> list[Bar]:
     """What replaces a missing bar: a failure, at one size or any, or the reason why nothing was measured."""
     failures: dict[str, Failure | Unsupported] = {
-        one.system: one for one in results.unsupported if one.step == operation
+        gap.system: gap for gap in results.unsupported if gap.step == operation
     }
     failures |= {
         failure.system: failure
@@ -329,18 +333,26 @@ def _published_bar(series: Series, rows: int, quantity: Quantity) -> Bar:
 def _multiples(
     points: Mapping[Point, Summary], operation: Operation, reference: str, statistic: str
 ) -> list[Bar]:
-    return [_multiple_bar(one, reference) for one in multiples(points, operation.id, reference, statistic)]
-
-
-def _multiple_bar(one: Multiple, reference: str) -> Bar:
-    sizes = ", ".join(f"{rows:,}" for rows in one.sizes)
-    series = Series(one.system, title_of(one.system), False, "measured here", "", ())
-    words = [
-        f"{series.label}: {NORMALISED.exact(one.mean)} of {title_of(reference)}",
-        f"Mean over {len(one.sizes)} sizes ({sizes} rows), "
-        f"from {NORMALISED.exact(one.low)} to {NORMALISED.exact(one.high)}",
+    return [
+        _multiple_bar(multiple, reference)
+        for multiple in multiples(points, operation.id, reference, statistic)
     ]
-    return Bar(series, SeriesPoint(0, one.mean, one.low, one.high, len(one.sizes)), "", "\n".join(words))
+
+
+def _multiple_bar(multiple: Multiple, reference: str) -> Bar:
+    sizes = ", ".join(f"{rows:,}" for rows in multiple.sizes)
+    series = Series(multiple.system, title_of(multiple.system), False, "measured here", "", ())
+    words = [
+        f"{series.label}: {NORMALISED.exact(multiple.mean)} of {title_of(reference)}",
+        f"Mean over {len(multiple.sizes)} sizes ({sizes} rows), "
+        f"from {NORMALISED.exact(multiple.low)} to {NORMALISED.exact(multiple.high)}",
+    ]
+    return Bar(
+        series,
+        SeriesPoint(0, multiple.mean, multiple.low, multiple.high, len(multiple.sizes)),
+        "",
+        "\n".join(words),
+    )
 
 
 def _workloads_of(run: SavedRun) -> list[Workload]:
@@ -360,9 +372,11 @@ def results_of(run: SavedRun) -> dict[str, BenchmarkResults]:
     """The results of a saved run, by workload."""
     samples = by_workload(run.samples)
     messages: dict[str, list[Message]] = {}
-    for one in (*run.failures, *run.unsupported, *run.surroundings):
-        messages.setdefault(one.workload, []).append(one)
+    for message in (*run.failures, *run.unsupported, *run.surroundings):
+        messages.setdefault(message.workload, []).append(message)
     return {
-        one.id: BenchmarkResults.of(one, samples.get(one.id, ()), messages.get(one.id, ()))
-        for one in _workloads_of(run)
+        workload.id: BenchmarkResults.of(
+            workload, samples.get(workload.id, ()), messages.get(workload.id, ())
+        )
+        for workload in _workloads_of(run)
     }

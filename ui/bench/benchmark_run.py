@@ -146,14 +146,14 @@ class Benchmarks:
         measured = self._results.get(workload_id)
         return measured.workload if measured else WORKLOADS[workload_id]
 
-    def shown_with(self, chosen: tuple[Workload, ...], shown: Workload) -> list[Workload]:
+    def shown_with(self, chosen: tuple[Workload, ...], current: Workload) -> list[Workload]:
         """The workloads to choose from while one is shown: the chosen ones, or those of the last
         benchmark."""
         measured = [part.workload for part in self.last.choice.parts] if self.last else []
-        if shown.id in [workload.id for workload in measured] and len(chosen) < len(measured):
+        if current.id in [workload.id for workload in measured] and len(chosen) < len(measured):
             return measured
         known = [self.workload(workload.id) for workload in chosen]
-        return known if shown.id in [workload.id for workload in known] else [shown]
+        return known if current.id in [workload.id for workload in known] else [current]
 
 
 def _workload_of(message: Message) -> str:
@@ -171,9 +171,9 @@ class RunSaving(QObject):
     saved = Signal(int)
     failed = Signal(Exception)
 
-    def __init__(self, tasks: Tasks, kept: SavedRuns | None, parent: QObject | None = None) -> None:
+    def __init__(self, tasks: Tasks, saved_runs: SavedRuns | None, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._tasks, self._kept = tasks, kept
+        self._tasks, self._kept = tasks, saved_runs
         self._saved: tuple[Recording, int] | None = None
 
     def save(self, recording: Recording) -> None:

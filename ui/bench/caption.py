@@ -52,9 +52,9 @@ class Caption(QLabel):
             self._show()
 
     def _show(self) -> None:
-        shown = self._fitting() if self._short else self._words
-        self.setText(shown)
-        self.setToolTip(self._words if shown != self._words else "")
+        text = self._fitting() if self._short else self._words
+        self.setText(text)
+        self.setToolTip(self._words if text != self._words else "")
 
     def _fitting(self) -> str:
         """As many parts as fit; if not even one does, its beginning, if that is long enough to be useful."""

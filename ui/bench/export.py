@@ -157,7 +157,7 @@ def drawing_of(panels: Sequence[Panel], sizes: tuple[int, ...], matrix: Matrix, 
 
 def _with_drawn_rivals(matrix: Matrix, panels: Sequence[Panel]) -> Matrix:
     """The matrix with a line for each system that has a line on a plot or a figure, and for no other."""
-    drawn = {one.system for panel in panels for one in panel.series if not one.published}
+    drawn = {line.system for panel in panels for line in panel.series if not line.published}
     present = {rival for (rival, _), cell in matrix.cells.items() if cell.outcome != ABSENT}
     rivals = in_order((drawn | present) - {matrix.subject})
     cells = {(name, column): Cell(column, name, ABSENT) for name in rivals for column in matrix.columns}

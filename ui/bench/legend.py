@@ -41,17 +41,17 @@ class Legend(QScrollArea):
         self.setWidget(holder)
 
     def show_series(self, series: Sequence[Series]) -> None:
-        ordered = sorted(series, key=lambda one: one.published)
-        labels = [one.label for one in ordered]
+        ordered = sorted(series, key=lambda line: line.published)
+        labels = [line.label for line in ordered]
         if labels == list(self.entries):
             return
         self._clear()
         names = self._names(labels)
-        for place, one in enumerate(ordered):
-            entry = LegendEntry(one, names[place], shown=one.label not in self.hidden)
-            entry.toggled.connect(lambda shown, label=one.label: self._switch(label, shown))
-            entry.alone_requested.connect(lambda label=one.label: self.show_alone(label))
-            self.entries[one.label] = entry
+        for place, line in enumerate(ordered):
+            entry = LegendEntry(line, names[place], is_on=line.label not in self.hidden)
+            entry.toggled.connect(lambda is_on, label=line.label: self._switch(label, is_on))
+            entry.alone_requested.connect(lambda label=line.label: self.show_alone(label))
+            self.entries[line.label] = entry
             self._add(place, entry)
         self._fit()
         self.setVisible(bool(labels))
@@ -70,8 +70,8 @@ class Legend(QScrollArea):
 
     def show_alone(self, label: str) -> None:
         """Show only this line; if it is the only one shown, show all again."""
-        others = {name for name in self.entries if name != label}
-        self.hidden = set() if self.hidden >= others else others
+        rivals = {name for name in self.entries if name != label}
+        self.hidden = set() if self.hidden >= rivals else rivals
         for name, entry in self.entries.items():
             entry.blockSignals(True)
             entry.setChecked(name not in self.hidden)
@@ -92,8 +92,8 @@ class Legend(QScrollArea):
             entry.setChecked(name not in self.hidden)
             entry.blockSignals(False)
 
-    def _switch(self, label: str, shown: bool) -> None:
-        self.hidden = self.hidden - {label} if shown else self.hidden | {label}
+    def _switch(self, label: str, is_on: bool) -> None:
+        self.hidden = self.hidden - {label} if is_on else self.hidden | {label}
         self.changed.emit()
 
     def _clear(self) -> None:
@@ -151,8 +151,8 @@ class LegendEntry(QAbstractButton):
 
     alone_requested = Signal()
 
-    def __init__(self, series: Series, name: str, shown: bool) -> None:
-        super().__init__(checkable=True, checked=shown, text=name)
+    def __init__(self, series: Series, name: str, is_on: bool) -> None:
+        super().__init__(checkable=True, checked=is_on, text=name)
         self._series = series
         self.sample_width = SAMPLE_WIDTH
         self.setCursor(Qt.CursorShape.PointingHandCursor)
@@ -184,8 +184,8 @@ class LegendEntry(QAbstractButton):
         painter.setFont(font)
         painter.setPen(colors.color("text"))
         words = self.rect().adjusted(self.sample_width + theme.S, 0, 0, 0)
-        shown = QFontMetrics(font).elidedText(self.text(), Qt.TextElideMode.ElideRight, words.width())
-        painter.drawText(words, int(Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft), shown)
+        text = QFontMetrics(font).elidedText(self.text(), Qt.TextElideMode.ElideRight, words.width())
+        painter.drawText(words, int(Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft), text)
         self._draw_sample(painter, look)
         painter.end()
 

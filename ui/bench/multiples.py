@@ -191,28 +191,28 @@ class Multiples(QWidget):
     def _lay_out(self) -> None:
         self.page = min(self.page, self.num_pages - 1)
         capacity = self._capacity()
-        shown = self.panels[self.page * capacity : (self.page + 1) * capacity]
-        self.areas = self._places(shown)
+        page_panels = self.panels[self.page * capacity : (self.page + 1) * capacity]
+        self.areas = self._places(page_panels)
         self.page_changed.emit()
         self.update()
 
-    def _places(self, shown: Sequence[Panel]) -> list[PlotArea]:
-        if not shown:
+    def _places(self, panels: Sequence[Panel]) -> list[PlotArea]:
+        if not panels:
             return []
-        across = self._across(len(shown))
-        down = math.ceil(len(shown) / across)
+        across = self._across(len(panels))
+        down = math.ceil(len(panels) / across)
         metrics = QFontMetrics(theme.current().font(TextSize.CAPTION))
         labels = metrics.horizontalAdvance("100 ms") + theme.S
         title, bottom = theme.current().line_height() + theme.XS, metrics.height() + theme.XS
         own = [
-            place % across == 0 or shown[place - 1].quantity.units != panel.quantity.units
-            for place, panel in enumerate(shown)
+            place % across == 0 or panels[place - 1].quantity.units != panel.quantity.units
+            for place, panel in enumerate(panels)
         ]
         rooms = [labels if any(own[column::across]) else 0 for column in range(across)]
         width = (self.width() - sum(rooms)) / across - theme.S
         lefts = [sum(rooms[:column]) + column * (width + theme.S) for column in range(across)]
         areas, height = [], self.height() / down
-        for place, panel in enumerate(shown):
+        for place, panel in enumerate(panels):
             left, room = lefts[place % across], rooms[place % across]
             top = place // across * height
             whole = QRect(round(left), round(top), round(room + width + theme.S), round(height) - theme.XS)
@@ -302,7 +302,7 @@ class Multiples(QWidget):
         painter.setBrush(Qt.BrushStyle.NoBrush)
         painter.drawRect(area.box)
         painter.setClipRect(area.box.adjusted(-5, -5, 5, 5))
-        for series in sorted(area.panel.series, key=lambda one: not one.published):
+        for series in sorted(area.panel.series, key=lambda line: not line.published):
             _paint_series(painter, series, area.box, frame, markers)
         painter.setPen(cross_pen())
         for _, _, place in _crosses(area, frame):
@@ -321,14 +321,14 @@ class Multiples(QWidget):
         painter.setPen(look.color("accent" if area.panel.id == self._hovered else "text"))
         painter.drawText(line, flags, title)
         small = look.font(TextSize.CAPTION)
-        rest = line.adjusted(QFontMetrics(font).horizontalAdvance(title) + theme.S, 0, 0, 0)
-        if rest.width() > LEAST_WIDTH / 3 and area.panel.about:
+        about_area = line.adjusted(QFontMetrics(font).horizontalAdvance(title) + theme.S, 0, 0, 0)
+        if about_area.width() > LEAST_WIDTH / 3 and area.panel.about:
             about = QFontMetrics(small).elidedText(
-                area.panel.about, Qt.TextElideMode.ElideRight, round(rest.width())
+                area.panel.about, Qt.TextElideMode.ElideRight, round(about_area.width())
             )
             painter.setFont(small)
             painter.setPen(look.color("muted"))
-            painter.drawText(rest, flags, about)
+            painter.drawText(about_area, flags, about)
 
     def _paint_axes(self, painter: QPainter, area: PlotArea, frame: Frame) -> None:
         look, box = theme.current(), area.box

@@ -129,12 +129,12 @@ class MatrixModel(QAbstractTableModel):
         self._room = 0
         self.restyle()
 
-    def show_matrix(self, shown: Matrix) -> None:
-        before, self.matrix = self.matrix, shown
-        if (before.rivals, before.columns) != (shown.rivals, shown.columns):
+    def show_matrix(self, table: Matrix) -> None:
+        before, self.matrix = self.matrix, table
+        if (before.rivals, before.columns) != (table.rivals, table.columns):
             self.beginResetModel()
             self.endResetModel()
-        elif any(shown.cells[place] is not cell for place, cell in before.cells.items()):
+        elif any(table.cells[place] is not cell for place, cell in before.cells.items()):
             last = self.index(self.rowCount() - 1, self.columnCount() - 1)
             self.dataChanged.emit(self.index(0, 0), last)
 
@@ -221,8 +221,8 @@ class MatrixTable(QTableView):
         theme.current().changed.connect(self._restyle)
         self._fit()
 
-    def show_matrix(self, shown: Matrix) -> None:
-        self.cells.show_matrix(shown)
+    def show_matrix(self, table: Matrix) -> None:
+        self.cells.show_matrix(table)
 
     def set_room(self, height: int) -> None:
         """Set the height of which the table gets a share."""
@@ -252,12 +252,12 @@ class MatrixTable(QTableView):
         least, across = self._least_width(), self.verticalHeader().sizeHint().width() + 2
         header = self.horizontalHeader().sizeHint().height() if count else 0
         affordable = int((MOST_SHARE * self.room - header) / line)
-        shown = min(MOST_ROWS, rows, max(1, affordable))
-        if shown < rows:
+        visible_rows = min(MOST_ROWS, rows, max(1, affordable))
+        if visible_rows < rows:
             across += self.verticalScrollBar().sizeHint().width()
         bar = self.horizontalScrollBar().sizeHint().height() if count * least + across > self.width() else 0
-        self.setFixedHeight(header + shown * line + bar + (2 if shown else 0))
-        self.setVisible(shown > 0)
+        self.setFixedHeight(header + visible_rows * line + bar + (2 if visible_rows else 0))
+        self.setVisible(visible_rows > 0)
         width = max(least, (self.width() - across) // max(1, count))
         self.cells.restyle(width)
         for place in range(count):
@@ -291,32 +291,32 @@ LONGEST_UPRIGHT = 190
 """The maximum length of an upright title, in pixels."""
 
 
-def matrix_height(shown: Matrix, width: float) -> int:
+def matrix_height(table: Matrix, width: float) -> int:
     """The height that `paint_matrix` needs; 0 if there is nothing to paint."""
     line = theme.current().line_height() + theme.XS
-    return _header_height(shown, width) + line * len(shown.rivals) + theme.XS if shown.columns else 0
+    return _header_height(table, width) + line * len(table.rivals) + theme.XS if table.columns else 0
 
 
-def _header_height(shown: Matrix, width: float) -> int:
+def _header_height(table: Matrix, width: float) -> int:
     """The height of the titles, which are wrapped, or upright if a word is wider than its column."""
     metrics = QFontMetrics(theme.current().font(theme.TextSize.CAPTION))
-    if _has_upright_titles(shown, width):
-        longest = max(metrics.horizontalAdvance(column.title) for column in shown.columns)
+    if _has_upright_titles(table, width):
+        longest = max(metrics.horizontalAdvance(column.title) for column in table.columns)
         return min(longest, theme.current().px(LONGEST_UPRIGHT)) + theme.S
-    box = QRect(0, 0, _title_width(shown, width), 1000)
+    box = QRect(0, 0, _title_width(table, width), 1000)
     wrap = int(Qt.TextFlag.TextWordWrap)
-    heights = (metrics.boundingRect(box, wrap, column.title).height() for column in shown.columns)
+    heights = (metrics.boundingRect(box, wrap, column.title).height() for column in table.columns)
     return max(heights, default=0) + theme.S
 
 
-def _title_width(shown: Matrix, width: float) -> int:
-    return int((1 - NAMES_SHARE) * width / max(1, len(shown.columns))) - 4
+def _title_width(table: Matrix, width: float) -> int:
+    return int((1 - NAMES_SHARE) * width / max(1, len(table.columns))) - 4
 
 
-def _has_upright_titles(shown: Matrix, width: float) -> bool:
+def _has_upright_titles(table: Matrix, width: float) -> bool:
     metrics = QFontMetrics(theme.current().font(theme.TextSize.CAPTION))
-    words = (word for column in shown.columns for word in column.title.split())
-    return any(metrics.horizontalAdvance(word) > _title_width(shown, width) for word in words)
+    words = (word for column in table.columns for word in column.title.split())
+    return any(metrics.horizontalAdvance(word) > _title_width(table, width) for word in words)
 
 
 def _paint_title(painter: QPainter, title: str, box: QRectF, upright: bool) -> None:
@@ -336,21 +336,21 @@ def _paint_title(painter: QPainter, title: str, box: QRectF, upright: bool) -> N
     painter.restore()
 
 
-def paint_matrix(painter: QPainter, shown: Matrix, width: float) -> None:
+def paint_matrix(painter: QPainter, table: Matrix, width: float) -> None:
     """Paint the whole matrix at the painter's origin, including what the table would scroll to."""
     look, line = theme.current(), theme.current().line_height() + theme.XS
-    names, head = NAMES_SHARE * width, _header_height(shown, width)
-    across = (width - names) / max(1, len(shown.columns))
+    names, head = NAMES_SHARE * width, _header_height(table, width)
+    across = (width - names) / max(1, len(table.columns))
     middle = int(Qt.AlignmentFlag.AlignCenter)
-    _paint_name(painter, shown.subject, shown.title, QRectF(0, 0, names, head), bold=True)
-    upright = _has_upright_titles(shown, width)
-    for place, column in enumerate(shown.columns):
+    _paint_name(painter, table.subject, table.title, QRectF(0, 0, names, head), bold=True)
+    upright = _has_upright_titles(table, width)
+    for place, column in enumerate(table.columns):
         _paint_title(painter, column.title, QRectF(names + place * across + 2, 0, across - 4, head), upright)
-    for row, rival in enumerate(shown.rivals):
+    for row, rival in enumerate(table.rivals):
         top = head + line * row
-        _paint_name(painter, rival, shown.short_title(rival), QRectF(0, top, names, line))
-        for place, column in enumerate(shown.columns):
-            cell = shown.cells[rival, column]
+        _paint_name(painter, rival, table.short_title(rival), QRectF(0, top, names, line))
+        for place, column in enumerate(table.columns):
+            cell = table.cells[rival, column]
             box = QRectF(names + place * across + 1, top + 1, across - 2, line - 2)
             background, text = cell_colors(cell, look.colors)
             if background:
@@ -448,15 +448,15 @@ class Overview(QWidget):
         if results is None:
             return
         self.multiples.mark(self.sizes_slider.rows, results.rows_under_way)
-        shown = results.matrices.matrix(
+        table = results.matrices.matrix(
             self.sizes_slider.rows,
             self._display.statistic,
             self._display.samples,
             results.failures,
             results.unsupported,
         )
-        self.matrix.show_matrix(shown)
-        self.verdict.tell(shown.verdict.replace(" ×", f"{NO_BREAK}×") or _nothing(results))
+        self.matrix.show_matrix(table)
+        self.verdict.tell(table.verdict.replace(" ×", f"{NO_BREAK}×") or _nothing(results))
 
     def _build(self) -> None:
         theme.variant(self.verdict, "verdict")

@@ -126,8 +126,8 @@ def value_ticks(frame: Frame, units: Units, height: float, line: int) -> list[tu
         largest = steps[-1][0]
         return [(value, even_label(value, largest, step, units)) for value, step in steps]
     decades = range(math.ceil(frame.low), math.floor(frame.high) + 1)
-    every = max(1, math.ceil(1.6 * line * (frame.high - frame.low) / max(1.0, height)))
-    return [(float(d), power_of_ten(d, units) if d % every == 0 else "") for d in decades]
+    step = max(1, math.ceil(1.6 * line * (frame.high - frame.low) / max(1.0, height)))
+    return [(float(d), power_of_ten(d, units) if d % step == 0 else "") for d in decades]
 
 
 def row_ticks(frame: Frame, width: float, metrics: QFontMetrics) -> list[tuple[float, str]]:
@@ -135,8 +135,8 @@ def row_ticks(frame: Frame, width: float, metrics: QFontMetrics) -> list[tuple[f
         return [(value, _short_count(value)) for value, _ in _even_steps(frame.right, width / 60)]
     decades = range(math.ceil(frame.left), math.floor(frame.right) + 1)
     room = metrics.horizontalAdvance("100k") + theme.S
-    every = max(1, math.ceil(room * (frame.right - frame.left) / max(1.0, width)))
-    return [(float(d), _short_count(10.0**d) if d % every == 0 else "") for d in decades]
+    step = max(1, math.ceil(room * (frame.right - frame.left) / max(1.0, width)))
+    return [(float(d), _short_count(10.0**d) if d % step == 0 else "") for d in decades]
 
 
 def _even_steps(top: float, count: float) -> list[tuple[float, float]]:

@@ -68,8 +68,8 @@ def of_ratio(ratio: Ratio) -> Finding:
 def of_unsupported(unsupported: Iterable[Unsupported]) -> list[Finding]:
     """One sentence for all steps that a system lacks for the same reason."""
     steps: dict[tuple[str, str], list[str]] = {}
-    for one in unsupported:
-        steps.setdefault((one.system, one.reason), []).append(one.step.replace("_", " "))
+    for gap in unsupported:
+        steps.setdefault((gap.system, gap.reason), []).append(gap.step.replace("_", " "))
     return [
         Finding(CANNOT, f"{title_of(system)}, {', '.join(names)}: {reason}", "muted")
         for (system, reason), names in steps.items()
@@ -99,7 +99,7 @@ class FindingsTable(QTableWidget):
 
     def show_findings(self, findings: Sequence[Finding]) -> None:
         self.setRowCount(len(findings))
-        changed = [row for row, one in enumerate(findings) if self._shown[row : row + 1] != [one]]
+        changed = [row for row, finding in enumerate(findings) if self._shown[row : row + 1] != [finding]]
         self._shown = list(findings)
         for row in changed:
             self._put(row, findings[row])

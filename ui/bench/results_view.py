@@ -170,9 +170,9 @@ class ResultsView(QWidget):
     def _draw_overview(self, results: BenchmarkResults) -> None:
         log = self.display.scale_in_force is Scale.LOG
         drawn = panels(results, self.display.display, even=not log)
-        series: dict[str, Series] = {one.label: one for panel in drawn for one in panel.series}
-        published_lines = [one for one in series.values() if one.published]
-        live = [one for one in series.values() if not one.published]
+        series: dict[str, Series] = {line.label: line for panel in drawn for line in panel.series}
+        published_lines = [line for line in series.values() if line.published]
+        live = [line for line in series.values() if not line.published]
         self.legend.show_series(_legend_entries(live, published_lines))
         check = shown_check(results.workload, results.tally.points)
         about = f"{results.workload.title}: {results.workload.about} {check}"
@@ -184,7 +184,7 @@ class ResultsView(QWidget):
         results = self._results
         if results is None:
             return
-        resizing = next((one.id for one in results.operations if one.resizes), "")
+        resizing = next((operation_.id for operation_ in results.operations if operation_.resizes), "")
         operation, quantity = (resizing, DISK) if panel == DISK.field else (panel, TIME)
         self.display.enlarge(operation, quantity)
 
@@ -414,7 +414,7 @@ class DisplayBar(QWidget):
     def set_workload(self, workload: Workload) -> None:
         """Start with this workload's preferred view."""
         self._workload, self._shapes = workload, {}
-        _fill(self.operation, {one.id: one.title for one in workload.operations})
+        _fill(self.operation, {operation_.id: operation_.title for operation_ in workload.operations})
         _fill(self.samples, samples_of(workload))
         for place, operation in enumerate(workload.operations):
             self.operation.setItemData(place, operation.about, Qt.ItemDataRole.ToolTipRole)
@@ -568,7 +568,7 @@ def _fill(box: QComboBox, titles: Mapping[Any, str], current: Any = None) -> Non
 def _legend_entries(live: Sequence[Series], published: Sequence[Series]) -> list[Series]:
     """The entries of the legend: a published line of a measured system shares its colour and entry; other
     published lines have their own."""
-    measured = {one.system for one in live}
-    alone = [one for one in published if one.system not in measured]
+    measured = {line.system for line in live}
+    alone = [line for line in published if line.system not in measured]
     together = PublishedSeries("", PUBLISHED, True, "", "", ())
     return [*live, *([together] if len(alone) < len(published) else []), *alone]

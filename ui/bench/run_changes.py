@@ -166,35 +166,48 @@ def _rank(bar: Bar) -> int:
     return (SLOWER, FASTER, SAME, TOO_FEW).index(bar.series.verdict)
 
 
-def _bar(one: Comparison) -> Bar:
-    (low, high), (new_low, new_high) = spread(one.before, "median"), spread(one.after, "median")
-    title = title_of(one.system)
-    series = VerdictSeries(one.system, title, False, "", "", (), verdict=one.verdict)
-    ends = (low / new_high, high / new_low) if new_low > 0 and low > 0 else (one.factor, one.factor)
-    point = SeriesPoint(one.rows, one.factor, *ends, min(one.before.count, one.after.count))
-    times = f"{shown_seconds(one.before.median)} before, {shown_seconds(one.after.median)} after"
-    return Bar(series, point, SIGNS[one.verdict] + _words(one), f"{title}\n{_words(one)}: {times}")
+def _bar(comparison: Comparison) -> Bar:
+    (low, high), (new_low, new_high) = spread(comparison.before, "median"), spread(comparison.after, "median")
+    title = title_of(comparison.system)
+    series = VerdictSeries(comparison.system, title, False, "", "", (), verdict=comparison.verdict)
+    ends = (
+        (low / new_high, high / new_low)
+        if new_low > 0 and low > 0
+        else (comparison.factor, comparison.factor)
+    )
+    point = SeriesPoint(
+        comparison.rows, comparison.factor, *ends, min(comparison.before.count, comparison.after.count)
+    )
+    times = (
+        f"{shown_seconds(comparison.before.median)} before, {shown_seconds(comparison.after.median)} after"
+    )
+    return Bar(
+        series,
+        point,
+        SIGNS[comparison.verdict] + _words(comparison),
+        f"{title}\n{_words(comparison)}: {times}",
+    )
 
 
-def _words(one: Comparison) -> str:
-    times = max(one.factor, 1 / one.factor)
-    factor = f"{shown_factor(times)} × {'faster' if one.factor >= 1 else 'slower'}"
-    if one.verdict == TOO_FEW:
+def _words(comparison: Comparison) -> str:
+    times = max(comparison.factor, 1 / comparison.factor)
+    factor = f"{shown_factor(times)} × {'faster' if comparison.factor >= 1 else 'slower'}"
+    if comparison.verdict == TOO_FEW:
         return f"{factor}, too few samples"
-    if one.verdict == SAME:
+    if comparison.verdict == SAME:
         return "the same" if times < EQUAL_WITHIN else f"{factor}, but spreads overlap"
     return factor
 
 
-def _title(one: Comparison) -> str:
+def _title(comparison: Comparison) -> str:
     try:
-        workload = workload_named(one.workload)
-        named = workload.operation(one.operation).title
+        workload = workload_named(comparison.workload)
+        named = workload.operation(comparison.operation).title
         place = workload.title
     except (LamellaError, KeyError):  # from another version, or from a file that no longer exists
-        named, place = one.operation.replace("_", " "), one.workload
-    call = f", {one.call}" if one.call else ""
-    return f"{place}: {named}{call}, {shown_rows(one.rows)}"
+        named, place = comparison.operation.replace("_", " "), comparison.workload
+    call = f", {comparison.call}" if comparison.call else ""
+    return f"{place}: {named}{call}, {shown_rows(comparison.rows)}"
 
 
 def _named(run: SavedRun) -> str:
@@ -249,7 +262,7 @@ class TrendPlot(QWidget):
         box = self.canvas.getViewBox()
         places = [(box.mapViewToScene(QPointF(spot.x, spot.y)) - position, spot) for spot in self.spots]
         near = [(math.hypot(away.x(), away.y()), spot) for away, spot in places]
-        away, spot = min(near, key=lambda one: one[0], default=(math.inf, None))
+        away, spot = min(near, key=lambda distance: distance[0], default=(math.inf, None))
         return spot if away <= REACH else None
 
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -287,9 +300,9 @@ class TrendPlot(QWidget):
     def _label(self) -> None:
         """Label as many moments as there is room for, including the last one."""
         count = len(self._moments)
-        every = max(1, math.ceil(count * LABEL_PIXELS / max(1, self.width())))
-        shown = [(place, f"{self._moments[place]:%m-%d %H:%M}") for place in range(count - 1, -1, -every)]
-        self._bottom.setTicks([shown, [(place, "") for place in range(count)]])
+        step = max(1, math.ceil(count * LABEL_PIXELS / max(1, self.width())))
+        ticks = [(place, f"{self._moments[place]:%m-%d %H:%M}") for place in range(count - 1, -1, -step)]
+        self._bottom.setTicks([ticks, [(place, "") for place in range(count)]])
 
     def _dress(self) -> None:
         look = theme.current()
@@ -316,9 +329,9 @@ class TrendView(QWidget):
 
     failed = Signal(Exception)
 
-    def __init__(self, kept: SavedRuns, tasks: Tasks, parent: QWidget | None = None) -> None:
+    def __init__(self, saved_runs: SavedRuns, tasks: Tasks, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._kept, self._tasks = kept, tasks
+        self._kept, self._tasks = saved_runs, tasks
         self._all: Sequence[RunSummary] = ()
         self._runs: Sequence[RunSummary] = ()
         self._reading: Handle | None = None
@@ -379,7 +392,9 @@ class TrendView(QWidget):
         def work(job: Job) -> Trends:
             return {
                 name: [
-                    one for one in trend(saved_runs, workload, operation, name, rows) if one.run in numbers
+                    point
+                    for point in trend(saved_runs, workload, operation, name, rows)
+                    if point.run in numbers
                 ]
                 for name in systems
             }
@@ -402,8 +417,8 @@ class TrendView(QWidget):
 
     def _draw(self) -> None:
         """Draw the lines that are on in the legend."""
-        shown = [one for one in self._series if one.label not in self.legend.hidden]
-        self.plot.show_series(shown, self._moments)
+        lines = [line for line in self._series if line.label not in self.legend.hidden]
+        self.plot.show_series(lines, self._moments)
 
     def _build(self) -> None:
         theme.variant(self.nothing, "muted")

@@ -145,9 +145,9 @@ class ResultsBrowser(QDialog):
 
     benchmark_requested = Signal(Choice)
 
-    def __init__(self, kept: SavedRuns, tasks: Tasks, parent: QWidget | None = None) -> None:
+    def __init__(self, saved_runs: SavedRuns, tasks: Tasks, parent: QWidget | None = None) -> None:
         super().__init__(parent, Qt.WindowType.Window)
-        self._kept, self._tasks = kept, tasks
+        self._kept, self._tasks = saved_runs, tasks
         self._reading: Handle | None = None
         self._numbers: tuple[int, ...] = ()
         self._open: tuple[SavedRun, ...] = ()
@@ -157,7 +157,11 @@ class ResultsBrowser(QDialog):
         self.setAcceptDrops(True)
         self.search, self.table = RunSearch(), SavedRunsList()
         self.news, self.hint = MessageBar(), SavedRunsHint()
-        self.run, self.comparison, self.trends = RunView(tasks), ComparisonView(), TrendView(kept, tasks)
+        self.run, self.comparison, self.trends = (
+            RunView(tasks),
+            ComparisonView(),
+            TrendView(saved_runs, tasks),
+        )
         self.again, self.delete = QPushButton("Run again"), QPushButton("Delete")
         self.file = QPushButton("Open a file…")
         self.pages, self.tabs = QStackedWidget(), QTabWidget()
@@ -179,7 +183,9 @@ class ResultsBrowser(QDialog):
             self._files[number] = replace(run, id=number, title=f"{path.name}: {run.title}")
             self.search.field.clear()
             self._show_list()
-            self.table.choose([row for row, one in enumerate(self.table.kept.runs) if one.id == number])
+            self.table.choose(
+                [row for row, saved_run in enumerate(self.table.kept.runs) if saved_run.id == number]
+            )
             self.news.say(
                 f"{path.name} is open, but not saved here.",
                 ("Save it", lambda: self._save(number)),

@@ -148,10 +148,10 @@ class RunDelegate(QStyledItemDelegate):
         if room.width() <= 0:
             return 0
         metrics = painter.fontMetrics()
-        shown = metrics.elidedText(text, Qt.TextElideMode.ElideRight, room.width())
+        elided = metrics.elidedText(text, Qt.TextElideMode.ElideRight, room.width())
         side = Qt.AlignmentFlag.AlignRight if right else Qt.AlignmentFlag.AlignLeft
         painter.setPen(theme.current().color(color))
-        painter.drawText(room, int(side | Qt.AlignmentFlag.AlignVCenter), shown)
+        painter.drawText(room, int(side | Qt.AlignmentFlag.AlignVCenter), elided)
         return metrics.horizontalAdvance(text)
 
     def createEditor(self, parent: QWidget, option: QStyleOptionViewItem, index: Index) -> QWidget:
@@ -260,8 +260,8 @@ class RunSearch(QWidget):
         self.field.textChanged.connect(self.changed)
 
     def show_counts(self, model: SavedRunsModel) -> None:
-        shown, whole = len(model.runs), model.count
-        self.count.setText("" if shown == whole else f"{shown:,} of {whole:,}")
+        visible_runs, whole = len(model.runs), model.count
+        self.count.setText("" if visible_runs == whole else f"{visible_runs:,} of {whole:,}")
         menu = self.tags.menu()
         menu.clear()
         for tag, count in sorted(model.tags.items(), key=lambda item: (-item[1], item[0].casefold())):

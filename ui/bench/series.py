@@ -302,9 +302,9 @@ class Panel:
         one entry."""
         if not hidden:
             return self
-        off = {one.label for one in self.series if one.published} if PUBLISHED in hidden else set()
-        shown = (one for one in self.series if one.label not in hidden | off)
-        return replace(self, series=tuple(shown))
+        off = {line.label for line in self.series if line.published} if PUBLISHED in hidden else set()
+        lines = (line for line in self.series if line.label not in hidden | off)
+        return replace(self, series=tuple(lines))
 
 
 class Frames:
@@ -321,7 +321,7 @@ class Frames:
 
     def fit(self, panels: Sequence[Panel], log: bool) -> None:
         """Extend the axes to all lines."""
-        extents = [one.extent for panel in panels for one in panel.series if one.extent]
+        extents = [line.extent for panel in panels for line in panel.series if line.extent]
         ends = [*self.sizes, *(e.first for e in extents), *(e.last for e in extents)] or [1, 1000]
         if log:
             first, last = math.log10(min(ends)), math.log10(max(ends))
@@ -331,7 +331,7 @@ class Frames:
             left, right = -MARGIN * max(ends) / 2, max(ends) * (1 + MARGIN)
         self._frames = {}
         for units in {panel.quantity.units for panel in panels}:
-            alike = [one for panel in panels if panel.quantity.units == units for one in panel.series]
+            alike = [line for panel in panels if panel.quantity.units == units for line in panel.series]
             low, high = self._grown(units, alike, log)
             self._frames[units] = Frame(left, right, low, high, log)
 
@@ -340,8 +340,8 @@ class Frames:
         return self._frames[panel.quantity.units]
 
     def _grown(self, units: Units, series: Sequence[Series], log: bool) -> tuple[float, float]:
-        live = [one for one in series if not one.published] if not log else []
-        extents = [one.extent for one in live or series if one.extent and one.extent.high > 0]
+        live = [line for line in series if not line.published] if not log else []
+        extents = [line.extent for line in live or series if line.extent and line.extent.high > 0]
         before = self._spans.get((units, log))
         if not extents:
             low, high = before or (EMPTY_DECADES if log else (0.0, 1.0))

@@ -345,12 +345,12 @@ class SystemList(QWidget):
         self.asking.set_families(workload.family for workload in workloads)
         self._show_parts()
 
-    def set_interpreter(self, other: Interpreter | None) -> None:
+    def set_interpreter(self, interpreter: Interpreter | None) -> None:
         """Disable systems that cannot run in another Python; None for this one."""
-        self._other = other
+        self._other = interpreter
         with QSignalBlocker(self.tree):
             for row in self.rows.values():
-                row.set_missing("" if other else row.entry.missing)
+                row.set_missing("" if interpreter else row.entry.missing)
         self._show_parts()
 
     def _show_parts(self) -> None:

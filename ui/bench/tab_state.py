@@ -21,7 +21,7 @@ def choices_of(controls: BenchmarkControls) -> dict[str, Any]:
     workload, form = controls.workload_choice, controls.conditions
     return {
         "workload": workload.box.currentData(),
-        "workloads": [one.id for one in controls.workloads],
+        "workloads": [item.id for item in controls.workloads],
         "scale": workload.scale.currentData(),
         "rows": list(controls.size_choice.selection),
         "table_rows": controls.size_choice.table_rows,
@@ -106,7 +106,7 @@ def _select(box: QComboBox, value: object) -> bool:
 
 
 def _texts(value: object) -> Sequence[str]:
-    return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []
+    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
 
 
 def _is_count(value: object) -> bool:

@@ -200,12 +200,12 @@ class UserTableDialog(QDialog):
 
     # --------------------------------------------------------------------- columns
 
-    def _list_columns(self, schema: pa.Schema, shown: Sequence[str] | None) -> None:
+    def _list_columns(self, schema: pa.Schema, names: Sequence[str] | None) -> None:
         for field in schema:
             if field.name == ID:
                 continue
             item = QListWidgetItem(field.name, self.columns)
-            ticked = shown is None or field.name in shown
+            ticked = names is None or field.name in names
             item.setFlags(Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsUserCheckable)
             item.setToolTip(f"{field.name}: {field.type}")
             if compared_type(field.type) is None:

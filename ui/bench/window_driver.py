@@ -25,7 +25,7 @@ from lamella.core.bench.workloads.window import (
     GROUPED_BY,
     LEAST_TOTAL,
     NUMBER_OF_ROW,
-    SHOWN,
+    VISIBLE,
     SORTED_BY,
     SUMMED,
     Act,
@@ -171,8 +171,8 @@ class LamellaWindow(WindowSystem):
         first = self._wait(lambda: self.tab.grid.cards.loader.num_exact > 0)
         all_ = first + self._wait(lambda: self.tab.grid.cards.loader.settled)
         self._settle()
-        shown = self._values(range(min(COMPARED_ROWS, self._num_rows)))
-        answer = digest_of_rows(self._num_rows, shown)
+        values = self._values(range(min(COMPARED_ROWS, self._num_rows)))
+        answer = digest_of_rows(self._num_rows, values)
         return Act(answer, rows, max(self._pieces), (), first, all_)
 
     def _sort(self) -> Act:
@@ -197,12 +197,12 @@ class LamellaWindow(WindowSystem):
         self._pieces = []
         grid = self.tab.grid
         place = QPointF(grid.viewport().rect().center())
-        here = QPointF(grid.viewport().mapToGlobal(place.toPoint()))
+        global_place = QPointF(grid.viewport().mapToGlobal(place.toPoint()))
         phase, none = Qt.ScrollPhase.NoScrollPhase, Qt.MouseButton.NoButton
         keys = Qt.KeyboardModifier.NoModifier
 
         def turn() -> None:
-            event = QWheelEvent(place, here, QPoint(), NOTCH, none, keys, phase, False)
+            event = QWheelEvent(place, global_place, QPoint(), NOTCH, none, keys, phase, False)
             QApplication.sendEvent(grid.viewport(), event)
 
         frames = []
@@ -213,18 +213,18 @@ class LamellaWindow(WindowSystem):
                 break
             frames.append(seconds)
         self._settle()
-        shown, top = self._values([grid.top_row()]), grid.top_row()
-        answer = digest(int(shown[0][0]) == top + NUMBER_OF_ROW)
+        rows, top = self._values([grid.top_row()]), grid.top_row()
+        answer = digest(int(rows[0][0]) == top + NUMBER_OF_ROW)
         return self._many(answer, frames)
 
     def _jump(self) -> Act:
         self._pieces = []
-        times, shown = [], []
+        times, rows = [], []
         for row in jumps(self._num_rows):
             times.append(self._until_painted(lambda row=row: self.tab.grid.go_to(row, 0)))
-            shown += self._values([row])
+            rows += self._values([row])
         self._settle()
-        return self._many(digest_of_rows(self._num_rows, shown), times)
+        return self._many(digest_of_rows(self._num_rows, rows), times)
 
     def _many(self, answer: str, times: list[float]) -> Act:
         return Act(answer, fmean(times), max(self._pieces), tuple(times))
@@ -270,7 +270,7 @@ class LamellaWindow(WindowSystem):
     def _values(self, rows: Any) -> list[list[Any]]:
         """The values in the grid, of the columns that are compared."""
         model = self.tab.grid.grid_model
-        places = [model.names.index(name) for name in SHOWN if name in model.names]
+        places = [model.names.index(name) for name in VISIBLE if name in model.names]
         cells = [[model.pages.text(row, place) or "" for place in places] for row in rows]
         return [[int(text) if text.lstrip("-").isdigit() else text for text in row] for row in cells]
 
@@ -282,8 +282,8 @@ class LamellaWindow(WindowSystem):
         def note() -> None:
             nonlocal painted
             tab = self.window.tabs.dataset_tab
-            there = tab is not None and not tab.loader.running and self._shows_its_line()
-            painted = there and (not rows_too or tab.grid.grid_model.pages.settled)
+            is_open = tab is not None and not tab.loader.running and self._shows_its_line()
+            painted = is_open and (not rows_too or tab.grid.grid_model.pages.settled)
 
         began = time.perf_counter()
         self._work(do)
@@ -343,6 +343,6 @@ class LamellaWindow(WindowSystem):
 def _send_mouse(
     widget: QWidget, kind: QEvent.Type, place: QPoint, button: Qt.MouseButton, buttons: Qt.MouseButton
 ) -> None:
-    here = QPointF(widget.mapToGlobal(place))
+    global_place = QPointF(widget.mapToGlobal(place))
     keys = Qt.KeyboardModifier.NoModifier
-    QApplication.sendEvent(widget, QMouseEvent(kind, QPointF(place), here, button, buttons, keys))
+    QApplication.sendEvent(widget, QMouseEvent(kind, QPointF(place), global_place, button, buttons, keys))

@@ -116,10 +116,10 @@ class WorkloadChoice(QWidget):
         self.scale.currentIndexChanged.connect(lambda _: self.changed.emit())
 
 
-def no_part(entry: Entry, workloads: Sequence[Workload], other: Interpreter | None) -> str:
+def no_part(entry: Entry, workloads: Sequence[Workload], interpreter: Interpreter | None) -> str:
     """Why a system takes no part; empty if it takes part in at least one of the workloads, in this Python or
-    the `other`."""
-    reasons = [reason_against(entry, workload, other) for workload in workloads]
+    the `interpreter`."""
+    reasons = [reason_against(entry, workload, interpreter) for workload in workloads]
     if not reasons or "" in reasons:
         return ""
     if len(reasons) > 1:
@@ -131,12 +131,12 @@ def _about(workload: Workload) -> str:
     return f"{workload.about} {workload.check.sentence}"
 
 
-def reason_against(entry: Entry, workload: Workload, other: Interpreter | None) -> str:
+def reason_against(entry: Entry, workload: Workload, interpreter: Interpreter | None) -> str:
     """Why a system takes no part in one workload; empty if it does."""
     if not entry.takes(workload.family):
         reason = family_of(workload).absent.get(entry.id, "")
         return f"{entry.title} takes no part in {workload.title}" + (f": {reason}" if reason else "")
-    return objection(other, entry.id, workload) if other else ""
+    return objection(interpreter, entry.id, workload) if interpreter else ""
 
 
 LARGEST = 10**11

@@ -111,7 +111,7 @@ class CardLoader(QObject):
     def hold(self, names: Collection[str]) -> None:
         """Continue only these columns, and start no others until the next `want`."""
         self._requested_columns = []
-        for request in [one for one in self._running if one.name not in names]:
+        for request in [waiting for waiting in self._running if waiting.name not in names]:
             self._running.pop(request).cancel()
 
     def want(self, names: Sequence[str]) -> None:
@@ -168,12 +168,12 @@ class CardLoader(QObject):
 
         def work(job: Job) -> Face:
             if computed is not None and name in computed.computed:
-                shown, condition = computed.rows_of(name, job)
-                made = card(shown, name, condition, job, request.sampled)
+                card_rows, condition = computed.rows_of(name, job)
+                fresh = card(card_rows, name, condition, job, request.sampled)
             else:
                 saved = saved_card(rows, name) if where is None and isinstance(rows, Snapshot) else None
-                made = saved or card_of(rows, name, where, job, request.sampled)
-            return Face(made, texts_of(made))
+                fresh = saved or card_of(rows, name, where, job, request.sampled)
+            return Face(fresh, texts_of(fresh))
 
         def done(face: Face) -> None:
             if generation == self._generation:

@@ -238,13 +238,13 @@ class CardPainter:
         mark: Mark | None,
     ) -> None:
         assert face.card is not None and face.texts is not None
-        one, text = face.card.top[place], face.texts.values[place]
+        top, text = face.card.top[place], face.texts.values[place]
         value, bar = widths
         if mark is not None and (mark.low <= place <= mark.high or place in mark.also):
             painter.fillRect(
                 row.adjusted(-theme.XS, 0, theme.XS, 0), self._ink["accent_soft" if mark.strong else "hover"]
             )
-        words = one.value == ""
+        words = top.value == ""
         painter.setPen(self._ink["faint" if words else "text"])
         if words:
             painter.setFont(self._italic)

@@ -110,17 +110,17 @@ class CardStrip(QWidget):
         self._soon.start(AFTER_ROWS_MS)
         self.update()
 
-    def set_shown(self, shown: bool) -> None:
+    def set_shown(self, is_visible: bool) -> None:
         """Show or hide the strip; hidden, it takes no room, and nothing is counted for it."""
-        if shown == self._shown:
+        if is_visible == self._shown:
             return
-        self._shown = shown
-        self.setVisible(shown)
-        if not shown:
+        self._shown = is_visible
+        self.setVisible(is_visible)
+        if not is_visible:
             self.loader.want(())
         self._grid.updateGeometries()
         self._grid.horizontalHeader().viewport().update()
-        if shown:
+        if is_visible:
             self._want()
 
     @property
@@ -182,8 +182,8 @@ class CardStrip(QWidget):
 
     def _names(self, columns: Sequence[int]) -> list[str]:
         names = self._grid.grid_model.names
-        shown = [column for column in columns if column < len(names) and self._has_card(column)]
-        return list(dict.fromkeys(names[column] for column in shown))
+        with_cards = [column for column in columns if column < len(names) and self._has_card(column)]
+        return list(dict.fromkeys(names[column] for column in with_cards))
 
     def _has_card(self, column: int) -> bool:
         """Whether a column has a card; those of rows inside groups have none."""

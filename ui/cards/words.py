@@ -36,12 +36,12 @@ class CardTexts:
 
 def texts_of(card: ColumnCard) -> CardTexts:
     """The texts of a card. Any thread."""
-    shown = card.shown
+    figures = card.shown
     return CardTexts(
         captions_of(card),
-        missing_share(shown),
-        tuple(value_text(one.value, card.type) for one in card.top),
-        tuple(percent(one.count, shown.rows) for one in card.top),
+        missing_share(figures),
+        tuple(value_text(value.value, card.type) for value in card.top),
+        tuple(percent(value.count, figures.rows) for value in card.top),
         summary_of(card),
     )
 
@@ -68,22 +68,22 @@ def missing_share(figures: Figures) -> str:
 
 
 def captions_of(card: ColumnCard) -> tuple[str, ...]:
-    kind, shown = kind_of(card.type), card.shown
-    if shown.rows == 0:
+    kind, figures = kind_of(card.type), card.shown
+    if figures.rows == 0:
         return ("no rows",)
-    if shown.nulls == shown.rows:
+    if figures.nulls == figures.rows:
         return ("",)
-    if card.scale is not None and shown.min is not None:
-        texts = ranges(shown.min, shown.max, kind)
+    if card.scale is not None and figures.min is not None:
+        texts = ranges(figures.min, figures.max, kind)
         return texts if _holds_amounts(card) else (texts[0].replace(",", ""), *texts[1:])
     if kind is Kind.BOOLEAN:
-        true = next((one.count for one in card.top if one.value is True), 0)
-        return (f"{percent(true, shown.rows)} true",)
-    number = _distinct(shown)
+        true = next((value.count for value in card.top if value.value is True), 0)
+        return (f"{percent(true, figures.rows)} true",)
+    number = _distinct(figures)
     if card.met is None:
-        return (f"{number} value{'' if shown.distinct == 1 else 's'}", number)
+        return (f"{number} value{'' if figures.distinct == 1 else 's'}", number)
     of = f"{number} of {_distinct(card.all)}"
-    return (f"{of} values", of, f"{number} value{'' if shown.distinct == 1 else 's'}", number)
+    return (f"{of} values", of, f"{number} value{'' if figures.distinct == 1 else 's'}", number)
 
 
 def _holds_amounts(card: ColumnCard) -> bool:
@@ -267,12 +267,12 @@ def bar_counts(bars: Bars, first: int, last: int) -> str:
 
 
 def value_counts(card: ColumnCard, place: int) -> str:
-    one = card.top[place]
-    if one.met is None:
-        return f"{quantity(one.all, 'row')}, {percent(one.all, card.all.rows)}"
+    value = card.top[place]
+    if value.met is None:
+        return f"{quantity(value.all, 'row')}, {percent(value.all, card.all.rows)}"
     met = card.shown.rows
-    whole = f"{one.all:,} of all rows, {percent(one.all, card.all.rows)}" if card.is_comparable else ""
-    return f"{one.met:,} filtered, {percent(one.met, met)}" + (f"; {whole}" if whole else "")
+    whole = f"{value.all:,} of all rows, {percent(value.all, card.all.rows)}" if card.is_comparable else ""
+    return f"{value.met:,} filtered, {percent(value.met, met)}" + (f"; {whole}" if whole else "")
 
 
 def summary_of(card: ColumnCard) -> str:

@@ -291,10 +291,10 @@ class NameTicks:
         return round(height) + theme.S
 
     def values(self, low: float, high: float, size: float, orientation: str) -> Ticks:
-        shown = [at for at in self._names if low <= at <= high]
+        places = [at for at in self._names if low <= at <= high]
         room = theme.current().line_height(theme.TextSize.CAPTION)
-        every = max(1, math.ceil(room * (high - low) / max(1.0, size))) if shown else 1
-        return [(1.0, shown[::every])]
+        step = max(1, math.ceil(room * (high - low) / max(1.0, size))) if places else 1
+        return [(1.0, places[::step])]
 
     def texts(self, values: Sequence[float], spacing: float) -> list[str]:
         return [self._names.get(value, "") for value in values]

@@ -556,7 +556,7 @@ class ChartCanvas(pg.GraphicsLayoutWidget):
         self._show_brush(panel, places[first : last + 1])
 
     def _panel_of(self, mark: Mark) -> Panel:
-        return next(panel for panel in self.panels if any(one is mark for one in panel.made.marks))
+        return next(panel for panel in self.panels if any(own_mark is mark for own_mark in panel.made.marks))
 
 
 def _picked(parts: Sequence[tuple[Dimension, Sequence[Place]]], rows: int) -> Picked:

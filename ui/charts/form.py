@@ -153,15 +153,15 @@ class ChartForm(QFrame):
     def _show_rows(self) -> None:
         spec, kind = self.spec, self._types.get(self.spec.x)
         titles = {"measure": "Cells" if spec.kind == HEAT_MAP else "Y"}
-        shown = {
+        visibility = {
             "x": True, "y": spec.has_y, "measure": spec.has_measure, "color": spec.has_color,
             "size": spec.has_size, "panels": True,
             "unit": kind is not None and is_moment(kind) and spec.kind != SCATTER,
         }  # fmt: skip
         for role, (label, field) in self._rows.items():
             label.setText(titles.get(role, label.text()))
-            label.setVisible(shown[role])
-            field.setVisible(shown[role])
+            label.setVisible(visibility[role])
+            field.setVisible(visibility[role])
         numbers = kind is not None and is_on_line(kind) and is_number(kind)
         self.log_x.setVisible(numbers and spec.kind in (HISTOGRAM, SCATTER, LINE, AREA, BAR))
         y_kind = self._types.get(spec.y)

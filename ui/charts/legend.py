@@ -45,10 +45,10 @@ class SizeScale(QWidget):
         middle = int(Qt.AlignmentFlag.AlignVCenter)
         color = theme.current().color("muted")
         painter.setPen(color)
-        title, *others = self._widths
+        title, *widths = self._widths
         painter.drawText(0, 0, title, height, middle, self._title)
         left = title + theme.S
-        for diameter, text, wide in zip(self._diameters, self._texts, others, strict=True):
+        for diameter, text, wide in zip(self._diameters, self._texts, widths, strict=True):
             painter.setBrush(color)
             draw_symbol(painter, "o", QPointF(left + diameter / 2, height / 2), diameter)
             left += diameter + theme.XS

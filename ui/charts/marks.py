@@ -363,9 +363,11 @@ class Marks:
         if self._data.x is None or not self._data.x.others or self._log:
             return
         ends = [(mark.row["x"] == OTHERS, mark.area) for mark in panel.marks if mark.area is not None]
-        high = max((area.bottom() for other, area in ends if not other), default=0.0)
+        high = max((area.bottom() for is_upper, area in ends if not is_upper), default=0.0)
         top, area = max(
-            ((area.bottom(), area) for other, area in ends if other), default=(0.0, None), key=lambda e: e[0]
+            ((area.bottom(), area) for is_upper, area in ends if is_upper),
+            default=(0.0, None),
+            key=lambda e: e[0],
         )
         if area is None or high <= 0 or top <= CUT * high:
             return
@@ -426,23 +428,23 @@ class Marks:
             y = np.full(len(places), math.nan)
             for row in own:
                 y[number[self._x(row).key]] = self.at(row["value"])
-            there = np.isfinite(y)
+            finite = np.isfinite(y)
             if stacks:  # without rows there is nothing to add
-                y, there = np.where(there, y, 0.0), np.full(len(places), True)
-            if not there.any():
+                y, finite = np.where(finite, y, 0.0), np.full(len(places), True)
+            if not finite.any():
                 continue
-            top, bottom = (below + y if stacks else y)[there], below[there]
+            top, bottom = (below + y if stacks else y)[finite], below[finite]
             shade = QColor(look.color)
             shade.setAlpha(AREA_ALPHA if stacks or len(self._looks) == 1 else OVERLAP_ALPHA)
-            curves = (pg.PlotCurveItem(x[there], edge) for edge in (bottom, top))
+            curves = (pg.PlotCurveItem(x[finite], edge) for edge in (bottom, top))
             panel.items.append(pg.FillBetweenItem(*curves, brush=shade))
-            panel.items += self._line(look, x[there], top)
-            spots = dict(zip(np.flatnonzero(there).tolist(), top.tolist(), strict=True))
+            panel.items += self._line(look, x[finite], top)
+            spots = dict(zip(np.flatnonzero(finite).tolist(), top.tolist(), strict=True))
             placed = ((row, number[self._x(row).key]) for row in own)
             panel.marks += [Mark(row, None, QPointF(x[n], spots[n])) for row, n in placed if n in spots]
             panel.reach(float(top.min()), float(top.max()))
             middle = float((top[-1] + bottom[-1]) / 2) if stacks else float(top[-1])
-            panel.ends.append((look, float(x[there][-1]), middle))
+            panel.ends.append((look, float(x[finite][-1]), middle))
             below = top if stacks else below
 
     def _points(self, panel: PanelMarks, rows: Sequence[Row]) -> None:

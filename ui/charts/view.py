@@ -342,13 +342,17 @@ class ChartView(QWidget):
 
     def _name_figures(self, narrow: bool) -> None:
         count = 0 if self.data is None else self.data.table.num_rows
-        shown = self._pages.currentWidget() is self.table
+        in_table = self._pages.currentWidget() is self.table
         name = (
-            "Show the chart" if shown else f"Show the {count:,} figures" if count > 1 else "Show the figure"
+            "Show the chart"
+            if in_table
+            else f"Show the {count:,} figures"
+            if count > 1
+            else "Show the figure"
         )
         self.figures.setAccessibleName(name)
         self.figures.setText("" if narrow else f"{ICON_GAP}{name}")
-        self.figures.setIcon(theme.current().icon("chart-line" if shown else "table"))
+        self.figures.setIcon(theme.current().icon("chart-line" if in_table else "table"))
 
     def _entitle(self, title: str) -> None:
         self._title = title

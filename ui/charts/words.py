@@ -33,7 +33,7 @@ def title_of(spec: ChartSpec, colored: bool = True) -> str:
     """Such as "Mean of arr_delay by hour and origin". Without `colored`, so dense that colours are left
     out."""
     x, y = visible(spec.x), visible(spec.y)
-    by = [one for one in (spec.color if spec.has_color and colored else "", spec.panels) if one]
+    by = [name for name in (spec.color if spec.has_color and colored else "", spec.panels) if name]
     if spec.kind == HISTOGRAM:
         what = [f"Rows by {x}"]
     elif spec.kind == SCATTER:
@@ -45,7 +45,7 @@ def title_of(spec: ChartSpec, colored: bool = True) -> str:
         by = [spec.y, *by] if spec.kind == HEAT_MAP else by
     by = list(dict.fromkeys(by))
     return what[0] + "".join(
-        f"{' and ' if n == len(by) - 1 else ', '}{visible(one)}" for n, one in enumerate(by)
+        f"{' and ' if n == len(by) - 1 else ', '}{visible(name)}" for n, name in enumerate(by)
     )
 
 

@@ -22,14 +22,16 @@ class ApplyDialog(QDialog):
         self._comparison = comparison
         self.setWindowTitle("Apply the differences")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        other = visible(comparison.titles[1])
-        self.title = QLabel(f"Make the rows of {visible(table)} equal to those of {other}")
+        source_title = visible(comparison.titles[1])
+        self.title = QLabel(f"Make the rows of {visible(table)} equal to those of {source_title}")
         self.title.setWordWrap(True)
         theme.variant(self.title, "title")
         added, changed, removed = Kinds(removed=True).counts(comparison)
         self.changed = self._box(f"Change {quantity(changed, 'row')}: the cells that differ", changed, True)
-        self.added = self._box(f"Add {quantity(added, 'row')} that only {other} has", added, True)
-        self.removed = self._box(f"Delete {quantity(removed, 'row')} that {other} lacks", removed, False)
+        self.added = self._box(f"Add {quantity(added, 'row')} that only {source_title} has", added, True)
+        self.removed = self._box(
+            f"Delete {quantity(removed, 'row')} that {source_title} lacks", removed, False
+        )
         self.note = QLabel("One commit, which can be undone.")
         left_out = comparison.schema.added
         if left_out:

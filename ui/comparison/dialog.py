@@ -85,13 +85,13 @@ class CompareDialog(QDialog):
         self,
         name: str,
         before: Source,
-        others: Sequence[OtherSide],
+        sides: Sequence[OtherSide],
         tasks: Tasks,
         choices: Choices | None = None,
         parent: QWidget | None = None,
     ) -> None:
         super().__init__(parent)
-        self._before, self._others, self._tasks = before, list(others), tasks
+        self._before, self._others, self._tasks = before, list(sides), tasks
         self._choices = choices or Choices()
         self._handle: Handle | None = None
         self._key_columns: KeyColumns | None = None
@@ -143,7 +143,7 @@ class CompareDialog(QDialog):
     # ------------------------------------------------------------------- columns
 
     def _fill(self) -> None:
-        self.other.addItems([visible(other.title) for other in self._others])
+        self.other.addItems([visible(side.title) for side in self._others])
         self.other.addItem(A_FILE)
         chosen = self._choices
         self.by_order.setChecked(chosen.key == ())
@@ -157,17 +157,17 @@ class CompareDialog(QDialog):
     def _take_other(self) -> None:
         self.key.clear()
         self._key_columns = None
-        other, before = self.other_side, self._before
+        side, before = self.other_side, self._before
         if self._handle is not None:
             self._handle.cancel()
             self._handle = None
-        if other is None:
+        if side is None:
             self.hint.setText("Choose a table or a file to compare with.")
             self._follow()
             return
         self.hint.setText("Looking for columns that identify rows…")
         self._handle = self._tasks.read(
-            lambda job: find_keys(before, other.open(job), job),
+            lambda job: find_keys(before, side.open(job), job),
             self._take_keys, self._refuse, owner=self, quiet=True, text="Looking for keys",
         )  # fmt: skip
         self._follow()
@@ -240,12 +240,12 @@ class CompareDialog(QDialog):
             self.add_file(Path(chosen))
 
     def _compare(self) -> None:
-        other, tolerance = self.other_side, self._tolerance
-        if other is None or tolerance is None:
+        side, tolerance = self.other_side, self._tolerance
+        if side is None or tolerance is None:
             return
         key = () if self.by_order.isChecked() else self.chosen_key
         choices = Choices(key, tolerance, self.ignore_case.isChecked(), self.ignore_space.isChecked())
-        self.compare_requested.emit(other, choices)
+        self.compare_requested.emit(side, choices)
         self.accept()
 
     # ------------------------------------------------------------------- set-up
@@ -295,10 +295,10 @@ class CompareDialog(QDialog):
         self.compare_button.clicked.connect(self._compare)
 
 
-def sides_of(others: Mapping[str, Callable[[], Source]]) -> list[OtherSide]:
+def sides_of(sides: Mapping[str, Callable[[], Source]]) -> list[OtherSide]:
     """The datasets that can be joined, which can also be compared."""
 
     def side(title: str, source: Callable[[], Source]) -> OtherSide:
         return OtherSide(title, lambda job: source())
 
-    return [side(title, source) for title, source in others.items()]
+    return [side(title, source) for title, source in sides.items()]

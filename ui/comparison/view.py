@@ -361,9 +361,9 @@ class ComparisonView(QWidget):
         self.grid.grid_model.pages.failed.connect(self.read_failed)
         theme.current().changed.connect(self._restyle)
 
-    def _show_summary(self, shown: bool) -> None:
-        self.summary.setVisible(shown)
-        if shown:
+    def _show_summary(self, is_visible: bool) -> None:
+        self.summary.setVisible(is_visible)
+        if is_visible:
             height = self.splitter.height()
             below = round(SUMMARY_SHARE * height)
             self.splitter.setSizes([height - below, below])

@@ -44,9 +44,9 @@ class AboutDialog(QDialog):
         buttons = QHBoxLayout()
         buttons.addStretch()
         if text := licences():
-            shown = QPushButton("Licences", self)
-            shown.clicked.connect(lambda: LicencesDialog(text, self).open())
-            buttons.addWidget(shown)
+            licences_button = QPushButton("Licences", self)
+            licences_button.clicked.connect(lambda: LicencesDialog(text, self).open())
+            buttons.addWidget(licences_button)
         buttons.addWidget(copy)
         buttons.addWidget(close)
         layout = QVBoxLayout(self)

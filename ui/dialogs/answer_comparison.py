@@ -30,14 +30,16 @@ HINT = (
 
 
 class AnswerComparison(QDialog):
-    def __init__(self, comparison: Comparison, here: str, there: str, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, comparison: Comparison, own_title: str, engine_title: str, parent: QWidget | None = None
+    ) -> None:
         super().__init__(parent)
         self.setWindowTitle("Compare with local")
         self.title = QLabel(verdict(comparison), wordWrap=True)
         theme.variant(self.title, "title")
         self.about = QLabel(
-            f"{visible(here)}, here: {quantity(comparison.rows_here, 'row')}."
-            f" {there}: {quantity(comparison.rows_there, 'row')}.",
+            f"{visible(own_title)}, here: {quantity(comparison.rows_here, 'row')}."
+            f" {engine_title}: {quantity(comparison.rows_there, 'row')}.",
             wordWrap=True,
         )
         theme.variant(self.about, "muted")

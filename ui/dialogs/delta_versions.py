@@ -98,10 +98,10 @@ class VersionChoice(QDialog):
     def _item(self, version: DeltaVersion) -> QTreeWidgetItem:
         time = f"{version.time.astimezone():%Y-%m-%d %H:%M:%S}" if version.time else ""
         rows = "" if version.rows is None else f"{version.rows:,}"
-        shown = " (shown)" if version.number == self._shown else ""
+        note = " (shown)" if version.number == self._shown else ""
         item = QTreeWidgetItem(
             [
-                f"{version.number:,}{shown}", time, visible(version.operation), rows,
+                f"{version.number:,}{note}", time, visible(version.operation), rows,
                 visible(version.message), visible(version.engine),
             ]
         )  # fmt: skip

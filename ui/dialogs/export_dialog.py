@@ -321,7 +321,11 @@ class ExportDialog(WorkDialog):
                 return table, error
 
         self._reading = self._tasks.read(
-            read, lambda made: self._show_preview(place, *made), self._fail_preview, owner=self, quiet=True
+            read,
+            lambda answer: self._show_preview(place, *answer),
+            self._fail_preview,
+            owner=self,
+            quiet=True,
         )
 
     def _show_preview(self, place: int, sample: pa.Table, preview: Preview | Exception) -> None:
@@ -433,6 +437,6 @@ def _is_taken(error: Exception) -> bool:
     return isinstance(error, FileProblem) and error.problem == "is there already"
 
 
-def _versions_text(made: Export) -> str:
-    versions = quantity(made.versions, "version")
-    return f"{versions} ({made.expired:,} earlier ones have expired)" if made.expired else versions
+def _versions_text(export: Export) -> str:
+    versions = quantity(export.versions, "version")
+    return f"{versions} ({export.expired:,} earlier ones have expired)" if export.expired else versions

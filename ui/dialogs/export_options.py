@@ -61,7 +61,9 @@ class FormatOptions(QWidget):
     ) -> None:
         super().__init__(parent)
         self.format = known
-        self._options = [one for one in known.options if one.in_form and one.name not in settled]
+        self._options = [
+            candidate for candidate in known.options if candidate.in_form and candidate.name not in settled
+        ]
         self.fields: dict[str, QWidget] = {}
         layout = FieldForm(self)
         layout.setContentsMargins(0, 0, theme.S, 0)
@@ -84,9 +86,9 @@ class FormatOptions(QWidget):
 
     def values(self) -> dict[str, Any]:
         """The options that differ from the defaults."""
-        read = {option.name: self._value(option) for option in self._options}
+        values = {option.name: self._value(option) for option in self._options}
         defaults = {option.name: option.default for option in self._options}
-        return {name: value for name, value in read.items() if value != defaults[name]}
+        return {name: value for name, value in values.items() if value != defaults[name]}
 
     def lasting(self) -> dict[str, Any]:
         """The options to suggest the next time."""
@@ -136,7 +138,7 @@ class FormatOptions(QWidget):
         if isinstance(field, QComboBox) and not field.isEditable():
             return field.currentData()
         text = field.currentText() if isinstance(field, QComboBox) else field.text()  # type: ignore[attr-defined]
-        return {shown: value for value, shown in SHOWN_AS.items()}.get(text, text)
+        return {label: value for value, label in SHOWN_AS.items()}.get(text, text)
 
 
 class ExportChoices:

@@ -88,11 +88,11 @@ class ReadingColumns(QTableWidget):
 
     def _rebuild(self, typed: bool) -> None:
         self._edits, self._boxes = [], []
-        shown = self._columns[:MOST_COLUMNS]
-        more = len(self._columns) - len(shown)
-        self.setRowCount(len(shown) + (more > 0))
+        listed_columns = self._columns[:MOST_COLUMNS]
+        more = len(self._columns) - len(listed_columns)
+        self.setRowCount(len(listed_columns) + (more > 0))
         names = table_columns([column.name for column in self._columns])
-        for row, column in enumerate(shown):
+        for row, column in enumerate(listed_columns):
             for place in range(NOTE + 1):
                 self.setItem(row, place, QTableWidgetItem())
             stored = self.item(row, STORED)
@@ -110,8 +110,8 @@ class ReadingColumns(QTableWidget):
                 self._boxes.append(self._type_box(column))
                 self.setCellWidget(row, TYPE, _with_room(self._boxes[row]))
         if more > 0:
-            self.setItem(len(shown), STORED, QTableWidgetItem(f"and {more:,} more, as they are"))
-            self.setSpan(len(shown), STORED, 1, NOTE + 1)
+            self.setItem(len(listed_columns), STORED, QTableWidgetItem(f"and {more:,} more, as they are"))
+            self.setSpan(len(listed_columns), STORED, 1, NOTE + 1)
 
     def _type_box(self, column: ColumnPreview) -> QComboBox:
         box = QComboBox(accessibleName=f"Type of column {column.key}")
@@ -143,8 +143,8 @@ class ReadingColumns(QTableWidget):
             self.item(row, TYPE).setText(now)
         for place in range(SHOWN_VALUES):
             item = self.item(row, VALUES + place)
-            there = place < len(column.texts)
-            text = column.texts[place] if there else ""
+            has_text = place < len(column.texts)
+            text = column.texts[place] if has_text else ""
             item.setText("NULL" if text is None else visible(text[:LONGEST]))
             item.setData(Qt.ItemDataRole.UserRole, text is None)
         note = self.item(row, NOTE)
@@ -183,10 +183,10 @@ class ReadingColumns(QTableWidget):
     def chosen(self) -> dict[str, str]:
         """The columns to import, by their names in the reading, with their new names."""
         names = {}
-        rest = table_columns([column.name for column in self._columns])
+        unique_names = table_columns([column.name for column in self._columns])
         for row, column in enumerate(self._columns):
             if row >= MOST_COLUMNS:
-                names[column.name] = rest[row]
+                names[column.name] = unique_names[row]
             elif not self._choosing or self.item(row, STORED).checkState() is Qt.CheckState.Checked:
                 names[column.name] = self.name_edit(row).text().strip()
         return names

@@ -364,8 +364,8 @@ class ReadingForm(QWidget):
         if misfit is not None:
             values = [p for p in file.problems if p.column == misfit.name]
             some = " and ".join(f"{_short(p.text)} in {place_of(p, unit)}" for p in values[:2])
-            others = misfit.misfits - len(values[:2])
-            more = f", and {others:,} more," if others > 0 else ""
+            remainder = misfit.misfits - len(values[:2])
+            more = f", and {remainder:,} more," if remainder > 0 else ""
             verb = "is" if misfit.misfits == 1 else "are"
             kind = misfit.remark.partition(" not ")[2]
             becomes = "It becomes" if misfit.misfits == 1 else "They become"

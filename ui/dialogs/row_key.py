@@ -92,7 +92,7 @@ class RowKeyDialog(QDialog):
         name, is_checked = item.data(NAME), item.checkState() is Qt.CheckState.Checked
         if is_checked == (name in self.key):
             return  # only its text has changed
-        self.key = [*self.key, name] if is_checked else [one for one in self.key if one != name]
+        self.key = [*self.key, name] if is_checked else [column for column in self.key if column != name]
         self._stop()
         self._show()
 

@@ -72,7 +72,7 @@ class AnswerField(QWidget):
         self.with_: QLineEdit | None = None
         self.flags: dict[str, QCheckBox] = {}
 
-    def ask(self, one: Assignment, kind: pa.DataType, columns: Types) -> None:
+    def ask(self, assignment: Assignment, kind: pa.DataType, columns: Types) -> None:
         """Show the fields of an assignment for values of this type; typed text that may still fit stays.
         `columns` are those that an expression may use."""
         typed = self.text.text() if self.text is not None else ""
@@ -84,41 +84,46 @@ class AnswerField(QWidget):
                 widget.deleteLater()
         self.text = self.choice = self.digits = self.with_ = None
         self.flags = {}
-        self._asks, self._type = one.asks, one.type_of_answer(kind)
-        if one.asks == "choice":
-            self.choice = QComboBox(accessibleName=one.label)
-            self.choice.addItems(list(one.choices(kind)))
+        self._asks, self._type = assignment.asks, assignment.type_of_answer(kind)
+        if assignment.asks == "choice":
+            self.choice = QComboBox(accessibleName=assignment.label)
+            self.choice.addItems(list(assignment.choices(kind)))
             self.choice.currentIndexChanged.connect(self.edited)
             self._layout.addWidget(self.choice, 1)
-        elif one.asks == "digits":
+        elif assignment.asks == "digits":
             self.digits = NumberBox(minimum=-MOST_DIGITS, maximum=MOST_DIGITS, accessibleName="Digits")
             self.digits.valueChanged.connect(self.edited)
             self._layout.addWidget(self.digits)
             hint = QLabel("decimal places")
             theme.variant(hint, "muted")
             self._layout.addWidget(hint, 1)
-        elif one.asks == "expression":
+        elif assignment.asks == "expression":
             edit = ExpressionEdit()
             edit.set_types({ID: pa.int64(), **columns})
             edit.setText(typed)
-            edit.setPlaceholderText(one.hint)
+            edit.setPlaceholderText(assignment.hint)
             edit.edited.connect(self._tell)
             self.text = edit
             self._layout.addWidget(edit, 1)
-        elif one.asks != "nothing":
-            self._ask_text(one, typed)
+        elif assignment.asks != "nothing":
+            self._ask_text(assignment, typed)
         self.setFocusProxy(self.text or self.choice or self.digits)
         if had_focus:
             self.setFocus()
 
-    def _ask_text(self, one: Assignment, typed: str) -> None:
+    def _ask_text(self, assignment: Assignment, typed: str) -> None:
         self.text = QLineEdit(typed, accessibleName="New value")
-        hints = {"replacement": "find", "column": "name of a column", "json": one.hint, "number": one.hint}
+        hints = {
+            "replacement": "find",
+            "column": "name of a column",
+            "json": assignment.hint,
+            "number": assignment.hint,
+        }
         self.text.setMaxLength(MOST_LETTERS)
-        self.text.setPlaceholderText(hints.get(one.asks, HINTS[kind_of(self._type)]))
+        self.text.setPlaceholderText(hints.get(assignment.asks, HINTS[kind_of(self._type)]))
         self.text.textEdited.connect(self._tell)
         self._layout.addWidget(self.text, 1)
-        if one.asks != "replacement":
+        if assignment.asks != "replacement":
             return
         self.text.setAccessibleName("Find")
         self.with_ = QLineEdit(placeholderText="replace with", accessibleName="Replace with")
@@ -264,13 +269,13 @@ class AssignmentLine(FieldRow):
         if name not in self._types or self.what.currentIndex() < 0:
             self.reason.say(f"There is no column “{visible(name)}”." if name else "")
             return None
-        one = self._assignments[self.what.currentIndex()]
+        assignment = self._assignments[self.what.currentIndex()]
         problem = "" if self.field.is_empty else self.field.problem
         self.reason.say(sentence_case(problem).rstrip(".") + "." if problem else "")
         self.field.mark(bool(problem))
         if problem or self.field.is_empty:
             return None
-        return name, one, self.field.answer()
+        return name, assignment, self.field.answer()
 
     def _choose_column(self, name: str) -> None:
         theme.variant(self.column, "" if name in self._types or not name else "invalid")

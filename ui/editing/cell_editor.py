@@ -73,25 +73,25 @@ def _longest_line(text: str) -> int:
     return max(map(len, text.splitlines()), default=0)
 
 
-def with_own_letters(before: str, shown: str, written: str) -> str:
-    """The new value, for a field that showed `shown` for `before` and now has `written`. Outside the changed
-    part, line ends and characters that Qt cannot represent stay as they were."""
-    if before == shown:
+def with_own_letters(before: str, display: str, written: str) -> str:
+    """The new value, for a field that showed `display` for `before` and now has `written`. Outside the
+    changed part, line ends and characters that Qt cannot represent stay as they were."""
+    if before == display:
         return written
     units = UNIT.findall(before)
-    if len(units) != len(shown):
+    if len(units) != len(display):
         return written
-    first = _num_alike(shown, written)
-    last = _num_alike(shown[first:][::-1], written[first:][::-1])
+    first = _num_alike(display, written)
+    last = _num_alike(display[first:][::-1], written[first:][::-1])
     middle = written[first : len(written) - last]
     if "\r\n" in before:
         middle = middle.replace("\n", "\r\n")
     return "".join(units[:first]) + middle + "".join(units[len(units) - last :])
 
 
-def _num_alike(one: str, other: str) -> int:
+def _num_alike(left: str, right: str) -> int:
     """The length of the common prefix of two texts."""
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(left, right, strict=False)))
 
 
 class CellEntry:
@@ -261,8 +261,8 @@ class CellEditor(CellEntry, QLineEdit):
         self.textEdited.connect(self._check)
 
     def written(self) -> str:
-        shown = self._shown
-        return self.text() if shown is None else with_own_letters(self.before or "", shown, self.text())
+        display = self._shown
+        return self.text() if display is None else with_own_letters(self.before or "", display, self.text())
 
     def offer(self, values: Sequence[str]) -> None:
         """Offer these values as completions."""
@@ -342,13 +342,13 @@ class CellArea(CellEntry, QPlainTextEdit):
         parent: QWidget | None = None,
     ) -> None:
         super().__init__(parent)
-        shown = _set_out(text) if text and kind_of(type_) in NESTED else text
-        self.type, self.before, self._begun = type_, shown, begun_with is not None
+        display = _set_out(text) if text and kind_of(type_) in NESTED else text
+        self.type, self.before, self._begun = type_, display, begun_with is not None
         theme.variant(self, "cell-area")
         self.setPlaceholderText(NULL_HINT if text is None else "")
-        if _longest_line(shown or "") > SLOW_LINE:
+        if _longest_line(display or "") > SLOW_LINE:
             self.setWordWrapMode(QTextOption.WrapMode.WrapAnywhere)
-        self.setPlainText((shown or "") if begun_with is None else begun_with)
+        self.setPlainText((display or "") if begun_with is None else begun_with)
         self._shown = self._text()
         if begun_with is not None:
             self.moveCursor(self.textCursor().MoveOperation.End)

@@ -83,7 +83,7 @@ class ChangeDialog(WorkDialog):
         name: str,
         snapshot: Snapshot,
         tasks: Tasks,
-        shown: Shown = Shown(),
+        context: Shown = Shown(),
         parent: QWidget | None = None,
     ) -> None:
         super().__init__(tasks, parent)
@@ -94,11 +94,11 @@ class ChangeDialog(WorkDialog):
         self._pause = QTimer(self, singleShot=True, interval=PAUSE_MS)
         self._pause.timeout.connect(self._read_first)
         types = {c.name: c.type for c in snapshot.columns if c.name != ID}
-        first = shown.column or next(iter(types), "")
-        self._forms = forms(table, types, first, shown.columns, shown.tables, tasks)
+        first = context.column or next(iter(types), "")
+        self._forms = forms(table, types, first, context.columns, context.tables, tasks)
         self.form: ActForm | None = None
         self.setWindowTitle(f"Change {visible(name)}")
-        self._wheres = self._row_choices(shown.filter, shown.rows)
+        self._wheres = self._row_choices(context.filter, context.rows)
         self._make()
         self._lay_out()
         self._choose_kind()
@@ -107,7 +107,7 @@ class ChangeDialog(WorkDialog):
 
     def choose_kind(self, kind: str) -> ActForm:
         """Show the form of a kind of act, by its id."""
-        self.kind_box.setCurrentIndex([one.id for one in KINDS].index(kind))
+        self.kind_box.setCurrentIndex([change_kind.id for change_kind in KINDS].index(kind))
         assert self.form is not None
         return self.form
 

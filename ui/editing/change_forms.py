@@ -482,8 +482,8 @@ class TableRows:
         self._table, self._name = table, name
 
     def __call__(self) -> pa.Table:
-        other = self._table.store[self._name]
-        return other.read([name for name in other.schema.names if name != ID])
+        source = self._table.store[self._name]
+        return source.read([name for name in source.schema.names if name != ID])
 
 
 Forms = Mapping[str, Callable[[], ActForm]]

@@ -182,9 +182,9 @@ def effect_text(act: Act, effect: Effect) -> str:
             f"“{visible(name)}” is a new column ({after})." if is_new
             else f"“{visible(name)}” becomes {after}."
         )  # fmt: skip
-    shown = len(effect.preview.kinds)
-    if shown < max(effect.total, effect.conflicting):
-        sentences.append(f"The first {shown} are shown.")
+    count = len(effect.preview.kinds)
+    if count < max(effect.total, effect.conflicting):
+        sentences.append(f"The first {count} are shown.")
     if effect.seconds >= SLOW_SECONDS:
         sentences.append(f"It takes about {effect.seconds:,.0f} s.")
     return " ".join(filter(None, sentences))

@@ -86,9 +86,9 @@ class PasteDialog(QDialog):
             first.setFocus()
 
     def _problems_text(self, paste: Paste, questions: Questions) -> QLabel:
-        others = paste.area.num_cells - questions.unread
+        readable = paste.area.num_cells - questions.unread
         what = f"{quantity(questions.unread, 'cell')} cannot be read as values of their columns"
-        label = QLabel(f"{what}; {others:,} can. Nothing has been changed.")
+        label = QLabel(f"{what}; {readable:,} can. Nothing has been changed.")
         label.setWordWrap(True)
         return label
 

@@ -163,7 +163,7 @@ def _values(
 ) -> tuple[pa.Array, dict[int, str]]:
     """The values of a column, null where there is none, and the reasons for cells that cannot be read, by
     row."""
-    read = cell_reader(type_)
+    read_cell = cell_reader(type_)
     known: dict[str, Any] = {}
     unread: dict[int, str] = {}
     reasons: dict[str, str] = {}
@@ -176,7 +176,7 @@ def _values(
             continue
         if text not in known and text not in reasons:
             try:
-                known[text] = read(text)
+                known[text] = read_cell(text)
             except BadData as error:
                 reasons[text] = error.why or error.what
         if text in reasons:
@@ -192,8 +192,8 @@ def typed_array(values: list[Any], type_: pa.DataType) -> pa.Array:
     if quick is not None:
         return quick
     fine = np.datetime64 | np.timedelta64
-    made = [pa.scalar(int(v.astype(np.int64)), type_) if isinstance(v, fine) else v for v in values]
-    return pa.array(made, type_)
+    scalars = [pa.scalar(int(v.astype(np.int64)), type_) if isinstance(v, fine) else v for v in values]
+    return pa.array(scalars, type_)
 
 
 def clipboard_lines(rows: Iterable[Sequence[str | None]]) -> Iterator[str]:

@@ -81,10 +81,10 @@ def find_replacements(plan: ReplacePlan, job: Job) -> Replacements:
     rows: list[np.ndarray] = []
     first: list[ChangedCell] = []
     changed_columns: dict[str, None] = {}
-    done = 0
+    position = 0
     for start, ids, page in _pages(plan):
-        job.report(done, plan.num_rows, "rows")
-        done += page.num_rows
+        job.report(position, plan.num_rows, "rows")
+        position += page.num_rows
         hits = np.zeros(page.num_rows, bool)
         for name in plan.columns:
             before = in_one(page.column(name))

@@ -123,7 +123,7 @@ def difference(name: str, edits: Sequence[StagedEdit]) -> Difference:
     after_tables = [part for edit in edits for part in edit.cells]
     before_tables = [part for edit in edits for part in edit.before]
     gone, first = np.unique(np.concatenate([NO_IDS, *(e.deleted for e in edits)]), return_index=True)
-    seen = np.concatenate([NO_IDS, *(np.full(len(e.deleted), e.version) for e in edits)])[first]
+    versions = np.concatenate([NO_IDS, *(np.full(len(e.deleted), e.version) for e in edits)])[first]
     ids, after = cells_by_row(name, after_tables)
     _, before = cells_by_row(name, before_tables[::-1])
     columns = {}
@@ -133,7 +133,7 @@ def difference(name: str, edits: Sequence[StagedEdit]) -> Difference:
         changed = differs(old, new) & ~lacks & ~among(ids, gone)
         if changed.any():
             columns[column] = ChangedColumn(ids, old, new).at(np.flatnonzero(changed))
-    return Difference(columns, gone, seen, [edit.rows for edit in edits if edit.rows is not None])
+    return Difference(columns, gone, versions, [edit.rows for edit in edits if edit.rows is not None])
 
 
 @dataclass(frozen=True)
@@ -173,8 +173,8 @@ def check(table: Table, changes: Difference, job: Job) -> Check:
     job.check()
     now = table.as_of(table.version)
     ids = distinct(np.concatenate([NO_IDS, changes.deleted, *(c.ids for c in changes.columns.values())]))
-    there = to_numpy(now.read([ID], where=col(ID).is_in(ids.tolist())).column(0)) if len(ids) else NO_IDS
-    gone = ids[~among(ids, distinct(there))]
+    ids_now = to_numpy(now.read([ID], where=col(ID).is_in(ids.tolist())).column(0)) if len(ids) else NO_IDS
+    gone = ids[~among(ids, distinct(ids_now))]
     conflicts: list[CellTexts] = []
     for name, column in changes.columns.items():
         lost = column.at(np.flatnonzero(among(column.ids, gone)))
@@ -185,8 +185,10 @@ def check(table: Table, changes: Difference, job: Job) -> Check:
             continue
         theirs = in_one(now.read([name], ids=known.ids.tolist()).column(0))
         met = np.flatnonzero(differs(known.before, theirs) & differs(theirs, known.after))
-        some, others = known.at(met), whole_texts(take(theirs, met))
-        texts = zip(some.ids.tolist(), whole_texts(some.before), whole_texts(some.after), others, strict=True)
+        some, texts_now = known.at(met), whole_texts(take(theirs, met))
+        texts = zip(
+            some.ids.tolist(), whole_texts(some.before), whole_texts(some.after), texts_now, strict=True
+        )
         conflicts += [CellTexts(*each) for each in ((i, name, b, a, t) for i, b, a, t in texts)]
     for version in distinct(changes.seen).tolist():
         job.check()
@@ -196,13 +198,13 @@ def check(table: Table, changes: Difference, job: Job) -> Check:
     return Check(now.version, sorted(conflicts, key=lambda cell: cell.row_id), gone)
 
 
-def _changed_rows(seen: OldVersion, now: OldVersion, ids: list[int]) -> list[CellTexts]:
+def _changed_rows(base: OldVersion, now: OldVersion, ids: list[int]) -> list[CellTexts]:
     """The rows among these whose content has changed."""
     cells_by_row: dict[int, CellTexts] = {}
     for name in now.schema.names:
-        if name not in seen.schema.names or seen.schema.field(name).type != now.schema.field(name).type:
+        if name not in base.schema.names or base.schema.field(name).type != now.schema.field(name).type:
             continue
-        before, theirs = (in_one(each.read([name], ids=ids).column(0)) for each in (seen, now))
+        before, theirs = (in_one(each.read([name], ids=ids).column(0)) for each in (base, now))
         met = np.flatnonzero(differs(before, theirs))
         texts = zip(met.tolist(), whole_texts(take(before, met)), whole_texts(take(theirs, met)), strict=True)
         for place, old, new in texts:

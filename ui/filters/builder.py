@@ -135,9 +135,9 @@ class GroupBox(QFrame):
     def _join(self) -> QComboBox:
         join = QComboBox()
         join.setMinimumWidth(NARROWEST * theme.current().line_height())
-        join.addItems([text for text, _every, _negated in JOINS])
+        join.addItems([text for text, _join_all, _negated in JOINS])
         chosen = (self.group.every, self.group.negated)
-        join.setCurrentIndex([(every, negated) for _text, every, negated in JOINS].index(chosen))
+        join.setCurrentIndex([(join_all, negated) for _text, join_all, negated in JOINS].index(chosen))
         join.setAccessibleName("How the conditions are joined")
         join.activated.connect(self._set_join)
         return join
@@ -256,15 +256,15 @@ class FilterBuilder(QWidget):
         row, before = self._row(condition), replace(condition)
         if row is None or self._rows is None or not can_be_picked(type_of(condition.column, self._types)):
             return
-        others = self._tree.beside(condition, self._types)
-        rows = self._rows.then(Where(all_of(others))) if others else self._rows
+        conditions = self._tree.beside(condition, self._types)
+        rows = self._rows.then(Where(all_of(conditions))) if conditions else self._rows
         bound = condition.bound(self._types)
         chosen = () if isinstance(bound, Problem) or not bound.has_only_values else bound.values
         picker = ValuePicker(ValueRequest(rows, condition.column, self._types), self._tasks, chosen)
         picker.changed.connect(row.choose)
 
-        def close(_values: object, taken: bool) -> None:
-            if not taken:
+        def close(_values: object, is_accepted: bool) -> None:
+            if not is_accepted:
                 row.restore(before)
             row.focus()
 

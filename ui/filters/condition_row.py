@@ -138,13 +138,19 @@ class ConditionRow(QWidget):
         """Show the problem, if any, at its field."""
         bound = self.condition.bound(self._types)
         problem = bound if isinstance(bound, Problem) else None
-        shown = problem if problem and (self._touched or not problem.unfinished) else None
-        theme.variant(self._column, "invalid" if shown and shown.place == "column" else "")
-        theme.variant(self._operator, "invalid" if shown and shown.place == "operator" else "")
-        self._values.mark(bool(shown and shown.place == "value" and not shown.unfinished))
-        self._reason.setText(breakable(_sentence(shown.reason)) if shown else "")
-        self._reason.setVisible(shown is not None and self.condition.on)
-        theme.variant(self._reason, "caption" if shown and shown.unfinished else "danger")
+        visible_problem = problem if problem and (self._touched or not problem.unfinished) else None
+        theme.variant(
+            self._column, "invalid" if visible_problem and visible_problem.place == "column" else ""
+        )
+        theme.variant(
+            self._operator, "invalid" if visible_problem and visible_problem.place == "operator" else ""
+        )
+        self._values.mark(
+            bool(visible_problem and visible_problem.place == "value" and not visible_problem.unfinished)
+        )
+        self._reason.setText(breakable(_sentence(visible_problem.reason)) if visible_problem else "")
+        self._reason.setVisible(visible_problem is not None and self.condition.on)
+        theme.variant(self._reason, "caption" if visible_problem and visible_problem.unfinished else "danger")
         for widget in (self._column, self._operator, self._values, self._case):
             widget.setEnabled(self.condition.on)
 
@@ -233,8 +239,8 @@ class ConditionRow(QWidget):
     def _order_tabs(self) -> None:
         """Set the tab order from left to right, because the value fields are often replaced."""
         before, after = (self._switch, self._column, self._operator), (self._case, self._more, self._remove)
-        for one, following in pairwise((*before, *self._values.fields, *after)):
-            QWidget.setTabOrder(one, following)
+        for field, following in pairwise((*before, *self._values.fields, *after)):
+            QWidget.setTabOrder(field, following)
 
     def _moves(self) -> QToolButton:
         more = IconButton("chevron-down", "Move this condition")

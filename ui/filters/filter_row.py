@@ -167,12 +167,12 @@ class FilterRow(QWidget):
     def wanted_height(self) -> int:
         return theme.current().line_height() + 4 * theme.XS if self._shown else 0
 
-    def set_shown(self, shown: bool) -> None:
-        if shown == self._shown:
+    def set_shown(self, is_visible: bool) -> None:
+        if is_visible == self._shown:
             return
-        self._shown = shown
-        self.setVisible(shown)
-        if shown:
+        self._shown = is_visible
+        self.setVisible(is_visible)
+        if is_visible:
             theme.current().changed.connect(self._restyle)
         else:
             self._wait.stop()

@@ -84,8 +84,8 @@ class LiveCount(QObject):
         if self._snapshot is None or self._edited is None:
             return []
         whole, token = self._edited.filter(), self._snapshot.token
-        filters = [one for _, one in self._alone() if one != whole] + [one for _, one in self._of_nan()]
-        return [(token, one) for one in filters if self._count(one) is None]
+        filters = [part for _, part in self._alone() if part != whole] + [part for _, part in self._of_nan()]
+        return [(token, part) for part in filters if self._count(part) is None]
 
     def _alone(self) -> list[tuple[Condition, Filter]]:
         if self._edited is None or self._snapshot is None:
@@ -100,11 +100,12 @@ class LiveCount(QObject):
         if self._edited is None or self._snapshot is None:
             return []
         types, tree = self._snapshot.types, self._edited.builder.tree
-        pairs = ((one, nans_in(one, filter, types)) for one, filter in self._alone())
+        pairs = ((node, nans_in(node, filter, types)) for node, filter in self._alone())
         return [
-            (one, filter)
-            for one, filter in pairs
-            if filter is not None and Predicate(one.column, "ne", (math.nan,)) not in tree.beside(one, types)
+            (node, filter)
+            for node, filter in pairs
+            if filter is not None
+            and Predicate(node.column, "ne", (math.nan,)) not in tree.beside(node, types)
         ]
 
     def _count(self, filter: Filter) -> int | None:

@@ -179,7 +179,7 @@ class Condition:
         if arity is Arity.MANY:
             return tuple(split_list(self.texts[0] if self.texts else "")) or None
         texts = (self.texts + [""] * arity.value)[: arity.value]
-        return None if "" in texts else tuple(self._value(*one) for one in enumerate(texts))
+        return None if "" in texts else tuple(self._value(*item) for item in enumerate(texts))
 
     def _value(self, place: int, text: str) -> Any:
         if place in self.columns and self.takes_columns:
@@ -238,7 +238,7 @@ class Group:
 
     def filter(self, types: Types) -> Filter | None:
         """The filter of the group; None if it has no complete condition."""
-        filters = [one for child in self.children if (one := child.filter(types)) is not None]
+        filters = [own_filter for child in self.children if (own_filter := child.filter(types)) is not None]
         if not self.on or not filters:
             return None
         joined = filters[0] if len(filters) == 1 else (And if self.every else Or)(tuple(filters))
@@ -265,8 +265,8 @@ class Group:
         inside = next((child for child in self.children if child is node or _holds(child, node)), None)
         if self.negated or inside is None:
             return []
-        others = [child for child in self.children if self.every and child is not inside]
-        filters = [filter for one in others if (filter := one.filter(types)) is not None]
+        siblings = [child for child in self.children if self.every and child is not inside]
+        filters = [filter for sibling in siblings if (filter := sibling.filter(types)) is not None]
         return filters + inside.beside(node, types) if isinstance(inside, Group) else filters
 
     def exclude_nan(self, condition: Condition) -> None:
@@ -274,12 +274,12 @@ class Group:
         parent = self.parent_of(condition)
         if parent is None:
             return
-        other = Condition(condition.column, "ne", ["nan"])
+        nan_condition = Condition(condition.column, "ne", ["nan"])
         place = parent.children.index(condition)
         if parent.every:
-            parent.children.insert(place + 1, other)
+            parent.children.insert(place + 1, nan_condition)
         else:
-            parent.children[place] = Group([condition, other])
+            parent.children[place] = Group([condition, nan_condition])
 
     def remove(self, node: Node) -> None:
         """Remove a node, and groups that become empty."""
@@ -416,6 +416,6 @@ def _read(obj: dict[str, Any]) -> Node:
         columns = frozenset(int(place) for place in obj.get("columns", ()))
         ignored = bool(obj.get("ignore_case"))
         return Condition(str(obj["column"]), obj["operator"], texts, ignored, on, columns=columns)
-    every = "every" in obj
-    children = [_read(child) for child in obj["every" if every else "any"]]
-    return Group(children, every, bool(obj.get("negated", False)), on)
+    joins_all = "every" in obj
+    children = [_read(child) for child in obj["every" if joins_all else "any"]]
+    return Group(children, joins_all, bool(obj.get("negated", False)), on)

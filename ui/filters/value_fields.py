@@ -125,17 +125,17 @@ class ValueFields(QWidget):
 
     def _add(self, place: int, operator: Operator, type_: pa.DataType, text: str, is_column: bool) -> None:
         kind = kind_of(operator.typed_as(type_))
-        one: QLineEdit | QComboBox
+        field: QLineEdit | QComboBox
         if is_column:
-            one = self._column(text)
+            field = self._column(text)
         else:
-            one = self._choice(text) if kind is Kind.BOOLEAN else self._line(operator, kind, text)
-        if operator.takes is Takes.COLUMNS and operator.arity is Arity.ONE and isinstance(one, QLineEdit):
-            self._offer_switch(one, place, is_column)
-        one.setAccessibleName(f"{NAMES[place]}: a column" if is_column else NAMES[place])
-        self._fields.append(one)
-        self._layout.addWidget(one)
-        one.show()  # a layout shows new widgets only later, and hidden ones cannot take the keyboard
+            field = self._choice(text) if kind is Kind.BOOLEAN else self._line(operator, kind, text)
+        if operator.takes is Takes.COLUMNS and operator.arity is Arity.ONE and isinstance(field, QLineEdit):
+            self._offer_switch(field, place, is_column)
+        field.setAccessibleName(f"{NAMES[place]}: a column" if is_column else NAMES[place])
+        self._fields.append(field)
+        self._layout.addWidget(field)
+        field.show()  # a layout shows new widgets only later, and hidden ones cannot take the keyboard
 
     def _choice(self, text: str) -> QComboBox:
         box = QComboBox()
@@ -263,9 +263,9 @@ class ColumnBox(QLineEdit):
         completer = self.completer()
         completer.setCompletionPrefix("")
         completer.complete()
-        here = self._names.match(self._names.index(0), Qt.ItemDataRole.DisplayRole, self.text(), 1)
-        if here:
-            completer.popup().setCurrentIndex(completer.completionModel().index(here[0].row(), 0))
+        matches = self._names.match(self._names.index(0), Qt.ItemDataRole.DisplayRole, self.text(), 1)
+        if matches:
+            completer.popup().setCurrentIndex(completer.completionModel().index(matches[0].row(), 0))
 
     def focusInEvent(self, event: QFocusEvent) -> None:
         super().focusInEvent(event)

@@ -115,7 +115,7 @@ def read_counts(request: ValueRequest, words: str, job: Job) -> ValueCounts:
     answer = rows.then(Sort((SortKey(count, True), SortKey(name)))).then(Limit(MOST_VALUES + 1)).read(job)
     values = python_values(answer.column(0))
     keys, counts = keyed(values, request), answer.column(1).to_pylist()
-    value_counts = [counted(*one) for one in zip(values, counts, keys, strict=True)]
+    value_counts = [counted(*item) for item in zip(values, counts, keys, strict=True)]
     return ValueCounts(tuple(value_counts[:MOST_VALUES]), len(value_counts) > MOST_VALUES)
 
 
@@ -145,10 +145,10 @@ class ValueList(QAbstractListModel):
         by_key = {value.key: value for value in counts.values}
         gone = UNKNOWN if counts.cut or self._words else 0
         self.first = [
-            by_key.get(one.key, ValueCount(one.value, one.text, max(one.count, gone), one.key))
-            for one in self.first
+            by_key.get(value.key, ValueCount(value.value, value.text, max(value.count, gone), value.key))
+            for value in self.first
         ]
-        self.chosen = {key: by_key.get(key, one) for key, one in self.chosen.items()}
+        self.chosen = {key: by_key.get(key, value) for key, value in self.chosen.items()}
         self._arrange()
 
     def search(self, words: str) -> None:
@@ -158,14 +158,14 @@ class ValueList(QAbstractListModel):
     @property
     def last_of_first(self) -> int:
         """The row of the last value chosen at the beginning; -1 if no other value follows it."""
-        count = sum(self._words in one.text.casefold() for one in self.first)
+        count = sum(self._words in value.text.casefold() for value in self.first)
         return count - 1 if 0 < count < len(self.values) else -1
 
     def _arrange(self) -> None:
         self.beginResetModel()
-        first = {one.key for one in self.first}
-        rest = [value for value in self._known.values if value.key not in first]
-        self.values = [one for one in (*self.first, *rest) if self._words in one.text.casefold()]
+        first = {value.key for value in self.first}
+        further = [value for value in self._known.values if value.key not in first]
+        self.values = [value for value in (*self.first, *further) if self._words in value.text.casefold()]
         self.longest = max((len(value.text) for value in self.values), default=0)
         self.endResetModel()
 
@@ -173,11 +173,11 @@ class ValueList(QAbstractListModel):
         return self.values[row].key in self.chosen
 
     def tick(self, row: int) -> None:
-        one = self.values[row]
-        if one.key in self.chosen:
-            del self.chosen[one.key]
+        value = self.values[row]
+        if value.key in self.chosen:
+            del self.chosen[value.key]
         else:
-            self.chosen[one.key] = one
+            self.chosen[value.key] = value
         self.dataChanged.emit(self.index(row), self.index(row))
         self.ticked.emit()
 
@@ -195,15 +195,15 @@ class ValueList(QAbstractListModel):
         return 0 if parent is not None and parent.isValid() else len(self.values)
 
     def data(self, index: QModelIndex, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        one = self.values[index.row()]
+        value = self.values[index.row()]
         if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.ToolTipRole):
-            return one.text
-        on = one.key in self.chosen
+            return value.text
+        on = value.key in self.chosen
         if role == Qt.ItemDataRole.CheckStateRole:
             return Qt.CheckState.Checked if on else Qt.CheckState.Unchecked
         if role == Qt.ItemDataRole.AccessibleTextRole:
-            count = f", {quantity(one.count, 'row')}" if one.count != UNKNOWN else ""
-            return f"{one.text}{count}, {'chosen' if on else 'not chosen'}"
+            count = f", {quantity(value.count, 'row')}" if value.count != UNKNOWN else ""
+            return f"{value.text}{count}, {'chosen' if on else 'not chosen'}"
         return None
 
 
@@ -216,12 +216,12 @@ class ValueDelegate(QStyledItemDelegate):
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex) -> None:  # type: ignore[override]
         look, model, rect = theme.current(), index.model(), option.rect
         assert isinstance(model, ValueList)
-        one = model.values[index.row()]
+        value = model.values[index.row()]
         current = option.state & QStyle.StateFlag.State_Selected
         over = option.state & QStyle.StateFlag.State_MouseOver
         if current or over:
             painter.fillRect(rect, look.color("accent_soft" if current else "hover"))
-        count = "–" if one.count == UNKNOWN else f"{one.count:,}"
+        count = "–" if value.count == UNKNOWN else f"{value.count:,}"
         metrics = painter.fontMetrics()
         widest = metrics.horizontalAdvance(f"0{model.most:,}")
         right = rect.right() - theme.S
@@ -236,10 +236,10 @@ class ValueDelegate(QStyledItemDelegate):
         named.state &= ~(QStyle.StateFlag.State_Selected | QStyle.StateFlag.State_MouseOver)  # type: ignore[operator]
         super().paint(painter, named, index)
         painter.save()
-        if one.count > 0:
-            long = max(2, round(bars.width() * one.count / model.most))
+        if value.count > 0:
+            long = max(2, round(bars.width() * value.count / model.most))
             high = look.px(8)
-            chosen = one.key in model.chosen
+            chosen = value.key in model.chosen
             bar = QRect(bars.left(), rect.top() + (rect.height() - high) // 2, long, high)
             painter.fillRect(bar, look.color("card_met" if chosen else "card"))
         painter.setFont(look.tabular_font())
@@ -290,7 +290,7 @@ class ValuePicker(QWidget):
 
     @property
     def values(self) -> list[Any]:
-        return [one.value for one in self.model.chosen.values()]
+        return [value.value for value in self.model.chosen.values()]
 
     @property
     def reading(self) -> bool:
@@ -316,9 +316,9 @@ class ValuePicker(QWidget):
 
     def _take(self, counts: ValueCounts) -> None:
         self._reading.handle, self._reading.counts = None, counts
-        here = self._current()
+        row = self._current()
         self.model.show_counts(counts)
-        self._go(max(here, 0))
+        self._go(max(row, 0))
         self._say()
 
     def _fail(self, error: Exception) -> None:
@@ -381,9 +381,9 @@ class ValuePicker(QWidget):
         return True
 
     def _enter(self) -> None:
-        here = self._current()
-        if (self._searching or not self._began) and here >= 0 and not self.model.is_chosen(here):
-            self.model.tick(here)
+        row = self._current()
+        if (self._searching or not self._began) and row >= 0 and not self.model.is_chosen(row):
+            self.model.tick(row)
         self.window().close()
 
     def _current(self) -> int:

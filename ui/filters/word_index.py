@@ -82,7 +82,7 @@ class WordIndexes(QObject):
                 done()
 
         def when_open(then: Callable[..., None]) -> Callable[..., None]:
-            return lambda *given: then(*given) if shiboken6.isValid(self) else None
+            return lambda *arguments: then(*arguments) if shiboken6.isValid(self) else None
 
         return self._tasks.read(
             work, finish, when_open(failed), stopped=when_open(stopped), progress=when_open(progress),

@@ -263,9 +263,9 @@ class _News(QLabel):
         self._elide()
 
     def _elide(self) -> None:
-        shown = self.fontMetrics().elidedText(self._text, Qt.TextElideMode.ElideRight, self.width())
-        self.setText(shown)
-        self.setToolTip(self._text if shown != self._text else "")
+        elided = self.fontMetrics().elidedText(self._text, Qt.TextElideMode.ElideRight, self.width())
+        self.setText(elided)
+        self.setToolTip(self._text if elided != self._text else "")
 
 
 def segment_button(text: str) -> QToolButton:

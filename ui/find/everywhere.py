@@ -166,9 +166,10 @@ class SearchEverywhere(QWidget):
     def _stopped(self, tables: dict[Key, TableResults]) -> None:
         if tables is self.tables:
             self._end()
-            done = sum(table.complete for table in tables.values())
+            searched = sum(table.complete for table in tables.values())
             self._say(
-                f"Stopped: {self._count_text()} in {done:,} of {len(self._search_sources):,} tables and files"
+                f"Stopped: {self._count_text()} in {searched:,} of {len(self._search_sources):,} tables"
+                " and files"
             )
 
     def _fail(self, tables: dict[Key, TableResults], error: Exception) -> None:

@@ -84,18 +84,18 @@ class ResultModel(QAbstractListModel):
 
     def show(self, results: Sequence[Result]) -> None:
         """Show results; if they continue the ones already shown, those stay as they are."""
-        kept = 0
+        count = 0
         for old, new in zip(self.results, results, strict=False):
             if old != new:
                 break
-            kept += 1
-        if kept < len(self.results):
-            self.beginRemoveRows(NO_PARENT, kept, len(self.results) - 1)
-            del self.results[kept:]
+            count += 1
+        if count < len(self.results):
+            self.beginRemoveRows(NO_PARENT, count, len(self.results) - 1)
+            del self.results[count:]
             self.endRemoveRows()
-        if kept < len(results):
-            self.beginInsertRows(NO_PARENT, kept, len(results) - 1)
-            self.results += results[kept:]
+        if count < len(results):
+            self.beginInsertRows(NO_PARENT, count, len(results) - 1)
+            self.results += results[count:]
             self.endInsertRows()
 
     def rowCount(self, parent: Index = NO_PARENT) -> int:
@@ -196,8 +196,8 @@ def _line(
     painter.setFont(font)
     painter.setPen(look.color(color))
     left = area.adjusted(0, 0, -room - theme.S, 0)
-    shown = metrics.elidedText(visible(text), Qt.TextElideMode.ElideMiddle, left.width())
-    painter.drawText(left, int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter), shown)
+    elided = metrics.elidedText(visible(text), Qt.TextElideMode.ElideMiddle, left.width())
+    painter.drawText(left, int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter), elided)
 
 
 def _snippet(painter: QPainter, area: QRect, snippet: str, font: QFont) -> None:
@@ -209,7 +209,7 @@ def _snippet(painter: QPainter, area: QRect, snippet: str, font: QFont) -> None:
     painter.setClipRect(area)
     x, flags = area.left(), int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
     for number, part in enumerate(snippet.split(BEFORE)):
-        match, _, rest = part.partition(AFTER) if number else ("", "", part)
+        match, _, tail = part.partition(AFTER) if number else ("", "", part)
         if match:
             width = metrics.horizontalAdvance(match)
             ground = QRect(x, area.top() + 1, width, area.height() - 2)
@@ -219,7 +219,7 @@ def _snippet(painter: QPainter, area: QRect, snippet: str, font: QFont) -> None:
             )  # fmt: skip
             painter.drawText(QRect(x, area.top(), width + 1, area.height()), flags, match)
             x += width
-        painter.drawText(QRect(x, area.top(), max(0, area.right() - x), area.height()), flags, rest)
-        x += metrics.horizontalAdvance(rest)
+        painter.drawText(QRect(x, area.top(), max(0, area.right() - x), area.height()), flags, tail)
+        x += metrics.horizontalAdvance(tail)
         if x > area.right():
             break

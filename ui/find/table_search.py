@@ -54,8 +54,8 @@ class TableResults:
         title = f"{visible(self.source.title)} · {visible(self.source.place)}"
         if self.problem:
             return Result(f"{title}: {self.problem}", heading=True)
-        shown = len(self.results)
-        count = f"{self.count:,}" if shown >= self.count else f"{shown:,} of {self.count:,}"
+        count_listed = len(self.results)
+        count = f"{self.count:,}" if count_listed >= self.count else f"{count_listed:,} of {self.count:,}"
         so_far = "" if self.complete else "…"
         return Result(title, heading=True, detail=f"{count}{so_far} · {self.how}")
 

@@ -55,10 +55,10 @@ def search_words(
     names = [name for name in best.column_names if name.startswith(SNIPPET)]
     results = []
     for place, row in enumerate(best.to_pylist()):
-        shown = [(name.removeprefix(SNIPPET), row[name]) for name in names if row[name]]
-        column = max(shown, key=lambda one: one[1].count(BEFORE), default=("", ""))[0]
-        place_text = " ".join([f"{place + 1:,}.", ", ".join(visible(name) for name, _ in shown)])
-        snippet = one_line(" · ".join(text for _, text in shown))
+        snippets = [(name.removeprefix(SNIPPET), row[name]) for name in names if row[name]]
+        column = max(snippets, key=lambda snippet_: snippet_[1].count(BEFORE), default=("", ""))[0]
+        place_text = " ".join([f"{place + 1:,}.", ", ".join(visible(name) for name, _ in snippets)])
+        snippet = one_line(" · ".join(text for _, text in snippets))
         score = f"score {row['_score']:.2f}"
         results.append(Result(place_text, snippet, column, place, row[ID], detail=score))
     return WordHits(results, rows)
@@ -154,15 +154,15 @@ class WordSearchPanel(QFrame):
 
     def _show(self, hits: WordHits) -> None:
         self._handle = None
-        shown = len(hits.results)
-        self._bar.set_found(shown > 0)
+        count = len(hits.results)
+        self._bar.set_found(count > 0)
         rows = quantity(hits.rows, "row")
-        self._bar.say(f"The best {shown:,} of {rows}" if shown < hits.rows else rows)
-        self._above.setVisible(not shown)
+        self._bar.say(f"The best {count:,} of {rows}" if count < hits.rows else rows)
+        self._above.setVisible(not count)
         self.act.hide()
-        self.offer.setText("" if shown else "No row contains these words.")
+        self.offer.setText("" if count else "No row contains these words.")
         self.list.show_results(hits.results)
-        if self._goes and shown:
+        if self._goes and count:
             self.list.setCurrentIndex(self.list.results.index(0))
             self._show_row(hits.results[0])
         self._goes = False
@@ -180,8 +180,8 @@ class WordSearchPanel(QFrame):
         else:
             self._tab.failures.show(error)
 
-    def _say_index(self, there: bool) -> None:
-        if not there and self._tab.table is not None and not self._bar.field.text().strip():
+    def _say_index(self, exists: bool) -> None:
+        if not exists and self._tab.table is not None and not self._bar.field.text().strip():
             self._offer(NO_INDEX, "New index…")
 
     def _offer(self, text: str, act: str = "") -> None:

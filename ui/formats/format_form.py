@@ -121,9 +121,9 @@ class DigitsField(QWidget):
 class RuleRow(FieldRow):
     def __init__(self, rule: Rule, parent: QWidget | None = None) -> None:
         super().__init__("Remove the rule", parent)
-        self.operator = choice("Rule", {one: one for one in RULES})
+        self.operator = choice("Rule", {operator: operator for operator in RULES})
         self.value = QLineEdit(accessibleName="Value of the rule", placeholderText="value")
-        self.color = choice("Colour of the rule", {one: one.capitalize() for one in COLORS})
+        self.color = choice("Colour of the rule", {color: color.capitalize() for color in COLORS})
         line = QHBoxLayout(self)
         line.setContentsMargins(0, 0, 0, 0)
         line.setSpacing(theme.XS)
@@ -419,10 +419,10 @@ class Preview(QWidget):
         """Show texts of different values, as far as there are any."""
         pairs = dict(zip(texts.values, texts, strict=True))
         pairs.pop(None, None)
-        shown: Sequence[tuple[str | None, str | None]] = list(pairs.items())[:MOST_PREVIEWS]
+        previews: Sequence[tuple[str | None, str | None]] = list(pairs.items())[:MOST_PREVIEWS]
         for place, (before, after) in enumerate(self.rows):
-            plain, text = shown[place] if place < len(shown) else ("", "")
+            plain, text = previews[place] if place < len(previews) else ("", "")
             before.setText((plain or "")[:LONGEST_PREVIEW])
             after.setText((text or "")[: 2 * LONGEST_PREVIEW])
-            before.setVisible(place < len(shown))
-            after.setVisible(place < len(shown))
+            before.setVisible(place < len(previews))
+            after.setVisible(place < len(previews))

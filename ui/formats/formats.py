@@ -176,8 +176,8 @@ def _number(value: Decimal, form: Format) -> str:
 
 def with_affixes(text: str, form: Format) -> str:
     """A number with prefix and suffix; the prefix follows the sign: -€5."""
-    mark, rest = (text[0], text[1:]) if text[:1] in ("-", ROUNDED) else ("", text)
-    return f"{mark}{form.prefix}{rest}{form.suffix}"
+    mark, digits = (text[0], text[1:]) if text[:1] in ("-", ROUNDED) else ("", text)
+    return f"{mark}{form.prefix}{digits}{form.suffix}"
 
 
 def _percent(value: Decimal, form: Format) -> str:
@@ -191,14 +191,14 @@ def scientific_text(value: Decimal, form: Format) -> str:
     if not value:
         return f"{value:.{form.digits or 0}f}e+0"
     exact = value.normalize(EXACT)
-    shown = len(exact.as_tuple().digits) - 1 if form.digits is None else form.digits
+    places = len(exact.as_tuple().digits) - 1 if form.digits is None else form.digits
     mantissa = exact.scaleb(-exact.adjusted(), context=EXACT).quantize(
-        Decimal(1).scaleb(-shown), context=EXACT
+        Decimal(1).scaleb(-places), context=EXACT
     )
     exponent = exact.adjusted()
     if abs(mantissa) >= 10:  # 9.99 was rounded up
         mantissa, exponent = mantissa.scaleb(-1, context=EXACT).quantize(
-            Decimal(1).scaleb(-shown), context=EXACT), exponent + 1  # fmt: skip
+            Decimal(1).scaleb(-places), context=EXACT), exponent + 1  # fmt: skip
     point = SEPARATORS[form.separators][1]
     return f"{mantissa:f}".replace(".", point) + f"e{exponent:+d}"
 
@@ -253,11 +253,11 @@ def moment_text(text: str, form: Format) -> str:
     if match is None:
         return text
     year, month, day, hour, minute, second, fraction, zone = match.groups()
-    shown = _day(year, month, day, form)
+    date = _day(year, month, day, form)
     if hour is None or form.time == "none":
-        return shown
+        return date
     clock = _clock(hour, minute, second, fraction, form)
-    return f"{shown} {clock}{zone}"
+    return f"{date} {clock}{zone}"
 
 
 def _day(year: str, month: str, day: str, form: Format) -> str:
@@ -282,8 +282,8 @@ def clock_text(text: str, form: Format) -> str:
     match = CLOCK.fullmatch(text)
     if match is None or form.time == "none":
         return text
-    hour, minute, second, fraction, rest = match.groups()
-    return _clock(hour, minute, second, fraction, form) + rest
+    hour, minute, second, fraction, zone = match.groups()
+    return _clock(hour, minute, second, fraction, form) + zone
 
 
 # ------------------------------------------------------------------------------ table
@@ -442,15 +442,17 @@ def figure_formats(
     if grouping is None:
         names = set(figures)
     elif isinstance(grouping, Group | Buckets):
-        names = {name for name, one in grouping.aggregates if one.function in COMPUTED}
-    elif isinstance(grouping, Pivot) and all(one.function in COMPUTED for _, one in grouping.aggregates):
+        names = {name for name, aggregate in grouping.aggregates if aggregate.function in COMPUTED}
+    elif isinstance(grouping, Pivot) and all(
+        aggregate.function in COMPUTED for _, aggregate in grouping.aggregates
+    ):
         names = set(schema.names).difference(grouping.keys)
     else:
         return {}
     for step in steps[place or 0 :]:
         if isinstance(step, Compute):  # a new column of the same name replaces a figure
             names.difference_update(name for name, _ in step.values)
-    floats = [one.name for one in schema if kind_of(one.type) is Kind.FLOAT]
+    floats = [field.name for field in schema if kind_of(field.type) is Kind.FLOAT]
     return {name: Format("rounded") for name in floats if name in names}
 
 

@@ -76,16 +76,16 @@ class Shading:
         if len(self.rules) > MOST_RULES:
             raise ValueError(f"a column has at most {MOST_RULES} rules")
 
-    def shade(self, value: float | None, seen: tuple[float, float]) -> Shade | None:
-        """The shade of a value; None for null and NaN, and if no rule applies. `seen` are the extremes so
+    def shade(self, value: float | None, extent: tuple[float, float]) -> Shade | None:
+        """The shade of a value; None for null and NaN, and if no rule applies. `extent` are the extremes so
         far."""
         if value is None or math.isnan(value):
             return None
         if self.kind == "rules":
             color = next((rule.color for rule in self.rules if rule.holds(value)), None)
             return None if color is None else Shade(color, bold=True)
-        low = seen[0] if self.low is None else self.low
-        high = seen[1] if self.high is None else self.high
+        low = extent[0] if self.low is None else self.low
+        high = extent[1] if self.high is None else self.high
         if self.kind == "scale":
             return Shade("blue", _share(value, low, high))
         if self.kind == "bars":

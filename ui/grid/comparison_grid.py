@@ -44,15 +44,15 @@ class ComparedModel(GridModel):
         return RowChange(int(self.compared.kinds(row, 1)[0]))
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
-        shown = super().data(index, role)
+        text = super().data(index, role)
         if role != Qt.ItemDataRole.AccessibleTextRole or not index.isValid():
-            return shown
+            return text
         row = self.start + index.row()
         differs, before = text_before(self, row, index.column())
         if differs:
-            return f"{shown}, was {NULL if before is None else before}"
+            return f"{text}, was {NULL if before is None else before}"
         kind = self.kind(row)
-        return f"{shown}, row {WORDS[kind]}" if kind in (RowChange.ADDED, RowChange.REMOVED) else shown
+        return f"{text}, row {WORDS[kind]}" if kind in (RowChange.ADDED, RowChange.REMOVED) else text
 
 
 class ComparedRowHeader(RowHeader):

@@ -380,10 +380,10 @@ class RowHeader(QHeaderView):
         row, y = first, self.sectionViewportPosition(first) if first >= 0 else 0
         while 0 <= row < self.count() and y <= area.bottom():
             rect = QRect(0, y, width - theme.S, height)
-            here = self.grid_model.start + row
-            sign = self.sign_of(here)
+            position = self.grid_model.start + row
+            sign = self.sign_of(position)
             painter.setPen(numbers if sign is None else look.color(sign[1]))
-            number = f"{here + 1:,}" if sign is None else sign[0]
+            number = f"{position + 1:,}" if sign is None else sign[0]
             painter.drawText(rect, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, number)
             row, y = row + 1, y + height
         painter.setPen(lines)

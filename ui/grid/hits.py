@@ -87,18 +87,18 @@ class HitPainter:
         if not text:
             return []
         inner = cell.adjusted(theme.S, 2, -theme.S, -2)
-        shown, room = cells.fitted_in_line(strip.column, text, inner.width())
-        width = cells.metrics.horizontalAdvance(shown)
+        fitted, room = cells.fitted_in_line(strip.column, text, inner.width())
+        width = cells.metrics.horizontalAdvance(fitted)
         left = inner.left()
         if strip.flags & int(Qt.AlignmentFlag.AlignRight):
             left += room - width
         elif strip.flags & int(Qt.AlignmentFlag.AlignHCenter):
             left += (room - width) // 2
         parts = []
-        plain = with_hyphen(shown) if grid.grid_model.signed[strip.column] else shown
+        plain = with_hyphen(fitted) if grid.grid_model.signed[strip.column] else fitted
         for first, stop in self._spans_in(plain):
-            start = cells.metrics.horizontalAdvance(shown[:first])
-            end = cells.metrics.horizontalAdvance(shown[:stop])
+            start = cells.metrics.horizontalAdvance(fitted[:first])
+            end = cells.metrics.horizontalAdvance(fitted[:stop])
             parts.append(QRect(left + start, inner.top(), max(1, end - start), inner.height()) & cell)
         return parts
 
@@ -135,8 +135,8 @@ class HitMarks(QWidget):
         """The heights with a mark, in pixels from the top."""
         if self._hits is None or not self.height():
             return np.empty(0, np.int64)
-        there = np.flatnonzero(self._hits.overview)
-        return np.unique(there * self.height() // len(self._hits.overview))
+        hit_places = np.flatnonzero(self._hits.overview)
+        return np.unique(hit_places * self.height() // len(self._hits.overview))
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         moves = (QEvent.Type.Resize, QEvent.Type.Move, QEvent.Type.Show, QEvent.Type.Hide)
@@ -145,7 +145,7 @@ class HitMarks(QWidget):
         return False
 
     def _place(self) -> None:
-        bar = next((one for one in self._bars if one.isVisible()), None)
+        bar = next((scroll_bar for scroll_bar in self._bars if scroll_bar.isVisible()), None)
         if bar is None or self._hits is None or not self._hits.count:
             self.hide()
             return

@@ -150,10 +150,10 @@ def read_pages(
         pictures = thumbnails(values)
         for page in pages:
             at = (page - request.first) * PAGE_ROWS
-            shown = texts.part(at, PAGE_ROWS) if isinstance(texts, FormattedTexts) else (
+            page_texts = texts.part(at, PAGE_ROWS) if isinstance(texts, FormattedTexts) else (
                 texts[at : at + PAGE_ROWS])  # fmt: skip
-            here = {row - at: image for row, image in pictures.items() if at <= row < at + PAGE_ROWS}
-            pages[page][column] = PictureTexts(shown, here) if here else shown
+            page_pictures = {row - at: image for row, image in pictures.items() if at <= row < at + PAGE_ROWS}
+            pages[page][column] = PictureTexts(page_texts, page_pictures) if page_pictures else page_texts
     if isinstance(rows, ComparedRows):
         _put_changes(pages, rows, request.columns, names, PAGE_ROWS)
     return pages
@@ -192,15 +192,15 @@ class Pages(QObject):
 
     def show(self, rows: Rows | None, columns: GridColumns, ready: PageTexts | None = None) -> None:
         """Forget everything read so far; `ready` has pages of the new rows that are already read."""
-        others = columns.names != self._columns.names
-        self.retyped = not others and columns.types != self._columns.types
+        is_renamed = columns.names != self._columns.names
+        self.retyped = not is_renamed and columns.types != self._columns.types
         self._generation += 1
         self._rows, self._columns, self._broken = rows, columns, False
         self.cancel()
         self._missing_part = self._next = None
         self._pages.clear()
         self._stale.clear()
-        if others or self.retyped:
+        if is_renamed or self.retyped:
             self.fraction_digits, self.extents = {}, {}
         self._cells = 0
         self._keep(ready or {})
@@ -341,8 +341,8 @@ class Pages(QObject):
         self.arrived.emit(request.first * PAGE_ROWS, (request.last + 1) * PAGE_ROWS - 1)
 
     def _keep(self, pages: PageTexts) -> None:
-        for page, read in pages.items():
-            columns = {c: texts for c, texts in read.items() if _form_of(texts) == self.form(c)}
+        for page, columns_read in pages.items():
+            columns = {c: texts for c, texts in columns_read.items() if _form_of(texts) == self.form(c)}
             page_texts = self._pages.setdefault(page, {})
             self._cells += sum(
                 _weight(texts) - _weight(page_texts.get(c, ())) for c, texts in columns.items()
@@ -376,9 +376,9 @@ def _text_in_tree(tree: TreeRows, row: int, column: int, text: str | None) -> st
     level, first = tree.level(row), tree.first_levels[column]
     if not tree.shows(row, column):
         return ""
-    shown = "NULL" if text is None else text
+    shown_text = "NULL" if text is None else text
     state = tree.is_open(row) if column in tree.key_columns and level == first else None
-    return shown if state is None else f"{shown}, {'open' if state else 'closed'}"
+    return shown_text if state is None else f"{shown_text}, {'open' if state else 'closed'}"
 
 
 WINDOW_ROWS = 1_000_000  # Qt sums row heights in an int: its views break at 2³¹ ÷ height rows
@@ -436,8 +436,8 @@ class GridModel(QAbstractTableModel):
         names = list(columns.names)
         before, now = len(self.names), len(names)
         in_tree = self.tree is not None and isinstance(rows, TreeRows)
-        others = names[:before] != self.names[:now] if in_tree else names != self.names
-        if others:
+        is_renamed = names[:before] != self.names[:now] if in_tree else names != self.names
+        if is_renamed:
             self.beginResetModel()
         elif now > before:
             self.beginInsertColumns(NO_PARENT, before, now - 1)
@@ -447,7 +447,7 @@ class GridModel(QAbstractTableModel):
         self.tree = rows if isinstance(rows, TreeRows) else None
         self.total_rows = _total_rows(rows)
         self.pages.show(rows, columns, ready)
-        if others:
+        if is_renamed:
             self.num_rows, self._rows, self.start = rows.num_rows, min(rows.num_rows, self.window), 0
             self.endResetModel()
             return True
@@ -518,17 +518,17 @@ class GridModel(QAbstractTableModel):
         return f"<p style='white-space: pre'>{html.escape(text)}</p>"
 
     def _resize(self, num_rows: int) -> None:
-        shown = min(num_rows, self.window)
-        if shown > self._rows:
-            self.beginInsertRows(NO_PARENT, self._rows, shown - 1)
-            self.num_rows, self._rows = num_rows, shown
+        rows_now = min(num_rows, self.window)
+        if rows_now > self._rows:
+            self.beginInsertRows(NO_PARENT, self._rows, rows_now - 1)
+            self.num_rows, self._rows = num_rows, rows_now
             self.endInsertRows()
-        elif shown < self._rows:
-            self.beginRemoveRows(NO_PARENT, shown, self._rows - 1)
-            self.num_rows, self._rows = num_rows, shown
+        elif rows_now < self._rows:
+            self.beginRemoveRows(NO_PARENT, rows_now, self._rows - 1)
+            self.num_rows, self._rows = num_rows, rows_now
             self.endRemoveRows()
         self.num_rows = num_rows
-        self.start = max(0, min(self.start, num_rows - shown))
+        self.start = max(0, min(self.start, num_rows - rows_now))
 
 
 BEGINNINGS = {b"\x89PNG\r\n\x1a\n": b"png", b"\xff\xd8\xff": b"jpeg"}

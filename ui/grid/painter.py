@@ -243,14 +243,14 @@ class CellPainter:
     def _paint_shades(self, painter: QPainter, strip: Strip, rows: range, top: int) -> None:
         """Paint the colours behind the values of a column."""
         pages, height, shading = self._grid.grid_model.pages, self._grid.row_height, strip.shading
-        seen = pages.extents.get(strip.column)
-        if shading is None or seen is None:
+        extent = pages.extents.get(strip.column)
+        if shading is None or extent is None:
             return
         inner = strip.width - 1
         for place, row in enumerate(rows):
             texts, at = pages.column(row // PAGE_ROWS, strip.column), row % PAGE_ROWS
             numbers = texts.numbers if isinstance(texts, FormattedTexts) else []
-            shade = shading.shade(numbers[at], seen) if at < len(numbers) else None
+            shade = shading.shade(numbers[at], extent) if at < len(numbers) else None
             if shade is None:
                 continue
             left, right = round(shade.left * inner), round(shade.right * inner)
@@ -416,8 +416,8 @@ class CellPainter:
         if elided is None:
             if len(self._elided) > MOST_ELIDED:
                 self._elided.clear()
-            shown = text[: 2 * width // self._usual + 8] if len(text) > 40 else text
-            elided = self.metrics.elidedText(shown, Qt.TextElideMode.ElideRight, width)
+            beginning = text[: 2 * width // self._usual + 8] if len(text) > 40 else text
+            elided = self.metrics.elidedText(beginning, Qt.TextElideMode.ElideRight, width)
             self._elided[key] = elided
         return elided
 

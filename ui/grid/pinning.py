@@ -48,8 +48,8 @@ class Pinning(QObject):
         if not self.count:
             return 0
         room = self._header.viewport().width() - theme.current().px(LEAST_ROOM)
-        every = min(self.count, self._header.count())
-        return max(0, bisect_right(range(every + 1), room, key=self._position) - 1)
+        most = min(self.count, self._header.count())
+        return max(0, bisect_right(range(most + 1), room, key=self._position) - 1)
 
     @property
     def width(self) -> int:

@@ -83,9 +83,9 @@ class CellPlaces(QTableView):
         on_screen = self.columns_between(0, self.viewport().width() - 1)
         if not on_screen:
             return []
-        shown = [header.visualIndex(column) for column in on_screen]
-        scrolled = [place for place in shown if place >= pinned]
-        places = {place for place in shown if place < pinned}
+        places_visible = [header.visualIndex(column) for column in on_screen]
+        scrolled = [place for place in places_visible if place >= pinned]
+        places = {place for place in places_visible if place < pinned}
         if scrolled:
             first, last = scrolled[0], scrolled[-1]
             places.update(scrolled)
@@ -145,8 +145,8 @@ class CellPlaces(QTableView):
         header = self.horizontalHeader()
         x = min(max(point.x(), 0), min(self.viewport().width(), header.length() - header.offset()) - 1)
         rows = self.rows_between(point.y(), point.y())
-        shown = self.visible_rows()
-        row = rows[0] if rows else (shown[0] if point.y() < 0 else shown[-1])
+        rows_visible = self.visible_rows()
+        row = rows[0] if rows else (rows_visible[0] if point.y() < 0 else rows_visible[-1])
         return row, self.pinning.place_at(x)
 
     def is_arrow(self, point: QPoint) -> bool:
@@ -165,8 +165,10 @@ class CellPlaces(QTableView):
 
     def first_place(self) -> int:
         header = self.horizontalHeader()
-        shown = (p for p in range(header.count()) if not header.isSectionHidden(header.logicalIndex(p)))
-        return next(shown, 0)
+        places_visible = (
+            p for p in range(header.count()) if not header.isSectionHidden(header.logicalIndex(p))
+        )
+        return next(places_visible, 0)
 
     def next_place(self, place: int) -> int:
         """The nearest visible column, to the right if there is one."""

@@ -94,8 +94,8 @@ class Selection(QObject):
         block: CellRange,
         current: tuple[int, int],
         anchor: tuple[int, int],
-        others: list[CellRange] | None = None,
+        earlier: list[CellRange] | None = None,
     ) -> None:
-        self.blocks = [*(others or []), block]
+        self.blocks = [*(earlier or []), block]
         self.current, self._anchor = current, anchor
         self.changed.emit()

@@ -104,8 +104,8 @@ class TotalsRow(QWidget):
     def label_column(self) -> int | None:
         """The first column on screen that has no total, such as that of a key."""
         names = self._grid.grid_model.names
-        shown = self._grid.columns_between(0, self.width() - self._gutter)
-        return next((one for one in shown if names[one] not in self.texts), None)
+        columns = self._grid.columns_between(0, self.width() - self._gutter)
+        return next((column for column in columns if names[column] not in self.texts), None)
 
     @property
     def _gutter(self) -> int:
@@ -163,8 +163,8 @@ class TotalsRow(QWidget):
             return
         painter.setFont(look.tabular_font())
         painter.setPen(look.color("text"))
-        shown, room = self._painter.fitted_in_line(column, text, inner.width())
-        painter.drawText(inner.x(), 0, room, self.height(), flags, shown)
+        fitted, room = self._painter.fitted_in_line(column, text, inner.width())
+        painter.drawText(inner.x(), 0, room, self.height(), flags, fitted)
 
     def shown_text(self, column: int) -> str | None:
         """A total as drawn, in the column's format; None for null."""
@@ -184,8 +184,8 @@ class TotalsRow(QWidget):
         if self.problem:
             return self.problem
         names, x = self._grid.grid_model.names, point.x() - self._gutter
-        here = next(iter(self._grid.columns_between(x, x)), None) if x >= 0 else None
-        text = None if here is None else self.texts.get(names[here])
+        column = next(iter(self._grid.columns_between(x, x)), None) if x >= 0 else None
+        text = None if column is None else self.texts.get(names[column])
         return f"{text}\n\n{ABOUT}" if text else ABOUT
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:

@@ -164,7 +164,7 @@ class TreeRows:
     def most_rows(self) -> int:
         """The number of rows with all groups of groups expanded, including the rows inside groups that are
         shown."""
-        return sum(map(len, self._arrangement.groups)) + sum(one.num_rows for one in self.inside.values())
+        return sum(map(len, self._arrangement.groups)) + sum(part.num_rows for part in self.inside.values())
 
     @property
     def last_level(self) -> int:
@@ -206,7 +206,7 @@ class TreeRows:
     def with_group(self, row: int, is_open: bool, opened: OpenGroups) -> OpenGroups:
         """`opened` with the group of a row expanded or collapsed."""
         level = self.level(row)
-        changed = [one.copy() if place == level else one for place, one in enumerate(opened)]
+        changed = [flags.copy() if place == level else flags for place, flags in enumerate(opened)]
         if self.is_open(row) is not None:
             changed[level][self._group[row]] = is_open
         return tuple(changed)
@@ -216,13 +216,13 @@ class TreeRows:
         above = np.flatnonzero(self._level[:row] < self._level[row])
         return int(above[-1]) if len(above) and self._level[row] else row
 
-    def row_of(self, other: TreeRows, row: int) -> int:
-        """The row here of a row of `other`, the same tree with other groups expanded; if it is hidden here,
+    def row_of(self, tree: TreeRows, row: int) -> int:
+        """The row here of a row of `tree`, the same tree with other groups expanded; if it is hidden here,
         the row of the collapsed group that contains it."""
-        level, group = other.level(row), int(other._group[row])
+        level, group = tree.level(row), int(tree._group[row])
         if level > self.last_level:
             if group in self.inside:
-                return int(np.flatnonzero(self._inside(group))[0]) + other._place_inside(row)
+                return int(np.flatnonzero(self._inside(group))[0]) + tree._place_inside(row)
             level -= 1
         while True:
             rows = np.flatnonzero((self._level == level) & (self._group == group))
@@ -266,15 +266,15 @@ class TreeRows:
         parts: list[pa.Table] = []
         places: list[np.ndarray] = [np.empty(0, np.int64)]
         for level in range(len(self.levels.levels)):
-            here = np.flatnonzero(levels == level)
-            if len(here) or not parts:
-                parts.append(self._rows_of(level, groups[here], names))
-                places.append(here)
+            places_here = np.flatnonzero(levels == level)
+            if len(places_here) or not parts:
+                parts.append(self._rows_of(level, groups[places_here], names))
+                places.append(places_here)
         inside = np.flatnonzero(levels > self.last_level)
         for group in dict.fromkeys(groups[inside].tolist()):
-            here = inside[groups[inside] == group]
-            parts.append(self._rows_inside(group, offset + int(here[0]), len(here), names))
-            places.append(here)
+            places_here = inside[groups[inside] == group]
+            parts.append(self._rows_inside(group, offset + int(places_here[0]), len(places_here), names))
+            places.append(places_here)
         order = np.empty(len(levels), np.int64)
         order[np.concatenate(places)] = np.arange(len(levels))
         return pa.concat_tables(parts).unify_dictionaries().take(pa.array(order))

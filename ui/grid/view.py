@@ -201,8 +201,8 @@ class GridView(WindowScrolling):
             self._fit_first()
         if self._widen_next is not None and self.grid_model.pages.settled:
             self._widen()
-        shown = self.visible_rows()
-        if shown and first <= shown[-1] and last >= shown[0]:
+        rows = self.visible_rows()
+        if rows and first <= rows[-1] and last >= rows[0]:
             self.viewport().update()
 
     def want(self) -> None:
@@ -559,14 +559,14 @@ class GridView(WindowScrolling):
             return self.row_marks[row]
         pages = self.grid_model.pages
         try:
-            text, shown = pages.text(row, column) or "", pages.shown_text(row, column) or ""
+            text, display = pages.text(row, column) or "", pages.shown_text(row, column) or ""
         except KeyError:
             return ""
         if text.startswith(ROUNDED) and self.grid_model.right[column]:
             return f"{text}\n{ROUNDED_TIP}"
         assert self._painter is not None
-        cut = self._painter.metrics.horizontalAdvance(shown) > width - 2 * PADDING
-        return text if cut or shown != text else ""
+        cut = self._painter.metrics.horizontalAdvance(display) > width - 2 * PADDING
+        return text if cut or display != text else ""
 
     def _follow_selection(self) -> None:
         """Tell Qt, and through it screen readers, which cell is the current one."""

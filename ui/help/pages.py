@@ -111,7 +111,10 @@ def shortcuts_page() -> Page:
     """The page of all keys, by menu, as in the action table."""
     lines = ["# Keyboard shortcuts", ""]
     for menu in MENUS:
-        lines += _table(menu, [(keys_of(one), one.text) for one in ACTIONS if one.menu == menu and one.keys])
+        lines += _table(
+            menu,
+            [(keys_of(action), action.text) for action in ACTIONS if action.menu == menu and action.keys],
+        )
     return Page(SHORTCUTS, "\n".join(lines + _table("In the grid", GRID_KEYS)))
 
 

@@ -35,7 +35,7 @@ SORTED = "sorted"
 MOST_WEIGHT = 100.0
 MOST_WEIGHED = 6
 """Up to this many columns have fields for their weights."""
-TAKEN = "This index already exists"
+DUPLICATE = "This index already exists"
 AS_THEY_ARE = "Words as written"
 
 
@@ -58,9 +58,9 @@ class IndexForm(QFrame):
         self._table, self._tasks = table, tasks
         self._taken: set[tuple[str, tuple[str, ...]]] = set()
         schema = table.schema
-        own = [one for one in schema if one.name != ID]
-        self._sortable = [one.name for one in own if can_be_ordered(one.type)]
-        self._texts = [one.name for one in own if is_text(one.type)]
+        own = [column for column in schema if column.name != ID]
+        self._sortable = [column.name for column in own if can_be_ordered(column.type)]
+        self._texts = [column.name for column in own if is_text(column.type)]
         self._weights: dict[str, DecimalBox] = {}
         self._make()
         self._lay_out()
@@ -171,8 +171,8 @@ class IndexForm(QFrame):
             self._weight_row.addWidget(QLabel(visible(name)))
             self._weight_row.addWidget(box)
         self._weight_row.addStretch(1)
-        shown = self.kind.currentData() == FULLTEXT and bool(self._weights)
-        self._form.setRowVisible(self.weights, shown)
+        has_weights = self.kind.currentData() == FULLTEXT and bool(self._weights)
+        self._form.setRowVisible(self.weights, has_weights)
         self._check()
 
     def _check(self) -> None:
@@ -182,7 +182,7 @@ class IndexForm(QFrame):
             none = not (self._sortable if index.kind == SORTED else self._texts)
             problem = "No column can have this kind of index" if none else "Choose a column"
         elif (index.kind, index.columns) in self._taken:
-            problem = TAKEN
+            problem = DUPLICATE
         theme.variant(self.news, "danger" if problem else "caption")
         self.news.setText(problem)
         self.build.setEnabled(not problem)

@@ -201,7 +201,7 @@ class IndexesDialog(QDialog):
         self._close_form()
         self._building = self._tasks.read(
             work,
-            lambda made: self._built(called),
+            lambda _index: self._built(called),
             self._fail,
             progress=partial(self._show_progress, called),
             stopped=self._stopped,

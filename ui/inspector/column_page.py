@@ -343,10 +343,10 @@ class ColumnPage(QWidget):
             self.figures.clear()
             self.values.clear()
             return
-        shown = figures.part or figures.whole
+        figures_ = figures.part or figures.whole
         self.histogram.show_card(figures.card)
         self._show_figures(figures, kind)
-        self.show_values(figures.values, shown.rows)
+        self.show_values(figures.values, figures_.rows)
 
     def show_rules(self, text: str | None) -> None:
         """Show the default and the checks of the column; None if it cannot have any."""
@@ -502,27 +502,29 @@ def _text(value: Any, kind: pa.DataType) -> str:
     return visible(str(value))[:40]
 
 
-def _lines(one: ColumnProfile, kind: pa.DataType) -> list[tuple[str, str]]:
-    about = "≈ " if one.approximate else ""
-    share = f" · {100 * one.nulls / one.rows:.1f}%" if one.rows and one.nulls else ""
+def _lines(profile: ColumnProfile, kind: pa.DataType) -> list[tuple[str, str]]:
+    about = "≈ " if profile.approximate else ""
+    share = f" · {100 * profile.nulls / profile.rows:.1f}%" if profile.rows and profile.nulls else ""
     lines = [
-        ("Rows", f"{one.rows:,}"),
-        ("Null", f"{one.nulls:,}{share}"),
-        ("Distinct", f"{about}{one.distinct:,}"),
+        ("Rows", f"{profile.rows:,}"),
+        ("Null", f"{profile.nulls:,}{share}"),
+        ("Distinct", f"{about}{profile.distinct:,}"),
     ]
     if pa.types.is_floating(kind):
-        lines.append(("NaN", f"{one.nans:,}"))
-    lines += [("Min", _text(one.min, kind)), ("Max", _text(one.max, kind))]
-    if one.mean is not None:
-        lines.append(("Mean", _text(one.mean, kind)))
-    if one.lengths is not None:
-        short, long = one.lengths.min, one.lengths.max
+        lines.append(("NaN", f"{profile.nans:,}"))
+    lines += [("Min", _text(profile.min, kind)), ("Max", _text(profile.max, kind))]
+    if profile.mean is not None:
+        lines.append(("Mean", _text(profile.mean, kind)))
+    if profile.lengths is not None:
+        short, long = profile.lengths.min, profile.lengths.max
         between = f"{short:,}" if short == long else f"{short:,} – {long:,}"
         lines += [
             (ITEMS[kind_of(kind)].capitalize(), between),
-            ("Mean length", f"{one.lengths.mean:,.1f}"),
-            ("Empty", f"{one.lengths.empty:,}"),
+            ("Mean length", f"{profile.lengths.mean:,.1f}"),
+            ("Empty", f"{profile.lengths.empty:,}"),
         ]
     names = {0.05: "5%", 0.25: "25%", 0.5: "Median", 0.75: "75%", 0.95: "95%"}
-    lines += [(names[part], f"{about}{_text(value, kind)}") for part, value in (one.quantiles or {}).items()]
+    lines += [
+        (names[part], f"{about}{_text(value, kind)}") for part, value in (profile.quantiles or {}).items()
+    ]
     return lines

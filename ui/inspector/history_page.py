@@ -104,10 +104,10 @@ class HistoryPage(QWidget):
     def is_settled(self) -> bool:
         return self._handle is None
 
-    def follow(self, shown: object) -> None:
-        """Read the commits again if `shown`, the rows on screen, have changed."""
-        if shown is not self._shown or shown is None:
-            self._shown = shown
+    def follow(self, subject: object) -> None:
+        """Read the commits again if `subject`, the rows on screen, have changed."""
+        if subject is not self._shown or subject is None:
+            self._shown = subject
             self.refresh()
 
     def refresh(self) -> None:
@@ -170,20 +170,20 @@ class HistoryPage(QWidget):
     def _follow(self) -> None:
         """Enable the actions that the selected versions allow."""
         chosen = self.selected
-        one = chosen[0] if len(chosen) == 1 else None
+        commit = chosen[0] if len(chosen) == 1 else None
         newest = self.model.commits[0].version if self.model.commits else 0
         self.both.setVisible(len(chosen) == 2)
         if len(chosen) == 2:
             self.both.setText(f"Compare {chosen[1].version:,} with {chosen[0].version:,}")
         for button in (self.what_changed, self.against_now, self.open, self.restore, self.undo, self.name):
             button.setVisible(len(chosen) != 2)
-        earlier = one is not None and one.version < newest
+        earlier = commit is not None and commit.version < newest
         for button in (self.against_now, self.open, self.restore, self.undo):
             button.setEnabled(earlier)
-        self.what_changed.setEnabled(one is not None and self._before(one) is not None)
-        self.name.setEnabled(one is not None)
-        if one is not None:
-            self.chosen.setText(_sentence(one))
+        self.what_changed.setEnabled(commit is not None and self._before(commit) is not None)
+        self.name.setEnabled(commit is not None)
+        if commit is not None:
+            self.chosen.setText(_sentence(commit))
         elif len(chosen) == 2:
             self.chosen.setText(f"Versions {chosen[1].version:,} and {chosen[0].version:,}")
         else:

@@ -544,9 +544,9 @@ class RowTree(QTreeWidget):
 
     def _item(self, field: FieldValue) -> QTreeWidgetItem:
         look = theme.current()
-        shown = "NULL" if field.text is None else visible(field.text.replace("\n", "↵"))
-        shown = with_minus(shown) if field.has_sign else shown
-        item = QTreeWidgetItem([visible(field.name), shown[:2000]])
+        text = "NULL" if field.text is None else visible(field.text.replace("\n", "↵"))
+        text = with_minus(text) if field.has_sign else text
+        item = QTreeWidgetItem([visible(field.name), text[:2000]])
         item.setData(FIELD, Qt.ItemDataRole.UserRole, field)
         item.setForeground(FIELD, look.color("muted"))
         item.setFont(VALUE, look.tabular_font())

@@ -329,12 +329,16 @@ def _only(related: RelatedRows) -> int | None:
 
 def _title(link: Link, links: Sequence[Link]) -> str:
     """The other table, with the columns if several links lead there."""
-    same = [one for one in links if (one.other, one.direction) == (link.other, link.direction)]
+    same = [
+        candidate
+        for candidate in links
+        if (candidate.other, candidate.direction) == (link.other, link.direction)
+    ]
     columns = link.columns if _is_out(link) else link.other_columns
     return link.other if len(same) == 1 else f"{link.other} by {', '.join(columns)}"
 
 
 def _words(link: Link) -> str:
     """The columns of a link: carrier → airlines.carrier."""
-    one, other = ", ".join(link.columns), ", ".join(f"{link.other}.{name}" for name in link.other_columns)
-    return visible(f"{one} → {other}" if _is_out(link) else f"{other} → {one}")
+    own, far = ", ".join(link.columns), ", ".join(f"{link.other}.{name}" for name in link.other_columns)
+    return visible(f"{own} → {far}" if _is_out(link) else f"{far} → {own}")

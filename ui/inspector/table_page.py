@@ -313,9 +313,9 @@ class TablePage(QWidget):
         self._handle, self._subject = None, None
         self._tasks.failed.emit(error)
 
-    def _show(self, read: ReadSubject) -> None:
-        self._handle, storage = None, read.storage
-        self.storage, self._noted = storage, read.noted
+    def _show(self, content: ReadSubject) -> None:
+        self._handle, storage = None, content.storage
+        self.storage, self._noted = storage, content.noted
         subject = self._subject
         if subject is None:
             return
@@ -424,11 +424,11 @@ class TablePage(QWidget):
         theme.current().changed.connect(self._restyle)
 
 
-def _is_same(one: PageSubject | None, other: PageSubject | None) -> bool:
+def _is_same(left: PageSubject | None, right: PageSubject | None) -> bool:
     """Whether both are about the same rows and the same filter."""
-    if one is None or other is None:
+    if left is None or right is None:
         return False
-    return one.snapshot is other.snapshot and one.where == other.where
+    return left.snapshot is right.snapshot and left.where == right.where
 
 
 def read_subject(subject: PageSubject, job: Job) -> ReadSubject:

@@ -58,38 +58,38 @@ class ProfileRow:
             return self.name
         if figure is Figure.TYPE:
             return str(self.type)
-        one = self.profile
-        if one is None:
+        profile = self.profile
+        if profile is None:
             return None
         if figure is Figure.NULLS:
-            return one.nulls / one.rows if one.rows else 0.0
+            return profile.nulls / profile.rows if profile.rows else 0.0
         if figure is Figure.MEDIAN:
-            return None if one.quantiles is None else one.quantiles.get(MEDIAN)
+            return None if profile.quantiles is None else profile.quantiles.get(MEDIAN)
         if figure is Figure.TOP:
-            return one.top_values[0][0] if one.top_values else None
+            return profile.top_values[0][0] if profile.top_values else None
         if figure is Figure.SPREAD:
             return None
-        return getattr(one, figure.name.lower())
+        return getattr(profile, figure.name.lower())
 
     def text(self, figure: Figure) -> str:
         """A figure as one line of text; empty if there is none."""
-        value, one = self.value(figure), self.profile
+        value, profile = self.value(figure), self.profile
         if figure in (Figure.NAME, Figure.TYPE):
             return visible(value)
-        if one is None or figure is Figure.SPREAD:
+        if profile is None or figure is Figure.SPREAD:
             return ""
         if figure is Figure.NULLS:
-            return percent(one.nulls, one.rows)
+            return percent(profile.nulls, profile.rows)
         if figure is Figure.DISTINCT:
-            return f"{ABOUT if one.approximate else ''}{value:,}"
+            return f"{ABOUT if profile.approximate else ''}{value:,}"
         if figure is Figure.TOP:
-            shown = f" · {percent(one.top_values[0][1], one.rows)}" if one.top_values else ""
-            return f"{self._value_text(value)}{shown}" if one.top_values else ""
+            share = f" · {percent(profile.top_values[0][1], profile.rows)}" if profile.top_values else ""
+            return f"{self._value_text(value)}{share}" if profile.top_values else ""
         if value is None:
             return ""
         if figure is Figure.MEAN and isinstance(value, float):
             value = float(f"{value:.{MEAN_DIGITS}g}")
-        return f"{ABOUT if figure is Figure.MEDIAN and one.approximate else ''}{self._value_text(value)}"
+        return f"{ABOUT if figure is Figure.MEDIAN and profile.approximate else ''}{self._value_text(value)}"
 
     def _value_text(self, value: Any) -> str:
         """A value as the grid shows it: without separators for numbers that are not amounts, such as
@@ -123,8 +123,8 @@ def ordered(rows: Sequence[ProfileRow], figure: Figure | None, descending: bool)
     if figure is None:
         return list(rows)
     known = [row for row in rows if row.key(figure)[0] < 9]
-    rest = [row for row in rows if row.key(figure)[0] == 9]
-    return [*sorted(known, key=lambda row: row.key(figure), reverse=descending), *rest]
+    unknown = [row for row in rows if row.key(figure)[0] == 9]
+    return [*sorted(known, key=lambda row: row.key(figure), reverse=descending), *unknown]
 
 
 def matches(row: ProfileRow, words: Sequence[str]) -> bool:
@@ -147,18 +147,18 @@ def export_table(rows: Sequence[ProfileRow]) -> pa.Table:
     columns: Mapping[str, tuple[list[Any], pa.DataType]] = {
         "column": ([row.name for row, _ in known], pa.string()),
         "type": ([str(row.type) for row, _ in known], pa.string()),
-        "rows": ([one.rows for _, one in known], pa.int64()),
-        "nulls": ([one.nulls for _, one in known], pa.int64()),
-        "nans": ([one.nans for _, one in known], pa.int64()),
-        "distinct": ([one.distinct for _, one in known], pa.int64()),
-        "estimated": ([one.approximate for _, one in known], pa.bool_()),
-        "min": ([text(row, one.min) for row, one in known], pa.string()),
-        "max": ([text(row, one.max) for row, one in known], pa.string()),
-        "mean": ([number(one.mean) for _, one in known], pa.float64()),
+        "rows": ([profile.rows for _, profile in known], pa.int64()),
+        "nulls": ([profile.nulls for _, profile in known], pa.int64()),
+        "nans": ([profile.nans for _, profile in known], pa.int64()),
+        "distinct": ([profile.distinct for _, profile in known], pa.int64()),
+        "estimated": ([profile.approximate for _, profile in known], pa.bool_()),
+        "min": ([text(row, profile.min) for row, profile in known], pa.string()),
+        "max": ([text(row, profile.max) for row, profile in known], pa.string()),
+        "mean": ([number(profile.mean) for _, profile in known], pa.float64()),
         "median": ([text(row, row.value(Figure.MEDIAN)) for row, _ in known], pa.string()),
         "most_frequent": ([text(row, row.value(Figure.TOP)) for row, _ in known], pa.string()),
         "most_frequent_rows": (
-            [one.top_values[0][1] if one.top_values else None for _, one in known], pa.int64()
+            [profile.top_values[0][1] if profile.top_values else None for _, profile in known], pa.int64()
         ),
     }  # fmt: skip
     return pa.table({name: pa.array(values, type_) for name, (values, type_) in columns.items()})

@@ -99,19 +99,19 @@ class SpreadDelegate(QStyledItemDelegate):
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         super().paint(painter, option, index)
         model = index.model()
-        one = model.rows[index.row()].profile if isinstance(model, ProfilesModel) else None
-        if one is None:
+        profile = model.rows[index.row()].profile if isinstance(model, ProfilesModel) else None
+        if profile is None:
             return
         look, rect = theme.current(), option.rect
         area = QRectF(rect.x() + theme.S, rect.y() + theme.XS, rect.width() - 2 * theme.S, rect.height() - 6)
-        if one.histogram is not None and one.histogram.counts:
-            counts = one.histogram.counts
+        if profile.histogram is not None and profile.histogram.counts:
+            counts = profile.histogram.counts
             paint_heights(painter, counts, 1.0, area, area.width() / len(counts), look.color("card_met"))
-        elif one.top_values and one.rows:
+        elif profile.top_values and profile.rows:
             area.setTop(area.center().y() - 2)
             area.setHeight(4)
             painter.fillRect(area, look.color("card"))
-            area.setWidth(max(1.0, area.width() * one.top_values[0][1] / one.rows))
+            area.setWidth(max(1.0, area.width() * profile.top_values[0][1] / profile.rows))
             painter.fillRect(area, look.color("card_met"))
 
 
@@ -172,8 +172,8 @@ class ProfilesView(QWidget):
         self._want()
 
     def _say_count(self) -> None:
-        all_, shown = len(self._rows), len(self.model.rows)
-        text = f"{shown:,} of {quantity(all_, 'column')}" if shown != all_ else quantity(all_, "column")
+        all_, count = len(self._rows), len(self.model.rows)
+        text = f"{count:,} of {quantity(all_, 'column')}" if count != all_ else quantity(all_, "column")
         known = self.loader.num_known
         self.count.setText(text if known == all_ else f"{text} · figures of {known:,}")
 

@@ -25,12 +25,12 @@ class Act:
     places: tuple[dict[str, Point], dict[str, Point]] | None = None
 
 
-def declare(one: list[str], other: list[str], name: str | None) -> Act:
+def declare(source: list[str], target: list[str], name: str | None) -> Act:
     """Declare a relation. Its name is remembered for undo and redo."""
     names = [name]
 
     def do(relations: StoreRelations) -> Relation:
-        relation = relations.declare(one, other, names[0])
+        relation = relations.declare(source, target, names[0])
         names[0] = relation.name
         return relation
 
@@ -38,7 +38,7 @@ def declare(one: list[str], other: list[str], name: str | None) -> Act:
         assert names[0] is not None
         relations.drop(names[0])
 
-    return Act(f"declare {' and '.join(one)} → {' and '.join(other)}", do, undo)
+    return Act(f"declare {' and '.join(source)} → {' and '.join(target)}", do, undo)
 
 
 def remove(relation: Relation) -> Act:
@@ -93,8 +93,8 @@ class ActStack:
 
     def drop(self, act: Act) -> None:
         """Remove an action that can no longer be done or undone, because its subject is gone."""
-        self.done = [other for other in self.done if other is not act]
-        self.undone = [other for other in self.undone if other is not act]
+        self.done = [earlier for earlier in self.done if earlier is not act]
+        self.undone = [earlier for earlier in self.undone if earlier is not act]
 
     def step_back(self) -> None:
         """Move the last action to those that can be redone, after it was undone."""

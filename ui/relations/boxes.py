@@ -28,7 +28,7 @@ HEAD, ROW = 32, 22
 RADIUS = 8
 LEGIBLE = 0.42
 """The zoom below which columns are hidden, and names are twice as large."""
-SEEN = 0.12
+LEAST_DETAIL = 0.12
 """The zoom below which names are hidden as well."""
 BAR = 4
 
@@ -218,7 +218,7 @@ class TableBox(QGraphicsObject):
         painter.setPen(pen)
         painter.setBrush(Qt.BrushStyle.NoBrush)
         painter.drawRect(self.rect())
-        if detail < SEEN:
+        if detail < LEAST_DETAIL:
             return
         font = look.font(bold=True)
         font.setPointSizeF(font.pointSizeF() * 2)

@@ -161,12 +161,12 @@ class Canvas(QGraphicsView):
     def _connect(self, connections: Sequence[Connection]) -> Iterator[None]:
         by_name = {connection.name: connection for connection in connections}
         self._remove_lines(lambda line: not _is_same(line.connection, by_name.get(line.connection.name)))
-        for name, one in by_name.items():
-            start, end = self.boxes.get(one.from_table), self.boxes.get(one.to_table)
+        for name, connection in by_name.items():
+            start, end = self.boxes.get(connection.from_table), self.boxes.get(connection.to_table)
             if name in self.lines:
-                self.lines[name].take(one)
+                self.lines[name].take(connection)
             elif start is not None and end is not None:
-                self.lines[name] = ConnectionLine(one, start, end)
+                self.lines[name] = ConnectionLine(connection, start, end)
                 self._drawing.addItem(self.lines[name])
             yield
         keys = keys_by_table(connections)
@@ -198,9 +198,9 @@ class Canvas(QGraphicsView):
         for line in self.lines.values():
             line.is_chosen = box is not None and box in (line.start, line.end)
             line.update()
-        for other in self.boxes.values():
-            other.marked = ()
-            other.update()
+        for each_box in self.boxes.values():
+            each_box.marked = ()
+            each_box.update()
         self.table_chosen.emit(name if box is not None else "")
 
     @property
@@ -479,8 +479,8 @@ class Canvas(QGraphicsView):
 
     def _hover(self, point: QPoint) -> None:
         box, column, line = self._under(point)
-        for other in self.boxes.values():
-            other.hover(column if other is box else "")
+        for each_box in self.boxes.values():
+            each_box.hover(column if each_box is box else "")
         if box is not None:
             shape = Qt.CursorShape.CrossCursor if column else Qt.CursorShape.SizeAllCursor
         else:
@@ -526,10 +526,10 @@ class Canvas(QGraphicsView):
             current.setPos(current.pos() + QPointF(right * KEY_STEP, down * KEY_STEP))
             self._moved()
             return
-        here = current.sceneBoundingRect().center()
+        center = current.sceneBoundingRect().center()
         best, least = None, float("inf")
         for box in self.boxes.values():
-            away = box.sceneBoundingRect().center() - here
+            away = box.sceneBoundingRect().center() - center
             ahead = away.x() * right + away.y() * down
             aside = abs(away.x() * down) + abs(away.y() * right)
             if box is not current and ahead > 1 and ahead + 2 * aside < least:
@@ -575,6 +575,6 @@ class Canvas(QGraphicsView):
         self.route_all()
 
 
-def _is_same(line: Connection, other: Connection | None) -> bool:
+def _is_same(line: Connection, earlier: Connection | None) -> bool:
     ends = ("from_table", "from_columns", "to_table", "to_columns")
-    return other is not None and all(getattr(line, end) == getattr(other, end) for end in ends)
+    return earlier is not None and all(getattr(line, end) == getattr(earlier, end) for end in ends)

@@ -55,10 +55,12 @@ class RelationChecks(QObject):
     def connections(self) -> list[Connection]:
         """The connections to draw: relations, and suggestions that were neither accepted nor dismissed."""
         declared = [connection_of(r, self.results.get(r.name)) for r in self._shape.relations]
-        known = {_ends(one) for one in declared}
+        known = {_ends(connection) for connection in declared}
         offered = [suggested(suggestion) for suggestion in self._suggestions]
         return declared + [
-            one for one in offered if one.name not in self._dismissed and _ends(one) not in known
+            connection
+            for connection in offered
+            if connection.name not in self._dismissed and _ends(connection) not in known
         ]
 
     def take(self, shape: StoreShape) -> None:
@@ -102,20 +104,20 @@ class RelationChecks(QObject):
             return
         if self._checking is not None:
             self._checking.cancel()
-        name, rest = names[0], names[1:]
+        name, later_names = names[0], names[1:]
 
         def done(checks: tuple[RelationCheck, ...]) -> None:
-            self._note(checks[0], last=not rest)
-            if rest:
-                self._check(rest, quiet)
+            self._note(checks[0], last=not later_names)
+            if later_names:
+                self._check(later_names, quiet)
             elif not quiet:
                 self._say_checked()
 
         def failed(error: Exception) -> None:
             if not quiet or not isinstance(error, LamellaError):
                 self.failed.emit(error)
-            if rest:
-                self._check(rest, quiet)
+            if later_names:
+                self._check(later_names, quiet)
 
         self._checking = self._tasks.read(
             lambda job: self.store.relations.check(name, job=job), done, failed, owner=self, quiet=quiet,
@@ -177,5 +179,5 @@ def _suggestions_text(number: int) -> str:
     return f"{quantity(number, 'suggestion')}, drawn as dashed lines"
 
 
-def _ends(one: Connection) -> tuple[object, ...]:
-    return one.from_table, one.from_columns, one.to_table, one.to_columns
+def _ends(connection: Connection) -> tuple[object, ...]:
+    return connection.from_table, connection.from_columns, connection.to_table, connection.to_columns

@@ -56,15 +56,19 @@ class RelationForm(QDialog):
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self._make()
         self._lay_out()
-        table, column, other, other_column = pair
-        names = [one.name for one in shape.tables]
+        table, column, target, other_column = pair
+        names = [shape_table.name for shape_table in shape.tables]
         self.table.setCurrentIndex(names.index(table) if table in names else 0)
         fallback = 1 if len(names) > 1 and not table else 0
-        self.other.setCurrentIndex(names.index(other) if other in names else fallback)
+        self.other.setCurrentIndex(names.index(target) if target in names else fallback)
         self._take_tables()
-        if column and other in names and not other_column:
-            one, two = shape.table(table), shape.table(other)
-            other_column = likely_target(one, column, two) if one is not None and two is not None else ""
+        if column and target in names and not other_column:
+            source_shape, two = shape.table(table), shape.table(target)
+            other_column = (
+                likely_target(source_shape, column, two)
+                if source_shape is not None and two is not None
+                else ""
+            )
         self.pairs.append(PairRow(self._names, self._other_names, column, other_column))
         self._follow()
 
@@ -144,17 +148,17 @@ class RelationForm(QDialog):
 
     @property
     def columns(self) -> tuple[list[str], list[str]]:
-        one, other = self._tables
+        source, target = self._tables
         columns = list(zip(*self._filled, strict=True)) or [(), ()]
-        return column_names(one.name, columns[0], other.name, columns[1])
+        return column_names(source.name, columns[0], target.name, columns[1])
 
     @property
     def _filled(self) -> list[tuple[str, str]]:
         return [row.texts for row in self.pairs.rows if any(row.texts)]
 
     def _take_tables(self) -> None:
-        one, other = self._tables
-        for model, table in ((self._names, one), (self._other_names, other)):
+        source, target = self._tables
+        for model, table in ((self._names, source), (self._other_names, target)):
             model.setStringList([column.name for column in table.columns])
 
     def _change_table(self) -> None:
@@ -163,37 +167,37 @@ class RelationForm(QDialog):
         self._follow()
 
     def _turn(self) -> None:
-        here, there = self.table.currentIndex(), self.other.currentIndex()
-        self.table.setCurrentIndex(there)
-        self.other.setCurrentIndex(here)
+        source_place, target_place = self.table.currentIndex(), self.other.currentIndex()
+        self.table.setCurrentIndex(target_place)
+        self.other.setCurrentIndex(source_place)
         pairs = self._filled
         self._take_tables()
         self.pairs.clear()
-        for one, other in pairs or [("", "")]:
-            self.pairs.append(PairRow(self._names, self._other_names, other, one))
+        for source_name, target_name in pairs or [("", "")]:
+            self.pairs.append(PairRow(self._names, self._other_names, target_name, source_name))
         self._follow()
 
     def problem(self) -> str:
         """What is wrong with the input; empty if nothing is, or if something is still missing."""
-        one, other = self._tables
+        source, target = self._tables
         for name, other_name in self._filled:
-            for table, column in ((one, name), (other, other_name)):
+            for table, column in ((source, name), (target, other_name)):
                 if column and table.column(column) is None:
                     known = [each.name for each in table.columns]
                     return f"{table.name} has no column “{column}”. {instead_of(column, known)}"
-            if name and other_name and (why := mismatch(one, name, other, other_name)):
-                better = likely_target(one, name, other)
-                return f"{why}." + (f" Did you mean {other.name}.{better}?" if better else "")
+            if name and other_name and (why := mismatch(source, name, target, other_name)):
+                better = likely_target(source, name, target)
+                return f"{why}." + (f" Did you mean {target.name}.{better}?" if better else "")
         return ""
 
     def _follow(self) -> None:
         problem, filled = self.problem(), self._filled
-        whole = bool(filled) and all(one and other for one, other in filled)
+        whole = bool(filled) and all(source_name and target_name for source_name, target_name in filled)
         self.reason.say(problem)
         self.declare.setEnabled(whole and not problem)
         self.outcome.clear()
-        one, _ = self._tables
-        self.name.setPlaceholderText("_".join([one.name, *(name for name, _ in filled if name)]))
+        source, _ = self._tables
+        self.name.setPlaceholderText("_".join([source.name, *(name for name, _ in filled if name)]))
         self._stop()
         if whole and not problem:
             self._wait.start()
@@ -214,21 +218,21 @@ class RelationForm(QDialog):
         )  # fmt: skip
 
     def _tell(self, check: RelationCheck) -> None:
-        one, other = self._tables
+        source, target = self._tables
         pointing = check.rows - check.unset - check.dangling
-        parts = [f"{pointing:,} of {check.rows:,} rows point at a row of {other.name}"]
+        parts = [f"{pointing:,} of {check.rows:,} rows point at a row of {target.name}"]
         if check.dangling:
             parts.append(f"{check.dangling:,} point at nothing")
         if check.unset:
             parts.append(f"{check.unset:,} have no key (NULL)")
         text = ", ".join(parts) + "."
-        if check.repeated and not check.shared and one is not other:
+        if check.repeated and not check.shared and source is not target:
             text += (
-                f" The keys of {other.name} occur more than once, but those of {one.name} do not."
+                f" The keys of {target.name} occur more than once, but those of {source.name} do not."
                 " Did you mean the opposite direction?"
             )
         elif check.repeated:
-            text += f" {check.repeated:,} keys of {other.name} occur more than once."
+            text += f" {check.repeated:,} keys of {target.name} occur more than once."
         self.outcome.setText(visible(text))
 
     def _refuse(self, error: Exception) -> None:
@@ -240,8 +244,8 @@ class RelationForm(QDialog):
         self.declare.setEnabled(False)
 
     def _accept(self) -> None:
-        one, other = self.columns
-        self.declare_requested.emit(one, other, self.name.text().strip())
+        source, target = self.columns
+        self.declare_requested.emit(source, target, self.name.text().strip())
 
     def say(self, error: Exception) -> None:
         """Say why the relation was not declared; the form stays open."""

@@ -58,9 +58,9 @@ def free_place(
     return min(box[0] for box in boxes), max(box[1] + box[3] for box in boxes) + GAP_BETWEEN_PARTS
 
 
-def _meet(one: tuple[float, float, float, float], other: tuple[float, float, float, float]) -> bool:
-    x, y, width, height = one
-    left, top, across, down = other
+def _meet(left_box: tuple[float, float, float, float], right_box: tuple[float, float, float, float]) -> bool:
+    x, y, width, height = left_box
+    left, top, across, down = right_box
     return (
         x < left + across + GAP_DOWN
         and left < x + width + GAP_DOWN
@@ -79,8 +79,8 @@ def _parts(names: Sequence[str], edges: Sequence[Edge]) -> list[list[str]]:
             name = root[name]
         return name
 
-    for one, other in edges:
-        root[find(one)] = find(other)
+    for source, target in edges:
+        root[find(source)] = find(target)
     parts: dict[str, list[str]] = defaultdict(list)
     for name in names:
         parts[find(name)].append(name)
@@ -90,8 +90,8 @@ def _parts(names: Sequence[str], edges: Sequence[Edge]) -> list[list[str]]:
 def _without_circles(names: Sequence[str], edges: Sequence[Edge]) -> list[Edge]:
     """The edges, with those reversed that would close a cycle."""
     following: dict[str, list[str]] = defaultdict(list)
-    for one, other in edges:
-        following[one].append(other)
+    for source, end in edges:
+        following[source].append(end)
     state: dict[str, int] = {}
     acyclic = []
     for first in names:
@@ -100,8 +100,8 @@ def _without_circles(names: Sequence[str], edges: Sequence[Edge]) -> list[Edge]:
         state[first] = 1
         stack = [(first, iter(following[first]))]
         while stack:
-            name, rest = stack[-1]
-            target = next(rest, None)
+            name, targets = stack[-1]
+            target = next(targets, None)
             if target is None:
                 state[name] = 2
                 stack.pop()
@@ -118,9 +118,9 @@ def _without_circles(names: Sequence[str], edges: Sequence[Edge]) -> list[Edge]:
 def _layers(names: Sequence[str], edges: Sequence[Edge]) -> list[list[str]]:
     incoming: dict[str, int] = dict.fromkeys(names, 0)
     following: dict[str, list[str]] = defaultdict(list)
-    for one, other in edges:
-        incoming[other] += 1
-        following[one].append(other)
+    for source, end in edges:
+        incoming[end] += 1
+        following[source].append(end)
     layer = dict.fromkeys(names, 0)
     ready = [name for name in names if not incoming[name]]
     while ready:
@@ -148,13 +148,13 @@ def _layered(names: Sequence[str], edges: Sequence[Edge], sizes: Mapping[str, Si
     straight = _without_circles(names, edges)
     layers = _layers(names, straight)
     neighbours: dict[str, list[str]] = defaultdict(list)
-    for one, other in straight:
-        neighbours[one].append(other)
-        neighbours[other].append(one)
+    for source, target in straight:
+        neighbours[source].append(target)
+        neighbours[target].append(source)
     middle = {name: float(place) for layer in layers for place, name in enumerate(layer)}
     for sweep in range(SWEEPS):
         for layer in layers if sweep % 2 else reversed(layers):
-            wish = {name: _mean([middle[other] for other in neighbours[name]]) for name in layer}
+            wish = {name: _mean([middle[neighbour] for neighbour in neighbours[name]]) for name in layer}
             layer.sort(key=lambda name: (wish[name], name))
             for place, name in enumerate(layer):
                 middle[name] = place * (len(names) / max(1, len(layer)))
@@ -195,7 +195,8 @@ def _settle(
     """Move the boxes of a layer towards their neighbours: first down without overlaps, then the whole layer
     by its mean deviation."""
     wishes = [
-        _mean([tops[other] + sizes[other][1] / 2 for other in neighbours[name]]) - sizes[name][1] / 2
+        _mean([tops[neighbour] + sizes[neighbour][1] / 2 for neighbour in neighbours[name]])
+        - sizes[name][1] / 2
         if neighbours[name]
         else tops[name]
         for name in layer

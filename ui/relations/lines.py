@@ -59,9 +59,13 @@ class ConnectionLine(QGraphicsItem):
         self.prepareGeometryChange()
         starts = [self.start.height_of(name) for name in self.connection.from_columns]
         ends = [self.end.height_of(name) for name in self.connection.to_columns]
-        one = Anchor(self.start.area(), sum(starts) / len(starts))
-        other = Anchor(self.end.area(), sum(ends) / len(ends))
-        self._way = plain_route(one, other, lane) if quickly else route(one, other, boxes, lane)
+        start_anchor = Anchor(self.start.area(), sum(starts) / len(starts))
+        end_anchor = Anchor(self.end.area(), sum(ends) / len(ends))
+        self._way = (
+            plain_route(start_anchor, end_anchor, lane)
+            if quickly
+            else route(start_anchor, end_anchor, boxes, lane)
+        )
         self._path = _rounded(self._way)
         self._find_middle(boxes[:0] if quickly else boxes)
         for (x, _), (beyond, _), heights in (
@@ -87,8 +91,8 @@ class ConnectionLine(QGraphicsItem):
         it."""
         parts = sorted(pairwise(self._way), key=lambda part: -_far(*part))
         middles = [
-            (one[0] + (other[0] - one[0]) * share, one[1] + (other[1] - one[1]) * share)
-            for one, other in parts
+            (start[0] + (end[0] - start[0]) * share, start[1] + (end[1] - start[1]) * share)
+            for start, end in parts
             for share in SHARES
         ]
         width, height = (theme.current().px(side) for side in LABEL)
@@ -140,9 +144,9 @@ class ConnectionLine(QGraphicsItem):
             return
         pen.setStyle(Qt.PenStyle.SolidLine)
         painter.setPen(pen)
-        one, other = known.cardinality
-        self._paint_end(painter, self._way[0], self._way[1], one, is_target=False)
-        self._paint_end(painter, self._way[-1], self._way[-2], other, is_target=True)
+        start_count, end_count = known.cardinality
+        self._paint_end(painter, self._way[0], self._way[1], start_count, is_target=False)
+        self._paint_end(painter, self._way[-1], self._way[-2], end_count, is_target=True)
         if detail >= LEGIBLE:
             self._paint_label(painter)
 
@@ -237,11 +241,11 @@ def _rounded(way: Sequence[Point]) -> QPainterPath:
     return path
 
 
-def _far(one: Point, other: Point) -> float:
-    return abs(other[0] - one[0]) + abs(other[1] - one[1])
+def _far(start: Point, end: Point) -> float:
+    return abs(end[0] - start[0]) + abs(end[1] - start[1])
 
 
-def _towards(one: Point, other: Point, reach: float) -> QPointF:
-    length = _far(one, other)
+def _towards(start: Point, end: Point, reach: float) -> QPointF:
+    length = _far(start, end)
     share = reach / length if length else 0.0
-    return QPointF(one[0] + (other[0] - one[0]) * share, one[1] + (other[1] - one[1]) * share)
+    return QPointF(start[0] + (end[0] - start[0]) * share, start[1] + (end[1] - start[1]) * share)

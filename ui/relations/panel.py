@@ -124,7 +124,7 @@ class ConnectionPanel(QFrame):
     def show_connections(self, connections: Sequence[Connection]) -> None:
         """List connections; the selected one stays selected while it is among them. A suggestion that was
         accepted or dismissed is followed by the next one."""
-        before, self._connections = self._connections, {one.name: one for one in connections}
+        before, self._connections = self._connections, {line.name: line for line in connections}
         if [(c.name, c.is_suggested) for c in before.values()] == [
             (c.name, c.is_suggested) for c in connections
         ]:
@@ -157,22 +157,24 @@ class ConnectionPanel(QFrame):
             head.setFont(0, look.font("caption", bold=True))
             head.setForeground(0, look.color("muted"))
             figures = look.tabular_font("caption")
-            for one in listed:
-                text = one.text if one.is_suggested else one.name
-                item = self._items[one.name] = QTreeWidgetItem(head, [visible(text)])
-                item.setData(0, NAME, one.name)
+            for connection in listed:
+                text = connection.text if connection.is_suggested else connection.name
+                item = self._items[connection.name] = QTreeWidgetItem(head, [visible(text)])
+                item.setData(0, NAME, connection.name)
                 item.setFont(1, figures)
-                self._write(item, one)
+                self._write(item, connection)
             head.setExpanded(True)
         self.list.blockSignals(False)
 
-    def _write(self, item: QTreeWidgetItem, one: Connection) -> None:
+    def _write(self, item: QTreeWidgetItem, connection: Connection) -> None:
         """Write what is known about a connection."""
         look = theme.current()
-        item.setText(1, _state(one))
-        item.setToolTip(0, visible(f"{one.text}\n{one.sentence}"))
-        item.setData(0, Qt.ItemDataRole.AccessibleDescriptionRole, visible(f"{one.text}, {_state(one)}"))
-        broken, warns = bool(one.problem), bool(one.dangling)
+        item.setText(1, _state(connection))
+        item.setToolTip(0, visible(f"{connection.text}\n{connection.sentence}"))
+        item.setData(
+            0, Qt.ItemDataRole.AccessibleDescriptionRole, visible(f"{connection.text}, {_state(connection)}")
+        )
+        broken, warns = bool(connection.problem), bool(connection.dangling)
         icon, color = ("warning", "danger") if broken else ("relation", "muted")
         item.setIcon(0, look.icon(icon, color))
         item.setForeground(1, look.color("danger" if broken else "warning" if warns else "muted"))
@@ -180,10 +182,10 @@ class ConnectionPanel(QFrame):
     def show_connection(self, name: str) -> None:
         """Show what is known about a connection and the actions on it; without one, show how to begin."""
         self._shown = name
-        one = self._connections.get(name)
+        connection = self._connections.get(name)
         self._select(name)
         can: set[str] = set()
-        if one is None:
+        if connection is None:
             empty = not any(not each.is_suggested for each in self._connections.values())
             self.title.setText("No relations yet" if empty else "Nothing selected")
             self.columns.setText("")
@@ -193,22 +195,24 @@ class ConnectionPanel(QFrame):
                 if empty
                 else "Select a line or a relation to see its details."
             )
-        elif one.suggestion is not None:
+        elif connection.suggestion is not None:
             self.title.setText("Suggested relation")
-            self.columns.setText(visible(one.text))
-            self.about.setText(visible("\n".join(f"• {reason}" for reason in one.suggestion.reasons)))
+            self.columns.setText(visible(connection.text))
+            self.about.setText(visible("\n".join(f"• {reason}" for reason in connection.suggestion.reasons)))
             can = {"accept", "dismiss"}
         else:
-            self.title.setText(visible(one.name))
-            self.columns.setText(visible(one.text))
+            self.title.setText(visible(connection.name))
+            self.columns.setText(visible(connection.text))
             known = (
-                f"Cannot be followed: {one.problem}" if one.problem else f"{one.sentence}. {check_text(one)}."
+                f"Cannot be followed: {connection.problem}"
+                if connection.problem
+                else f"{connection.sentence}. {check_text(connection)}."
             )
             self.about.setText(visible(known))
-            can = {"rename", "remove"} if one.problem else {"check", "joined", "rename", "remove"}
-            if one.dangling:
+            can = {"rename", "remove"} if connection.problem else {"check", "joined", "rename", "remove"}
+            if connection.dangling:
                 can.add("dangling")
-                self.buttons["dangling"].setText(f"Show the {one.dangling:,} rows")
+                self.buttons["dangling"].setText(f"Show the {connection.dangling:,} rows")
         self.columns.setVisible(bool(self.columns.text()))
         for act, button in self.buttons.items():
             button.setVisible(act in can)
@@ -257,16 +261,16 @@ ACTS = {
 }
 
 
-def _state(one: Connection) -> str:
+def _state(connection: Connection) -> str:
     """The state of a connection in short, for the right column of the list."""
-    if one.problem:
+    if connection.problem:
         return "broken"
-    if one.suggestion is not None:
-        return f"{one.suggestion.score:.0%}"
-    if one.dangling:
-        return f"{one.dangling:,} missing"
-    many = " : ".join(part or "?" for part in one.cardinality)
-    return many if one.check is not None else "not checked"
+    if connection.suggestion is not None:
+        return f"{connection.suggestion.score:.0%}"
+    if connection.dangling:
+        return f"{connection.dangling:,} missing"
+    many = " : ".join(part or "?" for part in connection.cardinality)
+    return many if connection.check is not None else "not checked"
 
 
 def _following(name: str, before: Mapping[str, Connection], now: Mapping[str, Connection]) -> str:
@@ -275,5 +279,5 @@ def _following(name: str, before: Mapping[str, Connection], now: Mapping[str, Co
     if name not in before or not before[name].is_suggested:
         return ""
     names = list(before)
-    rest = [*names[names.index(name) :], *names]
-    return next((one for one in rest if one in now and now[one].is_suggested), "")
+    later_names = [*names[names.index(name) :], *names]
+    return next((later for later in later_names if later in now and now[later].is_suggested), "")

@@ -278,27 +278,27 @@ class RelationsTab(QWidget):
             self.status_changed.emit()
         self._fail(error)
 
-    def ask_new(self, table: str = "", column: str = "", other: str = "", other_column: str = "") -> None:
+    def ask_new(self, table: str = "", column: str = "", target: str = "", other_column: str = "") -> None:
         """Open the form of a new relation with this initial content."""
         if not self.shape.tables:
             return
-        pair = (table, column, other, other_column)
+        pair = (table, column, target, other_column)
         form = RelationForm(self.store, self.shape, self.tasks, self, pair=pair)
 
-        def take(one: list[str], two: list[str], name: str) -> None:
-            says = f"Declared: {', '.join(one)} → {', '.join(two)}"
-            self._do(declare(one, two, name or None), says, form.accept, form.say)
+        def take(source: list[str], two: list[str], name: str) -> None:
+            says = f"Declared: {', '.join(source)} → {', '.join(two)}"
+            self._do(declare(source, two, name or None), says, form.accept, form.say)
 
         form.declare_requested.connect(take)
         form.open()
 
     def act(self, act: str, name: str) -> None:
         """Do one of `panel.ACTS` on the connection of this name."""
-        one = self.connection(name)
-        if one is None:
+        connection = self.connection(name)
+        if connection is None:
             return
-        if act == "accept" and one.suggestion is not None:
-            self._do(declare(*one.suggestion.endpoints, None), f"Declared: {one.text}")
+        if act == "accept" and connection.suggestion is not None:
+            self._do(declare(*connection.suggestion.endpoints, None), f"Declared: {connection.text}")
         elif act == "dismiss":
             self.checks.dismiss(name)
             self._show_suggestions()
@@ -311,11 +311,11 @@ class RelationsTab(QWidget):
         elif act in ("dangling", "joined"):
             make = dangling_rows if act == "dangling" else joined_rows
             self.tasks.read(
-                partial(make, one, self.store),
-                lambda line: self.rows_requested.emit(one.from_table, line),
+                partial(make, connection, self.store),
+                lambda line: self.rows_requested.emit(connection.from_table, line),
                 self._fail,
                 owner=self,
-                text=f"Opening {one.from_table}",
+                text=f"Opening {connection.from_table}",
             )
 
     def _relation(self, name: str) -> Relation:
@@ -397,21 +397,23 @@ class RelationsTab(QWidget):
     def _open_menu(self, kind: str, name: str, place: QPoint) -> None:
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        one = self.connection(name) if kind == "connection" else None
+        connection = self.connection(name) if kind == "connection" else None
         if kind == "table":
             menu.addAction("Open", partial(self.table_requested.emit, name))
             menu.addAction("New relation from here…", partial(self.ask_new, name))
-        elif one is not None:
-            acts = ["accept", "dismiss"] if one.is_suggested else ["joined", "check", "rename", "remove"]
-            if one.problem:
+        elif connection is not None:
+            acts = (
+                ["accept", "dismiss"] if connection.is_suggested else ["joined", "check", "rename", "remove"]
+            )
+            if connection.problem:
                 acts = ["rename", "remove"]
             for act in acts:
                 menu.addAction(ACTS[act], partial(self.act, act, name))
-            if one.dangling:
-                text = f"Show the {one.dangling:,} rows that point at nothing"
+            if connection.dangling:
+                text = f"Show the {connection.dangling:,} rows that point at nothing"
                 menu.addAction(text, partial(self.act, "dangling", name))
             menu.addSeparator()
-            for table in dict.fromkeys((one.from_table, one.to_table)):
+            for table in dict.fromkeys((connection.from_table, connection.to_table)):
                 text = f"Open {without_mnemonic(visible(table))}"
                 menu.addAction(text, partial(self.table_requested.emit, table))
         else:
@@ -428,8 +430,8 @@ class RelationsTab(QWidget):
         elif event.matches(QKeySequence.StandardKey.Find):
             self.bar.field.setFocus()
         elif event.key() == Qt.Key.Key_Delete and name:
-            one = self.connection(name)
-            self.act("dismiss" if one is not None and one.is_suggested else "remove", name)
+            connection = self.connection(name)
+            self.act("dismiss" if connection is not None and connection.is_suggested else "remove", name)
         elif event.key() == Qt.Key.Key_F2 and name:
             self.act("rename", name)
         else:

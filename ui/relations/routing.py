@@ -57,26 +57,26 @@ def _ways(start: Anchor, end: Anchor, boxes: np.ndarray, lane: float) -> Iterato
         return
     for out_right in (True, False):
         for in_right in (False, True):
-            one, other = start.at(out_right), end.at(in_right)
-            near = one[0] + (STUB if out_right else -STUB)
-            far = other[0] + (STUB if in_right else -STUB)
-            yield from _between(one, near, far, other, out_right, in_right, boxes, lane)
+            begin, finish = start.at(out_right), end.at(in_right)
+            near = begin[0] + (STUB if out_right else -STUB)
+            far = finish[0] + (STUB if in_right else -STUB)
+            yield from _between(begin, near, far, finish, out_right, in_right, boxes, lane)
 
 
 def _between(
-    one: Point, near: float, far: float, other: Point, out_right: bool, in_right: bool,
+    begin: Point, near: float, far: float, finish: Point, out_right: bool, in_right: bool,
     boxes: np.ndarray, lane: float,
 ) -> Iterator[list[Point]]:  # fmt: skip
     """Routes with one vertical segment, or along a lane above or below the boxes between."""
     if out_right == in_right:
         x = (max(near, far) + abs(lane)) if out_right else (min(near, far) - abs(lane))
-        yield [one, (x, one[1]), (x, other[1]), other]
+        yield [begin, (x, begin[1]), (x, finish[1]), finish]
     elif (near <= far) == out_right:
         for x in {(near + far) / 2 + lane, near + abs(lane), far - abs(lane)}:
             if min(near, far) <= x <= max(near, far):
-                yield [one, (x, one[1]), (x, other[1]), other]
-    for y in _lanes(near, far, one[1], other[1], boxes, lane):
-        yield [one, (near, one[1]), (near, y), (far, y), (far, other[1]), other]
+                yield [begin, (x, begin[1]), (x, finish[1]), finish]
+    for y in _lanes(near, far, begin[1], finish[1], boxes, lane):
+        yield [begin, (near, begin[1]), (near, y), (far, y), (far, finish[1]), finish]
 
 
 def _lanes(

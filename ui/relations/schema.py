@@ -117,8 +117,8 @@ class Connection:
     def sentence(self) -> str:
         """How its rows are related, in words."""
         words = {"n": "many rows of", "1": "one row of", "": "rows of"}
-        one, other = self.cardinality
-        return f"{words[one].capitalize()} {self.from_table} point at {words[other]} {self.to_table}"
+        source, target = self.cardinality
+        return f"{words[source].capitalize()} {self.from_table} point at {words[target]} {self.to_table}"
 
 
 def connection_of(relation: Relation, check: RelationCheck | None = None) -> Connection:
@@ -129,9 +129,9 @@ def connection_of(relation: Relation, check: RelationCheck | None = None) -> Con
 
 
 def suggested(suggestion: Suggestion) -> Connection:
-    one, other = suggestion.endpoints
+    source, target = suggestion.endpoints
     return Connection(
-        f"{' '.join(one)} → {' '.join(other)}", suggestion.from_table, suggestion.from_columns,
+        f"{' '.join(source)} → {' '.join(target)}", suggestion.from_table, suggestion.from_columns,
         suggestion.to_table, suggestion.to_columns, suggestion,
     )  # fmt: skip
 
@@ -143,43 +143,45 @@ def column_names(
     return [f"{from_table}.{name}" for name in from_columns], [f"{to_table}.{name}" for name in to_columns]
 
 
-def mismatch(table: TableShape, column: str, other: TableShape, other_column: str) -> str:
+def mismatch(table: TableShape, column: str, target: TableShape, other_column: str) -> str:
     """Why values of the two columns can never be equal; empty if they can, or if a column is gone."""
-    one, two = table.column(column), other.column(other_column)
-    if one is None or two is None:
+    source_column, two = table.column(column), target.column(other_column)
+    if source_column is None or two is None:
         return ""
-    if table.name == other.name and column == other_column:
+    if table.name == target.name and column == other_column:
         return "A column cannot point at itself"
-    return apart(table.name, one, other.name, two)
+    return apart(table.name, source_column, target.name, two)
 
 
-def likely_target(table: TableShape, column: str, other: TableShape) -> str:
-    """The column of `other` that a column of `table` may point at; empty if none has suitable values."""
-    fitting = [one.name for one in other.columns if not mismatch(table, column, other, one.name)]
+def likely_target(table: TableShape, column: str, target: TableShape) -> str:
+    """The column of `target` that a column of `table` may point at; empty if none has suitable values."""
+    fitting = [
+        candidate.name for candidate in target.columns if not mismatch(table, column, target, candidate.name)
+    ]
     if not fitting:
         return ""
-    within = table.name == other.name
-    scores = {name: likeness(column, other.name, name, within)[0] for name in fitting}
+    within = table.name == target.name
+    scores = {name: likeness(column, target.name, name, within)[0] for name in fitting}
     best = max(fitting, key=lambda name: scores[name])
     return best if scores[best] >= LEAST_LIKENESS or len(fitting) == 1 else ""
 
 
 def dangling_rows(connection: Connection, store: Store, job: Job) -> Line:
     """The rows that point at nothing, as steps on the pointing table. Blocks."""
-    other = store[connection.to_table]
+    target = store[connection.to_table]
     has_key = [Predicate(name, "not_null") for name in connection.from_columns]
-    pointed_at = Pipeline(other.name, (Select(tuple(connection.to_columns)),))
-    missing = Join(pointed_at, connection.from_columns, connection.to_columns, "anti", f"_{other.name}")
-    return Line.of([Where(all_of(has_key)), missing], {other.name: other})
+    pointed_at = Pipeline(target.name, (Select(tuple(connection.to_columns)),))
+    missing = Join(pointed_at, connection.from_columns, connection.to_columns, "anti", f"_{target.name}")
+    return Line.of([Where(all_of(has_key)), missing], {target.name: target})
 
 
 def joined_rows(connection: Connection, store: Store, job: Job) -> Line:
     """The rows of the pointing table, joined with what they point at. Blocks."""
-    other = store[connection.to_table]
-    names = tuple(dict.fromkeys([n for n in other.schema.names if n != ID] + list(connection.to_columns)))
-    pointed_at = Pipeline(other.name, (Select(names),))
-    join = Join(pointed_at, connection.from_columns, connection.to_columns, "left", f"_{other.name}")
-    return Line.of([join], {other.name: other})
+    target = store[connection.to_table]
+    names = tuple(dict.fromkeys([n for n in target.schema.names if n != ID] + list(connection.to_columns)))
+    pointed_at = Pipeline(target.name, (Select(names),))
+    join = Join(pointed_at, connection.from_columns, connection.to_columns, "left", f"_{target.name}")
+    return Line.of([join], {target.name: target})
 
 
 def keys_by_table(connections: Sequence[Connection]) -> Mapping[str, frozenset[str]]:

@@ -112,9 +112,9 @@ class FoldersFirst(QSortFilterProxyModel):
         return self._model.entries[self.mapToSource(index).row()]
 
     def lessThan(self, left: Index, right: Index) -> bool:
-        one, other = self._model.entries[left.row()], self._model.entries[right.row()]
-        if one.is_folder != other.is_folder:
-            return one.is_folder == (self.sortOrder() is Qt.SortOrder.AscendingOrder)
+        left_entry, right_entry = self._model.entries[left.row()], self._model.entries[right.row()]
+        if left_entry.is_folder != right_entry.is_folder:
+            return left_entry.is_folder == (self.sortOrder() is Qt.SortOrder.AscendingOrder)
         return super().lessThan(left, right)
 
     @property
@@ -150,10 +150,10 @@ class EntryList(QTreeView):
         rows = sorted(self.selectionModel().selectedRows(NAME), key=QModelIndex.row)
         return [self.sorted_entries.entry(index) for index in rows]
 
-    def show_status(self, shown: bool) -> None:
+    def show_status(self, is_visible: bool) -> None:
         """Show or hide sizes and times, which files have and tables do not."""
         for column in (SIZE, CHANGED):
-            self.setColumnHidden(column, not shown)
+            self.setColumnHidden(column, not is_visible)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self.currentIndex().isValid():

@@ -67,12 +67,12 @@ class SettingsPage(QWidget):
 
     def _filter(self, text: str) -> None:
         words = text.casefold().split()
-        shown = {name for name, row in self.rows.items() if all(word in row.words for word in words)}
+        names = {name for name, row in self.rows.items() if all(word in row.words for word in words)}
         for name, row in self.rows.items():
-            row.setVisible(name in shown)
+            row.setVisible(name in names)
         for group, heading in self._headings.items():
-            heading.setVisible(any(row.setting.group == group for n, row in self.rows.items() if n in shown))
-        self.nothing.setVisible(not shown)
+            heading.setVisible(any(row.setting.group == group for n, row in self.rows.items() if n in names))
+        self.nothing.setVisible(not names)
 
     def _build(self) -> None:
         self._column = column = QWidget()

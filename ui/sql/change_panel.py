@@ -87,9 +87,9 @@ class ChangePanel(QWidget):
                 if before is not None
                 else f" “{visible(name)}” is new."
             )
-        shown = len(effect.preview.kinds)
-        if shown < effect.total:
-            sentence += f" The first {shown} are shown."
+        count = len(effect.preview.kinds)
+        if count < effect.total:
+            sentence += f" The first {count} are shown."
         undo = "" if kind == "create" else " It is one commit, and can be undone."
         return sentence + undo
 

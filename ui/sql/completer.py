@@ -46,13 +46,13 @@ class ProposalModel(QAbstractListModel):
         return 0 if parent is not None and parent.isValid() else len(self.proposals)
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        one = self.proposals[index.row()]
+        proposal = self.proposals[index.row()]
         if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.EditRole):
-            return visible(one.name)
+            return visible(proposal.name)
         if role == Qt.ItemDataRole.AccessibleTextRole:
-            return f"{visible(one.name)}, {_caption(one)}"
+            return f"{visible(proposal.name)}, {_caption(proposal)}"
         if role == Qt.ItemDataRole.UserRole:
-            return one
+            return proposal
         return None
 
 
@@ -63,27 +63,27 @@ class ProposalPainter(QStyledItemDelegate):
         return QSize(theme.current().px(WIDTH) // 2, theme.current().line_height() + theme.S)
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
-        colors, one = theme.current(), index.data(Qt.ItemDataRole.UserRole)
+        colors, proposal = theme.current(), index.data(Qt.ItemDataRole.UserRole)
         painter.save()
         if option.state & QStyle.StateFlag.State_Selected:
             painter.fillRect(option.rect, colors.color("accent_soft"))
         side = colors.icon_size().width()
         area = option.rect.adjusted(theme.S, 0, -theme.S, 0)
         place = QRect(area.left(), area.top() + (area.height() - side) // 2, side, side)
-        colors.icon(ICONS[one.kind]).paint(painter, place)
+        colors.icon(ICONS[proposal.kind]).paint(painter, place)
         area.setLeft(area.left() + side + theme.S)
         side_by_side = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
         painter.setFont(colors.mono_font())
         metrics = QFontMetrics(colors.mono_font())
         room = round(area.width() * NAME_SHARE)
-        name = metrics.elidedText(visible(one.name), Qt.TextElideMode.ElideRight, room)
+        name = metrics.elidedText(visible(proposal.name), Qt.TextElideMode.ElideRight, room)
         painter.setPen(colors.color("text"))
         painter.drawText(area, side_by_side, name)
         painter.setFont(colors.font("caption"))
         painter.setPen(colors.color("muted"))
         area.setLeft(area.left() + metrics.horizontalAdvance(name) + theme.M)
         caption = QFontMetrics(colors.font("caption"))
-        detail = caption.elidedText(_caption(one), Qt.TextElideMode.ElideRight, area.width())
+        detail = caption.elidedText(_caption(proposal), Qt.TextElideMode.ElideRight, area.width())
         painter.drawText(area, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight, detail)
         painter.restore()
 
@@ -173,10 +173,10 @@ class Completer(QCompleter):
         self.popup().setCurrentIndex(self.completionModel().index(0, 0))
 
     def _take(self, index: QModelIndex) -> None:
-        one = index.data(Qt.ItemDataRole.UserRole)
+        proposal = index.data(Qt.ItemDataRole.UserRole)
         cursor = self._editor.textCursor()
         stop = cursor.position()
-        text = one.text
+        text = proposal.text
         following = self._editor.document().characterAt(stop)
         if text.endswith("(") and following == "(":
             text = text[:-1]
@@ -188,11 +188,11 @@ class Completer(QCompleter):
             self._show(on_request=True)
 
 
-def _caption(one: Proposal) -> str:
+def _caption(proposal: Proposal) -> str:
     """The kind of a proposal, with its type, arguments or table: "column · BIGINT", "function (date)"."""
-    if not one.detail:
-        return one.kind
-    return f"{one.kind}{' ' if one.kind == 'function' else ' · '}{visible(one.detail)}"
+    if not proposal.detail:
+        return proposal.kind
+    return f"{proposal.kind}{' ' if proposal.kind == 'function' else ' · '}{visible(proposal.detail)}"
 
 
 def _around(editor: QPlainTextEdit, first: int, place: int) -> tuple[str, int]:

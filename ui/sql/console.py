@@ -182,15 +182,15 @@ class SqlConsole(QWidget):
 
     # ------------------------------------------------------------------- running
 
-    def run(self, every: bool = False, kind: str = "run") -> None:
-        """Run the selection, the statement at the cursor, or `every` statement."""
+    def run(self, run_all: bool = False, kind: str = "run") -> None:
+        """Run the selection, the statement at the cursor, or all statements with `run_all`."""
         text = self.text
         span, place = self.editor.selected_span, self.editor.textCursor().position()
-        start, stop = (0, len(text)) if every or span is None else span
+        start, stop = (0, len(text)) if run_all or span is None else span
         chosen = text[start:stop]
 
         def begin(parts: Sequence[Part]) -> None:
-            if not every and span is None:
+            if not run_all and span is None:
                 part = statement_at(text, parts, place)
                 parts = [] if part is None else [part]
             self._run_parts(chosen, start, text.count("\n", 0, start), parts, kind)
@@ -321,15 +321,21 @@ class SqlConsole(QWidget):
                 pending.store, pending.change, pending.answer(job), message, job, pending.version
             )
 
-        done, failed = partial(self._made, panel), partial(self._not_made, panel)
+        show_result, failed = partial(self._made, panel), partial(self._not_made, panel)
         stopped = partial(self._give_up, panel)
         if pending.change.kind == "create":
-            self.tasks.write(make, done, failed, stopped=stopped, owner=self, text="Making the table")
+            self.tasks.write(make, show_result, failed, stopped=stopped, owner=self, text="Making the table")
             return
 
         def change(table: Table) -> None:
             self.commits.run(
-                table, lambda _table, job: make(job), f"Changing {table.name}", done, failed, stopped, self
+                table,
+                lambda _table, job: make(job),
+                f"Changing {table.name}",
+                show_result,
+                failed,
+                stopped,
+                self,
             )
 
         self.tasks.read(
@@ -449,7 +455,7 @@ class SqlConsole(QWidget):
         if len(text) > SPLIT_AT_ONCE:
             return
         placeholders_now = placeholders(text)
-        self.parameters.show_names(list(dict.fromkeys(one.name for one in placeholders_now)))
+        self.parameters.show_names(list(dict.fromkeys(placeholder.name for placeholder in placeholders_now)))
         if placeholders_now:
             self.names.learn([name for name in self.names.names().tables if name in text])
             self._propose_types(placeholders_now)
@@ -458,10 +464,12 @@ class SqlConsole(QWidget):
         """Propose the types of the columns that parameters are compared with."""
         tables = [table for table in self.names.names().tables.values() if table is not None]
         types = {name.casefold(): kind for table in reversed(tables) for name, kind in table.columns}
-        for one in typed:
-            kind = types.get(one.beside.casefold(), "int64" if one.beside.casefold() in COUNTS else None)
-            if kind is not None and one.name in self.parameters.fields:
-                self.parameters.fields[one.name].propose_type(type_word(kind))
+        for placeholder in typed:
+            kind = types.get(
+                placeholder.beside.casefold(), "int64" if placeholder.beside.casefold() in COUNTS else None
+            )
+            if kind is not None and placeholder.name in self.parameters.fields:
+                self.parameters.fields[placeholder.name].propose_type(type_word(kind))
 
     # ------------------------------------------------------------------- set-up
 

@@ -208,21 +208,21 @@ class SqlEditor(QPlainTextEdit):
         for start in (place - 1, place):
             sign = document.characterAt(start) if start >= 0 else ""
             if sign in _PAIRS:
-                other = self._other_bracket(start, sign, _PAIRS[sign], 1)
+                partner = self._other_bracket(start, sign, _PAIRS[sign], 1)
             elif sign in _CLOSING:
-                other = self._other_bracket(start, sign, _CLOSING[sign], -1)
+                partner = self._other_bracket(start, sign, _CLOSING[sign], -1)
             else:
                 continue
-            return [start] if other is None else [start, other]
+            return [start] if partner is None else [start, partner]
         return []
 
-    def _other_bracket(self, start: int, sign: str, other: str, step: int) -> int | None:
+    def _other_bracket(self, start: int, sign: str, closing: str, step: int) -> int | None:
         document, depth = self.document(), 0
         end = document.characterCount() if step > 0 else -1
         limit = max(-1, start - _FARTHEST) if step < 0 else min(end, start + _FARTHEST)
         for place in range(start, limit, step):
             character = document.characterAt(place)
-            depth += (character == sign) - (character == other)
+            depth += (character == sign) - (character == closing)
             if depth == 0:
                 return place
         return None

@@ -54,12 +54,12 @@ class SqlHighlighter(QSyntaxHighlighter):
             last = lexeme
         self.setCurrentBlockState(self._state(last))
 
-    def _look(self, one: Lexeme) -> QTextCharFormat | None:
-        if one.kind == "word":
-            return self._colors["keyword"] if one.text.casefold() in self._keywords else None
-        if one.kind == "sign":
-            return self._colors["parameter"] if one.text in "$?" else None
-        return self._colors.get(one.kind)
+    def _look(self, lexeme: Lexeme) -> QTextCharFormat | None:
+        if lexeme.kind == "word":
+            return self._colors["keyword"] if lexeme.text.casefold() in self._keywords else None
+        if lexeme.kind == "sign":
+            return self._colors["parameter"] if lexeme.text in "$?" else None
+        return self._colors.get(lexeme.kind)
 
     def _state(self, last: Lexeme | None) -> int:
         if last is None or last.closed:

@@ -159,8 +159,8 @@ class ParametersBar(QWidget):
         return {name: field.state() for name, field in self.fields.items()}
 
     def restore(self, state: object) -> None:
-        for name, one in (state if isinstance(state, Mapping) else {}).items():
-            if isinstance(one, Mapping):
-                self._saved[name] = one
+        for name, field_state in (state if isinstance(state, Mapping) else {}).items():
+            if isinstance(field_state, Mapping):
+                self._saved[name] = field_state
                 if name in self.fields:
-                    self.fields[name].restore(one)
+                    self.fields[name].restore(field_state)

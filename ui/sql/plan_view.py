@@ -98,10 +98,10 @@ class PlanView(QWidget):
     def _about(self) -> str:
         if not self.is_measured:
             return "Not run: the engine's estimates. Explain › With times runs the statement and measures."
-        seconds, read = self.plan.seconds or 0.0, self.plan.rows_read
+        seconds, rows = self.plan.seconds or 0.0, self.plan.rows_read
         return (
             f"{duration_text(seconds)} in total, {duration_text(self.plan.operator_seconds)} of work"
-            f" on all threads, {read} rows read{row_groups_text(read)}."
+            f" on all threads, {rows} rows read{row_groups_text(rows)}."
             " Times are those of each operator alone."
         )
 
@@ -113,9 +113,9 @@ class PlanView(QWidget):
         else:
             rows = "" if operator.rows is None else f"{operator.rows:,}"
             seconds = operator.seconds or 0.0
-            read = "" if operator.read is None else str(operator.read)
+            rows_text = "" if operator.read is None else str(operator.read)
             item = QTreeWidgetItem(
-                into, [operator.name, rows, estimated, read, duration_text(seconds), "", details]
+                into, [operator.name, rows, estimated, rows_text, duration_text(seconds), "", details]
             )
             if operator.read is not None:
                 item.setToolTip(3, f"{operator.read} rows{row_groups_text(operator.read)}")
@@ -132,14 +132,16 @@ class PlanView(QWidget):
         last = item.columnCount() - 1
         item.setToolTip(last, "\n".join(operator.details))
         item.setData(0, Qt.ItemDataRole.AccessibleTextRole, self._words(operator))
-        for one in operator.inputs:
-            self._add(one, item)
+        for operator_input in operator.inputs:
+            self._add(operator_input, item)
 
     def _words(self, operator: Operator) -> str:
         rows = "" if operator.rows is None else f", {quantity(operator.rows, 'row')}"
         took = "" if operator.seconds is None else f", {duration_text(operator.seconds)}"
-        read = "" if operator.read is None else f", {operator.read} rows read{row_groups_text(operator.read)}"
-        return f"{operator.name}{rows}{read}{took}"
+        rows_text = (
+            "" if operator.read is None else f", {operator.read} rows read{row_groups_text(operator.read)}"
+        )
+        return f"{operator.name}{rows}{rows_text}{took}"
 
     def _restyle(self) -> None:
         for item in self._off:

@@ -90,9 +90,9 @@ class ProblemMessages(QObject):
 
         def show(translation: Translation | None) -> None:
             stop = statement.start + len(statement.text)
-            here = self._editor.toPlainText()[statement.start : stop]
+            text_now = self._editor.toPlainText()[statement.start : stop]
             is_shown = self._messages.label.text() == visible(message) and not self._messages.isHidden()
-            if translation is None or with_dollars(here) != statement.text or not is_shown:
+            if translation is None or with_dollars(text_now) != statement.text or not is_shown:
                 return
             use = ("Use DuckDB's form", partial(self._translate, statement, translation))
             reads_as = f"{message} It looks like {translation.dialect}'s SQL."

@@ -63,9 +63,12 @@ def reads_text(result: SqlResult) -> list[str]:
     """A text such as `reads 4 of 19 columns of flights, 2 of 2 of airlines`, and how many of their rows."""
     if not result.reads:
         return []
-    first, *others = result.reads
+    first, *more_reads = result.reads
     parts = [f"{first.columns:,} of {first.num_columns:,} columns of {first.name}"]
-    parts += [f"{one.columns:,} of {one.num_columns:,} of {one.name}" for one in others[: MOST_TABLES - 1]]
+    parts += [
+        f"{table_read.columns:,} of {table_read.num_columns:,} of {table_read.name}"
+        for table_read in more_reads[: MOST_TABLES - 1]
+    ]
     more = len(result.reads) - MOST_TABLES
     parts += [f"and {more} more"] if more > 0 else []
     return [f"reads {', '.join(parts)}{rows_text(result)}"]
@@ -74,8 +77,8 @@ def reads_text(result: SqlResult) -> list[str]:
 def rows_text(result: SqlResult) -> str:
     """A text such as ` (≈100,000 of 1,000,000 rows, 1 of 10 row groups)`; empty for a statement that was
     stopped."""
-    read, total = result.rows_read, sum(one.num_rows for one in result.reads)
-    if read is None:
+    rows_read, total = result.rows_read, sum(table_read.num_rows for table_read in result.reads)
+    if rows_read is None:
         return ""
-    of_all = "" if read.rows > total else f" of {total:,}"  # a table that is read twice gives more
-    return f" ({read}{of_all} rows{row_groups_text(read)})"
+    of_all = "" if rows_read.rows > total else f" of {total:,}"  # a table that is read twice gives more
+    return f" ({rows_read}{of_all} rows{row_groups_text(rows_read)})"

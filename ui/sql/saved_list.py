@@ -116,17 +116,17 @@ class SavedTextPainter(QStyledItemDelegate):
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         super().paint(painter, option, index)
-        look, one = theme.current(), index.data(Qt.ItemDataRole.UserRole)
+        look, entry = theme.current(), index.data(Qt.ItemDataRole.UserRole)
         area = option.rect.adjusted(theme.S, theme.M // 2, -theme.S, -theme.M // 2)
         painter.save()
         for text, font, color, side in (
-            (one.title, look.font(), "text", Qt.AlignmentFlag.AlignTop),
-            (one.about, look.tabular_font(theme.TextSize.CAPTION), "muted", Qt.AlignmentFlag.AlignBottom),
+            (entry.title, look.font(), "text", Qt.AlignmentFlag.AlignTop),
+            (entry.about, look.tabular_font(theme.TextSize.CAPTION), "muted", Qt.AlignmentFlag.AlignBottom),
         ):
             painter.setFont(font)
             painter.setPen(look.color(color))
-            shown = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, area.width())
-            painter.drawText(area, Qt.AlignmentFlag.AlignLeft | side, shown)
+            elided = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, area.width())
+            painter.drawText(area, Qt.AlignmentFlag.AlignLeft | side, elided)
         painter.restore()
 
 

@@ -58,11 +58,13 @@ class SavedStatements:
 
     def history(self) -> list[Entry]:
         """The statements, newest first."""
-        return [_entry(one) for one in self._all()[0]]
+        return [_entry(entry) for entry in self._all()[0]]
 
     def snippets(self) -> list[Snippet]:
         """The snippets, ordered by name."""
-        return sorted((Snippet(*one) for one in self._all()[1].items()), key=lambda one: one.name.casefold())
+        return sorted(
+            (Snippet(*entry) for entry in self._all()[1].items()), key=lambda entry: entry.name.casefold()
+        )
 
     def remember(self, entries: Sequence[Entry]) -> None:
         """Add statements at the beginning; one that was run before moves there. Beyond `MOST_ENTRIES`, the
@@ -76,9 +78,9 @@ class SavedStatements:
                 for entry in reversed(entries)
                 if entry.text.strip()
             ]
-            texts = {one.text for one in new}
-            others = [one for one in map(_entry, history) if one.text not in texts]
-            self._write([asdict(one) for one in [*new, *others][:MOST_ENTRIES]], snippets)
+            texts = {entry.text for entry in new}
+            older = [entry for entry in map(_entry, history) if entry.text not in texts]
+            self._write([asdict(entry) for entry in [*new, *older][:MOST_ENTRIES]], snippets)
 
     def clear_history(self) -> None:
         with self._locked():
@@ -115,7 +117,10 @@ class SavedStatements:
             history, snippets = self._all()
             if name not in snippets:
                 raise UnknownSnippet(name, "the list", sorted(snippets))
-            self._write(history, {other: text for other, text in snippets.items() if other != name})
+            self._write(
+                history,
+                {snippet_name: text for snippet_name, text in snippets.items() if snippet_name != name},
+            )
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
@@ -143,7 +148,9 @@ class SavedStatements:
         snippets = saved.get("snippets") if isinstance(saved, dict) else None
         if not isinstance(history, list) or not isinstance(snippets, dict):
             raise self._unreadable("It has other contents")
-        entries = [one for one in history if isinstance(one, dict) and isinstance(one.get("text"), str)]
+        entries = [
+            entry for entry in history if isinstance(entry, dict) and isinstance(entry.get("text"), str)
+        ]
         return entries, {name: text for name, text in snippets.items() if isinstance(text, str)}
 
     def _unreadable(self, why: str) -> FileProblem:

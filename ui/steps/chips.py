@@ -165,10 +165,10 @@ class StepChip(QAbstractButton):
         self._show_buttons(self.underMouse())
         super().focusOutEvent(event)
 
-    def _show_buttons(self, shown: bool) -> None:
+    def _show_buttons(self, is_visible: bool) -> None:
         self._place_buttons()
         for button in (self._eye, self._cross):
-            button.setVisible(shown)
+            button.setVisible(is_visible)
         self.update()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -274,10 +274,10 @@ class StepMenu(QWidget):
 
     def _step(self, by: int) -> None:
         """Go to the next or previous match."""
-        shown = [item for place in range(self.list.count()) if not (item := self.list.item(place)).isHidden()]
+        items = [item for place in range(self.list.count()) if not (item := self.list.item(place)).isHidden()]
         now = self.list.currentItem()
-        if now in shown:
-            self.list.setCurrentItem(shown[(shown.index(now) + by) % len(shown)])
+        if now in items:
+            self.list.setCurrentItem(items[(items.index(now) + by) % len(items)])
 
     def _say(self, item: QListWidgetItem | None) -> None:
         self.about.setText(item.toolTip() if item else "")
@@ -366,16 +366,16 @@ class ChipStrip(QWidget):
         if not isinstance(chip, StepChip) or chip not in self.chips:
             return
         x = event.position().x()
-        before = sum(other.geometry().center().x() < x for other in self.chips)
+        before = sum(earlier.geometry().center().x() < x for earlier in self.chips)
         event.acceptProposedAction()
         self.drop_requested.emit(self.chips.index(chip), before)
 
 
 def _cap(widths: Sequence[int], room: int) -> int:
     """The maximum width with which all fit, but at least `LEAST_WIDTH`."""
-    cap, rest = MOST_WIDTH, sorted(widths)
-    for place, width in enumerate(rest):
-        share = (room - sum(rest[:place])) // (len(rest) - place)
+    cap, by_width = MOST_WIDTH, sorted(widths)
+    for place, width in enumerate(by_width):
+        share = (room - sum(by_width[:place])) // (len(by_width) - place)
         if width > share:
             return max(LEAST_WIDTH, share)
     return cap

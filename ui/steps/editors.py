@@ -295,8 +295,8 @@ class ComputeRow(FieldRow):
         self.setLayout(line_of(self.name, word("="), self.expression, self.remove, stretch=False))
         self.layout().setContentsMargins(0, 0, 0, 0)
         self.setFocusProxy(self.name)
-        for one in (self.name, self.expression):
-            one.textEdited.connect(self.changed)
+        for text_field in (self.name, self.expression):
+            text_field.textEdited.connect(self.changed)
 
 
 class ComputeEditor(StepEditor):
@@ -450,8 +450,8 @@ class SqlEditor(StepEditor):
         from lamella.core.query.sql.step import sql_step
 
         def find(name: str) -> Source | None:
-            others = self.context.others()
-            return self.context.sources.get(name) or (others[name]() if name in others else None)
+            sources = self.context.others()
+            return self.context.sources.get(name) or (sources[name]() if name in sources else None)
 
         try:
             step, self._others = sql_step(self.text.toPlainText(), self._rows, find)

@@ -224,7 +224,7 @@ class FilterTexts(QWidget):
         self._pages, self._buttons = QStackedWidget(), dict[str, QToolButton]()
         self.text = WrittenFilter("text", to_text, lambda text: read_text(text, schema), tasks)
         self.sql = WrittenFilter(
-            "SQL", lambda one: write_sql(one, schema), lambda text: read_sql(text, schema), tasks
+            "SQL", lambda condition: write_sql(condition, schema), lambda text: read_sql(text, schema), tasks
         )
         group, head = QButtonGroup(self), QHBoxLayout()
         head.setSpacing(0)
@@ -249,11 +249,11 @@ class FilterTexts(QWidget):
     def show_page(self, name: str) -> None:
         self._buttons[name].setChecked(True)
         pages = (self._pages.widget(place) for place in range(self._pages.count()))
-        shown = dict(zip(self._buttons, pages, strict=True))[name]
+        page_now = dict(zip(self._buttons, pages, strict=True))[name]
         for page in map(self._pages.widget, range(self._pages.count())):
-            policy = QSizePolicy.Policy.Preferred if page is shown else QSizePolicy.Policy.Ignored
+            policy = QSizePolicy.Policy.Preferred if page is page_now else QSizePolicy.Policy.Ignored
             page.setSizePolicy(QSizePolicy.Policy.Ignored, policy)
-        self._pages.setCurrentWidget(shown)
+        self._pages.setCurrentWidget(page_now)
         self.updateGeometry()
         self._write()
 

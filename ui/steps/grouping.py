@@ -56,7 +56,7 @@ class FigureRow(FieldRow):
         self._types, self._aggregate = editor.types, aggregate
         line = theme.current().line_height()
         self.function = QComboBox(accessibleName="Function")
-        for each in [*FUNCTIONS, *(one for one in AGGREGATES if one not in FUNCTIONS)]:
+        for each in [*FUNCTIONS, *(function for function in AGGREGATES if function not in FUNCTIONS)]:
             if each != "quantile" or aggregate.function == "quantile":
                 self.function.addItem(AGGREGATES[each].label, each)
         self.function.setMaxVisibleItems(self.function.count())

@@ -131,14 +131,14 @@ class JoinEditor(StepEditor):
         source = self.context.source
         assert isinstance(source, StoreTable)
 
-        def opened(other: Source) -> None:
-            place = self.other.findText(visible(other.name))
+        def opened(dataset: Source) -> None:
+            place = self.other.findText(visible(dataset.name))
             if place < 0:
-                self.other.addItem(visible(other.name))
+                self.other.addItem(visible(dataset.name))
                 place = self.other.count() - 1
-                self._openers[other.name] = lambda: other
+                self._openers[dataset.name] = lambda: dataset
             self.other.setCurrentIndex(place)
-            self._take_other(other)
+            self._take_other(dataset)
             self.pairs.clear()
             for left, right in zip(link.columns, link.other_columns, strict=True):
                 self._add(left, right)
@@ -171,11 +171,11 @@ class JoinEditor(StepEditor):
             suffix,
         )
 
-    def _usual_suffix(self, other: Source) -> str:
+    def _usual_suffix(self, source: Source) -> str:
         """The name of the other dataset, with a number if an earlier join already uses that suffix."""
-        suffix, number = f"_{other.name}", 2
-        while any(name + suffix in self.types for name in other.schema.names):
-            suffix, number = f"_{other.name}_{number}", number + 1
+        suffix, number = f"_{source.name}", 2
+        while any(name + suffix in self.types for name in source.schema.names):
+            suffix, number = f"_{source.name}_{number}", number + 1
         return suffix
 
     def _columns(self, keys: Sequence[str]) -> tuple[Select, ...]:

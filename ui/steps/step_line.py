@@ -25,7 +25,7 @@ DEBOUNCE_MS = 200
 MOST_SHARE = 0.4
 """The maximum share of the tab's height for an editor, which scrolls if it needs more."""
 
-Others = Callable[[], Mapping[str, Callable[[], Source]]]
+Sources = Callable[[], Mapping[str, Callable[[], Source]]]
 
 
 class StepLine(QWidget):
@@ -43,7 +43,7 @@ class StepLine(QWidget):
         super().__init__(parent)
         self.line, self.source = Line(), source
         self.checked = RunnableLine((), (pa.schema([]),), {})
-        self.others: Others = dict
+        self.others: Sources = dict
         self.bar, self.editor = StepsBar(name, icon), None
         self.place: int | None = None
         self._unfinished: int | None = None
@@ -80,11 +80,11 @@ class StepLine(QWidget):
         self.bar.show_steps([self._state(place) for place in range(len(self.line.steps))])
 
     def _state(self, place: int) -> ChipState:
-        one, new = self.line.steps[place], self._unfinished
+        step, new = self.line.steps[place], self._unfinished
         known = place - (new is not None and new < place)
-        words = step_words(one.kind, one.step, self._schema(known))
-        problem = self.checked.problems.get(known, "") if one.is_active else ""
-        return ChipState(one.kind, words, one.on, problem, place == self.place)
+        words = step_words(step.kind, step.step, self._schema(known))
+        problem = self.checked.problems.get(known, "") if step.is_active else ""
+        return ChipState(step.kind, words, step.on, problem, place == self.place)
 
     def _schema(self, place: int) -> pa.Schema:
         return self.checked.schemas[min(place, len(self.checked.schemas) - 1)]
@@ -113,18 +113,18 @@ class StepLine(QWidget):
             self._open(now)
 
     def _open(self, place: int) -> None:
-        one = self.line.steps[place]
+        step = self.line.steps[place]
         context = StepContext(
             self._schema(place),
             self._tasks,
             self.source,
             self.others,
-            one.draft,
+            step.draft,
             self.line.sources,
             self.steps_before(place),
         )
         self._session += 1
-        self.place, self.editor = place, KINDS[one.kind].editor(context, one.step)
+        self.place, self.editor = place, KINDS[step.kind].editor(context, step.step)
         self.editor.changed.connect(self._wait.start)
         self.editor.done.connect(self.flush)
         self.editor.import_requested.connect(self.import_requested)
@@ -140,8 +140,8 @@ class StepLine(QWidget):
     def steps_before(self, place: int) -> tuple[Step, ...]:
         """The steps that run before one."""
         steps = enumerate(self.line.steps[:place])
-        can_run = [one for number, one in steps if one.on and number not in self.checked.problems]
-        return tuple(one.step for one in can_run if one.step is not None)
+        can_run = [step for number, step in steps if step.on and number not in self.checked.problems]
+        return tuple(step.step for step in can_run if step.step is not None)
 
     def edit_filter(self) -> None:
         """Edit the last filter of the line, or a new one."""
@@ -160,9 +160,9 @@ class StepLine(QWidget):
         place = self.place
         if place is None:
             return None
-        is_new, one = self._unfinished == place, self.line.steps[place]
+        is_new, step = self._unfinished == place, self.line.steps[place]
         self._drop_editor()
-        is_gone = one.step is None and one.draft is None
+        is_gone = step.step is None and step.draft is None
         self._show(self.line.remove(place) if is_gone else self.line)
         if is_gone != is_new:
             self.changed.emit(self.line, self._session)

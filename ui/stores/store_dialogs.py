@@ -184,12 +184,12 @@ def free_bytes(folder: Path) -> int | None:
         return None
 
 
-def same_disk(one: Path, other: Path) -> bool:
+def same_disk(source: Path, target: Path) -> bool:
     """Whether two folders, which may not exist yet, are on the same disk."""
-    while not other.exists() and other != other.parent:
-        other = other.parent
+    while not target.exists() and target != target.parent:
+        target = target.parent
     try:
-        return one.stat().st_dev == other.stat().st_dev
+        return source.stat().st_dev == target.stat().st_dev
     except OSError:
         return False
 

@@ -87,13 +87,13 @@ class CompactDialog(StoreDialog):
         store, names, vacuum = self._store, [plan.table for plan in self._plans], self.vacuum.isChecked()
 
         def run(job: Job) -> Upkeep:
-            done = tuple(store[name].maintenance.compact(job=job) for name in names)
-            return Upkeep(done, vacuum=store.maintenance.vacuum() if vacuum else None)
+            compactions = tuple(store[name].maintenance.compact(job=job) for name in names)
+            return Upkeep(compactions, vacuum=store.maintenance.vacuum() if vacuum else None)
 
         return run
 
     def outcome_of(self, result: Upkeep) -> str:
-        lines = [f"• {done}" for done in result.compactions]
+        lines = [f"• {compaction}" for compaction in result.compactions]
         return "\n".join(lines + ([_freed(result.vacuum)] if result.vacuum is not None else []))
 
 

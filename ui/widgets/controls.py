@@ -91,9 +91,9 @@ class ElidedLabel(QLabel):
         self._elide()
 
     def _elide(self) -> None:
-        shown = self.fontMetrics().elidedText(self._whole, self._where, self.contentsRect().width())
-        self.setText(shown)
-        self.setToolTip(self._whole if shown != self._whole else "")
+        elided = self.fontMetrics().elidedText(self._whole, self._where, self.contentsRect().width())
+        self.setText(elided)
+        self.setToolTip(self._whole if elided != self._whole else "")
 
 
 CONTROL_HEIGHT = 28

@@ -80,8 +80,8 @@ def _without_repetition(drawing: str) -> str:
     inherited. That makes it a fifth as long."""
     head, start, body = drawing.partition("<g ")
     family = re.search(r'font-family="[^"]*"', body)
-    outermost, end, rest = body.partition(">")
-    small = _FONT_OF_GROUP.sub(r"\1", _INHERITED.sub("", _EMPTY_GROUP.sub("", rest)))
+    outermost, end, tail = body.partition(">")
+    small = _FONT_OF_GROUP.sub(r"\1", _INHERITED.sub("", _EMPTY_GROUP.sub("", tail)))
     shared = f" {family.group()}" if family else ""
     lines = "\n".join(filter(None, map(str.strip, small.splitlines())))
     return f"{head}{start}{outermost}{shared}{end}\n{lines}\n"

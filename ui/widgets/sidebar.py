@@ -341,11 +341,11 @@ class Sidebar(QWidget):
         fits = above or (not is_section and _fits(item, words))
         children = [item.child(place) for place in range(item.childCount())]
         inside = [self._narrow_to(words, child, fits) for child in children]
-        shown = fits or any(inside)
-        item.setHidden(not shown and (bool(words) or item is not self._stores))
+        is_listed = fits or any(inside)
+        item.setHidden(not is_listed and (bool(words) or item is not self._stores))
         if words and any(inside):
             item.setExpanded(True)
-        return shown
+        return is_listed
 
     def _section(self, title: str) -> QTreeWidgetItem:
         item = QTreeWidgetItem(self.tree, [title])

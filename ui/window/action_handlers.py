@@ -55,14 +55,14 @@ def ask_change(tab: DatasetTab, window: Window, kind: str = "update") -> ChangeD
     column = current_column(tab)
     blocks = tab.grid.selection.blocks
     names = dict.fromkeys(name for block in blocks for name in tab.grid.names_in(block) if name != ID)
-    shown = Shown(
+    context = Shown(
         "" if column is None or column == ID else column,
         tab.where,
         selected_rows(tab),
         list(names) if 1 < len(names) <= MOST_SELECTED else (),
         [e.key[1] for e in window.sidebar.entries("table") if e.key[0] == tab.key[0] and e.key != tab.key],
     )
-    dialog = ChangeDialog(tab.table, tab.name, tab.view.snapshot, tab.tasks, shown, window)
+    dialog = ChangeDialog(tab.table, tab.name, tab.view.snapshot, tab.tasks, context, window)
     dialog.committed.connect(lambda commit: tab.commits.committed.emit(tab.table, commit))
     dialog.finished.connect(dialog.deleteLater)
     if kind != "update":

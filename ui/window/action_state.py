@@ -169,9 +169,9 @@ class ActionSet(QObject):
             inside.addAction(self._actions[entry.id])
         return menu
 
-    def context_menu(self, name: str, parent: QWidget, *others: str) -> QMenu:
-        """The context menu `name`, with the entries of the menus `others` merged in."""
-        names = {name, *others}
+    def context_menu(self, name: str, parent: QWidget, *more: str) -> QMenu:
+        """The context menu `name`, with the entries of the menus `more` merged in."""
+        names = {name, *more}
         menu = QMenu(parent)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         return self.fill(menu, (entry for entry in ACTIONS if not names.isdisjoint(entry.context)))

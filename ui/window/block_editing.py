@@ -78,9 +78,9 @@ class BlockEdit:
         edits. Blocks."""
         cells, new = [], [] if self.rows is None else [self.rows]
         for paste in self.pastes:
-            there = max(0, min(paste.area.height, self.view.num_rows - paste.area.top))
-            cells += paste.cells(row_ids(self.view, range(paste.area.top, paste.area.top + there)))
-            more = paste.new_rows(there) if self.add_rows else None
+            existing = max(0, min(paste.area.height, self.view.num_rows - paste.area.top))
+            cells += paste.cells(row_ids(self.view, range(paste.area.top, paste.area.top + existing)))
+            more = paste.new_rows(existing) if self.add_rows else None
             new += [] if more is None else [more]
         names = [column.name for column in self.view.snapshot.columns if column.name != ID]
         for span in self.copied:
@@ -322,8 +322,11 @@ class BlockEditing(QObject):
         scopes = [Scope(f"The {count:,} selected rows", view, spans)] if count > 1 else []
         if view.query.where is not None or view.query.limit is not None:
             scopes.append(Scope(f"The {view.num_rows:,} rows that are shown", view, [range(view.num_rows)]))
-            every = View(view.snapshot)
-            return [*scopes, Scope(f"All {quantity(every.num_rows, 'row')}", every, [range(every.num_rows)])]
+            all_rows = View(view.snapshot)
+            return [
+                *scopes,
+                Scope(f"All {quantity(all_rows.num_rows, 'row')}", all_rows, [range(all_rows.num_rows)]),
+            ]
         return [*scopes, Scope(f"All {quantity(view.num_rows, 'row')}", view, [range(view.num_rows)])]
 
     def _replaced(self, table: Table, commit: Commit, plan: ReplacePlan, replacements: Replacements) -> None:

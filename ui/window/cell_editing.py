@@ -113,9 +113,9 @@ class Edits(QObject):
 
     def forget_failed(self, cell: TableCell) -> None:
         """Drop the edits of this cell that could not be stored."""
-        here = (cell.row, cell.name)
+        place = (cell.row, cell.name)
         self._edits = [
-            edit for edit in self._edits if not edit.error or (edit.cell.row, edit.cell.name) != here
+            edit for edit in self._edits if not edit.error or (edit.cell.row, edit.cell.name) != place
         ]
         self._show()
 

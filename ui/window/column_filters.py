@@ -53,10 +53,10 @@ def condition_of_values(name: str, kind: pa.DataType, values: Sequence[Any]) -> 
     if not not_null:
         return null
     if kind_of(kind) is Kind.BOOLEAN and len(not_null) == 1:
-        one = Predicate(name, "is_true" if not_null[0] else "is_false")
+        predicate = Predicate(name, "is_true" if not_null[0] else "is_false")
     else:
-        one = Predicate(name, "eq" if len(not_null) == 1 else "in", tuple(not_null))
-    return one if len(not_null) == len(values) else null | one
+        predicate = Predicate(name, "eq" if len(not_null) == 1 else "in", tuple(not_null))
+    return predicate if len(not_null) == len(values) else null | predicate
 
 
 class FilteredTab(Tab, Protocol):
@@ -92,14 +92,14 @@ class ColumnFilters(QObject):
         tree = self._tree()
         node = self._node_of_values(tree, name, types)
         chosen = [] if node is None else listed_values(node, name, types) or []
-        others = self._others(tree, node, types)
+        conditions = self._others(tree, node, types)
         rows = self._rows(view)
-        rows = rows.then(Where(all_of(others))) if others else rows
+        rows = rows.then(Where(all_of(conditions))) if conditions else rows
         picker = ValuePicker(ValueRequest(rows, name, types, with_null=True), tab.tasks, chosen)
 
-        def take(values: list[Any], taken: bool) -> None:
+        def take(values: list[Any], is_accepted: bool) -> None:
             tab.grid.setFocus()
-            if taken and values != chosen:
+            if is_accepted and values != chosen:
                 condition = condition_of_values(name, kind, values)
                 self.change(
                     lambda root: replace_node(root, self._node_of_values(root, name, types), condition)
@@ -194,9 +194,9 @@ class ColumnFilters(QObject):
         place = line.last_of(Where)
         if place is None:
             return Group()
-        one = line.steps[place]
+        step = line.steps[place]
         return all_met(
-            from_json(one.draft) if one.draft is not None else from_filter(_condition_of(one.step))
+            from_json(step.draft) if step.draft is not None else from_filter(_condition_of(step.step))
         )
 
     def _rows(self, view: View | ComputedView) -> Query:

@@ -55,9 +55,9 @@ def show_layout(grid: GridView, layout: Mapping[str, Any]) -> None:
         if type(width) is int and 0 < width <= WIDEST:
             grid.column_header.set_width(name, width)
     names = grid.grid_model.names
-    hidden, shown = _names(layout.get(HIDDEN), names), _names(layout.get(SHOWN), names)
+    hidden, shown_names = _names(layout.get(HIDDEN), names), _names(layout.get(SHOWN), names)
     if len(hidden) < len(names):
-        grid.hide_columns(dict.fromkeys(hidden, True) | dict.fromkeys(shown, False))
+        grid.hide_columns(dict.fromkeys(hidden, True) | dict.fromkeys(shown_names, False))
     if order := _names(layout.get(ORDER), names):
         grid.unpin_columns()
         grid.order_columns(order)

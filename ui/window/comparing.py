@@ -127,31 +127,31 @@ class Comparing(QObject):
 
         self._show(Compared(chip, make, after is None, versions=(before, after)))
 
-    def compare_with(self, other: OtherSide, choices: Choices, swapped: bool = False) -> None:
+    def compare_with(self, side: OtherSide, choices: Choices, swapped: bool = False) -> None:
         """Compare the tab's dataset, without its steps, with another dataset."""
         dataset, name = self._tab.dataset, self._tab.name
 
         def make(job: Job) -> Comparison:
-            sides: list[tuple[Source, str]] = [(dataset, name), (other.open(job), other.title)]
+            sides: list[tuple[Source, str]] = [(dataset, name), (side.open(job), side.title)]
             if swapped:
                 sides.reverse()
-            (before, one), (after, two) = sides
+            (before, earlier_name), (after, two) = sides
             comparison = compare(
                 before, after, choices.key, tolerance=choices.tolerance,
                 ignore_case=choices.ignore_case, ignore_space=choices.ignore_space, job=job,
             )  # fmt: skip
-            return replace(comparison, names=(one, two))
+            return replace(comparison, names=(earlier_name, two))
 
-        chip = f"{other.title} against {name}" if not swapped else f"{name} against {other.title}"
+        chip = f"{side.title} against {name}" if not swapped else f"{name} against {side.title}"
         follows = self._tab.table is not None
-        self._show(Compared(chip, make, follows, other, choices, swapped))
+        self._show(Compared(chip, make, follows, side, choices, swapped))
 
-    def ask(self, others: Mapping[str, Callable[[], Source]]) -> CompareDialog:
-        """Ask what to compare with; `others` are the open datasets, including the tab's own."""
+    def ask(self, sources: Mapping[str, Callable[[], Source]]) -> CompareDialog:
+        """Ask what to compare with; `sources` are the open datasets, including the tab's own."""
         from lamella.ui.comparison.dialog import CompareDialog, sides_of
 
         tab, now = self._tab, self.compared
-        sides = sides_of({name: source for name, source in others.items() if name != tab.name})
+        sides = sides_of({name: source for name, source in sources.items() if name != tab.name})
         if now is not None and now.other is not None and now.other not in sides:
             sides.insert(0, now.other)
         choices = None if now is None or now.other is None else now.choices
@@ -323,7 +323,7 @@ def export_rows(comparison: Comparison) -> Any:
     from lamella.core.transfer.writer import Rows
     from lamella.ui.dialogs.export_dialog import ExportRows
 
-    plain = pa.schema([one.remove_metadata() for one in difference_schema(comparison)])
+    plain = pa.schema([field.remove_metadata() for field in difference_schema(comparison)])
 
     def write(path: Path, format: str, values: Mapping[str, Any], overwrite: bool, job: Job) -> Written:
         rows = ComparedRows(comparison, DIFFERENT)

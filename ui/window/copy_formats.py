@@ -165,12 +165,12 @@ def _sql_rows(cells: Cells, end: str) -> Lines:
 def _in_list(cells: Cells) -> Lines:
     """An SQL IN list: each value once, without nulls, which IN never finds; rows of several columns in
     parentheses."""
-    types, seen = cells.schema.types, dict[str, None]()
+    types, literals_listed = cells.schema.types, dict[str, None]()
     for row in cells.rows_of_values():
         if None not in row:
             literals = [sql_literal(value, type_) for value, type_ in zip(row, types, strict=True)]
-            seen[literals[0] if len(literals) == 1 else f"({', '.join(literals)})"] = None
-    yield "(" + ", ".join(seen) + ")"
+            literals_listed[literals[0] if len(literals) == 1 else f"({', '.join(literals)})"] = None
+    yield "(" + ", ".join(literals_listed) + ")"
 
 
 SQL_TYPES = {Kind.DATE: "DATE", Kind.TIME: "TIME", Kind.UUID: "UUID"}

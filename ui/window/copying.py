@@ -64,14 +64,14 @@ class Copying(QObject):
         return menu
 
     def _start(self, format_: CopyFormat) -> None:
-        shown, grid = self._tab.rows, self._tab.grid
-        if shown is None:
+        tab_rows, grid = self._tab.rows, self._tab.grid
+        if tab_rows is None:
             return
         dataset = self._tab.dataset
         parts = [(block, grid.names_in(block)) for block in grid.selection.blocks]
         rows, formats = sum(block.num_rows for block, _ in parts), dict(grid.all_formats)
-        subtotals = isinstance(shown, TreeRows) and any(
-            shown.has_subtotals(block.top, block.num_rows) for block, _ in parts
+        subtotals = isinstance(tab_rows, TreeRows) and any(
+            tab_rows.has_subtotals(block.top, block.num_rows) for block, _ in parts
         )
 
         def put_on_clipboard(texts: tuple[str, str]) -> None:
@@ -84,8 +84,8 @@ class Copying(QObject):
 
         self._tab.tasks.read(
             lambda job: (
-                as_text(shown, parts, format_, dataset.name, job, formats),
-                cells_text(shown, parts, format_, job),
+                as_text(tab_rows, parts, format_, dataset.name, job, formats),
+                cells_text(tab_rows, parts, format_, job),
             ),
             put_on_clipboard,
             self._tab.failures.show,

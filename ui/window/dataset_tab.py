@@ -280,9 +280,9 @@ class DatasetTab(QWidget):
     def filter_by_card(self, condition: Filter, instead: Sequence[Filter]) -> None:
         """Add a condition and remove those in `instead` from the last filter."""
         parts = self.where.children if isinstance(self.where, And) else (self.where,)
-        if any(one in parts for one in instead):
-            others = [part for part in parts if part not in instead]
-            self.set_filter(all_of([*others, condition]) if others else condition)
+        if any(part in parts for part in instead):
+            parts_kept = [part for part in parts if part not in instead]
+            self.set_filter(all_of([*parts_kept, condition]) if parts_kept else condition)
         else:
             self.add_filter(condition)
 
@@ -315,9 +315,9 @@ class DatasetTab(QWidget):
             keys = [following if key is now else key for key in self.sort]
             self.set_sort([key for key in keys if key is not None])
 
-    def follow(self, other: DatasetTab, row: int, column: str) -> None:
-        """Show what `other` shows of the same rows, and go to a cell of it."""
-        layout = layout_of(other.grid)  # it may be closed before the rows arrive
+    def follow(self, origin: DatasetTab, row: int, column: str) -> None:
+        """Show what `origin` shows of the same rows, and go to a cell of it."""
+        layout = layout_of(origin.grid)  # it may be closed before the rows arrive
 
         def go() -> None:
             names = self.grid.grid_model.names
@@ -325,7 +325,7 @@ class DatasetTab(QWidget):
             if column in names:
                 self.grid.go_to(row, self.grid.place(names.index(column)))
 
-        self.apply(other.line)
+        self.apply(origin.line)
         self.when_shown(go)
 
     def show_dataset(self, dataset: Dataset) -> None:

@@ -53,9 +53,9 @@ class Diagrams(QObject):
 
     @property
     def open(self) -> list[RelationsTab]:
-        there = self._window.tabs.widgets
+        widgets = self._window.tabs.widgets
         self._open = [tab for tab in self._open if shiboken6.isValid(tab)]
-        return [tab for tab in self._open if tab in there]
+        return [tab for tab in self._open if tab in widgets]
 
     @property
     def current(self) -> RelationsTab | None:
@@ -72,7 +72,7 @@ class Diagrams(QObject):
         stores = window.library.stores
         if path is None and tab is not None and Path(tab.key[0]) in [store.path for store in stores]:
             path = Path(tab.key[0])
-        store = next((one for one in stores if path in (one.path, None)), None)
+        store = next((store_open for store_open in stores if path in (store_open.path, None)), None)
         if store is None:
             window.show_error(StoreProblem("No store is open", fix="Open one, or import a file"))
             return

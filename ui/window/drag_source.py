@@ -132,8 +132,8 @@ class DragSource(QObject):
 
 def one_table(parts: Sequence[Part], order: Sequence[str]) -> list[Part]:
     """Each row of the parts once, with the columns of all parts, in the given order."""
-    shown = {name for _, names in parts for name in names}
-    names = [name for name in order if name in shown]
+    dragged_names = {name for _, names in parts for name in names}
+    names = [name for name in order if name in dragged_names]
     merged: list[CellRange] = []
     for block, _ in sorted(parts, key=lambda part: part[0].top):
         last = merged[-1] if merged else None

@@ -27,9 +27,9 @@ def compare_with_local(window: Window) -> None:
     if tab is None or not isinstance(tab.dataset, Remote):
         return
     local: list[tuple[str, Callable[[], Source]]] = [
-        (other.name, partial(getattr, other, "dataset"))
-        for other in window.tabs.dataset_tabs
-        if other is not tab and not isinstance(other.dataset, Remote)
+        (open_tab.name, partial(getattr, open_tab, "dataset"))
+        for open_tab in window.tabs.dataset_tabs
+        if open_tab is not tab and not isinstance(open_tab.dataset, Remote)
     ]
     if not local:
         tab.messages.say(NOTHING_TO_COMPARE)
@@ -49,9 +49,9 @@ def compare(tab: DatasetTab, name: str, find: Callable[[], Source]) -> None:
     steps, engine, in_order = content.lines.checked.steps, dataset.engine, bool(tab.sort)
 
     def work(job: Job) -> Comparison:
-        here = query_of_line(tab.line, find(), steps)
-        there = query_of_line(tab.line, dataset, steps)
-        return compare_line(here, there, engine, in_order, job)
+        own_query = query_of_line(tab.line, find(), steps)
+        engine_query = query_of_line(tab.line, dataset, steps)
+        return compare_line(own_query, engine_query, engine, in_order, job)
 
     def done(comparison: Comparison) -> None:
         from lamella.ui.dialogs.answer_comparison import AnswerComparison

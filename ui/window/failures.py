@@ -164,8 +164,8 @@ class Reopening(QObject):
 
     def show_version(self, version: int | None) -> None:
         """Show a version of a Delta table; None for the newest at the time of reading."""
-        others = {name: value for name, value in self.reading.options.items() if name != "version"}
-        chosen = others if version is None else {**others, "version": version}
+        options = {name: value for name, value in self.reading.options.items() if name != "version"}
+        chosen = options if version is None else {**options, "version": version}
         self.reopen(with_options(self.reading, chosen))
 
     def ways_to_versions(self) -> list[Choice]:

@@ -111,7 +111,7 @@ def opener(stores: Mapping[str, Any], reading_of: Callable[[Key], FileReading]) 
     is returned blocks and raises `LamellaError`."""
 
     def open_source(address: Any, job: Job) -> Source:
-        if not isinstance(address, list) or not address or not all(isinstance(one, str) for one in address):
+        if not isinstance(address, list) or not address or not all(isinstance(part, str) for part in address):
             raise BadQuery(f"{address!r} is not the address of a dataset")
         key: Key = tuple(address)
         if is_file(key):

@@ -235,7 +235,7 @@ class Finding(QObject):
         start = (self._origin or self._cursor())[0]
         displayed = self._displayed(rows.schema, names)
         self._search = search = CellSearch(rows, self._pattern, names, displayed, start)
-        shown = visible(self._pattern.text[:LONGEST_SHOWN])
+        pattern_text = visible(self._pattern.text[:LONGEST_SHOWN])
         self._handle = self._tab.tasks.read(
             search.run,
             lambda _: self._finish(search),
@@ -243,7 +243,7 @@ class Finding(QObject):
             progress=lambda progress: self._show_progress(search, progress),
             stopped=lambda: self._stopped(search),
             owner=self,
-            text=f"Finding “{shown}” in {self._tab.name}",
+            text=f"Finding “{pattern_text}” in {self._tab.name}",
         )
         self._handle.shown_by = self.bar
         self._show_hits()

@@ -84,7 +84,7 @@ class GroupRows(QObject):
         """What the status bar says about groups."""
         content = self._tab.content
         if self.step is None or content is None:
-            last = next((one for one in reversed(self._tab.line.active) if isinstance(one, Group)), None)
+            last = next((step for step in reversed(self._tab.line.active) if isinstance(step, Group)), None)
             return f" · {NOT_OF_GROUPS}" if last is not None and (last.totals or last.subtotals) else ""
         problem = content.lines.tree_problem
         behind = (
@@ -153,13 +153,13 @@ class GroupRows(QObject):
         if self._opening is not None:
             self._opening.cancel()
         current = grid.selection.current
-        shown, rows = grid.visible_columns(), grid.visible_rows() or range(1)
+        visible_columns, rows = grid.visible_columns(), grid.visible_rows() or range(1)
         formats = dict(grid.all_formats)
 
         def work(job: Job) -> tuple[TreeRows, PageTexts, int]:
             opened_tree = tree.with_open(opened, job)
             names = opened_tree.schema.names
-            columns = tuple(column for column in shown if column < len(names))
+            columns = tuple(column for column in visible_columns if column < len(names))
             first, last = rows[0] // PAGE_ROWS, min(rows[-1], opened_tree.num_rows - 1) // PAGE_ROWS
             request = Request(min(first, last), last, columns)
             ready = (

@@ -92,8 +92,8 @@ class KeptRows:
         gone = _merged(self.deleted)
         edited = [(_without(rows, gone), names) for rows, names in self.edited]
         new = range(view.num_rows - self.inserted, view.num_rows)
-        every = tuple(view.schema.names)
-        edited += [(new, every)] if new else []
+        names = tuple(view.schema.names)
+        edited += [(new, names)] if new else []
         left = tuple(each for each in edited if each[0])
         numbering = object() if gone else self.numbering
         return replace(self, view=view, edited=left, deleted=(), inserted=0, numbering=numbering)

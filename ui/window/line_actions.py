@@ -94,9 +94,7 @@ class LineActions(QObject):
             tab.messages.say(message, kind="message-success")
 
         def fail(error: Exception) -> None:
-            ways = [
-                (f"Copy as {COPIED[other]}", partial(self.copy, other)) for other in OTHER_WAYS.get(kind, ())
-            ]
+            ways = [(f"Copy as {COPIED[way]}", partial(self.copy, way)) for way in OTHER_WAYS.get(kind, ())]
             self._say(f"The steps cannot be copied as {COPIED[kind]}", error, *ways)
 
         def work(job: Job) -> str:
@@ -107,14 +105,14 @@ class LineActions(QObject):
 
     def paste(self) -> None:
         """Run the query on the clipboard, if it is one of this dataset."""
-        tab, text, others = self._tab, QGuiApplication.clipboard().text(), dict(self._tab.steps.others())
+        tab, text, sources = self._tab, QGuiApplication.clipboard().text(), dict(self._tab.steps.others())
 
         def find(name: str) -> Source:
             if name == tab.dataset.name:
                 return tab.dataset
-            if name not in others:
-                raise UnknownTable(name, "what is open", [tab.dataset.name, *others])
-            return others[name]()
+            if name not in sources:
+                raise UnknownTable(name, "what is open", [tab.dataset.name, *sources])
+            return sources[name]()
 
         def read(job: Job) -> Query:
             from lamella.core.query.sql_reader import from_text
@@ -195,7 +193,11 @@ class LineActions(QObject):
 
         def show(query_and_layout: tuple[Query, dict[str, Any]]) -> None:
             query, layout = query_and_layout
-            joined = {other: source for other, source in query.sources.items() if other != query.name}
+            joined = {
+                source_name: source
+                for source_name, source in query.sources.items()
+                if source_name != query.name
+            }
             self._done()
             tab.steps.close_editor()
             tab.apply(Line.of(query.pipeline.steps, joined))

@@ -138,11 +138,11 @@ class Loader(QObject):
         if from_top:
             first, last = 0, last - first
 
-        kept, opened, formats = self.kept, self.opened, dict(self.formats)
+        rows_before, opened, formats = self.kept, self.opened, dict(self.formats)
 
         def work(job: Job) -> TabContent:
             place = (first, last, names)
-            return load(self.dataset, line, place, job, self.answers, kept, opened, formats)
+            return load(self.dataset, line, place, job, self.answers, rows_before, opened, formats)
 
         self._handle = self._tasks.read(
             work, self._finish, self._fail, stopped=self._stop, owner=self, text=f"Reading {self._name}"
@@ -189,13 +189,13 @@ def load(
     place: tuple[int, int, Sequence[str]],
     job: Job,
     answers: LineAnswers,
-    kept: KeptRows | None = None,
+    rows_before: KeptRows | None = None,
     opened: tuple[GroupLevels, OpenGroups] | None = None,
     formats: Mapping[str, Format] | None = None,
 ) -> TabContent:
-    """Run the line, unless the rows of `kept` stay, and read the cells on screen. `opened` are the groups
-    that were expanded before. Blocks."""
-    same_rows = _kept_view(dataset, line, kept, job) if kept else None
+    """Run the line, unless the rows of `rows_before` stay, and read the cells on screen. `opened` are the
+    groups that were expanded before. Blocks."""
+    same_rows = _kept_view(dataset, line, rows_before, job) if rows_before else None
     lines, stay, reasons = same_rows or (answers.view(line, dataset, job), None, RowReasons())
     job.check()
     undo, redo = undo_redo_texts(dataset)
@@ -272,9 +272,9 @@ def _first_pages(
     job: Job,
     formats: Mapping[str, Format],
 ) -> PageTexts:
-    first, last, shown = place
+    first, last, column_names = place
     names = rows.schema.names
-    columns = tuple(i for i, name in enumerate(names) if name in set(shown)) or tuple(
+    columns = tuple(i for i, name in enumerate(names) if name in set(column_names)) or tuple(
         range(min(len(names), 16))
     )
     if rows.num_rows == 0 or not columns:
@@ -431,6 +431,6 @@ def _groups(content: TabContent) -> str:
     """Describe groups. How many rows meet a filter before the group step is not counted just for this."""
     count, source = content.num_matching, content.lines.source.num_rows
     before = content.line.steps[: content.line.grouping]
-    filtered = any(one.is_active and isinstance(one.step, Where) for one in before)
+    filtered = any(step.is_active and isinstance(step.step, Where) for step in before)
     rows = "the rows that meet the filter" if filtered else quantity(source, "row")
     return f"{quantity(count, 'group')} of {rows}"

@@ -114,8 +114,8 @@ class NestedValues(QObject):
         popup.closed.connect(self._closed)
         popup.edit.setVisible(self._tab.standing.target is not None)
         popup.edit_requested.connect(self._tab.editing.begin)
-        shown = rect.intersected(grid.viewport().rect())
-        popup.open_at(QRect(grid.viewport().mapToGlobal(shown.topLeft()), shown.size()))
+        area = rect.intersected(grid.viewport().rect())
+        popup.open_at(QRect(grid.viewport().mapToGlobal(area.topLeft()), area.size()))
 
     def _closed(self) -> None:
         self.popup = None

@@ -117,8 +117,8 @@ class Profiling(QObject):
         choices = ExportChoices(self._choices)
         dialog = ExportDialog(name, [self._export_rows()], folder, choices, tab.tasks, tab.window())
         dialog.exported.connect(
-            lambda made: tab.messages.say(
-                f"Exported the figures of {quantity(made.rows, 'column')} to {visible(made.path.name)}",
+            lambda export: tab.messages.say(
+                f"Exported the figures of {quantity(export.rows, 'column')} to {visible(export.path.name)}",
                 kind="message-success",
             )
         )
@@ -132,7 +132,7 @@ class Profiling(QObject):
         from lamella.ui.profiles.figures import export_table
 
         assert self.view is not None
-        table, every = export_table(self.view.rows), len(self.view.rows)
+        table, count = export_table(self.view.rows), len(self.view.rows)
 
         def write(path: Path, format: str, values: Mapping[str, Any], overwrite: bool, job: Job) -> Export:
             from lamella.core.transfer.exporting import export_query
@@ -140,7 +140,7 @@ class Profiling(QObject):
             query = query_of(SnapshotSource(snapshot_of_rows(table, "columns")))
             return export_query(query, path, format, job, overwrite=overwrite, total=table.num_rows, **values)
 
-        so_far = "" if table.num_rows == every else f", of {every:,}: the others have not been read yet"
+        so_far = "" if table.num_rows == count else f", of {count:,}: the others have not been read yet"
         label = f"The figures of {quantity(table.num_rows, 'column')}{so_far}"
         return ExportRows(label, table.num_rows, lambda count, _job: table.slice(0, count), write)
 

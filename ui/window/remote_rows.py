@@ -122,8 +122,8 @@ class RemoteRows(QObject):
     def use_key(self, key: Sequence[str]) -> None:
         """Read the table by this key, which is remembered with it."""
         reading = self._tab.reopening.reading
-        others = {name: value for name, value in reading.options.items() if name != "row_key"}
-        chosen = {**others, "row_key": tuple(key)} if key else others
+        options = {name: value for name, value in reading.options.items() if name != "row_key"}
+        chosen = {**options, "row_key": tuple(key)} if key else options
         self._tab.reopening.reopen(with_options(reading, chosen))
 
     def _follow(self, content: TabContent) -> None:
@@ -131,13 +131,13 @@ class RemoteRows(QObject):
         self.bar.setVisible(fetched is not None and not fetched.is_whole)
         if fetched is None or fetched.is_whole:
             return
-        here, more = fetched.snapshot.num_rows, min(most_rows(), fetched.total - fetched.snapshot.num_rows)
+        count, more = fetched.snapshot.num_rows, min(most_rows(), fetched.total - fetched.snapshot.num_rows)
         noun = "groups" if content.line.grouping is not None else "rows"
         by = f", by {', '.join(map(visible, self._key))}" if self._key and not content.line.sort else ""
         which = "The first " if by or content.line.sort else ""
         order = "" if by or content.line.sort or noun == "groups" else ", unsorted"
         self.bar.show_text(
-            f"{which}{here:,} of {fetched.total:,} {noun}{by}{order}. Charts and figures cover all of them."
+            f"{which}{count:,} of {fetched.total:,} {noun}{by}{order}. Charts and figures cover all of them."
         )
         self.bar.more_button.setText(f"Fetch {more:,} more")
         self.bar.more_button.setToolTip(BEHIND if self._key else AGAIN)

@@ -149,12 +149,12 @@ def _read_line(
     return fitting, [*news, LOST] if fitting != line else news
 
 
-def _with_readable_draft(one: LineStep) -> LineStep:
-    if one.kind is not Where or one.draft is None:
-        return one
+def _with_readable_draft(step: LineStep) -> LineStep:
+    if step.kind is not Where or step.draft is None:
+        return step
     try:
-        tree_from_json(one.draft)
+        tree_from_json(step.draft)
     except BadFilter as error:
         log.warning("The unfinished conditions of a filter are ignored: %s", error)
-        return replace(one, draft=None)
-    return one
+        return replace(step, draft=None)
+    return step

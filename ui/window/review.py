@@ -439,14 +439,14 @@ class Review(QObject):
 
         self._tab.tasks.write(write, written, failed, owner=self, text=f"Writing {path.name}")
 
-    def _save(self, changes: Difference, seen: int | None) -> None:
-        """Save the edits. `seen` is the version whose conflicts the user has resolved."""
+    def _save(self, changes: Difference, version: int | None) -> None:
+        """Save the edits. `version` is the version whose conflicts the user has resolved."""
         table = self._tab.table
         assert table is not None
 
         def change(table: Table, job: Job) -> Commit:
             met = check(table, changes, job)
-            if met.conflicts and met.version != seen:
+            if met.conflicts and met.version != version:
                 raise Conflict(met)
             commit = without(changes, (), met.gone).commit(table, met.version, job)
             self._own_version = commit.version

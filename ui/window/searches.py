@@ -43,8 +43,8 @@ class Searches(QObject):
     def tab(self) -> SearchEverywhere | None:
         """The search tab; None if it is not open."""
         tab = self._tab
-        there = tab is not None and shiboken6.isValid(tab) and tab in self._window.tabs.widgets
-        return tab if there else None
+        is_open = tab is not None and shiboken6.isValid(tab) and tab in self._window.tabs.widgets
+        return tab if is_open else None
 
     @property
     def current(self) -> SearchEverywhere | None:

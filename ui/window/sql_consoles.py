@@ -150,8 +150,8 @@ class SqlConsoles(QObject):
         window = self._window
         tables: dict[str, list[str]] = {}
         listed = [entry.key for entry in window.sidebar.entries("table")]
-        shown = [tab.key for tab in window.tabs.dataset_tabs if tab.table is not None]
-        for store, table in dict.fromkeys([*listed, *shown]):
+        open_keys = [tab.key for tab in window.tabs.dataset_tabs if tab.table is not None]
+        for store, table in dict.fromkeys([*listed, *open_keys]):
             tables.setdefault(store, []).append(table)
         stores = tuple(
             OpenStore(store, store.name, tuple(tables.get(str(store.path), ())))
@@ -192,8 +192,8 @@ class SqlConsoles(QObject):
 
         def show(query: Query) -> None:
             first = query.sources[query.name]
-            others = {name: source for name, source in query.sources.items() if name != query.name}
-            line = Line.of(query.pipeline.steps, others)
+            sources = {name: source for name, source in query.sources.items() if name != query.name}
+            line = Line.of(query.pipeline.steps, sources)
             key = self._key_of(first)
             if key is None:
                 console.results.messages.say(f"{query.name} is no longer open", kind="message-danger")

@@ -185,9 +185,9 @@ class StoreActions(QObject):
 
     @property
     def pages(self) -> list[StorePage]:
-        there = self._window.tabs.widgets
+        widgets = self._window.tabs.widgets
         self._pages = [page for page in self._pages if shiboken6.isValid(page)]
-        return [page for page in self._pages if page in there]
+        return [page for page in self._pages if page in widgets]
 
     @property
     def current_page(self) -> StorePage | None:
@@ -319,8 +319,8 @@ class StoreActions(QObject):
         window = self._window
         dialog = RestoreDialog(window.tasks, window, near=self._near() / "restored")  # type: ignore[arg-type]
 
-        def open_it(done: Backup) -> None:
-            self.open(done.path)
+        def open_it(backup: Backup) -> None:
+            self.open(backup.path)
 
         dialog.finished_work.connect(open_it)
         dialog.open()
@@ -342,11 +342,11 @@ class StoreActions(QObject):
         from lamella.ui.stores.store_dialogs import MoveDialog
 
         window, everywhere = self._window, self._open_everywhere(store.path)
-        for one in everywhere:
-            there = one.actions._window
-            unsaved = [tab for tab in tabs_of(there.tabs, store.path) if tab.review.unsaved]
+        for store_window in everywhere:
+            its_window = store_window.actions._window
+            unsaved = [tab for tab in tabs_of(its_window.tabs, store.path) if tab.review.unsaved]
             if unsaved:
-                there.tabs.show_tab(unsaved[0])
+                its_window.tabs.show_tab(unsaved[0])
                 unsaved[0].messages.say("Save or discard these edits before the store is moved", stays=True)
                 unsaved[0].window().activateWindow()
                 return None
@@ -355,12 +355,12 @@ class StoreActions(QObject):
             return _move(everywhere, target, job)
 
         def let_go() -> None:
-            for one in _still_there(everywhere):
-                one.actions._let_go(one.store)
+            for store_window in _still_there(everywhere):
+                store_window.actions._let_go(store_window.store)
 
         def take_up() -> None:
-            for one in _still_there(everywhere):
-                one.actions._take_up(one.store)
+            for store_window in _still_there(everywhere):
+                store_window.actions._take_up(store_window.store)
 
         dialog = MoveDialog(store, renames, move, window.tasks, window)  # type: ignore[arg-type]
         dialog.accept_button.clicked.connect(let_go)
@@ -404,16 +404,16 @@ class StoreActions(QObject):
         self._reopened = Store.open(path)
 
     def _follow(self, moved: Moved) -> None:
-        window, there = self._window, moved.move.path
-        for one, store, tables in moved.opened:
-            if one not in _still_there([one]):
+        window, new_path = self._window, moved.move.path
+        for store_window, store, tables in moved.opened:
+            if store_window not in _still_there([store_window]):
                 store.close()
                 continue
-            old = one.store
-            move_records(window.memory, old.path, there, list(tables))
-            if one.actions is self and old is window.library.home and window.library.no_home is None:
-                window.memory.default_store = str(there)
-            one.actions._replace(old, store, tables)
+            old = store_window.store
+            move_records(window.memory, old.path, new_path, list(tables))
+            if store_window.actions is self and old is window.library.home and window.library.no_home is None:
+                window.memory.default_store = str(new_path)
+            store_window.actions._replace(old, store, tables)
 
     def _replace(self, old: Store, new: Store, tables: Tables) -> None:
         """Let everything that shows the old store show the new one."""
@@ -493,14 +493,16 @@ def _still_there(stores: Sequence[StoreInWindow]) -> list[StoreInWindow]:
 def _move(stores: Sequence[StoreInWindow], target: Path, job: Job) -> Moved:
     """Move the store. If that fails, it is reopened in its old place in each window. Blocks."""
     old = stores[0].store.path
-    for one in stores:
-        one.actions.close_for_move(one.store)
+    for store_window in stores:
+        store_window.actions.close_for_move(store_window.store)
     try:
         move = Store.move(old, target, job)
     except BaseException:
-        for one in stores:
-            one.actions.open_again(old)
+        for store_window in stores:
+            store_window.actions.open_again(old)
         raise
     opened = [Store.open(move.path) for _ in stores]
-    tables = [read_tables(store, one.names) for one, store in zip(stores, opened, strict=True)]
+    tables = [
+        read_tables(store, store_window.names) for store_window, store in zip(stores, opened, strict=True)
+    ]
     return Moved(move, tuple(zip(stores, opened, tables, strict=True)))

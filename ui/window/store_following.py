@@ -79,14 +79,14 @@ def _moved(line: Line, old: Store, tables: Tables) -> Line:
 
 def joined_names(tabs: TabSet, store: Store) -> list[str]:
     """The names of a store's tables that are shown or joined in a tab."""
-    shown = [tab.key[1] for tab in tabs_of(tabs, store.path)]
+    open_names = [tab.key[1] for tab in tabs_of(tabs, store.path)]
     joined = [
         name
         for tab in tabs.dataset_tabs
         for name, source in tab.line.sources.items()
         if _is_of(source, store)
     ]
-    return list(dict.fromkeys([*shown, *joined]))
+    return list(dict.fromkeys([*open_names, *joined]))
 
 
 def move_records(memory: Memory, old: Path, new: Path, tables: list[str]) -> None:

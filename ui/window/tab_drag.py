@@ -118,5 +118,9 @@ def void_under_mouse() -> QPoint | None:
     if QGuiApplication.mouseButtons() & Qt.MouseButton.LeftButton:
         return None
     place = QCursor.pos()
-    windows = (one for one in QApplication.topLevelWidgets() if one.isVisible() and not one.isMinimized())
+    windows = (
+        window_
+        for window_ in QApplication.topLevelWidgets()
+        if window_.isVisible() and not window_.isMinimized()
+    )
     return None if any(window.frameGeometry().contains(place) for window in windows) else place

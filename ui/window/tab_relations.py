@@ -117,13 +117,13 @@ class TabRelations(QObject):
             return
 
         def read(job: Job) -> tuple[Join, Table]:
-            other = table.store[link.other]
-            return join_of(link, other.schema.names), other
+            target = table.store[link.other]
+            return join_of(link, target.schema.names), target
 
         def add(join_and_table: tuple[Join, Table]) -> None:
-            step, other = join_and_table
+            step, target = join_and_table
             line = tab.line.insert(tab.line.place_of_new(Join), Join, step)
-            tab.apply(line.with_sources({other.name: other}))
+            tab.apply(line.with_sources({target.name: target}))
 
         tab.tasks.read(read, add, tab.failures.show, owner=self, text=f"Joining {link.other}")
 
@@ -152,8 +152,8 @@ class TabRelations(QObject):
 
     def _mark(self) -> None:
         """Mark the columns that lead to other tables in the header."""
-        shown = self.links if self.table is not None else ()
-        names = (name for link in shown if not link.relation.problem for name in link.columns if name != ID)
+        links = self.links if self.table is not None else ()
+        names = (name for link in links if not link.relation.problem for name in link.columns if name != ID)
         self._tab.grid.column_header.set_keys(frozenset(names))
 
     def _show(self, links: tuple[Link, ...], problem: str = "") -> None:

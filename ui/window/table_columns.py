@@ -241,9 +241,9 @@ def move(tab: DatasetTab, name: str, by: int) -> None:
 
 def keep_order(tab: DatasetTab, _name: str) -> None:
     """Reorder the table's columns as they are shown; hidden ones go to the end."""
-    shown = [name for name in tab.line_actions.shown_columns() if name != ID]
+    names = [name for name in tab.line_actions.shown_columns() if name != ID]
     tab.commits.run(
-        tab.table, lambda table, job: table.columns.reorder(shown, "order columns"), "Ordering the columns"
+        tab.table, lambda table, job: table.columns.reorder(names, "order columns"), "Ordering the columns"
     )
 
 

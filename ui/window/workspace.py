@@ -147,11 +147,11 @@ class Workspace(QObject):
     def _collect(self) -> dict[str, Any]:
         window, tabs = self._window, self._window.tabs
         self._number += 1
-        shown = [widget for widget in tabs.widgets if isinstance(widget, WorkspaceTab)]
+        workspace_tabs = [widget for widget in tabs.widgets if isinstance(widget, WorkspaceTab)]
         self._states = {
             widget: widget.state() if widget in self._changed or widget not in self._states
             else self._states[widget]
-            for widget in shown
+            for widget in workspace_tabs
         }  # fmt: skip
         self._changed.clear()
         stores = [str(store.path) for store in window.library.stores]
@@ -160,8 +160,8 @@ class Workspace(QObject):
             SIDEBAR: not window.sidebar.isHidden(),
             SPLITTER: self._splitter.sizes(),
             STORES: list(dict.fromkeys([*stores, *self._gone_stores])),
-            TABS: [self._item(widget) for widget in shown],
-            CURRENT: shown.index(tabs.current) if tabs.current in shown else 0,
+            TABS: [self._item(widget) for widget in workspace_tabs],
+            CURRENT: workspace_tabs.index(tabs.current) if tabs.current in workspace_tabs else 0,
         }
 
     def _follow_tabs(self) -> None:
